@@ -29,12 +29,16 @@ def chances(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
     step = int(delta * one)  # [step]
     if step == 0:
         raise ParameterError("delta is too small: the share of one item must be at least 2^-128")
-    found = [0]
-    while found[-1] < one:
-        last = found[-1]
-        grown = last * shrink.denominator // shrink.numerator + step  # [grown]
-        left = max(0, one - last - step) * shrink.numerator
-        found.append(min(grown, one + -left // shrink.denominator, one))  # [left]
+    low, high = shrink.numerator, shrink.denominator
+    turn = (one - step) * low // (low + high)  # [turn]
+    found, last = [0], 0
+    while last < one:
+        last = (
+            last * high // low + step  # [grown]
+            if last <= turn
+            else one + -max(0, one - last - step) * low // high  # [left]
+        )
+        found.append(last)
         if len(found) > _MOST_STEPS:
             raise ParameterError(
                 "the share of one item in epsilon and delta is too small: a table of a million probabilities does not "

@@ -12,7 +12,9 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.measurements import _selection_curve
 from opendp_topk.measurements.partition_selection import make_partition_selection, then_partition_selection
+from opendp_topk.numerics.arithmetic import exp_up
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import hockey_stick
 from tests.concepts.sentinels import raises_exactly
@@ -59,6 +61,22 @@ def test_the_chances_are_those_of_the_paper_and_not_above(epsilon: float, delta:
     measurement = build(epsilon=epsilon, delta=delta)
     for n, expected in enumerate(chances(epsilon, delta, 40)[1:], 1):
         assert float(measurement.distribution({"a": n}).get(("a",), 0)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1, 0.125), (0.25, 1e-6), (3.0, 1e-9), (0, 0.01), (9, 0.75), (0.01, 1e-3)]
+)
+def test_the_chances_are_the_least_of_both_bounds_rounded_down(epsilon: float, delta: float) -> None:
+    one, share = 1 << 128, Fraction(delta)
+    shrink = exp_up(-Fraction(epsilon))
+    found = [0]
+    while found[-1] < one:
+        p = Fraction(found[-1], one)
+        least = min(
+            p / shrink + Fraction(int(share * one), one), 1 - shrink * (1 - p - Fraction(int(share * one), one))
+        )
+        found.append(math.floor(min(least, Fraction(1)) * one))
+    assert _selection_curve.chances(Fraction(epsilon), share) == tuple(found)
 
 
 def test_larger_chances_would_exceed_epsilon_and_delta() -> None:

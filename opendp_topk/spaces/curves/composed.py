@@ -99,8 +99,7 @@ def _beyond(parts: Parts) -> tuple[Fraction, int, int, list[tuple[mpz, mpz]]]:
     e^(i h - loss) there. Between 0 and ``first`` h, the third number, is no mass.
     """
     h, reads = grid(parts)  # [grid]
-    covers = [dots(curve, every * h, n).spread(every) for (curve, _), (every, n) in zip(parts, reads, strict=True)]
-    powers = [cover.power(count) for cover, (_, count) in zip(covers, parts, strict=True)]  # [powers]
+    powers = (_power(*part, every * h, every, n) for part, (every, n) in zip(parts, reads, strict=True))
     cover = functools.reduce(Cover.__mul__, powers)  # [product]
     decay = math.floor((1 - one_minus_exp_up(h)) * ONE)  # [decay-down]
     weight, damped, beyond = cover.infinite, mpz(0), []
@@ -109,6 +108,12 @@ def _beyond(parts: Parts) -> tuple[Fraction, int, int, list[tuple[mpz, mpz]]]:
         weight, damped = weight + mass, mass + (decay * damped >> DIGITS)  # [sums]
         beyond.append((weight, damped))
     return h, int(cover.infinite), first, beyond[::-1]
+
+
+@functools.lru_cache(maxsize=4)
+def _power(curve: PrivacyCurve, count: int, step: Fraction, every: int, n: int) -> Cover:
+    """A cover of ``count`` steps that obey ``curve``, which is read at n multiples of ``step`` on a finer grid."""
+    return dots(curve, step, n).spread(every).power(count)  # [powers]
 
 
 # end-proof-region: composed

@@ -17,7 +17,7 @@ from gmpy2 import mpz
 # proof-region: covers
 DIGITS = 128
 ONE = 1 << DIGITS
-_LIGHT = 1 << DIGITS - 100
+_LIGHT = mpz(1) << DIGITS - 100
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,15 @@ class Cover:
 
     def __mul__(self, other: Cover) -> Cover:
         """A cover of two steps, of which this covers one and ``other`` the other one."""
-        whole, others = self.total, other.total
-        digits = int(whole * others).bit_length()  # [slot]
-        joint = gmpy2.unpack(_packed(self, digits) * _packed(other, digits), digits)  # [convolution]
-        masses = tuple((mass + (ONE - 1)) >> DIGITS for mass in joint)  # [mass-up]
+        whole = self.total
+        others = whole if other is self else other.total
+        digits = int(whole * others + ONE).bit_length()  # [slot]
+        one = gmpy2.pack(list(self.masses), digits)  # [pack]
+        joint = one * (one if other is self else gmpy2.pack(list(other.masses), digits))  # [convolution]
+        nodes = len(self.masses) + len(other.masses) - 1
+        masses = gmpy2.unpack(_units_up(joint, nodes, digits), digits)  # [mass-up]
         infinite = self.infinite * others + (whole - self.infinite) * other.infinite  # [either-infinite]
-        return Cover(self.lowest + other.lowest, masses, (infinite + (ONE - 1)) >> DIGITS)._trimmed()
+        return Cover(self.lowest + other.lowest, tuple(masses), (infinite + (ONE - 1)) >> DIGITS)._trimmed()
 
     def power(self, count: int) -> Cover:
         """A cover of ``count`` >= 1 steps of which this covers each, by repeated squaring."""
@@ -66,15 +69,15 @@ class Cover:
         return Cover(self.lowest + bottom, (kept[0] + below, *kept[1:]), self.infinite + above)  # [move-up]
 
 
-def _packed(cover: Cover, digits: int) -> mpz:
-    """The masses as the digits of one number in base 2^``digits``."""
-    return gmpy2.pack(list(cover.masses), digits)  # [pack]
+def _units_up(joint: mpz, nodes: int, digits: int) -> mpz:
+    """The digits of ``joint`` in base 2^``digits``, each at most 2^digits - 2^128, in units, rounded up."""
+    ones = ((mpz(1) << nodes * digits) - 1) // ((mpz(1) << digits) - 1)  # [ones]
+    return (joint + ones * (ONE - 1)) >> DIGITS & ones * ((mpz(1) << digits - DIGITS) - 1)
 
 
 def _light(masses: Iterable[mpz]) -> int:
     """How many of the first masses weigh no more than 2^-100 together."""
-    weights = itertools.accumulate(masses)
-    return len(list(itertools.takewhile(lambda weight: weight <= _LIGHT, weights)))
+    return len(list(itertools.takewhile(_LIGHT.__ge__, itertools.accumulate(masses))))
 
 
 # end-proof-region: covers

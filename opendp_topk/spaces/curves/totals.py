@@ -30,7 +30,8 @@ def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False, ordered: 
     ``adaptive`` says that a step may be chosen after those before it; otherwise they are independent. Without
     ``ordered`` the order of the steps may be chosen on the way, too.
     """
-    return _joint(((curve, 1) for curve in curves), adaptive, ordered)
+    alike = ((curve, sum(1 for _ in same)) for curve, same in itertools.groupby(curves))  # [in-a-row]
+    return _joint(alike, adaptive, ordered)
 
 
 def times(curve: PrivacyCurve, count: int) -> PrivacyCurve:

@@ -12,8 +12,8 @@ FAULTS = (
         "mass-down",
         "the masses of a convolution are rounded down",
         COVERS,
-        "(mass + (ONE - 1)) >> DIGITS for mass in joint",
-        "mass >> DIGITS for mass in joint",
+        "(joint + ones * (ONE - 1)) >> DIGITS",
+        "joint >> DIGITS",
     ),
     Fault(
         "tail-lost",
@@ -98,6 +98,13 @@ FAULTS = (
         TOTALS,
         "    if not adaptive:\n",
         "    if True:\n",
+    ),
+    Fault(
+        "in-a-row-counted-once",
+        "of equal steps that follow each other one is counted",
+        TOTALS,
+        "(curve, sum(1 for _ in same)) for curve, same",
+        "(curve, 1) for curve, same",
     ),
     Fault(
         "one-step-taken-for-all",

@@ -149,8 +149,8 @@ FAULTS = (
         "chances-grow-on",
         "the chances of a key grow by the first formula alone",
         "measurements/_selection_curve.py",
-        "min(grown, one + -left // shrink.denominator, one)",
-        "min(grown, one)",
+        "turn = (one - step) * low // (low + high)  # [turn]",
+        "turn = one - 1 - step  # [turn]",
     ),
     Fault(
         "groups-without-growth",

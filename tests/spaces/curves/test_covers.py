@@ -6,6 +6,7 @@ Tries proofs/spaces/curves/covers.tex.
 from __future__ import annotations
 
 import itertools
+import random
 from fractions import Fraction
 
 import mpmath
@@ -63,6 +64,23 @@ def test_no_product_loses_mass_and_none_gains_more_than_is_light(a: Cover, b: Co
         mass = found.get(min(max(place, min(found)), max(found)))
         assert mass is not None
         assert least <= mass <= least + light, place
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_masses_are_sums_of_products_each_rounded_up(seed: int) -> None:
+    """Also where many are 0, and where a cover is multiplied by itself."""
+    rng = random.Random(seed)
+
+    def drawn() -> Cover:
+        masses = [rng.choice([0, 1, ONE - 1, ONE, rng.getrandbits(rng.randrange(1, 129))]) for _ in range(5)]
+        return cover(rng.randrange(-3, 3), [THIRD, *map(mpz, masses[: rng.randrange(6)]), THIRD], rng.getrandbits(60))
+
+    a, b = drawn(), drawn()
+    for one, other in ((a, b), (b, b)):
+        sums = [0] * (len(one.masses) + len(other.masses) - 1)
+        for (i, x), (j, y) in itertools.product(enumerate(one.masses), enumerate(other.masses)):
+            sums[i + j] += int(x * y)
+        assert [int(mass) for mass in (one * other).masses] == [-(-mass // ONE) for mass in sums]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 10])

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
+from opendp_topk.spaces.curves.dots import dots
 from opendp_topk.spaces.curves.range_steps import RangeSteps
 from opendp_topk.spaces.curves.totals import compose
 
@@ -101,3 +102,41 @@ def test_the_least_of_all_is_no_more_than_each(k: int) -> None:
         assert whole.epsilon(delta) == min(bounds)
         assert min(bounds) < 0.1 * k * (1 if k > 3 else 1.0001)
     assert whole.delta(Fraction(k, 10) + 1) == 0
+
+
+class Counted:
+    """A bound that counts how often it was hashed or compared."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def __call__(self, epsilon: Any) -> float:
+        return math.exp(-epsilon)
+
+    def __hash__(self) -> int:
+        self.looks += 1
+        return 7
+
+    def __eq__(self, other: object) -> bool:
+        self.looks += 1
+        return self is other
+
+
+def test_a_step_that_is_made_often_is_looked_at_a_few_times() -> None:
+    bound = Counted()
+    composed = compose([RHO, *[PrivacyCurve(bound)] * 1000], adaptive=True)
+    assert dict(composed.bounds[0].parts) == {RHO: 1, PrivacyCurve(bound): 1000}
+    assert bound.looks < 50
+
+
+def test_powers_that_two_bounds_have_in_common_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many steps and one more, and of the many alone, where both take one grid."""
+    read: list[Any] = []
+    monkeypatch.setattr(
+        "opendp_topk.spaces.curves.composed.grid", lambda parts: (Fraction(1, 80), [(1, 8) for _ in parts])
+    )
+    monkeypatch.setattr("opendp_topk.spaces.curves.composed.dots", lambda *given: read.append(given) or dots(*given))
+    many, one = PrivacyCurve(LaplacePair(0.1)), PrivacyCurve(LaplacePair(0.07))
+    for steps in ([*[many] * 50, one], [many] * 50):
+        compose(steps).delta(1)
+    assert [given[0] for given in read] == [many, one]
