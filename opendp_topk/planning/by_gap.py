@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ..core.candidates import index_candidates
 from ..core.measurement import Measurement
-from ..distributions.one_shot import accuracy
+from ..distributions.one_shot_accuracy import accuracy
 from ..errors import checks
 from ..measurements.top_k_by_gap import then_top_k_by_gap
 from ..noises.exponential import Exponential
