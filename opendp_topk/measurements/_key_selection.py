@@ -15,7 +15,7 @@ from ..core.releases import FoundItems
 from ..core.spaces import require_space
 from ..errors import DataLengthError, checks
 from ..numerics.arithmetic import exact
-from ..sampling.distributions import one_shot as laws
+from ..sampling.distributions import one_shot_accuracy
 from ..sampling.distributions import unlisted as exact_law
 from ..sampling.noises.gumbel import Gumbel
 from ..sampling.samplers import unlisted
@@ -110,7 +110,7 @@ class KeySelection:
     def accuracy(self, _: Any, alpha: Any) -> float:
         """By how much a released key may fall short of the one of its rank."""
         asked = self.search
-        return laws.accuracy(asked.noise, asked.limit + 1, asked.k, asked.scale, alpha)  # [accuracy]
+        return one_shot_accuracy.accuracy(asked.noise, asked.limit + 1, asked.k, asked.scale, alpha)  # [accuracy]
 
 
 # end-proof-region: key_selection

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from typing import Any
 
 from ..core.measurement import Measurement
 
@@ -16,3 +17,9 @@ def constructors() -> dict[str, Callable[..., Measurement]]:
     found = {f"make_{stem}": importlib.import_module(f".{stem}", __package__) for stem in sorted(stems)}
     named = {name: getattr(module, name) for name, module in found.items() if hasattr(module, name)}
     return {name: make for name, make in named.items() if hasattr(make, "proof_name")}
+
+
+def partial_of(stem: str) -> Callable[..., Any]:
+    """The partial of the constructor of this file, which is loaded when it is first asked for."""
+    found: Callable[..., Any] = getattr(importlib.import_module(f".{stem}", __package__), f"then_{stem}")
+    return found

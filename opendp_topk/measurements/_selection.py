@@ -111,6 +111,9 @@ class SelectionMechanism:
     many: Many | None = None
 
 
+MOST_JOINT_WINNERS = 2**22  # sums over ranks of so many floats are within the slack that the samplers leave
+
+
 # proof-region: selection
 SELECTABLE = (*SCALAR, PrivacyProfile)
 
@@ -277,7 +280,7 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         return race.top_k(scores, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered)  # [draw]
 
     def accuracy(n: int, choice: Choice, alpha: Any) -> float:
-        from ..sampling.distributions import one_shot as laws
+        from ..sampling.distributions import one_shot_accuracy as laws
         from ..sampling.distributions import union_bound
 
         bound = laws.accuracy if noise.is_proven else union_bound.accuracy

@@ -21,9 +21,7 @@ from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import Choice, SelectionMechanism, selection
-
-MOST_WINNERS = 2**22  # sums over ranks of at most so many floats are within the slack that the samplers leave
+from ._selection import MOST_JOINT_WINNERS, Choice, SelectionMechanism, selection
 
 
 @proven("measurements/joint_top_k")
@@ -109,7 +107,7 @@ def make_joint_top_k(
         10
     """
     # proof-region: joint_top_k
-    checks.count("k", k, at_most=MOST_WINNERS, limit="2^22")  # [check-k]
+    checks.count("k", k, at_most=MOST_JOINT_WINNERS, limit="2^22")  # [check-k]
     names, space = {"mechanism": "joint_top_k"}, (input_domain, input_metric, output_measure)
     return selection(_joint, names, *space, k=k, scale=scale, optimize=optimize, release=release)  # [selection]
 

@@ -12,7 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.cli.compare import probability
-from opendp_topk.apps.planning.catalogue import TABLE, able
+from opendp_topk.apps.planning.catalogue import able, table
 from opendp_topk.apps.planning.deciding import WORDS
 
 from .command import Result, spawn
@@ -52,7 +52,7 @@ def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value
     assert (compared.code, compared.err) == (0, "")
     rows = _rows(compared)
     assert set(rows) == {
-        row.name for row in TABLE if k <= (row.most or 900) and release in row.releases and not row.few
+        row.name for row in table() if k <= (row.most or 900) and release in row.releases and not row.few
     }
     for name, (scale, cost, within) in rows.items():
         plan = command(*asked, "--mechanism", name)
@@ -151,7 +151,7 @@ def proxy(tmp_path: Path) -> Path:
 def _law(name: str, measure: Any, k: int, scale: float, release: str) -> dict[Any, Any]:
     """The exact law of the items on COUNTS and a sixth candidate of count 0."""
     ranking = "lipschitz_exponential" if name == "noisy_top_k_with_gaps" else name
-    (row,) = [row for row in TABLE if row.name == ranking]
+    (row,) = [row for row in table() if row.name == ranking]
     space = tk.VectorDomain(tk.AtomDomain(int), size=6), tk.LInfDistance(monotonic=True)
     measurement = space >> row.build(measure, k, scale, release, counts=False)
     return dict(measurement.distribution([*COUNTS, 0]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,22 @@ def test_a_plan_reads_no_tables_and_audits_nothing(more: tuple[str, ...]) -> Non
     modules = loaded("plan", "--k", "3", "--candidates", "50", "--epsilon", "1", *more)
     assert rooms(modules, "measurements")
     assert not rooms(modules, "apps.audit", "tables")
+
+
+@pytest.mark.further
+def test_a_release_loads_the_constructor_that_it_takes(tmp_path: Path) -> None:
+    """Neither the others of the catalogue, nor what only exact laws need, nor what looks through records."""
+    (tmp_path / "loans.csv").write_text("user,book\n1,a\n2,a\n2,b\n", encoding="utf-8")
+    (tmp_path / "books.txt").write_text("a\nb\nc\n", encoding="utf-8")
+    columns = "--user", "user", "--item", "book", "--candidates", str(tmp_path / "books.txt")
+    modules = loaded("release", str(tmp_path / "loans.csv"), *columns, "--k", "1", "--epsilon", "1")
+    assert rooms(modules, "measurements.report_noisy_top_k", "samplers.race")
+    assert "mpmath" not in modules
+    assert not rooms(modules, "audit", "samplers.joint", "samplers.canonical", "planning.keys", "planning.verification")
+    others = rooms(
+        modules, "measurements.canonical", "measurements.joint", "measurements.lipschitz", "measurements.peeled"
+    )
+    assert others == []
 
 
 def test_what_was_read_is_not_looked_through() -> None:

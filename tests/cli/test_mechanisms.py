@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.apps.cli.asking import NAMES
-from opendp_topk.apps.planning.catalogue import TABLE, Mechanism
+from opendp_topk.apps.planning.catalogue import Mechanism, table
 from opendp_topk.apps.planning.release_record import plain
 
 from .command import record_of
@@ -16,7 +15,8 @@ from .conftest import CANDIDATES, LOANS, Command, Library
 
 EXACT = 10**6
 BEST = sorted(CANDIDATES, key=lambda book: -LOANS.get(book, 0))
-ROWS = [(row, release) for row in TABLE for release in row.releases]
+NAMES = [row.name for row in table()]
+ROWS = [(row, release) for row in table() for release in row.releases]
 
 
 def _constructor(row: Mechanism) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import Gumbel
-from opendp_topk.sampling.distributions.one_shot import accuracy
+from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 
 from .command import record_of
 from .conftest import Command, Library

@@ -14,6 +14,7 @@ import opendp_topk as tk
 from opendp_topk import Exponential, Gumbel
 from opendp_topk.errors import CapacityError, ParameterError
 from opendp_topk.sampling.distributions import one_shot
+from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 
 from ..oracles import one_shot as oracle
 from ..oracles.noise import number
@@ -156,7 +157,7 @@ def test_law_needs_k_scores() -> None:
     with pytest.raises(ParameterError, match="at least k"):
         one_shot.law(Gumbel(), [Fraction(0)], False, 2, True)
     with pytest.raises(ParameterError, match="at least k"):
-        one_shot.accuracy(Gumbel(), 1, 2, Fraction(1), 0.05)
+        accuracy(Gumbel(), 1, 2, Fraction(1), 0.05)
 
 
 @pytest.mark.quick(alpha="1/100")

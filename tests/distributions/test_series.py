@@ -13,6 +13,7 @@ import pytest
 
 from opendp_topk import CapacityError, Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from opendp_topk.sampling.distributions import one_shot, series
+from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 from opendp_topk.sampling.noises.noise import Noise
 
 from ..oracles import quadrature
@@ -138,7 +139,7 @@ def test_laws_that_cost_too_much_are_refused(noise: Noise) -> None:
 @pytest.mark.parametrize("k", [1, 2])
 def test_accuracy_bound_fails_no_more_often_than_it_says(noise: Noise, k: int, alpha: Any) -> None:
     for scores in ([9, 6, 0], [3, 3, 0, 0], [7, 0, 0, 0]):
-        bound = one_shot.accuracy(noise, len(scores), k, Fraction(1), alpha)
+        bound = accuracy(noise, len(scores), k, Fraction(1), alpha)
         best = sorted(scores, reverse=True)
         failure = mpmath.fsum(
             p for y, p in law(noise, scores, k).items() if any(scores[i] < best[t] - bound for t, i in enumerate(y))
@@ -150,7 +151,7 @@ def test_accuracy_bound_fails_no_more_often_than_it_says(noise: Noise, k: int, a
 def test_accuracy_is_the_formula_rounded_up(noise: Noise, sides: int, odds: int) -> None:
     for n in (3, 1000):
         for scale in (Fraction(1), Fraction(1, 3), Fraction(0)):
-            value = one_shot.accuracy(noise, n, 3, scale, 0.05)
+            value = accuracy(noise, n, 3, scale, 0.05)
             with mpmath.workdps(60):
                 true = sides * number(scale) * mpmath.log(number(odds * n / Fraction(0.05)))
                 assert true <= value

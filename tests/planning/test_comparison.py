@@ -16,7 +16,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.catalogue import TABLE, able
+from opendp_topk.apps.planning.catalogue import able, table
 from opendp_topk.apps.planning.deciding import WORDS, least_at, word
 from opendp_topk.apps.planning.least_scale import CLOSE, _Curves, least_scale
 from opendp_topk.spaces.curves.closed_forms import Mixture
@@ -103,7 +103,7 @@ def test_scales_by_formulas(measure: tk.Measure, scales: dict[str, float]) -> No
 def test_no_smaller_scale_meets_the_budget(measure: tk.Measure, releases: int) -> None:
     found = compared(measure, k=2, d_in=3, d_out=0.3, releases=releases)
     for row in found:
-        (mechanism,) = [one for one in TABLE if one.name == row.name]
+        (mechanism,) = [one for one in table() if one.name == row.name]
         smaller = SPACE >> mechanism.build(measure, 2, math.nextafter(row.scale, 0), "ranking", counts=False)
         assert Fraction(row.loss) <= Fraction(0.3) < releases * Fraction(smaller.map(3))
         assert row.loss == pytest.approx(releases * row.measurement.map(3), rel=1e-12)
@@ -141,7 +141,7 @@ def test_a_pair_is_met_by_the_bound_that_is_named() -> None:
         assert row.loss[0] == 1
         assert row.loss[1] <= PAIR[1]
         assert row.measurement.check(1, PAIR)
-        (mechanism,) = [one for one in TABLE if one.name == row.name]
+        (mechanism,) = [one for one in table() if one.name == row.name]
         smaller = SPACE >> mechanism.build(PROFILE, 1, math.nextafter(row.scale, 0), "ranking", counts=False)
         assert not smaller.check(1, PAIR)
 
@@ -152,7 +152,7 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
     found = compared(PROFILE, k=k, d_out=PAIR, releases=releases)
     by_rhos = compared(tk.ZeroConcentratedDivergence(), k=k, d_out=0.0178, releases=releases)
     for row in found:
-        (mechanism,) = [one for one in TABLE if one.name == row.name]
+        (mechanism,) = [one for one in table() if one.name == row.name]
 
         def at(scale: float, mechanism: Any = mechanism) -> tk.Measurement:
             one = SPACE >> mechanism.build(PROFILE, k, scale, "ranking", counts=False)

@@ -16,7 +16,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning import groups as planning_groups
-from opendp_topk.apps.planning.catalogue import HISTOGRAMS, TABLE, default
+from opendp_topk.apps.planning.catalogue import HISTOGRAMS, default, table
 from opendp_topk.apps.planning.columns import Columns
 from opendp_topk.apps.planning.groups import InGroups
 from opendp_topk.apps.planning.nearest import nearest
@@ -38,7 +38,7 @@ def query(
 ) -> Query[Any, Any]:
     """The k best in each group; or with noise of this kind on all counts, where one item of a user counts."""
     columns = Columns("reader", "book", group="town", max_items=1 if noisy else None)
-    row = {one.name: one for one in TABLE}[f"histogram_{noisy}"] if noisy else default("ranking")
+    row = {one.name: one for one in table()}[f"histogram_{noisy}"] if noisy else default("ranking")
     task, whom = TopK(k, CANDIDATES, "ranking", row), Users() if unit is None else unit
     return Query(InGroups(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
 

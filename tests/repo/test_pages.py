@@ -16,7 +16,7 @@ from opendp_topk.core import public_names
 from tests.measurements.test_quantiles import oracle as row_by_row
 from tests.oracles import above as oracle
 from tests.pages import __main__ as command
-from tests.pages import above, copies, few, page, proof_map, quantiles, reference
+from tests.pages import above, above_curve, copies, few, page, proof_map, quantiles, reference
 from tests.pages.losses_met import COLUMNS
 from tests.pages.page import PAGES, ROOT
 
@@ -182,6 +182,55 @@ def test_the_best_conversation_is_the_best_of_all() -> None:
     assert talk.loss(tk.MaxDivergence()) == pytest.approx(epsilon, abs=1e-9)
     assert talk.loss(tk.RangeDivergence()) == pytest.approx(width, abs=1e-9)
     assert max(talk._moment(1.0, way) for way in (1, -1)) == pytest.approx(mean, abs=1e-9)
+
+
+def test_no_curve_of_conversations_exceeds_a_claim() -> None:
+    """The section's numbers; small deltas are met by the epsilon that is claimed, large ones by less."""
+    rows = (
+        PAGES["docs/tightness.md"].read().partition(above_curve.HEADER + COLUMNS)[2].partition("\n\n")[0].splitlines()
+    )
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert len(cells) == 36
+    assert [one[5] for one in cells] == sorted(one[5] for one in cells)
+    for _, _, delta, claimed, met, ratio in cells:
+        assert float(met) <= float(claimed)
+        assert float(ratio) == pytest.approx(float(met) / float(claimed), abs=1e-4)
+        assert delta != "epsilon at delta = 1e-06" or float(ratio) > 0.9
+
+
+@pytest.mark.further
+def test_the_best_single_question_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against all scores of the grid, whose answers with exponential noise have probabilities in closed form."""
+
+    def law(lead: float) -> list[float]:
+        true = 1 - math.exp(-lead) / 2 if lead > 0 else math.exp(lead) / 2
+        return [true, 1 - true]
+
+    monkeypatch.setitem(above_curve._LENGTHS, 1, (1,))
+    for delta in (0.1, 0.01):
+        met = max(
+            above_curve.epsilon_at(delta, *pair)
+            for lead in above_curve.LEADS
+            for pair in itertools.permutations((law(lead), law(lead + 1)))
+        )
+        found = above_curve.Climb("Exponential", 1, monotonic=True, delta=delta).largest()
+        assert found == pytest.approx(met, abs=1e-6)
+
+
+def test_an_epsilon_at_a_delta() -> None:
+    """Randomised response of the loss 1 has delta (e - exp(epsilon)) / (1 + e)."""
+    p, q = [1 / (1 + math.e), math.e / (1 + math.e)], [math.e / (1 + math.e), 1 / (1 + math.e)]
+    assert above_curve.epsilon_at((math.e - math.exp(0.3)) / (1 + math.e), p, q) == pytest.approx(0.3)
+    assert above_curve.epsilon_at(0.5, p, q) == 0
+
+
+@pytest.mark.slow
+def test_no_climb_over_conversations_exceeds_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(above_curve, "_STARTS", 1)
+    for case in above_curve.cases():
+        if (case.climb.k, case.climb.delta) == (1, 0.1):
+            met = case.largest()
+            assert 0.15 * case.claimed < met <= case.claimed * (1 + 1e-9), case.start
 
 
 @pytest.mark.slow

@@ -15,33 +15,26 @@ import typer
 
 from ...errors import ParameterError, SearchError, checks
 from ...errors.checks import plain
-from ...measurements._key_selection import MOST_KEYS
 from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...transformations.cap_scores import lowest_terms
 from ...transformations.keep_items import RULES
 from ...transformations.sum_by_item import whole_steps
 from ..ledger.amounts import stated
 from ..ledger.stated import LINES, OWN, Stated
-from ..planning.above_threshold import AboveThreshold
-from ..planning.by_gap import SetByGap
-from ..planning.catalogue import RELEASES, TABLE, able, default
-from ..planning.columns import Columns
+from ..planning.catalogue import DESCRIBED, RELEASES, able, default, table
+from ..planning.columns import Columns, exactly, signed
 from ..planning.groups import InGroups
 from ..planning.joined_items import joined
-from ..planning.keys import Keys
 from ..planning.nearest import nearest, open_to
 from ..planning.numbered_rows import ROW
 from ..planning.others import Other
 from ..planning.plan import Plan, Query, T_co, Task, U_co
 from ..planning.quantile import Numbers, Quantile
-from ..planning.rebuilding import exactly
-from ..planning.several import signed
 from ..planning.top_k import Counts, TopK
 from ..planning.units import Budget, Unit, Users
-from ..planning.unknown_domain import TopKUnknownDomain
 
 NEIGHBORS = ("add_remove", "replace")
-NAMES = tuple(row.name for row in TABLE)
+_NAMES = ", ".join(row.name for row in DESCRIBED)
 
 NeighborsOption = Annotated[
     str,
@@ -164,7 +157,7 @@ class Options:
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"How the items are chosen: {', '.join(NAMES)}. If not given: report_noisy_top_k for a ranking or "
+            help=f"How the items are chosen: {_NAMES}. If not given: report_noisy_top_k for a ranking or "
             "with --counts, canonical for a set; with --max-items noise on all counts where it comes nearer. plan "
             "--compare shows them side by side.",
             show_default=False,
@@ -450,6 +443,8 @@ class Options:
         return self.listed(n_candidates) if self.minimum_users is None else self._minimal(n_candidates)
 
     def _apart(self, n_candidates: int) -> Query[Task, Users]:
+        from ..planning.by_gap import SetByGap
+
         if (self.mechanism, self.counts, self.minimum_users, self.max_items) != (None, False, None, None):
             raise ParameterError(
                 "--by-gap releases a set by a mechanism of its own: leave --mechanism, --counts, --minimum-users and "
@@ -461,6 +456,8 @@ class Options:
         return self._approximate(SetByGap(self._given(), n_candidates))
 
     def _minimal(self, n_candidates: int) -> Query[Task, Users]:
+        from ..planning.unknown_domain import TopKUnknownDomain
+
         if (self.kind, self.mechanism, self.counts) != ("ranking", None, False):
             raise ParameterError(
                 "--minimum-users with --candidates releases a ranking of items alone: leave --release set, --mechanism "
@@ -512,11 +509,19 @@ class Options:
             raise ParameterError("--release set, --mechanism and --counts need a list of candidates: give --candidates")
         if columns.bounds[0] < 0:
             raise ParameterError("--bounds must not be negative without --candidates")
-        task: Task = Keys() if self.keys else AboveThreshold()
-        if not (self.above or self.keys):
-            task = TopKUnknownDomain(self._given(), self.limit)
+        task = self._of_table()
         self._require_caps()
         return self._approximate(task)
+
+    def _of_table(self) -> Task:
+        """The task for items that nobody lists, whose modules are loaded here."""
+        from ..planning.above_threshold import AboveThreshold
+        from ..planning.keys import Keys
+        from ..planning.unknown_domain import TopKUnknownDomain
+
+        if self.keys:
+            return Keys()
+        return AboveThreshold() if self.above else TopKUnknownDomain(self._given(), self.limit)
 
     def _approximate(self, task: Task) -> Query[Task, Users]:
         """The query of a task whose measurement has a delta of its own."""
@@ -544,8 +549,11 @@ class Options:
     def _require_caps(self) -> None:
         """Raise unless --limit, --max-items and --keep go together."""
         least = self.k or 1
-        if self.limit is not None and checks.count("--limit", self.limit, at_most=MOST_KEYS, limit="2^22") < least:
-            raise ParameterError(f"--limit must be at least k ({least})")
+        if self.limit is not None:
+            from ...measurements._key_selection import MOST_KEYS
+
+            if checks.count("--limit", self.limit, at_most=MOST_KEYS, limit="2^22") < least:
+                raise ParameterError(f"--limit must be at least k ({least})")
         if self.max_items is not None:
             checks.count("--max-items", self.max_items)
         if self.minimum_users is not None:
@@ -706,9 +714,10 @@ def by_mechanism(name: str, task: TopK, *, few: bool = False) -> TopK:
     Raises:
         ParameterError: There is none, or it cannot release this; the message says what to change.
     """
-    if name not in NAMES:
-        raise ParameterError(f"--mechanism must be one of {', '.join(NAMES)}")
-    row = TABLE[NAMES.index(name)]
+    rows = {row.name: row for row in table()}
+    if name not in rows:
+        raise ParameterError(f"--mechanism must be one of {', '.join(rows)}")
+    row = rows[name]
     asked = task.k, task.n_candidates, task.release, task.counted, few
     obstacle = row.obstacle(*asked)
     if obstacle is not None:

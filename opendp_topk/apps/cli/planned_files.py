@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ParameterError, TableError
 from ...errors.ordinary import quoted, read_ordinary
 from ..ledger import Ledger
 from ..planning.plan import Plan
 from ..planning.quantile import Numbers
-from ..planning.several import Scheduled
 from ..planning.units import Users
 from .asking import Options
+
+if TYPE_CHECKING:
+    from ..planning.several import Scheduled
 
 _MOST = 2**20  # bytes: a plan has some hundred
 
@@ -25,6 +27,8 @@ def read_plan(path: str) -> Scheduled:
         TableError: It cannot be read.
         ParameterError: It is none.
     """
+    from ..planning.several import Scheduled
+
     content = read_ordinary(path, "the file of --plan", TableError, at_most=_MOST)
     try:
         found = json.loads(content.decode("utf-8"))

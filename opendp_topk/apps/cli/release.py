@@ -15,7 +15,6 @@ from ...tables.column_types import ISO, POINT
 from ..ledger import Ledger
 from ..ledger.journal import now
 from ..ledger.stated import Stated
-from ..planning.answers import answer, asked
 from ..planning.groups import InGroups
 from ..planning.joined_items import parts_of
 from ..planning.numbered_rows import ROW
@@ -234,7 +233,7 @@ def release(
         failure: Exception | None = None
         if from_record is not None:
             whole = plan if others is None else others.after(plan)
-            question = asked(whole, where, listing, told(words, account), grouping)
+            question = whole, where, listing, told(words, account), grouping
             record = _again(from_record, account, question, files)
         else:
             started, store = now(), KeptRecord(account, out)
@@ -376,13 +375,15 @@ def _require_planned(
         raise ParameterError("--plan goes with no words but --label, and not with --from-record")
 
 
-def _again(path: str, account: Ledger | None, question: Mapping[str, Any], files: str | None) -> ReleaseRecord:
-    """The record in the file ``path``, if it answers ``question`` and ``account`` has paid for it."""
+def _again(path: str, account: Ledger | None, question: tuple[Any, ...], files: str | None) -> ReleaseRecord:
+    """The record in the file ``path``, if it answers what ``asked`` makes of ``question``, and ``account`` has paid."""
+    from ..planning.answers import answer, asked
+
     if account is None:
         raise ParameterError("--from-record needs --ledger: what it keeps tells whether the record is whole")
     if files is not None:
         raise ParameterError("--files lists what is read, and --from-record reads no table: leave one out")
-    return answer(read_fields(path), account, question)
+    return answer(read_fields(path), account, asked(*question))
 
 
 def _other(released: Released, count: Other | None) -> list[tuple[str, str]]:

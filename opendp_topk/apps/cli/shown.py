@@ -14,7 +14,6 @@ from ...numerics.arithmetic import as_written
 from ..ledger import Ledger
 from ..planning.columns import written
 from ..planning.release_record import ReleaseRecord
-from ..planning.verification import DISAGREES, verified
 from . import record_words as words
 from . import show as terminal
 from .ledger_files import write
@@ -72,6 +71,8 @@ def show(
 
 def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
     """Raise where the ledger and the record do not agree."""
+    from ..planning.verification import DISAGREES, verified
+
     wrong = [one.what for one in verified(fields, ledger) if one.verdict == DISAGREES]
     if wrong:
         raise TableError(

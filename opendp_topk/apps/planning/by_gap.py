@@ -15,7 +15,7 @@ from ...core.measurement import Measurement
 from ...errors import checks
 from ...measurements.top_k_by_gap import then_top_k_by_gap
 from ...numerics.arithmetic import exact, round_up
-from ...sampling.distributions.one_shot import accuracy
+from ...sampling.distributions.one_shot_accuracy import accuracy
 from ...sampling.noises.exponential import Exponential
 from ...sampling.noises.gumbel import Gumbel
 from ...sampling.noises.noise import Noise

@@ -12,17 +12,9 @@ from ...core.measurement import Measurement
 from ...core.partials import Partial, partial
 from ...errors import NotDeclaredError, ParameterError, SpaceError
 from ...errors.checks import Number
-from ...measurements._listed import constructors
-from ...measurements.canonical_top_k import then_canonical_top_k
-from ...measurements.exponential_mechanism import then_exponential_mechanism
-from ...measurements.joint_top_k import MOST_WINNERS, then_joint_top_k
-from ...measurements.lipschitz_top_k import then_lipschitz_top_k
-from ...measurements.noisy_histogram import then_noisy_histogram
-from ...measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps
-from ...measurements.peeled_top_k import then_peeled_top_k
-from ...measurements.permute_and_flip import then_permute_and_flip
+from ...measurements._listed import constructors, partial_of
+from ...measurements._selection import MOST_JOINT_WINNERS
 from ...measurements.report_noisy_top_k import then_report_noisy_top_k
-from ...measurements.select_then_count import then_select_then_count
 from ...numerics.arithmetic import exact
 from ...sampling.distributions.discrete import largest_range
 from ...sampling.noises.exponential import Exponential
@@ -52,27 +44,33 @@ def apart(scale: Number, n_candidates: int, alpha: Any, *, gaussian: bool) -> fl
 class Mechanism:
     """A way to choose k of the scores.
 
-    ``words`` describes it, with parameters of the measurement in braces, and ``then`` is its constructor, which is
-    given ``options`` besides k, the scale and the release. ``most`` is the largest k, and ``counted`` the constructor
-    that adds noisy counts of the winners, where there is one. ``ranked`` says whether the accuracy theorem speaks of
-    every rank, or of the worst winner alone; ``numbered`` whether it needs the number of all possible releases;
-    ``led`` whether each winner's lead over the next is released with it. ``few`` is for what puts noise on all counts,
-    whose largest are taken, and needs a bound on how many of them one person moves. ``pure`` is what ``then`` makes
-    under ``MaxDivergence()``, as a constructor for all measures, where it takes another noise there.
+    ``words`` describes it, with parameters of the measurement in braces. ``constructor`` makes it, or is the file of
+    what does, which is loaded when it is first asked for; it is given ``options`` besides k, the scale and the release.
+    ``most`` is the largest k, and ``counted`` the file of the constructor that adds noisy counts of the winners, where
+    there is one. ``ranked`` says whether the accuracy theorem speaks of every rank, or of the worst winner alone;
+    ``numbered`` whether it needs the number of all possible releases; ``led`` whether each winner's lead over the next
+    is released with it. ``few`` is for what puts noise on all counts, whose largest are taken, and needs a bound on how
+    many of them one person moves. ``pure`` is the noise with which ``lipschitz_top_k`` makes, for all measures, what
+    the constructor makes under ``MaxDivergence()``, where it takes another noise there.
     """
 
     name: str
     releases: tuple[str, ...]
     words: str
-    then: Then
+    constructor: str | Then
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int | None = None
-    counted: Then | None = None
+    counted: str | None = None
     ranked: bool = True
     numbered: bool = False
     led: bool = False
     few: bool = False
-    pure: Then | None = None
+    pure: Noise | None = None
+
+    @property
+    def then(self) -> Then:
+        """Its constructor."""
+        return partial_of(self.constructor) if isinstance(self.constructor, str) else self.constructor
 
     def obstacle(self, k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False) -> str | None:
         """What keeps it from this release: "k", "candidates", "few", "release" or "counts"; None if nothing does."""
@@ -88,17 +86,20 @@ class Mechanism:
 
     def build(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
         """Its measurement, which still lacks the space."""
-        then = self.counted if counts and self.counted is not None else self.then
+        then = partial_of(self.counted) if counts and self.counted is not None else self.then
         return self._made(then, measure, k, scale, release)
 
     def profiled(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
         """What :meth:`build` makes under ``measure``, under ``PrivacyProfile()``."""
-        then = self.pure if self.pure is not None and is_pure(measure) else self.then
-        return self._made(then, PrivacyProfile(), k, scale, release)
+        options = _with(self.pure) if self.pure is not None and is_pure(measure) else None
+        then = self.then if options is None else partial_of("lipschitz_top_k")
+        return self._made(then, PrivacyProfile(), k, scale, release, options)
 
-    def _made(self, then: Then, measure: Measure, k: int, scale: float, release: str) -> Chosen:
+    def _made(
+        self, then: Then, measure: Measure, k: int, scale: float, release: str, options: Mapping[str, Any] | None = None
+    ) -> Chosen:
         accepted = inspect.signature(then).parameters
-        asked = {"k": k, "scale": scale, "release": release, **self.options}
+        asked = {"k": k, "scale": scale, "release": release, **(self.options if options is None else options)}
         return then(measure, **{name: value for name, value in asked.items() if name in accepted})
 
     def accuracy(self, measurement: Measurement, k: int, n_candidates: int, release: str, alpha: Any) -> float | None:
@@ -131,14 +132,14 @@ def _with(noise: Noise) -> Mapping[str, Any]:
 def _perturbed(noise: Noise) -> Mechanism:
     """The row of one-shot selection with a noise, named after it."""
     name = f"lipschitz_{noise.words.lower().replace('-', '_')}"
-    return Mechanism(name, RELEASES, _SUMS, then_lipschitz_top_k, _with(noise))
+    return Mechanism(name, RELEASES, _SUMS, "lipschitz_top_k", _with(noise))
 
 
 def _noisy_counts(noise: str) -> Mechanism:
     """The row of noise on all counts, named after it."""
     option, words = {"gaussian": noise == "Gaussian"}, _ALL.format(noise=noise)
-    then = then_noisy_histogram
-    return Mechanism(f"histogram_{noise.lower()}", RELEASES, words, then, option, counted=then, few=True)
+    stem = "noisy_histogram"
+    return Mechanism(f"histogram_{noise.lower()}", RELEASES, words, stem, option, counted=stem, few=True)
 
 
 DESCRIBED = (
@@ -147,19 +148,19 @@ DESCRIBED = (
         RELEASES,
         _SUMS,
         then_report_noisy_top_k,
-        counted=then_select_then_count,
-        pure=functools.partial(then_lipschitz_top_k, noise=Exponential()),
+        counted="select_then_count",
+        pure=Exponential(),
     ),
-    Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False, numbered=True),
+    Mechanism("canonical", _SET, _SETS, "canonical_top_k", ranked=False, numbered=True),
     Mechanism(
-        "canonical_exponential", _SET, _SETS, then_canonical_top_k, _with(Exponential()), ranked=False, numbered=True
+        "canonical_exponential", _SET, _SETS, "canonical_top_k", _with(Exponential()), ranked=False, numbered=True
     ),
-    Mechanism("joint", RELEASES, _JOINT, then_joint_top_k, most=MOST_WINNERS, numbered=True),
-    Mechanism("exponential_mechanism", RELEASES, _ODDS, then_exponential_mechanism, most=1),
-    Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
-    Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
-    Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
-    Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, then_noisy_top_k_with_gaps, led=True),
+    Mechanism("joint", RELEASES, _JOINT, "joint_top_k", most=MOST_JOINT_WINNERS, numbered=True),
+    Mechanism("exponential_mechanism", RELEASES, _ODDS, "exponential_mechanism", most=1),
+    Mechanism("permute_and_flip", RELEASES, _FLIP, "permute_and_flip", most=1),
+    Mechanism("peeled_exponential", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "exponential"}),
+    Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "permute_and_flip"}),
+    Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, "noisy_top_k_with_gaps", led=True),
     _noisy_counts("Laplace"),
     _noisy_counts("Gaussian"),
     *map(_perturbed, STANDARD),
@@ -202,25 +203,28 @@ def _choices(make: Callable[..., Measurement], options: Mapping[str, Any]) -> li
 
 
 def _others() -> Iterator[Mechanism]:
-    described = {then.__name__ for row in DESCRIBED for then in (row.then, row.counted) if then is not None}
+    described = {name for row in DESCRIBED for name in (row.then.__name__, f"then_{row.counted}")}
     for name, make in constructors().items():
         row = None if name.replace("make_", "then_", 1) in described else discovered(make)
         if row is not None:
             yield row
 
 
-TABLE = (*DESCRIBED, *_others())
+@functools.cache
+def table() -> tuple[Mechanism, ...]:
+    """All rows; the first call loads every constructor."""
+    return (*DESCRIBED, *_others())
 
 
 def able(k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False) -> list[Mechanism]:
     """The mechanisms that can release this, in the order of the table; ``few`` as in :class:`Mechanism`."""
-    return [row for row in TABLE if row.obstacle(k, n_candidates, release, counts, few) is None]
+    return [row for row in table() if row.obstacle(k, n_candidates, release, counts, few) is None]
 
 
-HISTOGRAMS = tuple(row for row in TABLE if row.few)
+HISTOGRAMS = tuple(row for row in DESCRIBED if row.few)
 
 
 def default(release: str, counts: bool = False) -> Mechanism:
     """The mechanism where none is named."""
     name = "canonical" if release == "set" and not counts else "report_noisy_top_k"
-    return next(row for row in TABLE if row.name == name)
+    return next(row for row in DESCRIBED if row.name == name)

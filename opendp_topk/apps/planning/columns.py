@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -9,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.transformation import Transformation
+from ...errors import ParameterError
 from ...spaces.domains import FrameDomain, GroupedFrameDomain
 from ...spaces.metrics import UserDistance
 from ...spaces.valued_frames import ValuedFrameDomain
@@ -16,9 +18,11 @@ from ...transformations.count_by_item import make_count_by_item, nameless_count
 from ...transformations.keep_items import make_keep_items, nameless_keep
 from ...transformations.minimum_users import nameless_minimum, then_minimum_users
 from ...transformations.sum_by_item import make_sum_by_item, nameless_sum
+from ..ledger.amounts import stated
 from .joined_items import joined, parts_of, with_joined
 from .numbered_rows import ROW, numbered_rows
 
+_PARTS = 10**6  # the largest denominator of a number whose float64 a record holds in its place
 _DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
 
 
@@ -177,6 +181,21 @@ class Columns:
             return rows
         rows = with_joined(rows, self.parts) if self.parts else rows
         return numbered_rows(rows) if self.of_rows else rows
+
+
+def signed(text: str, name: str) -> Fraction:
+    """What a person wrote, exactly, as ``stated`` reads it, with a sign or without."""
+    text = text.strip()
+    with contextlib.suppress(ParameterError):
+        return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
+    raise ParameterError(f"{name} must be a finite number, such as -2, 0.1 or 1/3, of at most 300 digits")
+
+
+def exactly(number: float) -> Fraction:
+    """The number that was written as a float: a fraction such as 1/3 if it is nothing shorter, else its decimal."""
+    decimal = Fraction(repr(number))
+    simple = decimal.limit_denominator(_PARTS)
+    return simple if float(simple) == number else decimal
 
 
 # proof-region: numeral

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, NoReturn
 
 from ...combinators.followed_by import make_followed_by
@@ -17,7 +16,7 @@ from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroC
 from .above_threshold import AboveThreshold
 from .by_gap import SetByGap
 from .catalogue import able
-from .columns import Columns
+from .columns import Columns, exactly
 from .groups import InGroups
 from .keys import Keys
 from .plan import Plan, Query, promises_of
@@ -31,7 +30,6 @@ from .unknown_domain import TopKUnknownDomain
 _SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
 _MEASURES = {named(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
 _MOST = 2**32  # candidates and users: more than there are, so that no forged number keeps a computer busy
-_PARTS = 10**6  # the largest denominator of a number whose float64 a record holds in its place
 _NAMES = {"loss": "utility"}  # of a parameter, as it was called in the first records of this kind
 
 
@@ -156,13 +154,6 @@ def _stated(claim: Claim) -> Any:
     if not isinstance(claim.d_out, tuple):
         return claim.d_out
     return exactly(claim.d_out[0]), claim.d_out[1]
-
-
-def exactly(number: float) -> Fraction:
-    """The number that was written as a float: a fraction such as 1/3 if it is nothing shorter, else its decimal."""
-    decimal = Fraction(repr(number))
-    simple = decimal.limit_denominator(_PARTS)
-    return simple if float(simple) == number else decimal
 
 
 def _followed(plan: Plan[Any, Users], loss: Any) -> Measurement:

@@ -21,14 +21,13 @@ from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.domains import AtomDomain, VectorDomain
 from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
 from ...spaces.metrics import L01InfDistance, LInfDistance
-from .catalogue import TABLE
+from .catalogue import table
 from .comparison import compare, six_up
 from .plan import Plan, Query, likely
 from .top_k import TopK, TopKPlan
 from .units import Unit, few_change
 
 NEAR = "near"
-_ORDER = {mechanism.name: place for place, mechanism in enumerate(TABLE)}  # of equal ones the first is the plainest
 _DIGITS = 6  # of a bound or a probability: what agrees in them is equally good
 _CERTAIN = 1e-9  # a probability of failure that does not matter, far above the width of an enclosure
 _HALVINGS, _STEPS = 40, 12  # of a scale, from which 12 bisections leave one part in 4096
@@ -195,10 +194,12 @@ def _option(row: TopKPlan, scores: Any, goal: str) -> Option:
 def _key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
     """What sorts options: the goal first, then the bound for all scores, then the order of the catalogue."""
 
+    order = [row.name for row in table()]  # of equal ones the first is the plainest
+
     def key(option: Option) -> tuple[float, float, int]:
         near = math.inf if option.row.accuracy is None else float(f"{option.row.accuracy:.{_DIGITS}g}")
         misses = 2.0 if option.success is None else float(f"{_misses(option.success):.{_DIGITS}g}")
-        return (near if goal == NEAR else misses), near, _ORDER[option.name]
+        return (near if goal == NEAR else misses), near, order.index(option.name)
 
     return key
 

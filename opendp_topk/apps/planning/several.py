@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -25,8 +24,8 @@ from ...transformations.keep_items import RULES
 from ..ledger import Ledger
 from ..ledger.amounts import rest_below, stated
 from ..ledger.filters import most_rho
-from .catalogue import TABLE
-from .columns import Columns
+from .catalogue import table
+from .columns import Columns, signed
 from .comparison import six_up
 from .nearest import nearest
 from .plan import Plan, Query
@@ -241,7 +240,7 @@ class Scheduled:
                 columns = _numbers(found)
                 task: TopK = replace(Quantile.of(columns), release=found["release"])
             else:
-                row = {one.name: one for one in TABLE}[found["mechanism"]]
+                row = {one.name: one for one in table()}[found["mechanism"]]
                 kind = Counts if found.get("counts") else TopK
                 task = kind(found["k"], found["candidates"], found["release"], row)
             unit = Users(found["neighbors"], checks.count("d_in", found["d_in"]), columns)
@@ -253,14 +252,6 @@ class Scheduled:
         except (KeyError, TypeError, ValueError, TopKError):
             pass
         raise ParameterError("the file of --plan is no plan that `opendp-topk plan --releases N --out FILE` wrote")
-
-
-def signed(text: str, name: str) -> Fraction:
-    """What a person wrote, exactly, as ``stated`` reads it, with a sign or without."""
-    text = text.strip()
-    with contextlib.suppress(ParameterError):
-        return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
-    raise ParameterError(f"{name} must be a finite number, such as -2, 0.1 or 1/3, of at most 300 digits")
 
 
 def _grid(columns: Columns) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Exact law and accuracy of the k best of independently perturbed scores (one-shot top-k).
+"""Exact law of the k best of independently perturbed scores (one-shot top-k).
 
 With Gumbel and exponential noise every sum below has nonnegative terms only, so nothing cancels. With 50 digits of
 working precision, and one more for every digit of the scores' spread, every probability has more than 30 correct
@@ -18,7 +18,6 @@ from typing import Any
 import mpmath
 
 from ...errors import CapacityError, ParameterError
-from ...numerics.arithmetic import exact, scaled_log_up
 from ..noises.noise import Noise
 from . import series
 
@@ -26,22 +25,6 @@ _WORKING_DIGITS = 50  # 20 more than are promised
 _MOST_WORK = 5_000_000  # a limit of work: rankings, and d^2 for each
 
 Outcome = tuple[int, ...]
-
-
-def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
-    """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
-
-    With c the tail of the noise: tau ln(c d / alpha), or 2 tau ln(2 c d / alpha) where it is two-sided. Where it is
-    max-stable, with which winners are chosen one after the other, tau ln(c d k / alpha). Rounded up.
-    """
-    if n_candidates < k:
-        raise ParameterError(f"n_candidates must be at least k ({k})")
-    # proof-region: accuracy
-    assert noise.tail is not None
-    sides = 2 if noise.is_two_sided else 1  # [sides]
-    odds = sides * noise.tail * (k if noise.is_max_stable else 1)  # [union]
-    return scaled_log_up(sides * tau, odds * n_candidates / exact(alpha))  # [bound]
-    # end-proof-region: accuracy
 
 
 # proof-region: one_shot_law

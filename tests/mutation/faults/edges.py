@@ -64,14 +64,14 @@ FAULTS = (
     Fault(
         "accuracy-too-small",
         "the accuracy of one-shot Gumbel top-k forgets its k choices",
-        "sampling/distributions/one_shot.py",
+        "sampling/distributions/one_shot_accuracy.py",
         "sides * noise.tail * (k if noise.is_max_stable else 1)",
         "sides * noise.tail",
     ),
     Fault(
         "accuracy-one-sided",
         "the accuracy of Laplace noise forgets that it pulls both ways",
-        "sampling/distributions/one_shot.py",
+        "sampling/distributions/one_shot_accuracy.py",
         "scaled_log_up(sides * tau, odds",
         "scaled_log_up(tau, odds",
     ),

@@ -253,9 +253,9 @@ FAULTS = (
     Fault(
         "joint-of-too-many",
         "more winners are drawn jointly than sums of floats allow",
-        "measurements/joint_top_k.py",
-        "MOST_WINNERS = 2**22",
-        "MOST_WINNERS = 2**23",
+        "measurements/_selection.py",
+        "MOST_JOINT_WINNERS = 2**22",
+        "MOST_JOINT_WINNERS = 2**23",
     ),
     Fault(
         "pair-logs-short",

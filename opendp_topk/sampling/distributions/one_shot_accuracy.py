@@ -1,0 +1,29 @@
+"""Accuracy of one-shot top-k with a noise whose tail is known; it needs no law, and none is loaded for it.
+
+Proof: proofs/distributions/one_shot.tex
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ...errors import ParameterError
+from ...numerics.arithmetic import exact, scaled_log_up
+from ..noises.noise import Noise
+
+
+def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
+    """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
+
+    With c the tail of the noise: tau ln(c d / alpha), or 2 tau ln(2 c d / alpha) where it is two-sided. Where it is
+    max-stable, with which winners are chosen one after the other, tau ln(c d k / alpha). Rounded up.
+    """
+    if n_candidates < k:
+        raise ParameterError(f"n_candidates must be at least k ({k})")
+    # proof-region: accuracy
+    assert noise.tail is not None
+    sides = 2 if noise.is_two_sided else 1  # [sides]
+    odds = sides * noise.tail * (k if noise.is_max_stable else 1)  # [union]
+    return scaled_log_up(sides * tau, odds * n_candidates / exact(alpha))  # [bound]
+    # end-proof-region: accuracy
