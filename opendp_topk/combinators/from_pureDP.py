@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.measurement import Measurement
-from ..spaces.concentrated import rho_of_pure
+from ..spaces.costs import rho_of_pure
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
-from ._convert import convert, converts
+from .from_range import convert, converts
 
 
 @converts("combinators/from_pureDP")

@@ -1,14 +1,106 @@
-"""What a bounded range says under the other measures."""
+"""Conversions of measures: one bound of the loss implies another."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from ..core.claims import claimed
 from ..core.measurement import Measurement
-from ..spaces.concentrated import rho_of_range
-from ..spaces.curves.range_steps import RangeSteps
-from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
-from ._convert import convert, converts, profiled
+from ..core.recipes import Recipe
+from ..errors import ParameterTypeError, checks
+from ..errors.checks import Number
+from ..proof import Proof
+from ..spaces.costs import rho_of_range
+from ..spaces.curves.closed_forms import Concentrated, Mixture, RangeSteps
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+    has_delta,
+)
+
+# What the conversions of measures share: the same measurement under another measure, with both proofs.
+#
+# Proof: proofs/combinators/convert.tex
+
+Conversion = Callable[..., Measurement]
+
+
+def converts(name: str) -> Callable[[Conversion], Conversion]:
+    """Decorate a conversion: its results are proved by ``proofs/<name>.tex`` and by the measurement's own proof."""
+
+    def decorate(conversion: Conversion) -> Conversion:
+        @functools.wraps(conversion)
+        def make(measurement: Measurement, *args: Any, **kwargs: Any) -> Measurement:
+            recipe = Recipe.of(make, (measurement, *args), kwargs)
+            return claimed(conversion(measurement, *args, **kwargs), Proof(name, (measurement.proof,)), recipe)
+
+        make.proof_name = name  # type: ignore[attr-defined]
+        return make
+
+    return decorate
+
+
+# proof-region: convert
+def convert(measurement: Measurement, source: Measure, target: Measure, loss: Callable[[Any], Any]) -> Measurement:
+    """``measurement`` under the measure ``target``, its loss d under ``source`` being at most ``loss(d)`` there.
+
+    A measurement under ``Approximate(source)`` becomes one under ``Approximate(target)`` with the same delta.
+    """
+    if measure_of(measurement) == Approximate(source):
+        return remeasured(measurement, Approximate(target), lambda pair: (loss(pair[0]), pair[1]))  # [same-delta]
+    _require(measurement, source)
+    return remeasured(measurement, target, loss)
+
+
+def remeasured(measurement: Measurement, target: Measure, loss: Callable[[Any], Any]) -> Measurement:
+    """``measurement`` with another measure; the function and all else that it declares stay."""
+    return replace(
+        measurement,
+        output_measure=target,
+        privacy_map=lambda d_in: loss(measurement.exact_map(d_in)),  # [convert-map]
+    )
+
+
+def profiled(measurement: Measurement, source: Measure, bound: Callable[[Any], Any]) -> Measurement:
+    """``measurement`` under ``PrivacyProfile()``, its loss d under ``source`` being the curve ``bound(d)``.
+
+    A measurement under ``Approximate(source)`` is accepted; its delta enters into the curve.
+    """
+    if measure_of(measurement) == Approximate(source):
+        return remeasured(
+            measurement, PrivacyProfile(), lambda pair: PrivacyCurve(Mixture(bound(pair[0]), pair[1]))
+        )  # [mixture-curve]
+    _require(measurement, source)
+    return remeasured(measurement, PrivacyProfile(), lambda d: PrivacyCurve(bound(d)))  # [curve]
+
+
+def measure_of(measurement: Any) -> Measure:
+    """The output measure of what must be a measurement."""
+    hint = "a Measurement, such as space >> then_report_noisy_top_k(...)"
+    measure: Measure = checks.instance("measurement", measurement, Measurement, hint).output_measure
+    return measure
+
+
+def _require(measurement: Measurement, source: Measure) -> None:
+    measured = measurement.output_measure
+    if measured != source:  # [check-measure]
+        raise ParameterTypeError(
+            f"measurement must have the output measure {source!r} or {Approximate(source)!r}, not {measured!r}"
+        )
+
+
+# end-proof-region: convert
+
+
+# What a bounded range says under the other measures.
 
 
 @converts("combinators/from_range")
@@ -128,3 +220,125 @@ def make_range_to_approxDP(measurement: Measurement) -> Measurement:
     # proof-region: range_to_approxDP
     return profiled(measurement, RangeDivergence(), lambda a: RangeSteps(1, a))  # [range-curve]
     # end-proof-region: range_to_approxDP
+
+
+# What concentrated differential privacy says at a pair (epsilon, delta).
+
+
+@converts("combinators/from_zCDP")
+def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
+    """The same measurement under ``PrivacyProfile()``, by the best Renyi divergence at every epsilon.
+
+    delta(epsilon) is the least of exp((alpha - 1)(alpha rho - epsilon)) (1 - 1 / alpha)^(alpha - 1) / alpha over the
+    orders alpha > 1. Every order is valid: it is searched for roughly, and the bound is evaluated once, rounded up.
+
+    Args:
+        measurement: A measurement under ``ZeroConcentratedDivergence()``, or under
+            ``Approximate(ZeroConcentratedDivergence())``, whose delta enters into the curve.
+
+    Returns:
+        A :class:`Measurement` with the same function, law and accuracy, whose map returns a :class:`PrivacyCurve`.
+
+    Privacy:
+        The curve above; epsilon(delta) is below rho + 2 sqrt(rho ln(1 / delta)).
+
+    Raises:
+        ParameterTypeError: The measurement has another output measure.
+
+    Proof: proofs/combinators/from_zCDP.tex
+
+    References:
+        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020), Proposition 12.
+        Bun and Steinke, "Concentrated Differential Privacy" (2016).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> top10 = space >> tk.then_report_noisy_top_k(tk.ZeroConcentratedDivergence(), k=10, scale=10.0)
+        >>> 0.7 < tk.make_zCDP_to_approxDP(top10).map(1).epsilon(1e-6) < 0.71
+        True
+    """
+    # proof-region: zCDP_to_approxDP
+    return profiled(measurement, ZeroConcentratedDivergence(), Concentrated)  # [renyi-curve]
+    # end-proof-region: zCDP_to_approxDP
+
+
+# Into and out of approximate privacy: a delta of 0, and the pair (epsilon, delta) of a curve.
+
+
+@converts("combinators/approximate")
+def make_approximate(measurement: Measurement) -> Measurement:
+    """The same measurement under ``Approximate(measure)``, with delta = 0.
+
+    So it can be held against a budget with a delta, or composed with measurements that have one.
+
+    Args:
+        measurement: A measurement under ``MaxDivergence()``, ``RangeDivergence()`` or
+            ``ZeroConcentratedDivergence()``.
+
+    Returns:
+        A :class:`Measurement` with the same function, law and accuracy.
+
+    Privacy:
+        (d, 0), where d is the loss of ``measurement``.
+
+    Raises:
+        ParameterTypeError: The output measure is ``Approximate`` already, or is ``PrivacyProfile()``, for which there
+            is ``make_fix_delta``.
+
+    Proof: proofs/combinators/approximate.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> best = space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0)
+        >>> tk.make_approximate(best).map(1)
+        (0.5, 0.0)
+    """
+    # proof-region: approximate
+    measured = measure_of(measurement)
+    if has_delta(measured):  # [check-exact]
+        raise ParameterTypeError(
+            f"measurement must have an output measure without a delta, such as MaxDivergence(), not {measured!r}"
+        )
+    return remeasured(measurement, Approximate(measured), lambda loss: (loss, 0.0))  # [delta-zero]
+    # end-proof-region: approximate
+
+
+@converts("combinators/approximate")
+def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
+    """The same measurement under ``Approximate(MaxDivergence())``, at one delta of its privacy curve.
+
+    Args:
+        measurement: A measurement under ``PrivacyProfile()``.
+        delta: In [0, 1].
+
+    Returns:
+        A :class:`Measurement` with the same function, law and accuracy.
+
+    Privacy:
+        (curve.epsilon(delta), delta), where curve is the loss of ``measurement``.
+
+    Raises:
+        ParameterError: ``delta`` is out of range, or the measurement has another output measure.
+
+    Proof: proofs/combinators/approximate.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> top10 = space >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=10, scale=10.0)
+        >>> epsilon, delta = tk.make_fix_delta(top10, delta=1e-6).map(1)
+        >>> 0.63 < epsilon < 0.64, delta
+        (True, 1e-06)
+    """
+    # proof-region: fix_delta
+    if measure_of(measurement) != PrivacyProfile():  # [check-profile]
+        raise ParameterTypeError(
+            f"measurement must have the output measure PrivacyProfile(), not {measurement.output_measure!r}"
+        )
+    fixed = checks.share(delta, "delta")  # [check-delta]
+    return remeasured(
+        measurement, Approximate(MaxDivergence()), lambda curve: (curve.epsilon(fixed), fixed)
+    )  # [fix-delta]
+    # end-proof-region: fix_delta

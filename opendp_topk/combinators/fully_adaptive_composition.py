@@ -17,8 +17,7 @@ from ..errors import SpaceError
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from ._rules import require_rule, require_space_of, total
-from ._steps import drawn_in, loss_after
+from ._rules import drawn_in, loss_after, require_rule, require_space_of, total
 
 Admit = Callable[[Any], Callable[[], Any]]
 Loss = Callable[[Any, Any], Any]

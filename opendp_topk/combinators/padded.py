@@ -8,8 +8,7 @@ from typing import Any
 
 from ..core.claims import claimed, proven
 from ..core.measurement import Declared, Measurement
-from ..core.padding import Padded, seconds_of
-from ..core.repeatable import surveyed_sign
+from ..core.repeatable import Padded, seconds_of, surveyed_sign
 from ..errors import ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, one_minus_exp_up

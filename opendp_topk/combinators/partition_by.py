@@ -17,9 +17,8 @@ from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
+from ..spaces.curves.composed import compose, times, whichever
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.largest import whichever
-from ..spaces.curves.totals import compose, times
 from ..spaces.domains import GroupedFrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, apart, together
 from ..spaces.metrics import UserDistance

@@ -10,17 +10,16 @@ from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..core.queryable import Queryable, held
+from ..core.repeatable import Steps
 from ..core.spaces import require_space
-from ..core.steps import Steps
 from ..errors import BudgetError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
+from ..spaces.costs import STRICT
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from ..spaces.with_delta import STRICT
-from ._rules import require_space_of
-from ._steps import drawn_in, loss_of_steps
+from ._rules import drawn_in, loss_of_steps, require_space_of
 
 
 @proven("combinators/pay_what_you_get")

@@ -13,8 +13,7 @@ from ..core.queryable import sealed
 from ..errors import checks
 from ..errors.checks import Number
 from ..sampling.samplers.run_counts import run_count
-from ._private_runs import Law, require_runs, score_of, selection
-from .repetitions import Poisson, Repetitions, TruncatedNegativeBinomial
+from .repetitions import Law, Poisson, Repetitions, TruncatedNegativeBinomial, require_runs, score_of, selection
 
 
 @proven("combinators/private_selection")

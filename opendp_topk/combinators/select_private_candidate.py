@@ -13,9 +13,8 @@ from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..sampling.samplers.run_counts import run_count
-from ._private_runs import Law, require_runs, score_of, selection
 from .private_selection import make_private_selection
-from .repetitions import TruncatedNegativeBinomial
+from .repetitions import Law, TruncatedNegativeBinomial, require_runs, score_of, selection
 
 
 @proven("combinators/select_private_candidate")

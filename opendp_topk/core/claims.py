@@ -1,24 +1,26 @@
-"""The claim of a measurement or transformation: where it is proved, and how it is built again.
-
-A claim is not a field. A measurement that is built by its class, or changed with ``dataclasses.replace``, claims
-nothing; only the constructors of the library, and its rules for chains and conversions, add a claim, to the function
-and the map that they made themselves. The claim keeps these very objects. If one of them is replaced afterwards, past
-the frozen class, nothing is claimed any more.
-"""
+"""Claims of links, their recipes, and pickles of both."""
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass, replace
+from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import PickleError
+from ..errors import PickleError, checks
 from ..proof import UNPROVEN, Proof
 from .recipes import Recipe
+
+# The claim of a measurement or transformation: where it is proved, and how it is built again.
+#
+# A claim is not a field. A measurement that is built by its class, or changed with ``dataclasses.replace``, claims
+# nothing; only the constructors of the library, and its rules for chains and conversions, add a claim, to the function
+# and the map that they made themselves. The claim keeps these very objects. If one of them is replaced afterwards, past
+# the frozen class, nothing is claimed any more.
 
 P = ParamSpec("P")
 Built = TypeVar("Built", bound="Claimed")
@@ -163,3 +165,36 @@ def proven(name: str | None) -> Callable[[Callable[P, Built]], Callable[P, Built
         return make
 
     return decorate
+
+
+# The parameters that a measurement or transformation shows: a mapping that nobody can change.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parameters(Mapping[str, Any]):
+    """Names and public values, in the order in which they are shown; read-only."""
+
+    _values: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_values", MappingProxyType(dict(self._values)))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(dict(self._values))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parameters, (dict(self._values),)
+
+
+def read_only(values: Mapping[str, Any]) -> Parameters:
+    """``values`` as parameters; those that are parameters already stay the same object."""
+    return values if isinstance(values, Parameters) else Parameters(checks.parameters(values))

@@ -7,8 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from .padding import Padded
-from .repeatable import Batched, Composed, Repeatable
+from .repeatable import Batched, Composed, Padded, Repeatable
 
 _PACKAGE = __name__.partition(".")[0]
 

@@ -10,22 +10,17 @@ from typing import Any, ClassVar
 from ..errors import NotDeclaredError, SpaceError, checks
 from ..proof import Proof
 from ..sampling.distributions.events import EVENTS, Enclosure
-from ..spaces.domains import Domain, VectorDomain, same_items
+from ..spaces.domains import Domain, VectorDomain, same_items, surveyed
 from ..spaces.measures import Measure, bounds_range
 from ..spaces.metrics import Metric
-from ..spaces.surveys import surveyed
-from .candidates import IndexCandidates
-from .claims import Claimed, claimed
-from .counted import BestCounts
+from .candidates import BestCounts, IndexCandidates
+from .claims import Claimed, claimed, read_only
 from .following import released
-from .padding import Unchecked
-from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import as_outcome, describe, describe_html
-from .repeatable import Composed, surveyed_sign
+from .repeatable import Composed, Steps, Unchecked, surveyed_sign
 from .spaces import Space, enter, mapped, on_distances, require_fitting
-from .steps import Steps
 
 CHAINING = "core/chaining"
 _DIGITS = 50  # twenty more than the thirty that a law promises, for what its sums and products lose

@@ -7,12 +7,13 @@ PUBLIC = {
     "apps.bridge.incoming": "from_opendp",
     "apps.bridge.outgoing": "to_opendp",
     "combinators.adaptive_composition": "make_adaptive_composition then_adaptive_composition",
-    "combinators.approximate": "make_approximate make_fix_delta",
+    "combinators.from_range": (
+        "make_approximate make_fix_delta make_range_to_approxDP make_range_to_pureDP make_range_to_zCDP "
+        "make_zCDP_to_approxDP"
+    ),
     "combinators.composition": "make_composition",
     "combinators.followed_by": "make_followed_by",
     "combinators.from_pureDP": "make_pureDP_to_range make_pureDP_to_zCDP",
-    "combinators.from_range": "make_range_to_approxDP make_range_to_pureDP make_range_to_zCDP",
-    "combinators.from_zCDP": "make_zCDP_to_approxDP",
     "combinators.fully_adaptive_composition": (
         "Odometer make_fully_adaptive_composition then_fully_adaptive_composition"
     ),
@@ -25,23 +26,22 @@ PUBLIC = {
     "combinators.repetitions": "Poisson TruncatedNegativeBinomial",
     "combinators.select_private_candidate": "make_select_private_candidate",
     "core.binary_search": "binary_search_chain binary_search_param",
-    "core.candidate_remarks": "candidate_remarks",
-    "core.candidates": "index_candidates",
-    "core.counted": "counts_from largest_counts",
-    "core.json_values": "json_values",
+    "core.candidates": "candidate_remarks index_candidates counts_from largest_counts",
+    "core.releases": (
+        "json_values CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps "
+        "SelectedCounts"
+    ),
     "core.measurement": "Measurement",
     "core.partials": "Partial",
     "core.queryable": "Queryable",
-    "core.releases": (
-        "CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps SelectedCounts"
-    ),
     "core.transformation": "Transformation",
     "sampling.distributions.events": "Enclosure",
     "errors": (
-        "BudgetError CandidatesError CapacityError ColumnError DataError DataLengthError DataTypeError DeadlineError "
-        "DistanceError DistributionError EntropyError ForeignError LedgerError MapError MissingExtraError "
-        "NonFiniteError NotDeclaredError OutOfBoundsError ParameterError ParameterTypeError PickleError "
-        "PrivacyViolationError ProofError QueryError SearchError SpaceError SubnormalError TableError TopKError"
+        "BudgetError CandidatesError CapacityError ColumnError DataError DataLengthError DataTypeError "
+        "DeadlineError DistanceError DistributionError EntropyError ForeignError LedgerError MapError "
+        "MissingExtraError NonFiniteError NotDeclaredError OutOfBoundsError ParameterError ParameterTypeError "
+        "PickleError PrivacyViolationError ProofError QueryError SearchError SpaceError SubnormalError TableError "
+        "TopKError"
     ),
     "errors.experimental": "ExperimentalWarning",
     "apps.ledger": "Ledger",
@@ -82,13 +82,14 @@ PUBLIC = {
     "numerics.arithmetic": "Intervals",
     "proof": "Proof",
     "spaces.curves.curve": "PrivacyCurve",
-    "spaces.domains": "AtomDomain Domain FrameDomain GroupedFrameDomain VectorDomain",
+    "spaces.domains": (
+        "AtomDomain Domain FrameDomain GroupedFrameDomain VectorDomain NumberFrameDomain ValuedFrameDomain"
+    ),
     "spaces.keyed_counts": "KeyedCountDistance KeyedCountsDomain",
     "spaces.measures": "Approximate MaxDivergence Measure PrivacyProfile RangeDivergence ZeroConcentratedDivergence",
     "spaces.metrics": (
         "L01InfDistance L1Distance L2Distance LInfDistance Metric PerCandidateDistance RangeDistance UserDistance"
     ),
-    "spaces.valued_frames": "NumberFrameDomain ValuedFrameDomain",
     "tables.files": "read_table",
     "transformations.cap_scores": "make_cap_scores then_cap_scores",
     "transformations.count_by_item": "make_count_by_item then_count_by_item",

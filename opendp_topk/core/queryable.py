@@ -1,7 +1,4 @@
-"""Queryables: releases that go on answering, one query at a time.
-
-Proof: proofs/combinators/queryable.tex
-"""
+"""Queryables: releases that are asked in turn, by one process and one thread."""
 
 from __future__ import annotations
 
@@ -15,6 +12,10 @@ import numpy as np
 from ..errors import NotDeclaredError, QueryError
 from .home import process
 from .measurement import Measurement
+
+# Queryables: releases that go on answering, one query at a time.
+#
+# Proof: proofs/combinators/queryable.tex
 
 T = TypeVar("T")
 
@@ -137,3 +138,25 @@ class Queryable:
 
 
 # end-proof-region: queryable
+
+
+# A measurement as its constructor would have built it with more noise.
+
+
+def rescaled(measurement: Measurement, scale: float) -> Measurement | None:
+    """The same measurement with another ``scale``, also within a chain; None where no constructor took one scale."""
+    recipe = measurement._own_claim().recipe
+    if recipe is None:
+        return None
+    if "scale" in recipe.options:
+        return _built(recipe.constructor(*recipe.arguments, **{**recipe.options, "scale": scale}))
+    places = [place for place, one in enumerate(recipe.arguments) if isinstance(one, Measurement)]
+    inner = rescaled(recipe.arguments[places[0]], scale) if len(places) == 1 else None
+    if inner is None:
+        return None
+    arguments = [inner if place == places[0] else one for place, one in enumerate(recipe.arguments)]
+    return _built(recipe.constructor(*arguments, **recipe.options))
+
+
+def _built(made: Any) -> Measurement | None:
+    return made if isinstance(made, Measurement) else None

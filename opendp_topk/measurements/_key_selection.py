@@ -19,9 +19,8 @@ from ..sampling.distributions import one_shot_accuracy
 from ..sampling.distributions import unlisted as exact_law
 from ..sampling.noises.gumbel import Gumbel
 from ..sampling.samplers import unlisted
-from ..spaces.costs import Cost
+from ..spaces.costs import NOT_STRICT, STRICT, Cost, require_with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, largest
-from ..spaces.with_delta import NOT_STRICT, STRICT, require_with_delta
 from ._selection import Choice, one_shot_cost
 from ._stop import released_before_stop, shown, stopping, threshold_of
 

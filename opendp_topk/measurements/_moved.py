@@ -15,13 +15,11 @@ from typing import Any
 
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, one_minus_exp_down, round_up
-from ..spaces.concentrated import rho_of_discrete_laplace, rho_of_laplace
-from ..spaces.costs import Cost
+from ..spaces.costs import Cost, rho_of_discrete_laplace, rho_of_laplace
 from ..spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
-from ..spaces.curves.composed import Composed
+from ..spaces.curves.composed import Composed, Largest
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
-from ..spaces.curves.largest import Largest
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from ..sampling.samplers import noiseless
+from ..sampling.samplers import entropy as noiseless
 from ..spaces.domains import AtomDomain, VectorDomain
 from ._selection import Choice, Indices, SelectionMechanism
 

@@ -26,10 +26,10 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..sampling.distributions.events import ranks
 from ..sampling.noises.noise import Noise
-from ..sampling.samplers import noiseless, race, rows
+from ..sampling.samplers import entropy as noiseless
+from ..sampling.samplers import race, rows
 from ..sampling.samplers.merge import Race
-from ..spaces.concentrated import rho_of_range
-from ..spaces.costs import FREE, SCALAR, Cost, require_measure
+from ..spaces.costs import FREE, SCALAR, Cost, require_measure, rho_of_range
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
@@ -280,8 +280,8 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         return race.top_k(scores, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered)  # [draw]
 
     def accuracy(n: int, choice: Choice, alpha: Any) -> float:
+        from ..sampling.distributions import events as union_bound
         from ..sampling.distributions import one_shot_accuracy as laws
-        from ..sampling.distributions import union_bound
 
         bound = laws.accuracy if noise.is_proven else union_bound.accuracy
         return bound(noise, n, choice.k, choice.tau, alpha)  # [one-shot-accuracy]

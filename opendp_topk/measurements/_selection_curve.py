@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from ..errors import ParameterError
 from ..numerics.arithmetic import exp_up
-from ..sampling.samplers.bernoulli import DIGITS
+from ..sampling.samplers.exponentials import DIGITS
 
 _MOST_STEPS = 2**20  # a table of a million probabilities is a second's work
 

@@ -16,8 +16,7 @@ from ..core.measurement import Measurement
 from ..errors import ColumnError, DataTypeError, checks
 from ..sampling.samplers.merge import Part
 from ..spaces.domains import VectorDomain
-from ..tables.spark_plans import require_determinate
-from ..tables.spark_tasks import answers, run
+from ..tables.spark import answers, require_determinate, run
 from ._in_parts import gathered, part_of, require_race, winners
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import is_standard, kinds
 from ..sampling.samplers.lazy_noise import LazyNoise, reaches
-from ..spaces.concentrated import rho_of_laplace
-from ..spaces.costs import SCALAR, Cost, require_measure
+from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_laplace
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import LInfDistance, attainable

@@ -21,7 +21,8 @@ from ..sampling.distributions import canonical_success
 from ..sampling.noises.gumbel import Gumbel
 from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import is_standard
-from ..sampling.samplers import canonical, listed
+from ..sampling.samplers import canonical
+from ..sampling.samplers import rows as listed
 from ..spaces.costs import Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.candidates import Counts, largest_counts
 from ..core.claims import proven
-from ..core.counted import Counts, largest_counts
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.queryable import Queryable
@@ -276,7 +276,7 @@ def _counted(
     candidates = tuple(map(str.__str__ if text else int, items))
 
     def read(rows: Any, seen: Any) -> tuple[Array, Any]:
-        from ..tables.by_step import counts_of_step
+        from ..tables.capping import counts_of_step
 
         return counts_of_step(rows, candidates, most, seen)  # [capped]
 

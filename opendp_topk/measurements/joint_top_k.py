@@ -16,7 +16,8 @@ from ..errors import checks
 from ..errors.checks import Number
 from ..sampling.distributions import joint as laws
 from ..sampling.noises.gumbel import Gumbel
-from ..sampling.samplers import joint, listed
+from ..sampling.samplers import joint
+from ..sampling.samplers import rows as listed
 from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure

@@ -20,8 +20,7 @@ from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import gap_rows
 from ..sampling.samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
-from ..spaces.concentrated import rho_of_range
-from ..spaces.costs import Cost, require_measure
+from ..spaces.costs import Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric

@@ -15,14 +15,13 @@ from ..core.spaces import require_space
 from ..errors import CapacityError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, one_minus_exp_up, round_up
-from ..sampling.samplers.bernoulli import DIGITS, events
-from ..spaces.costs import FREE, Cost
+from ..sampling.samplers.exponentials import DIGITS, events
+from ..spaces.costs import FREE, NOT_STRICT, Cost, require_with_delta, with_delta
 from ..spaces.curves.closed_forms import ApproximateDP
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.with_delta import NOT_STRICT, require_with_delta, with_delta
 from ._any_of import any_of
 from ._key_shares import shares, together
 from ._selection_curve import chances

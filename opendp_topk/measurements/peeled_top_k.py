@@ -14,8 +14,7 @@ from ..sampling.distributions import peeled as laws
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.gumbel import Gumbel
 from ..sampling.samplers import peeled
-from ..spaces.concentrated import rho_of_laplace, rho_of_range
-from ..spaces.costs import FREE, Cost
+from ..spaces.costs import FREE, Cost, rho_of_laplace, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric

@@ -19,9 +19,8 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
 from ..numerics.rank_scores import rank_scores
 from ..sampling.noises.gumbel import Gumbel
-from ..sampling.samplers import noiseless
-from ..spaces.concentrated import rho_of_range
-from ..spaces.costs import SCALAR, Cost, require_measure
+from ..sampling.samplers import entropy as noiseless
+from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import L1Distance, attainable

@@ -16,13 +16,12 @@ from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up, shortened_up
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
-from ..spaces.concentrated import rho_of_range
-from ..spaces.costs import Cost, require_measure
+from ..spaces.costs import Cost, require_measure, rho_of_range
 from ..spaces.curves.closed_forms import Concentrated
+from ..spaces.curves.composed import compose
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.discrete import DiscreteGaussian
 from ..spaces.curves.normal import NormalPair
-from ..spaces.curves.totals import compose
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, has_delta, is_pure
 from ..spaces.metrics import L01InfDistance, LInfDistance, attainable

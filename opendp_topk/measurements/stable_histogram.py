@@ -18,10 +18,18 @@ from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
-from ..sampling.distributions.gaussian_tail import gaussian_beyond
+from ..sampling.distributions.discrete import gaussian_beyond
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
-from ..spaces.concentrated import rho_of_discrete_laplace, rho_of_pure
-from ..spaces.costs import FREE, Cost
+from ..spaces.costs import (
+    FREE,
+    STRICT,
+    Cost,
+    curve_with_delta,
+    require_with_delta,
+    rho_of_discrete_laplace,
+    rho_of_pure,
+    with_delta,
+)
 from ..spaces.curves.closed_forms import ApproximateDP, Concentrated
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
@@ -29,7 +37,6 @@ from ..spaces.curves.discrete import DiscreteLaplace
 from ..spaces.curves.normal import NormalPair
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
-from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
 from ._any_of import any_of, laplace_beyond
 from ._grid import Grid
 from ._key_shares import largest_each

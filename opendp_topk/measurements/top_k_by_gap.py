@@ -17,13 +17,12 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.noise import Noise
-from ..sampling.samplers import noiseless
-from ..spaces.costs import FREE, Cost
-from ..spaces.curves.totals import compose
+from ..sampling.samplers import entropy as noiseless
+from ..spaces.costs import FREE, STRICT, Cost, curve_with_delta, require_with_delta, with_delta
+from ..spaces.curves.composed import compose
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric, attainable
-from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
 from ._rationals import best_of
 from ._selection import Choice, Indices, ScoreArray, one_shot
 from ._stop import released_before_stop, shown, stopping, threshold_of

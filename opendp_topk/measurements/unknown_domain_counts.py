@@ -18,10 +18,9 @@ from ..numerics.arithmetic import exact
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import unlisted
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
-from ..spaces.costs import FREE, Cost
+from ..spaces.costs import FREE, Cost, curve_with_delta, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
-from ..spaces.with_delta import curve_with_delta, with_delta
 from ._grid import Grid
 from ._key_selection import KeySelection
 from .select_then_count import count_curve, counts_together, followed_by

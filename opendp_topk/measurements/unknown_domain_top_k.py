@@ -10,16 +10,14 @@ from ..core.claims import proven
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.releases import FoundItems
-from ..core.repeatable import Repeatable
-from ..core.steps import Steps
+from ..core.repeatable import Repeatable, Steps
 from ..errors.checks import Number
 from ..sampling.distributions import unlisted as exact_law
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import unlisted
-from ..spaces.costs import FREE
+from ..spaces.costs import FREE, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure
-from ..spaces.with_delta import with_delta
 from ._key_selection import KeySelection
 
 

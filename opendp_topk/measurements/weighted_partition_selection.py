@@ -16,14 +16,13 @@ from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
 from ..sampling.samplers.integers import discrete_gaussian
-from ..spaces.costs import FREE, Cost
+from ..spaces.costs import FREE, STRICT, Cost, curve_with_delta, require_with_delta, with_delta
 from ..spaces.curves.closed_forms import Concentrated, Mixture
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.normal import NormalPair
 from ..spaces.domains import FrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, without_delta
 from ..spaces.metrics import UserDistance
-from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
 from ._grid import Grid
 from ._new_keys import Noise, least_scale, share_of_delta
 
@@ -149,7 +148,7 @@ def make_weighted_partition_selection(
     level = own_level + least - 1  # [others]
 
     def function(rows: Any) -> tuple[Any, ...]:
-        from ..tables.baskets import Baskets
+        from ..tables.grouping import Baskets
 
         baskets, last = Baskets(rows, most, UNIT), noises[-1]
         sums = baskets.sums()  # [first]

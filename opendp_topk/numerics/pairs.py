@@ -13,7 +13,7 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpfr, mpq
 
-from .floatlog import Floats
+from .floats import Floats
 
 Pair = tuple[Floats, Floats]
 

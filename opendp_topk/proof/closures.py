@@ -52,7 +52,7 @@ _CLAIMING = {
     Origin("core.claims", "claimed"),
     Origin("core.claims", "proven"),
     Origin("core.claims", "_Claim"),
-    Origin("combinators._convert", "converts"),
+    Origin("combinators.from_range", "converts"),
 }
 _PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
 

@@ -100,7 +100,7 @@ def _keep(new: Found) -> None:
 
 def write(path: Path, states: dict[str, Found]) -> None:
     """Put a file in its place at once, so that another process reads the old one or the new one."""
-    from ..errors.writing import write_whole  # most processes find all that they ask for
+    from ..errors.files import write_whole  # most processes find all that they ask for
 
     write_whole(path, json.dumps(states).encode(), replace=True)
 

@@ -1,25 +1,154 @@
-"""What a release costs at one distance, exactly, and what each measure reads in it.
-
-Proof: proofs/spaces/costs.tex
-"""
+"""The cost of a measurement under every measure, also with a delta beside it, and its zCDP and Renyi bounds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..errors import ParameterTypeError
 from ..errors.checks import Number
-from ..numerics.arithmetic import shortened_up
-from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
-from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from ..numerics.arithmetic import (
+    exact,
+    log1p_down,
+    one_minus_exp_down,
+    one_minus_exp_up,
+    round_up,
+    scaled_log_up,
+    shortened_up,
+)
+from .curves.closed_forms import Added, ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
 from .curves.composed import Composed
 from .curves.curve import PrivacyCurve
-from .curves.range_steps import RangeSteps
-from .measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
+from .measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+    without_delta,
+)
+
+# The least rho of zCDP that a bounded loss, a bounded range, or a law between any two neighbours leaves possible.
+#
+# Proof: proofs/spaces/concentrated.tex
+
+# zeta(2 j) / pi^(2 j) for j = 1, ..., 5, Euler's rationals.
+_ZETA = (Fraction(1, 6), Fraction(1, 90), Fraction(1, 945), Fraction(1, 9450), Fraction(1, 93555))
+# Up to here powers are summed, where a difference of logarithms would lose digits; with so many of them the sums are
+# right to 2^-100 of themselves.
+_SMALL = Fraction(1, 512)
+_POWERS = 12
+
+
+# proof-region: concentrated
+def rho_of_pure(epsilon: Fraction) -> Fraction:
+    """An upper bound of epsilon tanh(epsilon / 2): of the rho of what is epsilon-private, epsilon >= 0."""
+    once = one_minus_exp_up(epsilon)
+    return epsilon * once / (2 - once)  # [tanh]
+
+
+def rho_of_range(a: Fraction) -> Fraction:
+    """An upper bound of z - 1 - ln z with z = a / (1 - e^-a): of the rho of what has range ``a`` >= 0."""
+    if a <= _SMALL:
+        terms = ((2 + Fraction(1, j)) * zeta * (a * a / 4) ** j for j, zeta in enumerate(_ZETA, 1))
+        return _alternating(terms)  # [range-series]
+    excess = min(a, a / one_minus_exp_down(a) - 1)  # [excess]
+    return excess - log1p_down(excess)  # [range-rho]
+
+
+def rho_of_laplace(loss: Fraction) -> Fraction:
+    """An upper bound of E + e^-E - 1: of the rho of what is joined at the cost E = ``loss`` >= 0."""
+    if loss <= _SMALL:
+        powers = (loss**n / math.factorial(n) for n in range(2, _POWERS + 1))
+        return _alternating(powers)  # [laplace-series]
+    return loss - one_minus_exp_down(loss)  # [laplace-rho]
+
+
+def rho_of_discrete_laplace(loss: Fraction, step: Fraction) -> Fraction:
+    """An upper bound of E - (h / sinh h) (1 - e^-E): of the rho of integer noise with odds e^-h, moved by E / h.
+
+    ``loss`` is E >= 0, and ``step`` is h > 0.
+    """
+    return min(loss, rho_of_laplace(loss) + _flattening(step) * one_minus_exp_up(loss))  # [discrete-rho]
+
+
+def _flattening(h: Fraction) -> Fraction:
+    """An upper bound of 1 - h / sinh h, for h > 0."""
+    if h <= _SMALL:
+        terms = ((2 - Fraction(4, 4**j)) * zeta * (h * h) ** j for j, zeta in enumerate(_ZETA, 1))
+        return _alternating(terms)  # [flat-series]
+    return 1 - 2 * h * (1 - one_minus_exp_up(h)) / one_minus_exp_up(2 * h)  # [flat]
+
+
+def _alternating(terms: Iterable[Fraction]) -> Fraction:
+    """The first term less the second plus the third, and so on; an odd number of them."""
+    return sum((-term if n % 2 else term for n, term in enumerate(terms)), Fraction(0))  # [alternating]
+
+
+# end-proof-region: concentrated
+
+
+# Renyi divergences of one order: what bounded losses, ranges and Laplace curves leave possible, and what they imply.
+#
+# Proof: proofs/spaces/renyi.tex
+
+_MUCH = Fraction(10**300)  # more epsilon than that changes the order no more
+_DIGITS = 24  # of an order: another one nearby admits nearly the same, and sums of its multiples stay short
+
+
+# proof-region: renyi
+def renyi_of_pure(order: Fraction, epsilon: Fraction) -> Fraction:
+    """An upper bound of the divergence of that order > 1 of what is epsilon-private, epsilon >= 0."""
+    rest = 2 - one_minus_exp_down((2 * order - 1) * epsilon)
+    odds = (1 - one_minus_exp_up(epsilon)) * one_minus_exp_down(2 * (order - 1) * epsilon) / rest
+    return epsilon - log1p_down(odds) / (order - 1)  # [renyi-pure]
+
+
+def renyi_of_range(order: Fraction, a: Fraction) -> Fraction:
+    """An upper bound of the divergence of that order > 1 of what has range ``a`` > 0."""
+    below, whole = one_minus_exp_down((order - 1) * a), one_minus_exp_up(order * a)
+    first = order * below / ((order - 1) * whole) - 1
+    second = order * one_minus_exp_down(a) / whole - 1
+    return a - log1p_down(max(first, Fraction(0))) - log1p_down(max(second, Fraction(0))) / (order - 1)  # [renyi-range]
+
+
+def renyi_of_laplace(order: Fraction, loss: Fraction) -> Fraction:
+    """An upper bound of the divergence of that order > 1 of what is joined at the cost ``loss`` >= 0."""
+    part = (order - 1) * one_minus_exp_down((2 * order - 1) * loss) / (2 * order - 1)
+    return loss - log1p_down(part / (1 - part)) / (order - 1)  # [renyi-laplace]
+
+
+def overhead(order: Fraction, delta: Fraction) -> Fraction:
+    """What is added to a divergence of that order for an epsilon at ``delta`` > 0, rounded up."""
+    beta = order - 1
+    return (exact(scaled_log_up(Fraction(1), 1 / delta)) - log1p_down(beta)) / beta - log1p_down(1 / beta)  # [overhead]
+
+
+# end-proof-region: renyi
+
+
+def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """About the order at which (epsilon, delta) has room for the largest rho: any order is valid, so floats will do."""
+    e, logs = float(min(epsilon, _MUCH)), float(scaled_log_up(Fraction(1), 1 / delta))
+    low, high = -50.0, 600.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        beta = math.exp(middle)
+        if (2 + 1 / beta) * (logs - math.log1p(beta)) > beta * (e + math.log1p(1 / beta)):
+            low = middle
+        else:
+            high = middle
+    part, power = math.frexp(math.exp(low))
+    return 1 + Fraction(round(part * 2**_DIGITS)) * Fraction(2) ** (power - _DIGITS)
+
+
+# What a release costs at one distance, exactly, and what each measure reads in it.
+#
+# Proof: proofs/spaces/costs.tex
 
 
 # proof-region: costs
@@ -103,3 +232,45 @@ def require_measure(measure: Any, *kinds: type[Measure], note: str = "") -> None
 
 
 # end-proof-region: costs
+
+
+# A cost that holds up to a delta, as a distance of the measures that know deltas.
+#
+# Proof: proofs/measurements/with_delta.tex
+
+# proof-region: with_delta
+STRICT: tuple[Measure, ...] = (
+    Approximate(MaxDivergence()),
+    Approximate(ZeroConcentratedDivergence()),
+    PrivacyProfile(),
+)
+NOT_STRICT: tuple[Measure, ...] = (Approximate(MaxDivergence()), PrivacyProfile())  # [not-strict]
+
+
+def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -> Any:
+    """What ``measure``, one of :data:`STRICT`, reads in a cost that holds up to ``delta``; rounded up once.
+
+    ``strict`` says that the cost holds but for an event of probability delta. Otherwise every privacy curve of the cost
+    holds with delta added, which under ``Approximate(ZeroConcentratedDivergence())`` says nothing.
+    """
+    inner = without_delta(measure)
+    read = cost.under(inner)
+    if inner is not measure:
+        return read, round_up(delta)  # [pair]
+    return curve_with_delta(read, delta, strict=strict)
+
+
+def curve_with_delta(curve: PrivacyCurve, delta: Fraction, *, strict: bool) -> PrivacyCurve:
+    """``curve`` up to ``delta``, as in :func:`with_delta`."""
+    more = Mixture if strict else Added  # [curve]
+    return PrivacyCurve(*(more(bound, round_up(delta)) for bound in curve.bounds))
+
+
+# end-proof-region: with_delta
+
+
+def require_with_delta(measure: Any, allowed: tuple[Measure, ...], note: str = "") -> None:
+    """Raise unless ``measure`` is one of ``allowed``; ``note`` ends the message."""
+    if not isinstance(measure, Measure) or measure not in allowed:
+        *others, last = map(repr, allowed)
+        raise ParameterTypeError(f"output_measure must be {', '.join(others)} or {last}{note}")

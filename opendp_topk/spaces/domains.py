@@ -1,10 +1,10 @@
-"""Domains: the sets that a function accepts, as frozen values compared by value."""
+"""Domains of inputs, and what a domain says of data that are read."""
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,11 @@ from ..errors import (
     checks,
 )
 from ..errors.checks import Number
-from ..numerics.subnormals import require_subnormals
+from ..errors.extras import LOADING
+from ..numerics.floats import require_subnormals
+from ..numerics.surveyed import Surveyed, extremes, finite_best
+
+# Domains: the sets that a function accepts, as frozen values compared by value.
 
 _CHUNK = 2**17  # numbers at a time: a MiB, which a cache holds
 
@@ -300,3 +304,128 @@ def _floats(values: Any) -> NDArray[Any]:
 
 
 # end-proof-region: arrays
+
+
+# Tables of users and numbers, with or without items.
+#
+# Proof: proofs/spaces/valued_frames.tex
+
+
+# proof-region: valued_frames
+@dataclass(frozen=True)
+class ValuedFrameDomain(Domain):
+    """Tables with a column of user identifiers, one of items, and one of numbers, such as prices or minutes.
+
+    The numbers are integers up to Int64, floats or decimals. Other columns are ignored.
+    """
+
+    user: str
+    item: str
+    value: str
+
+    def __post_init__(self) -> None:
+        FrameDomain(self.user, self.item)
+        if not isinstance(self.value, str) or not self.value:
+            raise ParameterTypeError("value must be the name of a column, a non-empty string")
+        if self.value in (self.user, self.item):
+            raise ParameterError("user, item and value must be three different columns")
+
+    def validate(self, value: Any) -> Any:
+        from ..tables import frames
+
+        return frames.valued_columns(value, self.user, self.item, self.value)  # [columns]
+
+
+@dataclass(frozen=True)
+class NumberFrameDomain(Domain):
+    """Tables with a column of user identifiers and one of numbers, such as ages or prices. Other columns are ignored.
+
+    The numbers are integers up to Int64, floats or decimals.
+    """
+
+    user: str
+    value: str
+
+    def __post_init__(self) -> None:
+        for name in ("user", "value"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise ParameterTypeError(f"{name} must be the name of a column, a non-empty string")
+        if self.user == self.value:
+            raise ParameterError("user and value must be two different columns")
+
+    def validate(self, value: Any) -> Any:
+        from ..tables import frames
+
+        return frames.identifier_columns(value, {"user": self.user}, self.value)  # [number-columns]
+
+
+# end-proof-region: valued_frames
+
+
+# Long vectors of scores, checked in the pass in which the best of each group of them is found.
+#
+# Whatever is not of the plainest form, or no member of the domain, is left to the domain itself.
+
+_LEAST = 2**12  # scores; in fewer there is no whole block, so that the best of groups would not be asked for
+
+
+# proof-region: surveys
+def surveyed(domain: Domain, value: Any, sign: int) -> Surveyed | None:
+    """``value``, if it is a long contiguous array of numbers and a member of ``domain``; None where that is not clear.
+
+    Nothing is copied: numbers of fewer than 64 bits stay as they are.
+    """
+    if type(value) is not np.ndarray or type(domain) is not VectorDomain or not _is_plain(domain, value):
+        return None
+    floats, bounds = value.dtype.kind == "f", domain.element_domain.bounds
+    if floats:
+        require_subnormals()
+        if bounds is None:
+            best_of_finite = finite_best(value, sign)  # [finite-best]
+            return None if best_of_finite is None else Surveyed(value, sign, best_of_finite)
+    best, worst = extremes(value, sign, both=bounds is not None)
+    ends = np.concatenate([best, worst])
+    if floats and not np.isfinite(ends).all():  # [finite]
+        return None
+    if bounds and not (bounds[0] <= ends.min().item() and ends.max().item() <= bounds[1]):  # [bounds]
+        return None
+    return Surveyed(value, sign, best)
+
+
+def _is_plain(domain: VectorDomain, value: NDArray[Any]) -> bool:
+    own = type(domain.element_domain) is AtomDomain  # [own-elements]
+    kinds = "iu" if domain.element_domain.T is int else "f"
+    fits = domain.size is None or domain.size == value.size
+    plain = value.dtype.kind in kinds and value.dtype.itemsize <= 8 and value.dtype.isnative  # [kind]
+    return own and fits and plain and value.ndim == 1 and value.size >= _LEAST and value.flags.c_contiguous  # [plain]
+
+
+# end-proof-region: surveys
+
+
+# What of an argument can be refused without a look at its rows or elements, so that nothing is paid for it.
+
+
+def require_readable(domain: Domain, value: Any, listed: Mapping[tuple[str, str], Any]) -> None:
+    """Raise if the type of ``value``, or a column's name or type, shows that it is not a member of ``domain``.
+
+    ``listed`` has an entry of each public list with which a column is compared, by the column and by what the list is
+    of. Libraries that reading it needs are imported.
+
+    Raises:
+        DataTypeError: It is no table, or no vector.
+        ColumnError: A column is missing, or its type does not fit the domain or a list.
+        MissingExtraError: A library is missing.
+        TableError: The back end failed to tell the columns, or this process cannot use it.
+    """
+    if isinstance(domain, VectorDomain):
+        if not isinstance(value, list | tuple) and not hasattr(value, "__array__"):
+            raise DataTypeError(f"scores must be a one-dimensional array, list or tuple, not {type(value).__name__}")
+        if isinstance(value, np.ndarray):
+            domain.element_domain.validate_array(value[:0] if value.ndim else value)  # its type, and no element
+    elif isinstance(domain, FrameDomain | GroupedFrameDomain | ValuedFrameDomain | NumberFrameDomain):
+        with LOADING:
+            from ..tables import frames
+        roles = {role: getattr(domain, role) for role in ("user", "item", "group") if hasattr(domain, role)}
+        chosen = frames.require_columns(value, roles, getattr(domain, "value", None))
+        frames.require_kinds(chosen, listed)

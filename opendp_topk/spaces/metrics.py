@@ -16,8 +16,15 @@ from typing import Any
 
 from ..errors import DistanceError, ParameterError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
-from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
-from .valued_frames import NumberFrameDomain, ValuedFrameDomain
+from .domains import (
+    AtomDomain,
+    Domain,
+    FrameDomain,
+    GroupedFrameDomain,
+    NumberFrameDomain,
+    ValuedFrameDomain,
+    VectorDomain,
+)
 
 
 class Metric(ABC):

@@ -13,15 +13,12 @@ from typing import Any
 
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
-from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
-from .curves.added import Added
-from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture
+from .costs import renyi_of_laplace, renyi_of_pure, renyi_of_range, rho_of_laplace, rho_of_pure, rho_of_range
+from .curves.closed_forms import Added, ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
 from .curves.composed import Composed
 from .curves.curve import PrivacyCurve
 from .curves.discrete import DiscreteGaussian, DiscreteLaplace
 from .curves.normal import NormalPair
-from .curves.range_steps import RangeSteps
-from .renyi import renyi_of_laplace, renyi_of_pure, renyi_of_range
 
 Least = Fraction | float  # a number, or infinity where nothing is stated
 

@@ -1,24 +1,26 @@
-"""The rows of no more than so many items of each user."""
+"""Contribution bounds: which rows of a user count."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError
-from .frames import RANGES, _collect, exact_kind, kinds, mismatch
-from .guard import guarded
-from .parts import in_parts
+from .frames import RANGES, _collect, exact_kind, in_parts, kinds, mismatch
+from .guard import guarded, require_below
+from .keyed import in_steps, totals_by_pair
 from .rows import Rows
 from .spark import exact, fetched, identified, keep_first, with_places
-from .totals import totals_by_pair
 
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
+
+
+# The rows of no more than so many items of each user.
 
 Starts = NDArray[np.int64]
 Ranks = Callable[[Starts], NDArray[np.int64]]
@@ -183,3 +185,112 @@ def _fetched(rows: Rows) -> Rows:
 
 
 # end-proof-region: capping
+
+
+# How many rows have each number of a grid, of no more than so many rows of each user.
+
+
+# proof-region: spread
+def rows_by_number(rows: Rows, step: float, farthest: int, bounds: tuple[int, int], most: int) -> NDArray[np.int64]:
+    """For each whole number of steps within ``bounds``, in order, how many rows have it.
+
+    A number becomes the whole number of steps nearest to it, as in ``totals_by_item``, and what is beyond a bound
+    becomes this bound. Of a user with more than ``most`` rows so many count, evenly spaced in the order of their
+    numbers: of n rows those at the places floor((2 j + 1) n / (2 most)), from 0. With one this is the median. Rows with
+    a null or NaN are dropped.
+
+    Args:
+        rows: What ``identifier_columns`` returned for users and numbers.
+        step: The step, > 0 and at most 2^22.
+        farthest: As in ``totals_by_item``.
+        bounds: The least and the greatest number, in steps, no more than ``farthest`` from 0.
+        most: From 1 to 2^20.
+
+    Raises:
+        TableError: The back end failed.
+        OutOfBoundsError: There are 2^32 rows or more.
+    """
+    types, held = kinds(rows), rows.held()  # [held]
+    return guarded(lambda: _rows_by_number(held, types, step, farthest, bounds, most))
+
+
+def _rows_by_number(
+    rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int, bounds: tuple[int, int], most: int
+) -> NDArray[np.int64]:
+    import narwhals as nw
+
+    if rows.implementation.is_pyspark():
+        rows = nw.from_native(exact(rows.to_native().toDF("user", "value"), "user"))  # [spark-columns]
+    placed = in_steps(rows, ("user",), types, step, farthest)
+    within = placed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
+    found = _collect(within.group_by("user", "value").agg(nw.len().alias("rows"))).sort("user", "value")  # [in-order]
+    sizes, numbers = (found[name].to_numpy().astype(np.int64) for name in ("rows", "value"))
+    require_below(float(sizes.sum(dtype=np.float64)), 32, "rows")  # [check-size]
+    counts = np.zeros(bounds[1] - bounds[0] + 1, dtype=np.int64)
+    np.add.at(counts, numbers - bounds[0], _spaced(sizes, first_places(found["user"]), most))  # [count]
+    return counts
+
+
+def _spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """How many of ``sizes`` equal rows count, where those of a user lie side by side and begin at ``starts``."""
+    upto = np.cumsum(sizes)
+    upto -= (upto - sizes)[starts]  # [of-this-user]
+    own = np.zeros(len(sizes), dtype=np.int64)
+    np.add.at(own, starts, sizes)
+    own = own[starts]  # [all-of-this-user]
+    kept = np.minimum(own, most)
+
+    def among(first: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many of the places that count are among the first so many of the user."""
+        return (2 * kept * first + own - 1) // (2 * own)  # [places]
+
+    return among(upto) - among(upto - sizes)
+
+
+# end-proof-region: spread
+
+
+# Counts of one table after another, of which one user moves no more than so many over all of them.
+
+
+# proof-region: by_step
+class Seen(NamedTuple):
+    """Whether the users of earlier tables are strings, and how many items of each counted."""
+
+    text: bool
+    counted: Mapping[Any, int]
+
+
+def counts_of_step(rows: Rows, items: Sequence[Any], most: int, before: Seen | None) -> tuple[NDArray[np.int64], Seen]:
+    """How many users of this table count for each item, and what has been seen afterwards.
+
+    Args:
+        rows: What ``two_columns`` returned.
+        items: The items to count, distinct: all integers or all strings.
+        most: How many items of one user count, over all tables.
+        before: What was seen of the tables before, None where there were none.
+
+    Raises:
+        ColumnError: The items of the table are of the other kind, or the users are of another than before.
+        TableError: The back end failed.
+    """
+    text = kinds(rows)[0] == "String"
+    if before is not None and before.text != text:  # [same-kind]
+        raise ColumnError(
+            "the column of users must hold integers in the tables of all steps, or strings in all of them"
+        )
+    kept = first_items(listed(rows, items), most)  # [first-of-table]
+    if kept.implementation.is_pyspark():
+        kept = _fetched(kept)
+    users, chosen = (column.to_list() for column in guarded(kept.collect).iter_columns())
+    places = {item: place for place, item in enumerate(items)}
+    counted = {} if before is None else dict(before.counted)
+    counts = np.zeros(len(items), dtype=np.int64)
+    for user, item in sorted(zip(users, chosen, strict=True)):  # [in-order]
+        if counted.get(user, 0) < most:  # [not-used-up]
+            counted[user] = counted.get(user, 0) + 1  # [use]
+            counts[places[item]] += 1  # [count]
+    return counts, Seen(text, counted)
+
+
+# end-proof-region: by_step

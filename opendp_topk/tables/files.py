@@ -1,25 +1,308 @@
-"""Tables from files and folders, read lazily by polars."""
+"""Tables in files: how each kind is read, and what types columns have."""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import csv
+import gzip
+import io
+import itertools
 import os
+import re
 import stat
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from ..errors import ColumnError, TableError
+from ..errors import ColumnError, MissingExtraError, ParameterError, ParameterTypeError, TableError
 from ..errors.extras import load, require_threads
-from ..errors.ordinary import path_text, quoted
-from . import csvs
-from .column_types import ISO, POINT, ColumnTypes
-from .csvs import Dialect
+from ..errors.files import open_ordinary, path_text, quoted
 from .guard import guarded
 from .hadoop import is_address
 from .listing import PARQUET, FileList, listed, several
 from .rows import unmarked
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# Types that are declared for columns of CSV, which holds text: what an entry must look like, and what it is then.
+#
+# They are public, and every entry is looked at before anything is paid: a table with one that does not have the type
+# of its column is refused, as one with a malformed line is, whoever's row it is. With a type that ends in
+# ``_or_null`` such an entry is null instead, whoever's row it is, and no other row changes. Blanks around an entry
+# are removed, and an empty entry is null.
+
+OR_NULL = "_or_null"
+TYPES = ("text", *(f"{one}{end}" for end in ("", OR_NULL) for one in ("integer", "decimal", "date")))
+POINT, ISO = ".", "yyyy-mm-dd"
+_DATES = re.compile(r"(yyyy|mm|dd)([^\w\s]?)(?!\1)(yyyy|mm|dd)([^\w\s]?)(?!\1|\3)(yyyy|mm|dd)")
+
+
+@dataclass(frozen=True)
+class ColumnTypes:
+    """The declared types by column, and how decimals and dates are written; other columns are text.
+
+    Args:
+        types: "text", "integer" (of 64 bits), "decimal" (a float64) or "date" for each declared column; all but "text"
+            may have "_or_null" behind them.
+        decimal: "." or ",", which stands before the fraction of a decimal. Thousands are not separated.
+        date_format: The order of yyyy, mm and dd, and what is between them, such as dd.mm.yyyy; a month and a day may
+            have one digit if something is.
+    """
+
+    types: Mapping[str, str] = field(default_factory=dict)
+    decimal: str = POINT
+    date_format: str = ISO
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.types, Mapping):
+            raise ParameterTypeError(f"types must map columns to types, not be {type(self.types).__name__}")
+        object.__setattr__(self, "types", dict(self.types))
+        if not all(isinstance(name, str) and isinstance(one, str) and one in TYPES for name, one in self.types.items()):
+            raise ParameterError(f"types must map the names of columns to types, which are {', '.join(TYPES)}")
+        if not isinstance(self.decimal, str) or self.decimal not in (POINT, ","):
+            raise ParameterError("decimal must be . or ,: what stands before the fraction of a decimal")
+        if not isinstance(self.date_format, str) or not _DATES.fullmatch(self.date_format):
+            raise ParameterError("date_format must have yyyy, mm and dd, each once, such as dd.mm.yyyy")
+        used = {kind.removesuffix(OR_NULL) for kind in self.types.values()}
+        for name, usual, kind in (("decimal", POINT, "decimal"), ("date_format", ISO, "date")):
+            if getattr(self, name) != usual and kind not in used:
+                raise ParameterError(f"{name} goes with a column of the type {kind}: declare one, such as x={kind}")
+
+    def read(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """The frame of strings with the declared columns, which it has, in their types, after a look at their entries.
+
+        Raises:
+            TableError: An entry does not have the type of its column, or the file cannot be read.
+        """
+        import polars as pl
+
+        read = {
+            name: self._read(pl.col(name).str.strip_chars(), kind.removesuffix(OR_NULL))
+            for name, kind in self.types.items()
+            if kind != "text"
+        }
+        wrong = [
+            (pl.col(name).str.contains(r"\S") & typed.is_null()).any().alias(name)
+            for name, typed in read.items()
+            if not self.types[name].endswith(OR_NULL)
+        ]
+        if wrong:
+            found = guarded(lambda: frame.select(wrong).collect(engine="streaming").row(0, named=True))
+            for name, one in found.items():
+                if one:
+                    raise TableError(self._refusal(name))
+        return frame.with_columns(typed.alias(name) for name, typed in read.items())
+
+    def _read(self, entry: pl.Expr, kind: str) -> pl.Expr:
+        """An entry without outer blanks in this type; null if it does not have it."""
+        import polars as pl
+
+        if kind == "date":
+            first, one, second, two, third = _parts(self.date_format)
+            digits = "{1,2}" if one and two else "{2}"
+            part = {"yyyy": "(?P<yyyy>[0-9]{4})", "mm": f"(?P<mm>[0-9]{digits})", "dd": f"(?P<dd>[0-9]{digits})"}
+            pattern = f"^{part[first]}{re.escape(one)}{part[second]}{re.escape(two)}{part[third]}$"
+            plain = entry.str.replace(pattern, "${yyyy}-${mm}-${dd}").str.to_date("%Y-%m-%d", strict=False)
+        elif kind == "decimal":
+            mark = re.escape(self.decimal)
+            pattern = f"^[+-]?(?:[0-9]+(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+            plain = entry.str.replace(self.decimal, POINT, literal=True).cast(pl.Float64, strict=False)
+        else:
+            pattern, plain = "^[+-]?[0-9]+$", entry.cast(pl.Int64, strict=False)
+        return pl.when(entry.str.contains(pattern)).then(plain)
+
+    def _refusal(self, name: str) -> str:
+        kind = self.types[name]
+        wanted, option = {
+            "integer": ("integers of 64 bits", ""),
+            "decimal": (
+                f"decimals with {self.decimal!r} before the fraction, thousands together",
+                ", --decimal",
+            ),
+            "date": (f"dates written {self.date_format}", ", --date-format"),
+        }[kind]
+        return (
+            f"column {quoted(name)} must hold {wanted}, as it is declared, and some entry is none. If the file has "
+            f"others, say so (--types{option}), or declare {kind}{OR_NULL} and such an entry is null; if not, mend it"
+        )
+
+
+def _parts(date_format: str) -> tuple[str, ...]:
+    found = _DATES.fullmatch(date_format)
+    assert found is not None
+    return found.groups()
+
+
+def declared(text: str | None) -> dict[str, str]:
+    """The types that ``--types`` declares, such as ``fee=decimal,day=date``.
+
+    Raises:
+        ParameterError: It is not of this form, or a column has two types.
+    """
+    pairs = [] if text is None else [one.rpartition("=") for one in next(csv.reader([text]), None) or [""]]
+    types = {name.strip(): kind.strip() for name, _, kind in pairs}
+    if len(types) < len(pairs) or not all(types) or not all(kind in TYPES for kind in types.values()):
+        raise ParameterError(
+            "--types must be columns with their types, such as fee=decimal,day=date, each column once; a type is "
+            f"one of {', '.join(TYPES)}"
+        )
+    return types
+
+
+# CSV as it must be: looked at line by line before it is read, so that a malformed line is refused, whoever's it is.
+#
+# Left to itself a reader of CSV guesses: a quote that is not closed swallows the lines of others, a field too many is
+# an error or none by the columns that are asked for. Here a line is refused if it is not one of RFC 4180 with as many
+# fields as the first, and the refusal does not depend on whose line it is, nor on where.
+
+_BLOCK = 1 << 20  # bytes that are looked at together: more take no less time
+_LONGEST = 1 << 24  # bytes of a line, beyond which a quote was not closed
+_BOM = codecs.BOM_UTF8
+_ZSTD = bytes.fromhex("28b52ffd")  # with which a frame begins that is none to skip
+_ASIDE = ('"', "\r", "\n")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written: what separates fields, its encoding, by Python's name for it, and types of columns."""
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    columns: ColumnTypes = field(default_factory=ColumnTypes)
+
+    def __post_init__(self) -> None:
+        for name, value in (("separator", self.separator), ("encoding", self.encoding)):
+            if not isinstance(value, str):
+                raise ParameterTypeError(f"{name} must be a string, not {type(value).__name__}")
+        if len(self.separator) != 1 or not self.separator.isascii() or self.separator in _ASIDE:
+            raise ParameterError("separator must be one ASCII character, and no quote or line end")
+        if self._codec() is None:
+            raise ParameterError("encoding must be the name of a text encoding, such as utf-8, latin-1 or utf-16")
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether files can be read as they are."""
+        return self._codec() == "utf-8"
+
+    @property
+    def words(self) -> str:
+        """For errors."""
+        return f"the separator {self.separator!r} and the encoding {self.encoding!r}"
+
+    def _codec(self) -> str | None:
+        try:
+            found = codecs.lookup(self.encoding)
+            "".encode(found.name)  # not of bytes alone, such as base64
+        except (LookupError, ValueError, TypeError):
+            return None
+        return {"utf-8-sig": "utf-8"}.get(found.name, found.name)
+
+
+def header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None]:
+    """The names of the columns, and the text in UTF-8 if polars would read another one from the file. All is looked at.
+
+    Args:
+        path: A file whose name ends in .csv, .csv.gz or .csv.zst, or all that came from standard input.
+        dialect: Its separator and encoding.
+
+    Raises:
+        TableError: A line is malformed, two columns have one name, or the file cannot be read.
+    """
+    kept: list[bytes] | None = None
+    with io.BytesIO(path) if isinstance(path, bytes) else open_ordinary(path, "path", TableError) as stream:
+        try:
+            kept = None if dialect.is_utf8 and _is_plain(stream, "" if isinstance(path, bytes) else path) else []
+            blocks = _unpacked(stream, "" if isinstance(path, bytes) else path)
+            names = _checked(_kept(_text(blocks, dialect), kept), dialect.separator)
+        except (ValueError, OSError, EOFError, zlib.error, csv.Error):
+            names = None
+    if names is None:
+        raise TableError(
+            f"path must name a table in CSV, and this could not be read with {dialect.words}: every line must have as "
+            "many fields as the first, one with a quote, a separator or a line end in it stands in double quotes, and "
+            f"a quote within is doubled; a line has at most {_LONGEST >> 20} MiB. If the file has others, say so "
+            "(--separator, --encoding); if not, mend it"
+        )
+    if len(set(names)) < len(names):
+        raise TableError("path must name a table whose columns have different names, and two have one name")
+    return names, None if kept is None else b"".join(kept)
+
+
+def _is_plain(stream: BinaryIO, name: str) -> bool:
+    """Whether polars surely unpacks the file: no zeros behind a .gz, and nothing to skip before the text in a .zst."""
+    if name.lower().endswith(".gz"):
+        stream.seek(-1, io.SEEK_END)
+        last = stream.read(1)  # of a size with a zero there is less text than 16 MiB, but for whole multiples of 4 GiB
+        stream.seek(0)
+        return last != b"\0"
+    first = stream.read(4)
+    stream.seek(0)
+    return first == _ZSTD or not name.lower().endswith(".zst")
+
+
+def _unpacked(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """The bytes of a file as its name says that they are packed, and an empty block at the end."""
+    source: Any = stream
+    if name.lower().endswith(".gz"):
+        source = gzip.GzipFile(fileobj=stream)
+    elif name.lower().endswith(".zst"):
+        try:
+            import pyarrow as pa
+        except ImportError:
+            pa = None
+        if pa is None:
+            raise MissingExtraError("a .csv.zst file needs pyarrow: pip install pyarrow, or unpack it")
+        source = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
+    while block := source.read(_BLOCK):
+        yield block
+    yield b""
+
+
+def _text(blocks: Iterable[bytes], dialect: Dialect) -> Iterator[bytes]:
+    """The same text in UTF-8, without a mark of the order of bytes."""
+    decoder, first = codecs.getincrementaldecoder(dialect.encoding)(), True
+    for block in blocks:
+        encoded = decoder.decode(block, not block).encode()
+        yield encoded.removeprefix(_BOM) if first else encoded
+        first = first and not encoded
+
+
+def _kept(blocks: Iterable[bytes], kept: list[bytes] | None) -> Iterator[bytes]:
+    for block in blocks:
+        if kept is not None:
+            kept.append(block)
+        yield block
+
+
+def _checked(blocks: Iterator[bytes], separator: str) -> list[str] | None:
+    """The fields of the first line, if every line is well formed and has as many."""
+    mark = re.escape(separator.encode())
+    field = rb'(?:[^"\r\n' + mark + rb']*+(?!")|"[^"]*+(?:""[^"]*+)*+")'
+    first = re.compile(rb"(?:\r?\n)*+(" + field + rb"(?:" + mark + field + rb")*+)\r?\n")
+    names, rows, left = None, None, b""
+    for block in itertools.chain(blocks, (b"\n",)):
+        left += block
+        if rows is None:
+            found = first.match(left)
+            if found is not None:
+                names = next(csv.reader(io.StringIO(found[1].decode(), newline=""), delimiter=separator, strict=True))
+                more = (rb"(?:" + mark + field + rb"){%d}" % (len(names) - 1)) if len(names) > 1 else b""
+                rows = re.compile(rb"(?:" + field + more + rb"\r?\n|\r?\n)*+")
+                left = left[found.end() :]
+        if rows is not None:
+            whole = rows.match(left)
+            left = left if whole is None else left[whole.end() :]
+        if len(left) > _LONGEST:
+            return None
+    return names if not left else None
+
+
+# Tables from files and folders, read lazily by polars.
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,7 +395,7 @@ def opened(path: Any, dialect: Dialect) -> Opened:
 
     if isinstance(path, str) and path == STDIN:
         content = _stdin()
-        names, text = csvs.header(content, dialect)  # [whole-input]
+        names, text = header(content, dialect)  # [whole-input]
         return Opened(_scanned(content if text is None else text, dialect), tuple(names), None, dialect)
     parquet = parquet_files(path)
     if parquet is not None:
@@ -122,7 +405,7 @@ def opened(path: Any, dialect: Dialect) -> Opened:
         return Opened(guarded(lambda: unmarked_scan(scan)), columns, parquet, None)
     files = listed(path)
     place = files.places[0]
-    names, text = csvs.header(place, dialect)  # [whole-text]
+    names, text = header(place, dialect)  # [whole-text]
     files.require_unchanged()
     return Opened(_scanned(place if text is None else text, dialect), tuple(names), files, dialect)
 

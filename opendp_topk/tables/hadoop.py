@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import TableError
-from ..errors.ordinary import quoted
+from ..errors.files import quoted
 from .guard import guarded
 from .listing import File, FileList, is_parquet, left_out, ordered, require_distinct
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TableError
-from ..errors.ordinary import ordinary_file, path_text, quoted
+from ..errors.files import ordinary_file, path_text, quoted
 
 PARQUET = ".parquet"
 _CHANGED = (

@@ -78,7 +78,7 @@ def make_cap_scores(
     moved = q if input_metric.neighbors == "replace" else max(p, q - p)  # [moved]
 
     def function(rows: Any) -> Any:
-        from ..tables.breadth import items_of_users
+        from ..tables.grouping import items_of_users
 
         sizes = np.sort(items_of_users(rows))  # [sizes]
         within = np.searchsorted(sizes, np.array(listed, dtype=np.int64), side="right")  # [within]

@@ -10,8 +10,8 @@ from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import checks
 from ..errors.checks import Number
+from ..spaces.domains import NumberFrameDomain
 from ..spaces.metrics import L1Distance, UserDistance
-from ..spaces.valued_frames import NumberFrameDomain
 from .quantile_scores import MOST_ROWS, ends, scored_multiples
 from .sum_by_item import FARTHEST, grid_step
 
@@ -75,7 +75,7 @@ def make_count_by_number(
     moved = most * (2 if input_metric.neighbors == "replace" else 1)  # [moved]
 
     def function(rows: Any) -> Any:
-        from ..tables.spread import rows_by_number
+        from ..tables.capping import rows_by_number
 
         return rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [counts]
 

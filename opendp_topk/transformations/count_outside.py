@@ -80,7 +80,7 @@ def make_count_outside(
         raise ParameterError("output_metric must be L1Distance(), L2Distance() or LInfDistance()")  # [check-metric]
 
     def function(rows: Any) -> Any:
-        from ..tables.outside import rows_outside
+        from ..tables.grouping import rows_outside
 
         if listed:
             require_kind(rows, listed[0], input_domain.item)  # [check-kind]

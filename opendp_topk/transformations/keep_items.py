@@ -16,9 +16,8 @@ from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..sampling.samplers.entropy import SYSTEM, Entropy
-from ..spaces.domains import FrameDomain, GroupedFrameDomain
+from ..spaces.domains import FrameDomain, GroupedFrameDomain, ValuedFrameDomain
 from ..spaces.metrics import UserDistance
-from ..spaces.valued_frames import ValuedFrameDomain
 from .count_by_item import integers_or_strings, listed_items
 from .sum_by_item import FARTHEST, grid_step
 

@@ -14,9 +14,8 @@ from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.rank_scores import rank_scores
-from ..spaces.domains import AtomDomain, VectorDomain
+from ..spaces.domains import AtomDomain, NumberFrameDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
-from ..spaces.valued_frames import NumberFrameDomain
 from .cap_scores import lowest_terms
 from .sum_by_item import FARTHEST, grid_step, whole_steps
 
@@ -110,7 +109,7 @@ def make_quantile_scores(
     moved = most * (q if input_metric.neighbors == "replace" else max(p, q - p))  # [moved]
 
     def function(rows: Any) -> Any:
-        from ..tables.spread import rows_by_number
+        from ..tables.capping import rows_by_number
 
         equal = rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [equal]
         return rank_scores(equal, p, q)  # [by-rank]

@@ -17,8 +17,8 @@ from ..core.transformation import Transformation
 from ..errors import ColumnError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import as_written
+from ..spaces.domains import ValuedFrameDomain
 from ..spaces.metrics import UserDistance
-from ..spaces.valued_frames import ValuedFrameDomain
 from .count_by_item import changed, integers_or_strings, space_of
 
 FARTHEST = 2**31  # steps: fewer than 2^32 numbers as large as this have a sum within 64 bits
@@ -113,7 +113,7 @@ def make_sum_by_item(
 
     def function(rows: Any) -> Any:
         from ..tables.capping import listed
-        from ..tables.totals import totals_by_item
+        from ..tables.keyed import totals_by_item
 
         if items is not None:
             require_kind(rows, items[0], input_domain.item)  # [check-kind]

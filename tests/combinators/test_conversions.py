@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.curves.closed_forms import Concentrated, Mixture
-from opendp_topk.spaces.curves.range_steps import RangeSteps
+from opendp_topk.spaces.curves.closed_forms import Concentrated, Mixture, RangeSteps
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import rhos

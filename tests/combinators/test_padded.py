@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.core import padding
+from opendp_topk.core import repeatable as padding
 
 from ..concepts.clocks import SECOND, Clock, unwaited
 from ..concepts.examples import COUNTS, geometric_choice

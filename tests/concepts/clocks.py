@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from opendp_topk.core import padding
+from opendp_topk.core import repeatable as padding
 
 SECOND = 10**9
 

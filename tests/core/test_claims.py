@@ -16,10 +16,9 @@ import opendp_topk as tk
 from opendp_topk.apps.ledger.charges import _described
 from opendp_topk.apps.planning.release_record import proof_of
 from opendp_topk.core import claims
-from opendp_topk.core.claims import contents
+from opendp_topk.core.claims import Parameters, contents
 from opendp_topk.core.measurement import Declared
-from opendp_topk.core.parameters import Parameters
-from opendp_topk.core.rescaled import rescaled
+from opendp_topk.core.queryable import rescaled
 
 from ..concepts.examples import COUNTS
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.sampling.distributions import arrivals
-from opendp_topk.sampling.distributions.arrivals import Crowd
+from opendp_topk.sampling.distributions import quadrature as arrivals
+from opendp_topk.sampling.distributions.quadrature import Crowd
 
 NOISES = [tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic()]
 

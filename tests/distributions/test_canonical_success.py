@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.sampling.distributions import canonical_success, permute_and_flip_success
+from opendp_topk.sampling.distributions import canonical_success
+from opendp_topk.sampling.distributions import canonical_success as permute_and_flip_success
 from opendp_topk.sampling.distributions.events import EVENTS, ranks
 from tests.oracles import canonical as laws
 from tests.oracles import success as oracle

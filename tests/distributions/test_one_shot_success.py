@@ -12,7 +12,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import CapacityError
-from opendp_topk.sampling.distributions import departures, one_shot_success
+from opendp_topk.sampling.distributions import one_shot_success
+from opendp_topk.sampling.distributions import quadrature as departures
 from opendp_topk.sampling.distributions.events import EVENTS, ranks
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import success as oracle

@@ -12,7 +12,8 @@ import mpmath
 import pytest
 
 from opendp_topk import CapacityError, Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from opendp_topk.sampling.distributions import one_shot, series
+from opendp_topk.sampling.distributions import one_shot
+from opendp_topk.sampling.distributions import one_shot as series
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 from opendp_topk.sampling.noises.noise import Noise
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import LedgerError, ParameterTypeError, TableError, ordinary
+from opendp_topk.errors import LedgerError, ParameterTypeError, TableError
+from opendp_topk.errors import files as ordinary
 
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
 

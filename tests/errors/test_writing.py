@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import writing
-from opendp_topk.errors.writing import Draft, write_whole
+from opendp_topk.errors import files as writing
+from opendp_topk.errors.files import Draft, write_whole
 
 POSIX = pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="the system has no links that are not followed")
 

@@ -14,9 +14,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP
+from opendp_topk.spaces.curves.composed import compose, times
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
-from opendp_topk.spaces.curves.totals import compose, times
 
 from ..oracles import above
 from .needed import Needed

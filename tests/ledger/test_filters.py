@@ -19,11 +19,10 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.ledger.accounts import Account, opened
 from opendp_topk.apps.ledger.amounts import total
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, RangeSteps
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.normal import NormalPair
-from opendp_topk.spaces.curves.range_steps import RangeSteps
 from opendp_topk.spaces.stated import from_json, pure_of, rho_of, steps_of, to_json, written
 from tests.concepts.sentinels import raises_exactly
 
@@ -381,7 +380,7 @@ def test_what_is_no_plan_is_refused(make: Make) -> None:
 @pytest.mark.further
 def test_a_plan_keeps_its_delta_among_other_releases() -> None:
     """An adversary draws from a plan between other releases, in an order of his own; all histories are enumerated."""
-    from opendp_topk.spaces.curves.totals import compose
+    from opendp_topk.spaces.curves.composed import compose
 
     each, count, delta = 0.4, 6, 0.01
     curves = [PrivacyCurve(ApproximateDP(Fraction(2, 5)))] * count

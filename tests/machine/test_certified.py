@@ -16,7 +16,8 @@ from opendp_topk.apps.audit import certified
 from opendp_topk.apps.audit.recorded import Known
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.standard import STANDARD
-from opendp_topk.sampling.samplers import quantile_tables, scan, settle, short
+from opendp_topk.sampling.samplers import quantile_tables, scan, settle
+from opendp_topk.sampling.samplers import settle as short
 from opendp_topk.sampling.samplers.upper_tail import BLOCK
 
 from ..samplers.adversaries import CASES, canonical

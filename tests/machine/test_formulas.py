@@ -11,7 +11,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.samplers import upper_tail
-from opendp_topk.spaces import concentrated
+from opendp_topk.spaces import costs as concentrated
 from opendp_topk.spaces.curves import closed_forms
 
 from . import coq

@@ -17,7 +17,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.measurements._selection import permute_and_flip_range
 from opendp_topk.measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
-from opendp_topk.sampling.samplers import listed
+from opendp_topk.sampling.samplers import rows as listed
 from tests.concepts.links import check_constructor
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly

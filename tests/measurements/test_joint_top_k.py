@@ -15,7 +15,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.joint_top_k import make_joint_top_k, then_joint_top_k
-from opendp_topk.sampling.samplers import listed
+from opendp_topk.sampling.samplers import rows as listed
 from tests.concepts.links import check_constructor
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly

@@ -13,8 +13,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
-from opendp_topk.spaces.curves.range_steps import RangeSteps
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, RangeSteps
 from tests.concepts.links import check_measurement
 from tests.concepts.losses import hockey_stick
 from tests.oracles import rhos

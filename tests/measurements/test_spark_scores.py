@@ -21,7 +21,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements import _spark_scores
-from opendp_topk.tables import spark_tasks
+from opendp_topk.tables import spark as spark_tasks
 
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly

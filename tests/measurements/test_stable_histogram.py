@@ -16,7 +16,7 @@ import opendp_topk as tk
 from opendp_topk.apps.audit.merged_laws import found_items
 from opendp_topk.measurements import _key_shares
 from opendp_topk.measurements.stable_histogram import make_stable_histogram, then_stable_histogram
-from opendp_topk.sampling.distributions.gaussian_tail import gaussian_beyond
+from opendp_topk.sampling.distributions.discrete import gaussian_beyond
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import hockey_stick, realised
 from tests.concepts.sentinels import raises_exactly

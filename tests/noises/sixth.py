@@ -12,7 +12,7 @@ import numpy as np
 from gmpy2 import mpfr, mpq
 
 from opendp_topk.numerics.arithmetic import Interval, Intervals
-from opendp_topk.numerics.floatlog import FloatBounds, Floats, log_bounds
+from opendp_topk.numerics.floats import FloatBounds, Floats, log_bounds
 from opendp_topk.sampling.noises import standard
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.outward import down, up

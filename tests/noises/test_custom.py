@@ -24,7 +24,7 @@ import pytest
 from gmpy2 import mpfr, mpq
 
 import opendp_topk as tk
-from opendp_topk.sampling.distributions import union_bound
+from opendp_topk.sampling.distributions import events as union_bound
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.samplers import race
 from opendp_topk.sampling.samplers.quantile_tables import quantile_bounds, table

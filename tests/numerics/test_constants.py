@@ -6,8 +6,9 @@ import math
 
 import mpmath
 
-from opendp_topk.numerics import floatexp, floatlog
-from opendp_topk.sampling.distributions import subset_classes
+from opendp_topk.numerics import floats as floatexp
+from opendp_topk.numerics import floats as floatlog
+from opendp_topk.sampling.distributions import canonical_success as subset_classes
 from opendp_topk.sampling.samplers import joint
 
 

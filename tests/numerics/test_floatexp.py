@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.numerics.floatexp import exp, parts
+from opendp_topk.numerics.floats import exp, parts
 
 
 def arguments(limit: float) -> np.ndarray:

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.numerics.floatlog import log_bounds, minus_log1m_bounds
+from opendp_topk.numerics.floats import log_bounds, minus_log1m_bounds
 
 DIGITS = 60
 

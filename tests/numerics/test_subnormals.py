@@ -17,8 +17,8 @@ import pytest
 
 from opendp_topk import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from opendp_topk.errors import SubnormalError
-from opendp_topk.numerics import subnormals
-from opendp_topk.numerics.subnormals import require_subnormals
+from opendp_topk.numerics import floats as subnormals
+from opendp_topk.numerics.floats import require_subnormals
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.samplers.quantile_tables import table
 

@@ -21,8 +21,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.core.candidates import IndexCandidates
-from opendp_topk.core.counted import BestCounts
+from opendp_topk.core.candidates import BestCounts, IndexCandidates
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, leaks
 
 pd = pytest.importorskip("pandas", reason="frames are among the arguments")

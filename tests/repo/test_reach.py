@@ -68,7 +68,7 @@ def resting_on(names: set[str]) -> set[str]:
             "samplers/joint",
         ),
         ("sampling/samplers/settle.py", "MOST_LEVELS = ", "MOST_LEVELS = 1 + ", "samplers/settle", "samplers/entropy"),
-        ("sampling/samplers/noiseless.py", "_CHUNK = ", "_CHUNK = 1 + ", "samplers/noiseless", "samplers/settle"),
+        ("sampling/samplers/entropy.py", "_CHUNK = ", "_CHUNK = 1 + ", "samplers/noiseless", "samplers/settle"),
         (
             "measurements/gaussian.py",
             "@proven(",
@@ -120,7 +120,7 @@ def resting_on(names: set[str]) -> set[str]:
             "spaces/frame_domains",
             "spaces/domains",
         ),
-        ("tables/column_types.py", "str.strip_chars()", "str.head(1)", "spaces/frame_domains", "spaces/domains"),
+        ("tables/files.py", "str.strip_chars()", "str.head(1)", "spaces/frame_domains", "spaces/domains"),
         ("tables/frames.py", '"Int8", ', '"Float64", ', "spaces/frame_domains", "spaces/domains"),
         (
             "spaces/metrics.py",

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from opendp_topk.sampling.samplers import bins, head
+from opendp_topk.sampling.samplers import bins
+from opendp_topk.sampling.samplers import bins as head
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from opendp_topk.sampling.samplers import short
+from opendp_topk.sampling.samplers import settle as short
 
 AT_ONCE = short.MOST
 SCANNED = 0

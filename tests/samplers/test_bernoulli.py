@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_topk.sampling.samplers.bernoulli import events
 from opendp_topk.sampling.samplers.entropy import Entropy
+from opendp_topk.sampling.samplers.exponentials import events
 from tests.oracles.chi_square import assert_follows
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opendp_topk.sampling.samplers import bins as heads
 from opendp_topk.sampling.samplers import bins as room
-from opendp_topk.sampling.samplers import head as heads
 from opendp_topk.sampling.samplers.bins import Bins, bins
 
 GENERATOR = np.random.default_rng(7)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from opendp_topk.sampling.samplers.boundaries import Weights, _power, boundaries
+from opendp_topk.sampling.samplers.inversion import Weights, _power, boundaries
 
 from ..oracles.discrete import weight
 from ..oracles.noise import number

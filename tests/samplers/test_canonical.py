@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.sampling.samplers import canonical, head, subsets
+from opendp_topk.sampling.samplers import bins as head
+from opendp_topk.sampling.samplers import canonical, subsets
 from opendp_topk.sampling.samplers.advantages import Scores
 from opendp_topk.sampling.samplers.arrivals import Clock
 from opendp_topk.sampling.samplers.bins import Bins

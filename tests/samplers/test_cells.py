@@ -13,8 +13,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers import cells, subsets
-from opendp_topk.sampling.samplers.cells import Cells, Fall
+from opendp_topk.sampling.samplers import canonical as cells
+from opendp_topk.sampling.samplers import subsets
+from opendp_topk.sampling.samplers.canonical import Cells, Fall
 
 
 def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> Cells:

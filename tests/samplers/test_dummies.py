@@ -13,7 +13,8 @@ import pytest
 
 from opendp_topk import Exponential, Gumbel
 from opendp_topk.errors import EntropyError
-from opendp_topk.sampling.samplers import dummies, unlisted
+from opendp_topk.sampling.samplers import unlisted
+from opendp_topk.sampling.samplers import unlisted as dummies
 from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles.chi_square import assert_follows

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers import head as heads
-from opendp_topk.sampling.samplers.head import head, reaching
+from opendp_topk.sampling.samplers import bins as heads
+from opendp_topk.sampling.samplers.bins import head, reaching
 from opendp_topk.sampling.samplers.ladder import Ladder
 
 GENERATOR = np.random.default_rng(5)

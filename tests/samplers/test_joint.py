@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.sampling.samplers import head, joint
+from opendp_topk.sampling.samplers import bins as head
+from opendp_topk.sampling.samplers import joint
 from opendp_topk.sampling.samplers.bins import Bins
 from opendp_topk.sampling.samplers.ladder import ladder
 from tests.oracles import joint as oracle

@@ -11,7 +11,7 @@ import pytest
 
 from opendp_topk.sampling.noises.exponential import Exponential
 from opendp_topk.sampling.noises.gumbel import Gumbel
-from opendp_topk.sampling.samplers import listed
+from opendp_topk.sampling.samplers import rows as listed
 from tests.oracles import canonical as subsets
 from tests.oracles import joint as outputs
 from tests.oracles.chi_square import assert_follows, enough

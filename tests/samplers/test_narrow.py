@@ -10,7 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.samplers import race
-from opendp_topk.spaces.surveys import surveyed
+from opendp_topk.spaces.domains import surveyed
 
 from .recorder import Recorder
 from .streams import Streams

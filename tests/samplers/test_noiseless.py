@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers import noiseless
+from opendp_topk.sampling.samplers import entropy as noiseless
 
 from .adversaries import canonical
 

@@ -53,7 +53,7 @@ def _check(name: str, case: Case, times: int, k: int, sign: int, ordered: bool, 
 
 def _served(case: Case) -> bool:
     """Whether float64 numbers serve; otherwise the races are called one by one, which other tests try."""
-    from opendp_topk.sampling.samplers import short
+    from opendp_topk.sampling.samplers import settle as short
     from opendp_topk.sampling.samplers.advantages import Scores
 
     with np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers.runs import Runs, apart, decided, divided, matter, opened
+from opendp_topk.sampling.samplers.settle import Runs, apart, decided, divided, matter, opened
 
 
 def _parts(lower: list[float], upper: list[float], offset: int) -> list[tuple[int, int]]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import opendp_topk as tk
 from opendp_topk.numerics.surveyed import GROUP
 from opendp_topk.sampling.samplers.advantages import Scores
+from opendp_topk.sampling.samplers.bins import head
 from opendp_topk.sampling.samplers.forecast import forecast
-from opendp_topk.sampling.samplers.head import head
 from opendp_topk.sampling.samplers.joint import Task, layers
 
 SCALE = Fraction(10**4)

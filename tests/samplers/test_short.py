@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.sampling.samplers import race, short
+from opendp_topk.sampling.samplers import race
+from opendp_topk.sampling.samplers import settle as short
 from opendp_topk.sampling.samplers.advantages import Scores
 from opendp_topk.sampling.samplers.quantile_tables import table
 

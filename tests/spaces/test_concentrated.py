@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.spaces.concentrated import rho_of_discrete_laplace, rho_of_laplace, rho_of_pure, rho_of_range
+from opendp_topk.spaces.costs import rho_of_discrete_laplace, rho_of_laplace, rho_of_pure, rho_of_range
 
 from ..oracles import rhos
 

@@ -11,9 +11,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.costs import FREE, SCALAR, Cost, require_measure
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, RangeSteps
 from opendp_topk.spaces.curves.composed import Composed
-from opendp_topk.spaces.curves.range_steps import RangeSteps
 from opendp_topk.spaces.measures import apart, has_delta, is_pure, together, without_delta
 
 from ..concepts.sentinels import raises_exactly

@@ -12,11 +12,10 @@ from typing import Any
 import mpmath
 import pytest
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from opendp_topk.spaces.costs import best_order, overhead, renyi_of_laplace, renyi_of_pure, renyi_of_range
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, RangeSteps
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.range_steps import RangeSteps
-from opendp_topk.spaces.renyi import best_order, overhead, renyi_of_laplace, renyi_of_pure, renyi_of_range
 from opendp_topk.spaces.stated import renyi_of, rho_of
 
 from ..oracles import renyi

@@ -10,7 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.numerics.surveyed import GROUP
-from opendp_topk.spaces.surveys import surveyed
+from opendp_topk.spaces.domains import surveyed
 
 INTEGERS = tk.VectorDomain(tk.AtomDomain(int))
 FLOATS = tk.VectorDomain(tk.AtomDomain(float))

@@ -8,8 +8,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.costs import FREE, Cost
-from opendp_topk.spaces.with_delta import STRICT, require_with_delta, with_delta
+from opendp_topk.spaces.costs import FREE, STRICT, Cost, require_with_delta, with_delta
 from tests.concepts.losses import hockey_stick
 from tests.concepts.sentinels import raises_exactly
 

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from opendp_topk.apps.cli import engines
+from opendp_topk.tables.capping import rows_by_number
 from opendp_topk.tables.frames import identifier_columns, two_columns, valued_columns
-from opendp_topk.tables.spread import rows_by_number
-from opendp_topk.tables.totals import totals_by_item
+from opendp_topk.tables.keyed import totals_by_item
 from opendp_topk.tables.where import parsed
 from tests.oracles.totals import FARTHEST, clamped_totals
 from tests.transformations.test_quantile_scores import kept as spaced

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from opendp_topk.tables import parts, rows
+from opendp_topk.tables import frames as parts
+from opendp_topk.tables import rows
 
 rows._MEMORY = rows._PIECE = 8  # bytes
 parts._ROWS = 3

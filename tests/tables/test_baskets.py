@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-from opendp_topk.tables.baskets import Baskets, _rates
 from opendp_topk.tables.frames import two_columns
+from opendp_topk.tables.grouping import Baskets, _rates
 from tests.tables.spark_session import Shared
 from tests.tables.test_keyed import BACK_ENDS, ITEMS, USERS
 from tests.tables.test_spark import made

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from opendp_topk.tables import parts
+from opendp_topk.tables import frames as parts
 from opendp_topk.tables.capping import keep_items
 from opendp_topk.tables.frames import two_columns, valued_columns
 from tests.oracles.totals import on_grid

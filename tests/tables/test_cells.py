@@ -14,7 +14,8 @@ import pytest
 
 from opendp_topk.errors import ColumnError
 from opendp_topk.spaces.domains import GroupedFrameDomain
-from opendp_topk.tables import cells, grouping
+from opendp_topk.tables import grouping
+from opendp_topk.tables import packed as cells
 from opendp_topk.tables.grouping import count_by_group
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users

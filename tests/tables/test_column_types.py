@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError, TableError
-from opendp_topk.tables.column_types import declared
+from opendp_topk.tables.files import declared
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 
 pl = pytest.importorskip("polars", reason="tables are read with polars")

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import ColumnError, MissingExtraError, ParameterError, ParameterTypeError, TableError
-from opendp_topk.tables import csvs
-from opendp_topk.tables.csvs import Dialect
-from opendp_topk.tables.files import opened, read_table, require_columns
+from opendp_topk.tables import files as csvs
+from opendp_topk.tables.files import Dialect, opened, read_table, require_columns
 
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import TableError
-from opendp_topk.tables import firsts
+from opendp_topk.tables import keyed as firsts
 from opendp_topk.tables.guard import guarded
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import ColumnError, TableError
-from opendp_topk.tables.csvs import Dialect
-from opendp_topk.tables.files import opened, read_table, require_columns
+from opendp_topk.tables.files import Dialect, opened, read_table, require_columns
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 
 from .test_files import count

@@ -14,7 +14,7 @@ import opendp_topk as tk
 from opendp_topk.errors import DataTypeError
 from opendp_topk.spaces.keyed_counts import largest
 from opendp_topk.tables.held import ColumnCounts, HeldCounts
-from opendp_topk.tables.spark_plans import require_determinate
+from opendp_topk.tables.spark import require_determinate
 from tests.concepts.sentinels import raises_exactly
 
 nw = pytest.importorskip("narwhals", reason="tables need narwhals")

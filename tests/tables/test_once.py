@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.tables import parts, rows
+from opendp_topk.tables import frames as parts
+from opendp_topk.tables import rows
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 
 from .test_frames import needs

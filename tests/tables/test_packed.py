@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.tables import cores, frames, packed
+from opendp_topk.tables import frames, packed
+from opendp_topk.tables import packed as cores
 from opendp_topk.tables.frames import count_distinct_users, two_columns
 from opendp_topk.tables.packed import count_packed
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.tables import parts
+from opendp_topk.tables import frames as parts
 from opendp_topk.tables.files import read_table
 from opendp_topk.tables.frames import count_distinct_users, two_columns
 from opendp_topk.tables.grouping import split_by_group

@@ -24,9 +24,8 @@ from opendp_topk.tables.capping import keep_items
 from opendp_topk.tables.frames import count_distinct_users, two_columns, valued_columns
 from opendp_topk.tables.grouping import count_by_group, split_by_group
 from opendp_topk.tables.held import HeldCounts
-from opendp_topk.tables.keyed import count_users_by_key
-from opendp_topk.tables.spark_plans import require_determinate
-from opendp_topk.tables.totals import totals_by_item
+from opendp_topk.tables.keyed import count_users_by_key, totals_by_item
+from opendp_topk.tables.spark import require_determinate
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
 from tests.oracles.groups import by_group

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.tables import spark_tasks
+from opendp_topk.tables import spark as spark_tasks
 from opendp_topk.tables.frames import two_columns
 from opendp_topk.tables.keyed import count_users_by_key
 

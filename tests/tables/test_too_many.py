@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.tables import totals
+from opendp_topk.tables import keyed as totals
 from tests.concepts.sentinels import raises_exactly
 
 pl = pytest.importorskip("polars")
@@ -26,7 +26,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: str, **columns: Any) -> Non
 
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
 def test_rows_whose_ranks_are_scored(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted(monkeypatch, "spread", user=[1, 2], value=[1, 0], rows=[rows - 1, 1])
+    counted(monkeypatch, "capping", user=[1, 2], value=[1, 0], rows=[rows - 1, 1])
     space = tk.NumberFrameDomain("user", "item"), tk.UserDistance()
     most = 2**20
     scores = space >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 1), max_rows=most)
@@ -45,7 +45,7 @@ def test_users_whose_caps_are_scored(users: int, monkeypatch: pytest.MonkeyPatch
         def __getitem__(self, name: str) -> Any:
             return nw.from_native(pl.DataFrame({name: [1, 5]}))[name]
 
-    monkeypatch.setattr("opendp_topk.tables.breadth._collect", lambda rows: Counted())
+    monkeypatch.setattr("opendp_topk.tables.grouping._collect", lambda rows: Counted())
     scores = SPACE >> tk.then_cap_scores(caps=[2], share=Fraction(1, 2))
     if users < 2**32:
         assert scores(TABLE).tolist() == [0]
@@ -56,7 +56,7 @@ def test_users_whose_caps_are_scored(users: int, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("users", [2**30 - 1, 2**30])
 def test_users_of_an_item_whose_weights_are_added(users: int, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = nw.from_native(pl.DataFrame({"item": [3], "count": [users * 2**28], "users": [users]}))
-    monkeypatch.setattr("opendp_topk.tables.baskets.Baskets._summed", lambda self: frame)
+    monkeypatch.setattr("opendp_topk.tables.grouping.Baskets._summed", lambda self: frame)
     measure = tk.Approximate(tk.ZeroConcentratedDivergence())
     keys = SPACE >> tk.then_weighted_partition_selection(measure, max_items=1, scale=9.0, delta=1e-9)
     if users < 2**30:
@@ -67,7 +67,7 @@ def test_users_of_an_item_whose_weights_are_added(users: int, monkeypatch: pytes
 
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
 def test_rows_whose_numbers_are_added(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opendp_topk.tables.totals._length", lambda held: rows)
+    monkeypatch.setattr("opendp_topk.tables.keyed._length", lambda held: rows)
     space = tk.ValuedFrameDomain("user", "item", "value"), tk.UserDistance()
     sums = space >> tk.then_sum_by_item(candidates=[3], bounds=(0, 5))
     table = TABLE.with_columns(value=pl.Series([2, 9]))
@@ -79,7 +79,7 @@ def test_rows_whose_numbers_are_added(rows: int, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
 def test_rows_of_other_items(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted(monkeypatch, "outside", user=[1, 2], item=[3, 3], rows=[rows - 1, 1])
+    counted(monkeypatch, "grouping", user=[1, 2], item=[3, 3], rows=[rows - 1, 1])
     others = SPACE >> tk.then_count_outside(items=[4], max_rows=2**31)
     if rows < 2**32:
         assert others(TABLE).tolist() == [2**31 + 1]

@@ -12,7 +12,7 @@ import pytest
 
 from opendp_topk.errors import ColumnError, DataTypeError
 from opendp_topk.tables.frames import valued_columns
-from opendp_topk.tables.totals import totals_by_item
+from opendp_topk.tables.keyed import totals_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.totals import clamped_totals
 from tests.tables.test_frames import needs

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...sampling.samplers import forecast_race, race, scan, upper_tail
+from ...sampling.samplers import race, scan, upper_tail
+from ...sampling.samplers import race as forecast_race
 from ...sampling.samplers.entropy import SYSTEM, Entropy, Indices
 from ...sampling.samplers.quantile_tables import DIGITS
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.candidate_remarks import candidate_remarks
-from ...core.candidates import public_items
+from ...core.candidates import candidate_remarks, public_items
 from ...errors import CandidatesError, TableError
-from ...errors.ordinary import quoted, read_ordinary
+from ...errors.files import quoted, read_ordinary
 from ..planning.joined_items import joined, parts_of, with_joined
 from . import show
 

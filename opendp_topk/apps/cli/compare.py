@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...errors import ParameterError, TableError
 from ...errors.extras import load
-from ...errors.writing import write_whole
+from ...errors.files import write_whole
 from ...sampling.distributions.events import Enclosure
 from ..planning.comparison import Comparison, answers, six_up
 from ..planning.deciding import WORDS

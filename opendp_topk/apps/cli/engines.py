@@ -19,9 +19,20 @@ import typer
 
 from ...errors import MissingExtraError, ParameterError, TableError, checks
 from ...errors.extras import load
-from ...tables.column_types import ISO, POINT, ColumnTypes, declared
-from ...tables.csvs import Dialect
-from ...tables.files import STDIN, Opened, opened, parquet_files, require_columns, require_readable, same_columns
+from ...tables.files import (
+    ISO,
+    POINT,
+    STDIN,
+    ColumnTypes,
+    Dialect,
+    Opened,
+    declared,
+    opened,
+    parquet_files,
+    require_columns,
+    require_readable,
+    same_columns,
+)
 from ...tables.guard import guarded
 from ...tables.hadoop import is_address
 from ...tables.hadoop import listed as hadoop_listed

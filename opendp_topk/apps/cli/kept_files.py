@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from ...errors import ParameterError, TableError
-from ...errors.ordinary import quoted
+from ...errors.files import quoted
 from ...tables.listing import FileList
 from ..ledger.creation import write_new
 

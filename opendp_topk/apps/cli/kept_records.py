@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from ...errors import TableError
-from ...errors.ordinary import quoted
-from ...errors.writing import write_whole
+from ...errors.files import quoted, write_whole
 from ..ledger import Ledger
 from ..ledger.files import FileLog
 from ..planning.release_record import ReleaseRecord

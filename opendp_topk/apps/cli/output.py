@@ -13,8 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ...errors import ParameterError, TableError
-from ...errors.ordinary import quoted
-from ...errors.writing import Draft
+from ...errors.files import Draft, quoted
 from ...markup.foreign import cell, json_text
 from ..planning.release_record import ReleaseRecord
 from .record_words import item_columns, owners, ranks

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...core.padding import Answer, hold, seconds_of
+from ...core.repeatable import Answer, hold, seconds_of
 from ...errors import ParameterError
 from .exit_codes import Interrupted
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.measurement import Measurement
 from ...errors import ParameterError
-from ...errors.ordinary import quoted
+from ...errors.files import quoted
 from ...spaces.measures import PrivacyProfile
 from ...spaces.metrics import UserDistance
 from ..ledger import Ledger

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ParameterError, TableError
-from ...errors.ordinary import quoted, read_ordinary
+from ...errors.files import quoted, read_ordinary
 from ..ledger import Ledger
 from ..planning.plan import Plan
 from ..planning.quantile import Numbers

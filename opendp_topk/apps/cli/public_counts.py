@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ParameterError, TableError
-from ...errors.ordinary import quoted
+from ...errors.files import quoted
 
 if TYPE_CHECKING:
     import polars as pl

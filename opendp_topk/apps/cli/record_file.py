@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import TableError
-from ...errors.ordinary import quoted, read_ordinary
+from ...errors.files import quoted, read_ordinary
 from ...numerics.arithmetic import exact
 from ..ledger.stated import LINES
 from ..planning.joined_items import parts_of

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import ParameterError, TableError
-from ...tables import parts
-from ...tables.column_types import ISO, POINT
+from ...tables import frames as parts
+from ...tables.files import ISO, POINT
 from ..ledger import Ledger
 from ..ledger.journal import now
 from ..ledger.stated import Stated

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from ...core.measurement import Measurement
-from ...core.rescaled import rescaled
+from ...core.queryable import rescaled
 from ...errors import ParameterError
 
 _DOUBLINGS = 40  # a release with 10^12 times the noise is of no use

@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...errors import LedgerError
-from ...errors.ordinary import quoted
-from ...errors.writing import write_whole
+from ...errors.files import quoted, write_whole
 from .failures import EXISTS, explained, failure
 from .files import SEPARATOR, FileLog, write
 from .handles import opening

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from ...errors import LedgerError
-from ...errors.ordinary import quoted
+from ...errors.files import quoted
 
 
 class Placed(Protocol):

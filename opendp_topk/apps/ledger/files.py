@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors.ordinary import strangeness
+from ...errors.files import strangeness
 from . import locks, mounts
 from .failures import DAMAGED, DAMAGED_FILE, explained, failure
 from .handles import opening

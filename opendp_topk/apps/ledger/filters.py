@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from ...errors import ParameterError
 from ...numerics.arithmetic import exact, round_down
-from ...spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from ...spaces.costs import best_order, overhead
+from ...spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture, RangeSteps
+from ...spaces.curves.composed import compose
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.curves.range_steps import RangeSteps
-from ...spaces.curves.totals import compose
 from ...spaces.measures import (
     MaxDivergence,
     Measure,
@@ -25,7 +25,6 @@ from ...spaces.measures import (
     apart,
     without_delta,
 )
-from ...spaces.renyi import best_order, overhead
 from ...spaces.stated import exactly, pure_of, renyi_of, rho_of, steps_of
 from .amounts import UNBOUNDED, Amount, on_grid, reads_below, rest_below
 

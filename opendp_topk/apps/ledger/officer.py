@@ -10,12 +10,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from ...numerics.arithmetic import exact, round_up
+from ...spaces.costs import overhead
 from ...spaces.curves.closed_forms import Concentrated, Mixture
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.curves.guesses import percent_right, total_variation
 from ...spaces.measures import PrivacyProfile, without_delta
 from ...spaces.measures import ZeroConcentratedDivergence as Concentrating
-from ...spaces.renyi import overhead
 from .accounts import Account
 from .amounts import Amount, from_texts
 from .filters import Filter

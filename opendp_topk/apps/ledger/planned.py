@@ -14,9 +14,8 @@ from typing import Any, NoReturn
 from ...core.measurement import Measurement
 from ...errors import ParameterError, PickleError, QueryError
 from ...numerics.arithmetic import exact
-from ...spaces.curves.composed import Composed
+from ...spaces.curves.composed import Composed, compose
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.curves.totals import compose
 from ...spaces.stated import from_json, to_json, written
 from .amounts import Amount, fits, from_texts, on_grid, stated, to_texts, total
 from .charges import Charge, charge_in, label_key, text_of

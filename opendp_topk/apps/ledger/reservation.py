@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 from ...core.home import process
 from ...core.measurement import Measurement
-from ...core.public_lists import public_lists
+from ...core.transformation import public_lists
 from ...errors import ParameterError, PickleError, QueryError
-from ...spaces.readable import require_readable
+from ...spaces.domains import require_readable
 from .entries import FAILED, RELEASED
 from .journal import Journal
 from .records import Record, head

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import LedgerError, ParameterError
 from ...errors.extras import load
-from ...errors.ordinary import quoted, read_ordinary
+from ...errors.files import quoted, read_ordinary
 
 _LINE = re.compile(r"(\d{1,18}-[0-9a-f]{64})(?::ed25519:([0-9a-f]{128}))?", re.ASCII)
 _PURPOSE = "opendp_topk ledger head "  # signed with each head, so that a signature of something else is none of a head

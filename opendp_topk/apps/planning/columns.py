@@ -11,9 +11,8 @@ from typing import Any
 
 from ...core.transformation import Transformation
 from ...errors import ParameterError
-from ...spaces.domains import FrameDomain, GroupedFrameDomain
+from ...spaces.domains import FrameDomain, GroupedFrameDomain, ValuedFrameDomain
 from ...spaces.metrics import UserDistance
-from ...spaces.valued_frames import ValuedFrameDomain
 from ...transformations.count_by_item import make_count_by_item, nameless_count
 from ...transformations.keep_items import make_keep_items, nameless_keep
 from ...transformations.minimum_users import nameless_minimum, then_minimum_users

@@ -10,11 +10,10 @@ from typing import Any
 
 from ...errors.checks import Number
 from ...numerics.arithmetic import exact
-from ...spaces.concentrated import rho_of_laplace, rho_of_pure, rho_of_range
-from ...spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from ...spaces.costs import rho_of_laplace, rho_of_pure, rho_of_range
+from ...spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, RangeSteps
 from ...spaces.curves.composed import Composed
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.curves.range_steps import RangeSteps
 from ...spaces.measures import Measure, bounds_range, is_pure
 
 WORDS = {

@@ -15,12 +15,9 @@ from ...combinators._rules import times_over
 from ...core.binary_search import binary_search_chain
 from ...core.measurement import Measurement
 from ...errors import SearchError, TopKError, checks
-from ...spaces.curves.closed_forms import Concentrated
-from ...spaces.curves.composed import Composed
+from ...spaces.curves.closed_forms import Concentrated, RangeSteps
+from ...spaces.curves.composed import NOTHING, Composed, Largest
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.curves.largest import Largest
-from ...spaces.curves.range_steps import RangeSteps
-from ...spaces.curves.totals import NOTHING
 from ...spaces.measures import Measure, PrivacyProfile
 
 Make = Callable[[float], Measurement]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ...combinators.approximate import make_approximate
 from ...combinators.followed_by import make_followed_by
+from ...combinators.from_range import make_approximate
 from ...core.binary_search import binary_search_param
 from ...core.measurement import Measurement
 from ...measurements.gaussian import then_gaussian

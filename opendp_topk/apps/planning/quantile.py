@@ -20,9 +20,9 @@ from ...core.measurement import Measurement
 from ...core.transformation import Transformation
 from ...errors import checks
 from ...measurements.quantiles import WIDEST, then_quantiles
+from ...spaces.domains import NumberFrameDomain
 from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
 from ...spaces.metrics import UserDistance
-from ...spaces.valued_frames import NumberFrameDomain
 from ...transformations.count_by_number import make_count_by_number
 from ...transformations.quantile_scores import make_quantile_scores
 from ...transformations.sum_by_item import whole_steps

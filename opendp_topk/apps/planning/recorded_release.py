@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...combinators.partition_by import ByGroup
-from ...core.candidates import IndexCandidates
-from ...core.counted import BestCounts
+from ...core.candidates import BestCounts, IndexCandidates
 from ...core.measurement import Measurement
 from ...core.version import version
 from ...errors import ParameterError, checks

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.candidates import index_candidates
-from ...core.counted import largest_counts
+from ...core.candidates import index_candidates, largest_counts
 from ...core.measurement import Measurement
 from ...core.releases import SelectedCounts
 from ...errors import NotDeclaredError, checks

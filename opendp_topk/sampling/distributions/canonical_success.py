@@ -1,9 +1,4 @@
-"""The probability that the best k-subset by noisy utility is a right one, enclosed by sums over classes of subsets.
-
-A subset is right if it contains the ranks 1..sure and none beyond reach, in some order of equal scores.
-
-Proof: proofs/distributions/canonical_success.tex
-"""
+"""Probability that a canonical release is the true top-k."""
 
 from __future__ import annotations
 
@@ -19,17 +14,206 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from ...errors import CapacityError
-from ...numerics.floatexp import parts
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats, parts
+from ..noises.exponential import Exponential
 from ..noises.noise import Noise
-from ..samplers import noiseless
+from ..samplers import entropy as noiseless
 from ..samplers.advantages import Scores
-from . import subset_classes
-from .arrivals import TERMS
-from .departures import Groups
+from . import quadrature as arrivals
 from .one_shot_success import grouped
-from .permute_and_flip_success import Outcomes, first_is_right
-from .subset_classes import Scaled
+from .quadrature import TERMS, Crowd, Groups, integral
+
+# Sums over classes of k-subsets, in floats with an exponent of their own.
+#
+# A class (h, t) of k-subsets contains the ranks 1..h, misses h + 1 and has the lowest rank t > k. It holds
+# C(t - h - 2, k - 1 - h) subsets, each of the weight e^(fall(t) + rise(h)) relative to that of the k best.
+#
+# Proof: proofs/distributions/canonical_success.tex
+
+_REACH = 300.0  # binary digits by which a value may drift before it is normalised; float64 has room for 1,023
+_STEP = 600.0  # e^-600 is still a normal float64
+_PER_LN2 = 1.4426950408889634  # it only bounds the drift: any number near 1 / ln 2 would do
+_COLUMNS = 2**15  # columns at a time, so that arrays stay small
+
+
+# proof-region: subset_classes
+@dataclass(frozen=True)
+class Scaled:
+    """The nonnegative number ``mantissa * 2 ** exponent``."""
+
+    mantissa: float
+    exponent: int
+
+    def at(self, exponent: int) -> float:
+        """The number divided by ``2 ** exponent``."""
+        return float(np.ldexp(self.mantissa, max(min(self.exponent - exponent, 4000), -4000)))
+
+
+def total(mantissas: Floats, exponents: NDArray[np.int64]) -> Scaled:
+    """The sum of ``mantissas * 2 ** exponents``; terms below 2^-900 of the largest are lost."""
+    if len(mantissas) == 0 or not mantissas.any():
+        return Scaled(0.0, 0)
+    mantissas, shifts = np.frexp(mantissas)
+    exponents = exponents + shifts
+    top = int(exponents[mantissas > 0].max())
+    terms = np.ldexp(mantissas, np.maximum(exponents - top, -1000).astype(np.int32))  # [align]
+    padded = np.zeros(-(-len(terms) // 1024) * 1024)
+    padded[: len(terms)] = terms
+    return Scaled(float(padded.reshape(-1, 1024).sum(axis=1).sum()), top)  # [blocks]
+
+
+def scaled(log: float, count: mpz) -> Scaled:
+    """``count * e ** log``."""
+    mantissa, power = parts(np.array([log]))
+    shift = max(count.bit_length() - 60, 0)
+    return total(mantissa * float(count >> shift), power.astype(np.int64) + shift)  # [exact-count]
+
+
+def block(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int, power: int = 1) -> Scaled:
+    """The sum of n w^power over the classes (h, t) with first_h <= h < k < t <= last_t; n is the size, w the weight.
+
+    ``fall[t - k]`` belongs to t = k, ..., d and is 0 at k; ``rise[h]`` to h = 0, ..., k - 1.
+    """
+    columns = [
+        _columns(k, fall, rise, first_h, np.arange(start, min(start + _COLUMNS, last_t - k)), power)
+        for start in range(0, last_t - k, _COLUMNS)
+    ]
+    if first_h >= k or not columns:
+        return Scaled(0.0, 0)
+    return total(np.concatenate([m for m, _ in columns]), np.concatenate([e for _, e in columns]))
+
+
+def _columns(
+    k: int, fall: Floats, rise: Floats, first_h: int, j: NDArray[np.int64], power: int
+) -> tuple[Floats, NDArray[np.int64]]:
+    """For each t = k + 1 + j the sum over h, by Horner's rule in the binomials C(j + m, m), m = k - 1 - h."""
+    value, exponent = np.ones(len(j)), np.zeros(len(j), dtype=np.int64)
+    one, drift = np.ones(len(j)), 0.0
+    for m in range(k - 1 - first_h, 0, -1):
+        drop = power * (rise[k - m] - rise[k - m - 1])
+        growth = float(np.log2(1 + j[-1] / m)) + drop * _PER_LN2
+        drift += abs(growth) + drop * _PER_LN2 + 1
+        while drop > _STEP:
+            value, exponent, drop = *_normal(value * _factor(_STEP), exponent), drop - _STEP  # [long-drop]
+        value = value * ((j + m) * (_factor(drop) / m))
+        if drift < _REACH:
+            value = value + one  # [horner]
+        else:
+            value, exponent = _normal(value, exponent)
+            common = np.maximum(exponent, 0)
+            one = np.ldexp(1.0, -np.minimum(common, 2000).astype(np.int32))
+            value = np.ldexp(value, np.maximum(exponent - common, -2000).astype(np.int32)) + one  # [normalised]
+            exponent, drift = common, 0.0
+    mantissa, powers = parts(power * (fall[j + 1] + rise[k - 1]))  # [column]
+    return value * mantissa, exponent + powers
+
+
+def _normal(value: Floats, exponent: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+    mantissa, shift = np.frexp(value)
+    return mantissa, exponent + shift
+
+
+def _factor(drop: float) -> float:
+    """e^-drop."""
+    mantissa, power = parts(np.array([-drop]))
+    return float(np.ldexp(mantissa, power)[0])
+
+
+def near(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int, cut: float) -> list[tuple[int, int]]:
+    """The classes of the block whose log-weight is at least ``cut``."""
+    found = []
+    for t in range(k + 1, last_t + 1):
+        if fall[t - k] + rise[k - 1] < cut:
+            break
+        for h in range(k - 1, first_h - 1, -1):
+            if fall[t - k] + rise[h] < cut:
+                break
+            found.append((h, t))  # [near]
+    return found
+
+
+# end-proof-region: subset_classes
+
+
+# Permute-and-flip among many outcomes: the probability that the first to arrive is right, enclosed.
+#
+# An outcome of weight w <= 1 arrives at a uniform time in [0, 1 / w].
+#
+# Proof: proofs/distributions/canonical_success.tex
+
+_START = 2.0**-52  # where the integral starts; what lies before is bounded instead
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """How many outcomes of each large weight there are, and how many of them are right; sums of powers of all weights,
+    and of those that are right; ``error`` is a bound on the relative error of the sums and of the weights."""
+
+    near: dict[float, int]
+    near_right: dict[float, int]
+    sums: Floats
+    sums_right: Floats
+    error: float
+
+
+# proof-region: permute_and_flip_success
+def first_is_right(outcomes: Outcomes, exact_end: bool) -> tuple[float, float]:
+    """Bounds on the probability that the first outcome to arrive is right.
+
+    Every weight above arrivals.NEAR is listed. With ``exact_end`` the largest weight is 1.
+    """
+    weights = np.array(sorted(outcomes.near), dtype=np.float64)
+    n = np.array([outcomes.near[w] for w in weights.tolist()], dtype=np.int64)
+    n_right = np.array([outcomes.near_right.get(w, 0) for w in weights.tolist()], dtype=np.int64)
+    b = (1 / weights)[:, None]
+    powers = np.cumprod(np.repeat(weights[:, None], arrivals.TERMS, axis=1), axis=1)
+    right = _rest(outcomes.sums_right, np.asarray(n_right @ powers, dtype=np.float64), outcomes.error)
+    wrong_error = (outcomes.sums + outcomes.sums_right) * outcomes.error
+    others = np.asarray((n - n_right) @ powers, dtype=np.float64)
+    wrong = _rest(outcomes.sums - outcomes.sums_right, others, outcomes.error, wrong_error)  # [rest]
+    count = (float(n.sum()) + 4 * len(n) + 64) * 2.0**-50
+
+    def rates(law: arrivals.Law, x: Floats, bound: int) -> Floats:
+        none_right, rate = right.bounds(x)[bound]
+        none = wrong.bounds(x)[bound][0]
+        waiting = np.prod(np.repeat(law.waiting, n, axis=0), axis=0)  # [all-waiting]
+        odds = np.sum(n_right[:, None] * law.rate / np.maximum(law.waiting, 2.0**-900), axis=0)
+        return np.asarray(none * (none_right * odds + rate) * waiting)  # [right-rate]
+
+    def values(x: Floats, left: Floats, end: Floats) -> tuple[Floats, Floats]:
+        z = x / b
+        lower, upper = arrivals.bounds(Exponential(), z, z <= 1)
+        return rates(lower, x, 0) / x * (1 - count), rates(upper, x, 1) / x * (1 + count)
+
+    def greatest(low: Floats, high: Floats, left: Floats, end: Floats) -> Floats:
+        law = arrivals.majorants(Exponential(), low / b, high / b, np.ones((len(b), 1), dtype=bool))
+        return np.asarray(rates(law, low, 1) * (high / low) / low * (1 + count))
+
+    lower, upper = integral(np.append(_START * 2.0 ** (np.arange(208) / 4), 1.0), values, greatest)
+    head = 2 * _START * (float(outcomes.sums_right[0]) + 1)  # [head]
+    tail = 0.0
+    if not exact_end:
+        one = np.ones(1)
+        waiting = np.repeat(arrivals.bounds(Exponential(), 1 / b, b >= 1)[1].waiting, n, axis=0)
+        tail = 2 * float(np.prod(waiting)) * float(right.bounds(one)[1][0][0] * wrong.bounds(one)[1][0][0])  # [tail]
+    slack = 8 * outcomes.error
+    return lower * (1 - slack), (upper + head + tail) * (1 + slack)  # [perturbation]
+
+
+def _rest(sums: Floats, near: Floats, error: float, more: Floats | float = 0.0) -> Crowd:
+    """The outcomes that are not near, from sums over all of them."""
+    errors = (np.abs(sums) + near) * (error + 2.0**-44) + more
+    return Crowd(Exponential(), np.maximum(sums - near, 0.0), errors)  # [subtract]
+
+
+# end-proof-region: permute_and_flip_success
+
+
+# The probability that the best k-subset by noisy utility is a right one, enclosed by sums over classes of subsets.
+#
+# A subset is right if it contains the ranks 1..sure and none beyond reach, in some order of equal scores.
+#
+# Proof: proofs/distributions/canonical_success.tex
 
 _DEEPEST = 15_000.0  # in nats: the error that is added grows with the depth
 _MOST_WORK = 4 * 10**9  # a limit of work: the classes of subsets
@@ -128,12 +312,12 @@ def _one_more(counts: list[mpz], degree: int) -> list[mpz]:
 
 def mass(k: int, fall: Floats, rise: Floats, subsets: Family, power: int) -> Scaled:
     """The sum of w^power over the subsets, w their weight relative to that of the k best."""
-    terms = [subset_classes.scaled(power * log, n) for log, n in subsets.others]
+    terms = [scaled(power * log, n) for log, n in subsets.others]
     if subsets.best:
         terms.append(Scaled(1.0, 0))  # [best]
     if subsets.last_t > k > subsets.first_h:
-        terms.append(subset_classes.block(k, fall, rise, subsets.first_h, subsets.last_t, power))  # [block]
-    return subset_classes.total(
+        terms.append(block(k, fall, rise, subsets.first_h, subsets.last_t, power))  # [block]
+    return total(
         np.array([term.mantissa for term in terms]), np.array([term.exponent for term in terms], dtype=np.int64)
     )
 
@@ -155,7 +339,7 @@ def _near(k: int, fall: Floats, rise: Floats, subsets: Family, cut: float, shift
     """The number of subsets of each log-weight from ``cut`` on, by weight in units of 2^shift."""
     found = [
         (fall[t - k] + rise[h], comb(t - h - 2, k - 1 - h))
-        for h, t in subset_classes.near(k, fall, rise, subsets.first_h, subsets.last_t, cut)
+        for h, t in near(k, fall, rise, subsets.first_h, subsets.last_t, cut)
     ]
     found += [(0.0, 1)] * (subsets.best and cut <= 0) + [(log, int(n)) for log, n in subsets.others if log >= cut]
     result: dict[float, int] = {}

@@ -1,11 +1,20 @@
-"""Events by which the success of a selection is measured, and enclosures of their probabilities.
-
-A selection is *exact* if it releases the k best; *great* and *good* leave room at both ends.
-"""
+"""Enclosures of probabilities, and union bounds."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import gmpy2
+from gmpy2 import mpq
+
+from ...errors import ParameterError
+from ...numerics.arithmetic import exact, round_up
+from ..noises.noise import Noise
+
+# Events by which the success of a selection is measured, and enclosures of their probabilities.
+#
+# A selection is *exact* if it releases the k best; *great* and *good* leave room at both ends.
 
 EVENTS = ("exact", "great", "good")
 
@@ -28,3 +37,30 @@ def ranks(event: str, k: int, d: int) -> tuple[int, int]:
 
 
 # end-proof-region: events
+
+
+# An accuracy bound for one-shot top-k with any noise, from two of its quantiles.
+#
+# Proof: proofs/distributions/union_bound.tex
+
+_PRECISION = 128  # binary digits; both ends are rounded outward, so that more would gain less than an ulp
+
+
+# proof-region: union_bound
+def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
+    """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
+
+    tau (F^{-1}(1 - b) - F^{-1}(b)) with b = alpha / (2 d), rounded up.
+    """
+    if n_candidates < k:
+        raise ParameterError(f"n_candidates must be at least k ({k})")
+    share = exact(alpha) / (2 * n_candidates)
+    tail = mpq(share.numerator, share.denominator)  # [share]
+    lowest, highest = noise.quantile(tail, _PRECISION)[0], noise.quantile(1 - tail, _PRECISION)[1]  # [ends]
+    if not (gmpy2.is_finite(lowest) and gmpy2.is_finite(highest)):
+        return float("inf") if tau else 0.0  # [no-bound]
+    spread = mpq(highest) - mpq(lowest)
+    return round_up(tau * Fraction(int(spread.numerator), int(spread.denominator)))  # [spread]
+
+
+# end-proof-region: union_bound

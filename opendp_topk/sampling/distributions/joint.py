@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...errors import CapacityError, ParameterError
 from ...numerics.arithmetic import as_mpq, exact, round_down, round_up, scaled_log_up
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 from .canonical import Subset, softmax
 
 _MOST_OUTPUTS = 100_000  # a limit of work: outputs are listed one by one

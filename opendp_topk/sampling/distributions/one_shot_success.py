@@ -16,15 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapacityError
-from ...numerics.floatexp import exp
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats, exp
 from ..noises.noise import Noise
-from ..samplers import noiseless
+from ..samplers import entropy as noiseless
 from ..samplers.advantages import Scores
-from . import arrivals, departures
-from .arrivals import Crowd
-from .departures import Groups
-from .quadrature import integral
+from . import quadrature as arrivals
+from . import quadrature as departures
+from .quadrature import Crowd, Groups, integral
 
 _CLIP = 80.0  # in units of the scale: who is further off changes the probability by less than is added for it
 _FLOOR = 2.0**-400  # bounds are raised to it, so that quotients of them stay finite

@@ -1,18 +1,232 @@
-"""Integrals of analytic functions with a proven error, from a rule of 12 nodes and the maximum on discs.
-
-Proof: proofs/distributions/quadrature.tex
-"""
+"""Integrals with proven errors over the boundary of a top-k: who arrives above it, and who departs."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ...errors import CapacityError
-from ...numerics.floatlog import FloatBounds, Floats
+from ...numerics.floats import FloatBounds, Floats, exp
+from ..noises.noise import Noise
+from ..noises.races.law import Side
+
+# Noises as arrival times: the candidate with the k-th best noisy score arrives k-th.
+#
+# With noise Z on the score s a candidate arrives at X = e^(-s - Z). In z = x / b, b = e^-s, the probabilities of having
+# arrived (G) and of not having arrived (q) by the time x, and the rate x G'(x), are elementary functions.
+#
+# Proof: proofs/distributions/one_shot_success.tex
+
+_RELATIVE = 2.0**-46  # 128 units of roundoff: more than the formulas lose, as the proof counts
+_ABSOLUTE = 2.0**-49  # 16 units of roundoff, for probabilities that are differences
+_CLIP = 100.0  # e^-100 is far below all that is added as error
+TERMS = 16  # powers of at most NEAR: what a series leaves out is of the order of 2^-48
+_TINY = 2.0**-120  # room for rates that are cut at 0 or underflow
+NEAR = 0.125  # who has z = x / b of at most this is in the crowd: one series for all, no factor each
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Bounds on G, q = 1 - G and the rate x G'(x), arrays of one shape."""
+
+    arrived: Floats
+    waiting: Floats
+    rate: Floats
+
+    def __getitem__(self, rows: Any) -> Law:
+        return Law(self.arrived[rows], self.waiting[rows], self.rate[rows])
+
+
+# proof-region: arrival_bounds
+def bounds(noise: Noise, z: Floats, before: Side) -> tuple[Law, Law]:
+    """Lower and upper bounds at z = x / b > 0; ``before`` says on which side of the kink z = 1 the formulas hold."""
+    arrived, waiting, rate = noise.law_in_a_race().at(z, before)  # [formulas]
+    lower = Law(
+        arrived * (1 - _RELATIVE), np.maximum(waiting - _ABSOLUTE, 0.0), np.maximum(rate * (1 - _RELATIVE) - _TINY, 0.0)
+    )  # [lower]
+    return lower, Law(arrived * (1 + _RELATIVE), waiting + _ABSOLUTE, rate * (1 + _RELATIVE) + _TINY)  # [upper]
+
+
+def majorants(noise: Noise, left: Floats, right: Floats, before: Side) -> Law:
+    """Bounds on |G|, |q| and |x G'(x)| on the complex disc with the diameter [left, right] in z, 0 < left."""
+    arrived, waiting, rate = noise.law_in_a_race().on_disc(left, right, before)
+    up = 1 + _RELATIVE
+    return Law(arrived * up, waiting * up + _ABSOLUTE, rate * up + _TINY)  # [majorants]
+
+
+class Crowd:
+    """Many candidates who will hardly have arrived by the time 1: b >= 1 / NEAR for each (any b > 0 with Gumbel noise).
+
+    ``sums[m - 1]`` is the sum of b^-m over them, m = 1, 2, ..., within ``errors[m - 1]``.
+    ``bounds(x)``: bounds on the probability that none of them has arrived by the time x in (0, 1], and on the rate
+    x times its negative derivative.
+    """
+
+    def __init__(self, noise: Noise, sums: Floats, errors: Floats) -> None:
+        self._sums, self._errors = sums, errors + sums * 2.0**-46
+        coefficient = noise.law_in_a_race().coefficient
+        self._weights = np.array([coefficient(m) for m in range(1, len(sums) + 1)])  # [coefficients]
+        self._rest = 0.0 if noise.is_max_stable else 2.5 * (sums[0] + errors[0]) * NEAR**TERMS  # [remainder]
+
+    @staticmethod
+    def of(noise: Noise, b: Floats) -> Crowd:
+        """The crowd of candidates with these b."""
+        power, sums = np.ones_like(b), []
+        for _ in range(1 if noise.is_max_stable else TERMS):
+            power = power / b
+            sums.append(_sum(power))  # [power-sums]
+        exact = np.array(sums)
+        return Crowd(noise, exact, exact * (2 * TERMS + 1200 + len(b) / 512) * 2.0**-52)  # [sum-error]
+
+    def bounds(self, x: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """((none, rate) lower, (none, rate) upper) at each x."""
+        exponent, error, slope, slope_error = np.zeros((4, *x.shape))
+        for m in range(len(self._sums), 0, -1):
+            c, p, e = self._weights[m - 1], self._sums[m - 1], self._errors[m - 1]
+            exponent, error = (exponent + c * p) * x, (error + abs(c) * e) * x
+            slope, slope_error = (slope + m * c * p) * x, (slope_error + m * abs(c) * e) * x  # [series]
+        error, slope_error = (wrong * (1 + 2.0**-40) + self._rest for wrong in (error, slope_error))
+        least, most = np.maximum(exponent - error, 0.0), exponent + error
+        below = np.where(most < _CLIP, exp(-np.minimum(most, _CLIP)) * (1 - _RELATIVE), 0.0)
+        above = exp(-np.minimum(least, _CLIP)) * (1 + _RELATIVE)  # [none]
+        lower = below, below * np.maximum(slope - slope_error, 0.0) * (1 - _RELATIVE)
+        return lower, (above, above * (slope + slope_error) * (1 + _RELATIVE))  # [crowd-rate]
+
+
+def total(values: Floats) -> float:
+    """An upper bound on the sum of nonnegative numbers."""
+    return _sum(values) * (1 + 2.0**-20)  # [total]
+
+
+def _sum(values: Floats) -> float:
+    """The sum of nonnegative numbers in blocks of 1024."""
+    padded = np.zeros(-(-len(values) // 1024) * 1024)
+    padded[: len(values)] = values
+    return float(padded.reshape(-1, 1024).sum(axis=1).sum())  # [blocks]
+
+
+# end-proof-region: arrival_bounds
+
+
+# The rate at which a set of arrivals is left: sums of products of nonnegative numbers, evaluated as polynomials.
+#
+# A pair (stay, leave) of polynomials: the coefficient n of ``stay`` is the probability that n of the candidates have
+# arrived, that of ``leave`` the rate at which one more arrives when n others have.
+#
+# Proof: proofs/distributions/one_shot_success.tex
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How many of the ranks, in order, must win (sure), are tied above (top: at least ``least`` of them must win), are
+    free (middle), and are tied below (low: at most ``most`` of them may win); no other may win. ``k`` win."""
+
+    sure: int
+    top: int
+    least: int
+    middle: int
+    low: int
+    most: int
+    k: int
+
+    @property
+    def size(self) -> int:
+        """The number of ranks that may win."""
+        return self.sure + self.top + self.middle + self.low
+
+    @property
+    def rows(self) -> list[int]:
+        """Ranks, less one, that stand for all that may win: one for each tied group."""
+        free = self.sure + self.top
+        ties = [self.sure] * bool(self.top), [self.size - 1] * bool(self.low)
+        return [*range(self.sure), *ties[0], *range(free, free + self.middle), *ties[1]]
+
+    @property
+    def steps(self) -> int:
+        """How many sums of products a rate costs."""
+        free = self.k - self.sure + 1
+        ties = self.top.bit_length() + self.low.bit_length()
+        return min(free, self.middle + 1) * self.middle + free * free * ties + self.sure
+
+
+# proof-region: departures
+def rate(groups: Groups, law: Law, crowd: FloatBounds, floor: float = 0.0) -> Floats:
+    """The rate at which the event is left: k have arrived, as it demands, and one more arrives.
+
+    ``law`` has a row for each of ``groups.rows``, and then for each other candidate outside of the crowd; ``crowd`` is
+    the pair of the rest, none of which may win. Every intermediate number is raised to ``floor``.
+    """
+    free = groups.k - groups.sure
+    first = groups.sure + bool(groups.top)
+    last = first + groups.middle
+    stay, leave = crowd
+    for waiting, arriving in zip(law.waiting[len(groups.rows) :], law.rate[len(groups.rows) :], strict=True):
+        leave = np.maximum(leave * waiting + stay * arriving, floor)
+        stay = np.maximum(stay * waiting, floor)  # [rest]
+    for arrived in law.arrived[: groups.sure]:
+        leave, stay = np.maximum(leave * arrived, floor), np.maximum(stay * arrived, floor)  # [sure]
+    counts = np.zeros((free + 1, 2, *stay.shape))
+    counts[0, 0] = 1.0
+    if groups.top:
+        counts = _power(law[groups.sure], groups.top, free, floor)
+        counts[: groups.least] = 0.0  # [least]
+    for row in range(first, last):
+        fewest = max(0, free - (last - row - 1) - groups.most)
+        most = min(free, groups.top + row - first + 1)
+        _one_more(counts, law[row], fewest, most, floor)  # [middle]
+    if groups.low:
+        low = _power(law[last], groups.low, free, floor)
+        low[groups.most + 1 :] = 0.0  # [most]
+        counts = _product(counts, low, floor)
+    return np.asarray(leave * counts[free, 0] + stay * counts[free, 1])  # [leave]
+
+
+def _one_more(counts: Floats, law: Law, fewest: int, most: int, floor: float) -> None:
+    """One more candidate, in place, for the counts that matter."""
+    before = counts[max(fewest - 1, 0) : most].copy()
+    now = counts[fewest : most + 1]
+    now[:, 1] = now[:, 1] * law.waiting + now[:, 0] * law.rate
+    now[:, 0] *= law.waiting
+    now[len(now) - len(before) :] += before * law.arrived
+    np.maximum(now, floor, out=now)  # [one-more]
+
+
+def _power(law: Law, n: int, degree: int, floor: float) -> Floats:
+    """The counts of n candidates with one law, by repeated squaring."""
+    result = np.zeros((degree + 1, 2, *law.arrived.shape))
+    result[0, 0] = 1.0
+    for digit in f"{n:b}":
+        result = _product(result, result, floor)  # [square]
+        if digit == "1":
+            _one_more(result, law, 0, degree, floor)
+    return result
+
+
+def _product(left: Floats, right: Floats, floor: float) -> Floats:
+    result = np.zeros_like(left)
+    for n in range(len(left)):
+        if left[n].any():
+            result[n:, 0] += left[n, 0] * right[: len(left) - n, 0]
+            result[n:, 1] += left[n, 0] * right[: len(left) - n, 1] + left[n, 1] * right[: len(left) - n, 0]
+    return np.maximum(result, floor)  # [product]
+
+
+def roundings(groups: Groups, rows: int) -> int:
+    """More than the number of roundings on any way from an argument to the result."""
+    return 8 * (rows + groups.k + 64) + 4 * sum(n * (n.bit_length() + 2) for n in (groups.top, groups.low))
+
+
+# end-proof-region: departures
+
+
+# Integrals of analytic functions with a proven error, from a rule of 12 nodes and the maximum on discs.
+#
+# Proof: proofs/distributions/quadrature.tex
 
 _NODES = 12  # exact for polynomials up to degree 23
 _SLACK = 2.0**-46  # the error of the rule on a panel, relative to the largest value on its disc, and roundings

@@ -16,7 +16,7 @@ from gmpy2 import mpfr, mpq
 
 from ...errors import ParameterError, ParameterTypeError, checks
 from ...numerics.arithmetic import Interval, Intervals
-from ...numerics.floatlog import FloatBounds
+from ...numerics.floats import FloatBounds
 from .noise import IntervalFunction, Noise
 from .standard import STANDARD
 

@@ -13,7 +13,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ...numerics.arithmetic import Interval, Intervals
-from ...numerics.floatlog import FloatBounds, log_bounds
+from ...numerics.floats import FloatBounds, log_bounds
 from .noise import Noise
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from gmpy2 import mpq
 
 from ...numerics.arithmetic import Interval, Intervals
-from ...numerics.floatlog import FloatBounds, log_bounds, minus_log1m_bounds
+from ...numerics.floats import FloatBounds, log_bounds, minus_log1m_bounds
 from .noise import Noise
 
 _SMALL = 2.0**-7  # below it ln(1 - v) by way of u = 1 - v would lose seven bits and more

@@ -22,7 +22,7 @@ from gmpy2 import mpq
 
 from ...errors.by_name import require_names
 from ...numerics.arithmetic import Interval
-from ...numerics.floatlog import FloatBounds
+from ...numerics.floats import FloatBounds
 
 if TYPE_CHECKING:
     from .races.law import RaceLaw

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 
 
 # proof-region: outward_floats

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 from ...numerics.pairs import Pair, log, two_sum
 
 Quantile = Callable[[Pair, Pair], tuple[Floats, Floats, Floats]]

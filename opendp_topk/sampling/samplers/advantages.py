@@ -18,7 +18,7 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ...numerics.arithmetic import as_mpq, round_down, round_up
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 
 _RELATIVE = 2.0**-49  # sixteen times the error of one rounding: room for those of an advantage and of a sum
 _ABSOLUTE = 2.0**-1060  # room for subnormal numbers, whose errors are absolute

@@ -1,15 +1,13 @@
-"""The k-subset with the best noisy utility among all C(d, k), drawn exactly without listing them.
-
-The utility of a subset is gamma m - (1 - gamma) M, with m the worst score inside of it and M the best outside. A cell
-of classes is proposed with a probability proportional to a bound on its weight, a subset of it uniformly; the proposal
-is accepted with the probability that corrects the bound, decided by as many binary digits as that takes.
-"""
+"""Sets of k items by the canonical exponential mechanism and its relatives."""
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import count
 from math import ceil, log
 from typing import Any
@@ -20,14 +18,179 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ...numerics.arithmetic import Intervals, as_mpq, round_down
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats, log_bounds
 from . import subsets
 from .advantages import Scores
 from .arrivals import Clock, Uniform
-from .cells import DEPTH, Fall, partition
+from .bins import head, reaching
 from .entropy import SYSTEM, Entropy, Indices
-from .head import head, reaching
-from .subsets import below
+from .subsets import Cell, below
+
+# A partition of the classes of k-subsets into few cells, each with a bound on its weight.
+#
+# A class (h, t) has the weight C(t-h-2, k-1-h) e^(fall(t) + rise(h)): fall does not increase with t, rise does not
+# decrease with h, and neither is positive. Cells are split where weight may be and where it varies within the cell,
+# so that few proposals are wasted; whatever the partition, the bounds hold.
+
+Integers = NDArray[np.int64]
+
+_SINGLE = 64  # so few classes are cells of their own: one pass is quicker than splitting
+_SAMPLES = 2**9  # a fall is looked at in so many places at most, to see where cells are worth splitting
+_MOST_CELLS = 2**17  # where splitting ends: any partition is right, and a coarse one only proposes more in vain
+_NARROW = 1.0  # weights in a cell differ by a factor of e at most, so that a good part of its proposals is accepted
+_STRIPS = 2**7  # so many cells at first, of all first gaps: one look in place of many rounds of splitting in two
+_NEGLIGIBLE = 4.0  # cells lighter than e^-4 of an even share of the heaviest are not worth splitting
+DEPTH = 40  # lighter cells are proposed as if they had 2^-40 of the largest weight, which hardly ever happens
+_LEAST_LOG_TWO_PI = 1.8378  # below ln(2 pi) = 1.837877..., as an upper bound on a binomial needs it
+_BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells as columns; the weight of cell i is at most ``2 ** bits[i]``."""
+
+    corners: Integers
+    bits: Integers
+
+    def __getitem__(self, i: int) -> Cell:
+        return Cell(*self.corners[:, i].tolist())
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Upper bounds on the part of the log-weight that depends on t; ``bound(t - k - 1)`` for t = k+1, ..., k + size."""
+
+    size: int
+    bound: Callable[[Integers], Floats]
+
+    @cached_property
+    def samples(self) -> tuple[Integers, Floats]:
+        """Ascending places and their bounds: all places, or in large falls many at the head and few at the end."""
+        places = _sampled(self.size)
+        return places, self.bound(places)
+
+
+@functools.lru_cache(maxsize=16)
+def _sampled(size: int) -> Integers:
+    places = np.arange(min(size, _SAMPLES // 4))
+    if size <= _SAMPLES // 4:
+        return places
+    rest = np.geomspace(_SAMPLES // 4, size, _SAMPLES)
+    return np.unique(np.concatenate([places, rest.astype(np.int64) - 1]))
+
+
+# proof-region: cells
+def partition(k: int, fall: Fall, rise: Floats) -> Cells:
+    """Cells that together hold every class (h, t) once, 0 <= h < k < t <= d.
+
+    Args:
+        k: The size of the subsets, k < d.
+        fall: Upper bounds on the part of the log-weight that depends on t = k+1, ..., d; its size is d - k.
+        rise: Upper bounds on the part that depends on h = 0, ..., k-1; shape (k,).
+    """
+    if k * fall.size <= _SINGLE:
+        h, t = np.indices((k, fall.size)).reshape(2, -1)
+        found = np.array([h, h, t + k + 1, t + k + 1])  # [single]
+        return Cells(found, _bits(_log_weights(k, found, fall, rise)))
+    corners = np.array([[0], [k - 1], [k + 1], [k + fall.size]])  # [one-cell]
+    floor = -_log_sizes(k, corners)[0] - DEPTH
+    if fall.samples[1][0] > floor:
+        corners = _strips(k, fall, floor)  # [strips]
+    rising, heaviest = np.maximum(rise, floor), 0.0
+    kept: list[tuple[Integers, Floats]] = []
+    while True:
+        first_h, last_h, first_t, last_t = corners
+        log_weights = _log_weights(k, corners, fall, rise)
+        falls = np.maximum(fall.bound(np.concatenate([first_t, last_t]) - k - 1), floor)
+        upper, lower = falls[: len(first_t)], falls[len(first_t) :]
+        drop_h, drop_t = rising[last_h] - rising[first_h], upper - lower
+        drop = drop_h + drop_t
+        heaviest = max(heaviest, float(np.max(log_weights - drop)))
+        number = len(drop) + sum(len(weights) for _, weights in kept)
+        split = (drop > _NARROW) & (log_weights > heaviest - np.log(number) - _NEGLIGIBLE)
+        if number > _MOST_CELLS:
+            split[:] = False  # [enough]
+        kept.append((corners[:, ~split], log_weights[~split]))  # [kept]
+        if not split.any():
+            return Cells(np.concatenate([c for c, _ in kept], axis=1), _bits(np.concatenate([w for _, w in kept])))
+        by_h, by_t = split & (drop_h > drop_t), split & (drop_h <= drop_t)
+        levels = np.maximum((upper + lower)[by_t] / 2, floor)
+        corners = np.concatenate(
+            [*_split_h(corners[:, by_h], rising), *_split_t(corners[:, by_t], levels, fall, k)], axis=1
+        )
+
+
+def _strips(k: int, fall: Fall, floor: float) -> Integers:
+    """Cells of all first gaps that divide the lowest members where the fall changes, about evenly."""
+    places, bounds = fall.samples
+    depth = -max(float(bounds[-1]), floor)
+    number = min(int(depth / _NARROW), _STRIPS)
+    levels = np.arange(number) * (depth / max(number, 1))
+    inner = places[np.minimum(np.searchsorted(-bounds, levels, side="right"), len(places) - 1)]
+    inner = np.maximum.accumulate(inner)  # [ascending]
+    starts = k + 1 + np.append(0, inner[np.append(0, inner[:-1]) < inner])
+    ends = np.append(starts[1:] - 1, k + fall.size)
+    return np.array([np.zeros_like(starts), np.full_like(starts, k - 1), starts, ends])
+
+
+def _log_weights(k: int, corners: Integers, fall: Fall, rise: Floats) -> Floats:
+    """Upper bounds on the logarithm of each cell's size times the largest weight in it."""
+    return np.asarray(_log_sizes(k, corners) + (fall.bound(corners[2] - k - 1) + rise[corners[1]]))  # [corner]
+
+
+def _split_h(corners: Integers, rising: Floats) -> tuple[Integers, Integers]:
+    first_h, last_h, first_t, last_t = corners
+    middle = np.searchsorted(rising, (rising[first_h] + rising[last_h]) / 2, side="right")
+    middle = np.clip(middle, first_h + 1, last_h)  # [split-h]
+    return np.array([first_h, middle - 1, first_t, last_t]), np.array([middle, last_h, first_t, last_t])
+
+
+def _split_t(corners: Integers, levels: Floats, fall: Fall, k: int) -> tuple[Integers, Integers]:
+    first_h, last_h, first_t, last_t = corners
+    places, bounds = fall.samples
+    middle = k + 1 + places[np.minimum(np.searchsorted(-bounds, -levels, side="right"), len(places) - 1)]
+    middle = np.where((first_t < middle) & (middle <= last_t), middle, (first_t + last_t + 1) // 2)  # [split-t]
+    return np.array([first_h, last_h, first_t, middle - 1]), np.array([first_h, last_h, middle, last_t])
+
+
+def _log_sizes(k: int, corners: Integers) -> Floats:
+    """Upper bounds on the logarithm of the number of subsets in each cell."""
+    first_h, last_h, first_t, last_t = corners
+    n, m, j = last_t - first_h - 2, k - 1 - first_h, last_t - k - 1
+    rows = np.minimum(last_h - first_h + 1, (n + 1) / (j + 1))  # [rows]
+    columns = np.minimum(last_t - first_t + 1, (n + 2) / (m + 1))  # [columns]
+    both = np.array([rows, columns])
+    return np.asarray(_log_binomials(n, m, j) + np.sum(log_bounds(both, both)[1], axis=0) + 2.0**-10)  # [size]
+
+
+def _log_binomials(n: Integers, m: Integers, j: Integers) -> Floats:
+    """Upper bounds on ln C(n, m), where n = m + j."""
+    inner = (m > 0) & (j > 0)
+    a, b, c = each = np.where(inner, np.array([n, m, j]), 1).astype(np.float64)
+    lower, upper = log_bounds(each, each)
+    log_a, log_b, log_c = upper[0], lower[1], lower[2]
+    leading = a * log_a - b * log_b - c * log_c  # [entropy-term]
+    root = (log_a - log_b - log_c - _LEAST_LOG_TWO_PI) / 2  # [root-term]
+    return np.where(inner, leading + root + 2.0**-44 * a * (log_a + 4), 0.0)  # [slack]
+
+
+def _bits(log_weights: Floats) -> Integers:
+    """Integers of which 2 ** bits is at least e ** log_weights; none lies more than 40 below 0 or the largest."""
+    powers = log_weights * _BITS_PER_NAT
+    powers += np.abs(powers) * 2.0**-48 + 2.0**-10  # [to-base-two]
+    top = max(0.0, float(np.ceil(np.max(powers))))  # [top]
+    bits: Integers = np.ceil(np.maximum(powers, top - DEPTH)).astype(np.int64)  # [never-below]
+    return bits
+
+
+# end-proof-region: cells
+
+
+# The k-subset with the best noisy utility among all C(d, k), drawn exactly without listing them.
+#
+# The utility of a subset is gamma m - (1 - gamma) M, with m the worst score inside of it and M the best outside. A
+# cell of classes is proposed with a probability proportional to a bound on its weight, a subset of it uniformly; the
+# proposal is accepted with the probability that corrects the bound, decided by as many binary digits as that takes.
 
 _WORD = 64  # digits come in words of the machine
 _CLIP = 2.0**1000  # so that products and sums of a few stay finite; clipping from below raises a bound

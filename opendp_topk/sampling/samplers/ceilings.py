@@ -13,7 +13,7 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpq, mpz
 
-from ...numerics.floatlog import log_bounds
+from ...numerics.floats import log_bounds
 from .entropy import Entropy, Indices
 from .subsets import each_below
 

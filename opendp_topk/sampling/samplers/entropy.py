@@ -1,18 +1,21 @@
-"""The only source of randomness: the operating system.
-
-Every candidate owns one uniform variable U in [0, 1], whose binary digits are drawn when they are needed and
-never twice. A candidate's first 16 digits are its prefix; further digits come in words of 64.
-"""
+"""Random digits from the operating system, and recorded digits for tests and merges."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import EntropyError
-from ...numerics.subnormals import require_subnormals
+from ...numerics.floats import require_subnormals
+
+# The only source of randomness: the operating system.
+#
+# Every candidate owns one uniform variable U in [0, 1], whose binary digits are drawn when they are needed and
+# never twice. A candidate's first 16 digits are its prefix; further digits come in words of 64.
 
 Indices = NDArray[np.int64]
 
@@ -96,3 +99,79 @@ def _read(n: int) -> memoryview:
 
 
 SYSTEM = Entropy()
+
+
+# The digits of racers who race more than once: what was drawn of them before is read again, and never drawn anew.
+
+
+# proof-region: tape
+class Tape(Entropy):
+    """Words of racers: first those that were drawn of them before, in their order, then fresh ones, which are kept.
+
+    What belongs to no racer, and prefixes, are handed through.
+    """
+
+    def __init__(self, before: Iterable[Sequence[int]], entropy: Entropy) -> None:
+        self._words = {racer: list(drawn) for racer, drawn in enumerate(before)}
+        self._read: dict[int, int] = {}
+        self._entropy = entropy
+
+    def prefixes(self, index: Indices) -> NDArray[np.uint16]:
+        return self._entropy.prefixes(index)  # [prefixes]
+
+    def auxiliary(self, n: int) -> NDArray[np.uint64]:
+        return self._entropy.auxiliary(n)  # [auxiliary]
+
+    def words(self, index: Indices) -> NDArray[np.uint64]:
+        """The next 64 digits of the uniforms of these racers, who are distinct."""
+        racers = index.tolist()
+        ended = [racer for racer in racers if self._read.get(racer, 0) == len(self._words.get(racer, ()))]
+        fresh = self._entropy.words(np.array(ended, dtype=np.int64)).tolist()
+        for racer, word in zip(ended, fresh, strict=True):
+            self._words.setdefault(racer, []).append(word)  # [fresh]
+        return np.array([self._next(racer) for racer in racers], dtype=np.uint64)
+
+    def drawn(self, racer: int) -> tuple[int, ...]:
+        """All words drawn of a racer, before or now, in their order."""
+        return tuple(self._words.get(racer, ()))  # [all-words]
+
+    def _next(self, racer: int) -> int:
+        place = self._read.get(racer, 0)
+        self._read[racer] = place + 1
+        return self._words[racer][place]  # [in-order]
+
+
+# end-proof-region: tape
+
+
+# The exact top-k without noise; among equal scores the lowest index wins.
+
+_CHUNK = 2**18  # 2 MiB of scores at a time, which stay in a cache while they are partitioned
+
+
+# proof-region: noiseless
+def top_k(values: NDArray[Any], k: int, *, sign: int, ordered: bool) -> Indices:
+    """The indices of the k largest (``sign=+1``) or smallest (``sign=-1``) values.
+
+    Best first if ``ordered``, otherwise ascending. Extra memory: O(k) + one chunk.
+    """
+    best = np.zeros(0, dtype=np.int64)
+    for start in range(0, len(values), max(_CHUNK, k)):
+        chunk = values[start : start + max(_CHUNK, k)]
+        fresh = np.arange(start, start + len(chunk))
+        if len(best) == k:
+            worst = values[best[-1]]
+            fresh = fresh[chunk > worst if sign > 0 else chunk < worst]  # [later-ties-lose]
+        best = np.concatenate([best, fresh])
+        best = best[_stable_order(values[best], sign)[:k]]  # [merge]
+    return best if ordered else np.sort(best)
+
+
+def _stable_order(values: NDArray[Any], sign: int) -> Indices:
+    """Positions from best to worst, equal values in their present order."""
+    if sign < 0:
+        return np.argsort(values, kind="stable")
+    return len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]  # [reverse]
+
+
+# end-proof-region: noiseless

@@ -1,23 +1,24 @@
-"""Standard exponential variables, known as intervals that shrink until a question about them is decided.
-
-Each variable is E = -ln(1 - U) for a uniform U, whose first 64 digits bound E in float64. Where that leaves a
-question open, further digits and MPFR decide it, so the answers are those for real-valued E.
-"""
+"""Decisions with exact probabilities: exponentials against a level, and Bernoulli variables."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import gmpy2
 import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 from ..noises.exponential import Exponential
 from .entropy import SYSTEM, Entropy
 from .quantile_tables import quantile_bounds
+
+# Standard exponential variables, known as intervals that shrink until a question about them is decided.
+#
+# Each variable is E = -ln(1 - U) for a uniform U, whose first 64 digits bound E in float64. Where that leaves a
+# question open, further digits and MPFR decide it, so the answers are those for real-valued E.
 
 _WORD = 64  # digits come in words of the machine
 
@@ -96,3 +97,23 @@ def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
 
 
 # end-proof-region: exponentials
+
+
+# Independent events of exact rational probabilities, in units of 2^-128.
+
+DIGITS = 128  # two words of the machine; a chance of fewer digits is no delta that anybody asks for
+_LOW = 2**_WORD - 1  # the digits of the second word
+
+
+# proof-region: bernoulli
+def events(chances: Sequence[int], entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
+    """Which of independent events happen; the i-th has the probability ``chances[i] / 2^128``, at most 1."""
+    certain = np.array([chance >> DIGITS > 0 for chance in chances], dtype=np.bool_)  # [certain]
+    high = np.array([chance >> _WORD & _LOW for chance in chances], dtype=np.uint64)
+    low = np.array([chance & _LOW for chance in chances], dtype=np.uint64)
+    first, second = entropy.auxiliary(len(chances)), entropy.auxiliary(len(chances))
+    happened: NDArray[np.bool_] = certain | (first < high) | ((first == high) & (second < low))  # [below]
+    return happened
+
+
+# end-proof-region: bernoulli

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 from ...numerics.surveyed import GROUP
 from ..noises.noise import Noise
 from .advantages import Scores

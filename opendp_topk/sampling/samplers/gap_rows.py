@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 from ...numerics.pairs import Pair, nearest, two_product, two_sum
 from ..noises.noise import Noise
 from ..noises.paired import QUANTILES
-from . import gaps, short
+from . import gaps
+from . import settle as short
 from .advantages import Scores, widened
 from .entropy import SYSTEM, Entropy, Indices
 from .rows import Shifted, decided

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from ...errors import EntropyError
 from ...numerics.arithmetic import Interval
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 from ..noises.noise import Noise
-from . import noiseless
+from . import entropy as noiseless
 from .advantages import Scores
 from .entropy import SYSTEM, Entropy, Indices
 from .race import contenders

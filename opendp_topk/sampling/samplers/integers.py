@@ -13,10 +13,9 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ...numerics.arithmetic import as_mpq
-from .boundaries import Weights
 from .entropy import SYSTEM, Entropy
 from .exponentials import geometric, reaches
-from .inversion import draw, table
+from .inversion import Weights, draw, table
 from .lattice import lattice, propose
 from .sprinkled import draw_many, sprinkled
 

@@ -22,11 +22,10 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ...numerics.arithmetic import as_mpq
-from .bins import Bins
+from .bins import Bins, head, reaching
 from .canonical import accepted
 from .ceilings import Rankings
 from .entropy import SYSTEM, Entropy, Indices
-from .head import head, reaching
 from .ladder import Ladder
 from .paths import Paths
 from .subsets import below

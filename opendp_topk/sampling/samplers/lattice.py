@@ -16,10 +16,9 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ...numerics.arithmetic import round_down, round_up
-from .boundaries import Weights
 from .entropy import Entropy
 from .exponentials import reach
-from .inversion import Ints, Table, draw, table
+from .inversion import Ints, Table, Weights, draw, table
 
 _CHOICE = 16  # digits of the decision that are drawn for all
 _FINE = 40  # bits of fixed point from which the bound of a decision is rounded up to 16

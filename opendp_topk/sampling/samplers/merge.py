@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...numerics.subnormals import require_subnormals
+from ...numerics.floats import require_subnormals
 from ..noises.noise import Noise
-from . import noiseless
+from . import entropy as noiseless
 from .advantages import Scores, noisy_bounds
-from .entropy import SYSTEM, Entropy, Indices
+from .entropy import SYSTEM, Entropy, Indices, Tape
 from .quantile_tables import table
 from .race import contenders
 from .settle import Racers, settle
-from .tape import Tape
 
 
 @dataclass(frozen=True)

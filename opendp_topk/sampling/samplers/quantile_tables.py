@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...numerics.floatlog import Floats
-from ...numerics.subnormals import require_subnormals
+from ...numerics.floats import Floats, require_subnormals
 from ..noises.noise import Noise
 
 DIGITS = 16  # two tables of half a MiB, which decide all but a few candidates

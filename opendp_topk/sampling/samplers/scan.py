@@ -10,7 +10,7 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ...numerics.floatlog import Floats
+from ...numerics.floats import Floats
 from .advantages import Scores, noisy_bounds, noisy_lower, noisy_upper
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, Table

@@ -1,23 +1,108 @@
-"""From bounds to certainty: draw digits until the winners, and their order where it is released, are decided."""
+"""Candidates whose noise is known to some digits, of which more are drawn only where the release is open."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ...errors import EntropyError
-from ...numerics.arithmetic import Interval, Intervals
-from ...numerics.floatlog import Floats
+from ...numerics.arithmetic import Interval, Intervals, round_down, round_up
+from ...numerics.floats import Floats
 from ..noises.noise import Noise
 from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
-from .quantile_tables import DIGITS, quantile_bounds
-from .runs import Runs, apart, decided, divided, matter, opened
+from .quantile_tables import DIGITS, quantile_bounds, table
+
+# Runs of places in a ranking within which the order is open, and how bounds divide them, all runs in one pass.
+
+
+# proof-region: runs
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Disjoint runs in ascending order: run r holds the places ``starts[r], ..., ends[r] - 1``."""
+
+    starts: Indices
+    ends: Indices
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> Runs:
+        return Runs(self.starts[chosen], self.ends[chosen])
+
+    @property
+    def lengths(self) -> Indices:
+        """How many places each run has."""
+        return self.ends - self.starts
+
+    @property
+    def numbers(self) -> Indices:
+        """For each place of each run, which run it is in."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @property
+    def places(self) -> Indices:
+        """All places, those of the first run first."""
+        lengths = self.lengths
+        before = np.cumsum(lengths) - lengths
+        return np.asarray(np.arange(lengths.sum()) + np.repeat(self.starts - before, lengths))  # [places]
+
+
+def opened(lower: Floats, upper: Floats) -> Runs:
+    """The parts into which bounds divide the one run of all places; ``lower`` descends."""
+    rest = np.maximum.accumulate(upper[::-1])[::-1]
+    begins = np.ones(len(lower) + 1, dtype=np.bool_)
+    np.greater(lower[:-1], rest[1:], out=begins[1:-1])  # [cut-of-all]
+    bounds = begins.nonzero()[0]
+    return Runs(bounds[:-1], bounds[1:])
+
+
+def apart(number: Indices, lower: Floats, upper: Floats) -> bool:
+    """Whether bounds of the racers of runs with these numbers leave nothing open within any; ``lower`` descends."""
+    return bool(((lower[:-1] > upper[1:]) | (number[:-1] != number[1:])).all())  # [apart]
+
+
+def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
+    """The parts into which bounds divide ``runs``, and for each part the number of the run that it is of.
+
+    ``lower`` and ``upper`` hold the bounds of the racers at ``runs.places``; within each run, ``lower`` descends. A
+    run is cut where every racer before is certainly above every racer after.
+    """
+    number = runs.numbers
+    ranked = np.empty(len(number), dtype=np.complex128)
+    ranked.real, ranked.imag = -number, upper
+    rest = np.maximum.accumulate(ranked[::-1])[::-1].imag  # [rest]
+    begins = np.ones(len(number) + 1, dtype=np.bool_)
+    np.logical_or(lower[:-1] > rest[1:], number[:-1] != number[1:], out=begins[1:-1])  # [cut]
+    bounds = begins.nonzero()[0]
+    first, after = bounds[:-1], bounds[1:]
+    starts = runs.places[first]
+    return Runs(starts, starts + (after - first)), number[first]  # [parts]
+
+
+def decided(lower: Floats, upper: Floats, k: int, ordered: bool) -> bool:
+    """Whether bounds of all racers, ``lower`` descending, leave nothing open of the k best, and of their order."""
+    first = 0 if ordered else k - 1
+    rest = np.maximum.accumulate(upper[:first:-1])[::-1]  # [rest-of-all]
+    return bool((lower[first:k][: len(rest)] > rest[: k - first]).all())  # [decided]
+
+
+def matter(parts: Runs, k: int, ordered: bool) -> NDArray[np.bool_]:
+    """Which parts leave the k best open, or where ``ordered`` their order."""
+    open_end: NDArray[np.bool_] = (parts.starts < k) & (parts.lengths > 1)  # [ranking]
+    return open_end if ordered else np.logical_and(open_end, parts.ends > k)  # [set]
+
+
+# end-proof-region: runs
+
+
+# From bounds to certainty: draw digits until the winners, and their order where it is released, are decided.
 
 _WORD = 64  # digits come in words of the machine
 MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source that repeats itself leaves two undecided
@@ -190,3 +275,102 @@ def _compare(a: Racer, b: Racer) -> int:
 
 
 # end-proof-region: settle
+
+
+# Short vectors of scores: every candidate draws, and its noisy score is bounded relative to the best score.
+#
+# What lies below is measured from the best score, so all distances have one sign and one multiplication bounds them.
+
+MOST = 512  # scores; from here on it pays to drop those that cannot win before the others are sorted
+_MODERATE = Fraction(2) ** 900  # scales and their reciprocals up to this make factors that are normal numbers
+_RELATIVE = 2.0**-50  # eight times the error of one rounding: room for those of a distance and of a sum
+_ABSOLUTE = 2.0**-1060  # room for subnormal numbers, whose errors are absolute
+_HUGE = 2.0**1022  # distances up to here are added to noise without overflow
+
+
+# proof-region: short
+@dataclass(frozen=True)
+class Factors:
+    """Float64 bounds on 1 / scale with room for rounding: ``least`` from below, ``most`` from above."""
+
+    least: float
+    most: float
+
+
+@functools.lru_cache(maxsize=256)
+def factors(scale: Fraction) -> Factors | None:
+    """The factors of ``scale``, or None where it is too large or too small for them."""
+    if not 1 / _MODERATE <= scale <= _MODERATE:
+        return None  # [moderate]
+    room = Fraction(_RELATIVE)
+    return Factors(round_down((1 - room) / scale), round_up((1 + room) / scale))  # [factors]
+
+
+@functools.lru_cache(maxsize=16)
+def padded(noise: Noise) -> NDArray[np.float64]:
+    """The table of ``noise``, a row (lower, upper) for each prefix, with room for the rounding of one sum."""
+    entries = table(noise)
+    lower = entries.lower - (np.abs(entries.lower) * _RELATIVE + _ABSOLUTE)  # [padded-lower]
+    upper = entries.upper + (np.abs(entries.upper) * _RELATIVE + _ABSOLUTE)  # [padded-upper]
+    return np.stack([lower, upper], axis=1)
+
+
+def behind(values: NDArray[Any], best: Any, sign: int) -> Floats:
+    """How far ``values`` (int64, uint64 or float64) lie behind the ``best`` of them, each rounded to nearest."""
+    ahead, after = (best, values) if sign > 0 else (values, best)
+    if values.dtype == np.float64:
+        return np.asarray(ahead - after)  # [float-distance]
+    raw = np.asarray(ahead).view(np.uint64) - np.asarray(after).view(np.uint64)  # [modular-distance]
+    return np.asarray(raw.astype(np.float64))
+
+
+def bounds(distance: Floats, factor: Factors, noise: NDArray[np.float64]) -> tuple[Floats, Floats]:
+    """Bounds on noise minus distance / scale, given rows of a padded table; nothing is ever NaN."""
+    far = distance * factor.most + _ABSOLUTE  # [far]
+    close = distance * factor.least - _ABSOLUTE  # [close]
+    return noise[..., 0] - far, noise[..., 1] - close  # [bounds]
+
+
+class Known(NamedTuple):
+    """What is known of short vectors before anything is drawn: the best score, and how far the others lie behind."""
+
+    best: Any
+    distance: Floats
+    factor: Factors
+
+
+def distances_by_row(rows: NDArray[Any], scale: Fraction, sign: int) -> Known | None:
+    """For each of several vectors, a row each, what :func:`distances` says; None where it would say so of one."""
+    best = rows.max(axis=1, keepdims=True) if sign > 0 else rows.min(axis=1, keepdims=True)  # [best-of-each]
+    return _measured(rows, best, scale, sign)
+
+
+def distances(scores: Scores) -> Known | None:
+    """The distances of all scores from the best; None where float64 numbers do not serve."""
+    values = scores.values
+    best = values[values.argmax() if scores.sign > 0 else values.argmin()]  # [best]
+    return _measured(values, best, scores.scale, scores.sign)
+
+
+def _measured(values: NDArray[Any], best: Any, scale: Fraction, sign: int) -> Known | None:
+    factor = factors(scale)
+    if factor is None or values.dtype == object:
+        return None
+    distance = behind(values, best, sign)
+    if values.dtype == np.float64 and not distance.max() * factor.least < _HUGE:
+        return None  # [overflow]
+    return Known(best, distance, factor)
+
+
+def everybody(scores: Scores, noise: Noise, entropy: Entropy) -> tuple[Racers, Floats, Floats] | None:
+    """All candidates as racers, with bounds on their noisy advantages; None where float64 numbers do not serve."""
+    known = distances(scores)
+    if known is None:
+        return None
+    index = np.arange(len(scores.values))
+    prefix = entropy.prefixes(index)  # [draw]
+    lower, upper = bounds(known.distance, known.factor, padded(noise)[prefix])
+    return Racers(index, prefix, scores, noise, known.best, entropy), lower, upper
+
+
+# end-proof-region: short

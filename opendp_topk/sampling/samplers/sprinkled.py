@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .boundaries import Boundaries, Weights, boundaries
 from .entropy import Entropy
-from .inversion import Ints, Table, digits_for, draw, tabulated
+from .inversion import Boundaries, Ints, Table, Weights, boundaries, digits_for, draw, tabulated
 
 _PART = 16  # digits that decide on a value, and in which the probability of another one is counted
 _CELLS = 1 << _PART  # how many beginnings of that length there are

@@ -15,7 +15,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from ...numerics.floatlog import Floats, log_bounds
+from ...numerics.floats import Floats, log_bounds
 
 Integers = NDArray[np.int64]
 

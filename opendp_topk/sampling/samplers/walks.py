@@ -16,7 +16,7 @@ import numpy as np
 from gmpy2 import bincoef, mpq, mpz
 from numpy.typing import NDArray
 
-from ...numerics.floatlog import Floats, log_bounds
+from ...numerics.floats import Floats, log_bounds
 from .ceilings import product
 from .entropy import Entropy, Indices
 from .subsets import below, choose

@@ -1,17 +1,22 @@
-"""Bounds of privacy curves in closed form: of (epsilon, delta), zCDP, one bounded range, and a pair of Laplace laws.
-
-Proof: proofs/spaces/curves/closed_forms.tex
-"""
+"""Privacy curves that have a closed form, their sums with a delta, and curves of adaptive steps of bounded range."""
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors.checks import Number
 from ...numerics.arithmetic import exact, exp_up, log1p_down, one_minus_exp_down, one_minus_exp_up, round_up
+
+# Bounds of privacy curves in closed form: of (epsilon, delta), zCDP, one bounded range, and a pair of Laplace laws.
+#
+# Proof: proofs/spaces/curves/closed_forms.tex
 
 
 # proof-region: closed_forms
@@ -113,3 +118,143 @@ def _order(rho: float, epsilon: float) -> float:
         else:
             high = middle
     return math.exp(high)
+
+
+# A bound of a privacy curve to which a delta is added.
+#
+# Proof: proofs/spaces/curves/added.tex
+
+
+# proof-region: added
+@dataclass(frozen=True)
+class Added:
+    """What ``bound`` says, and ``delta`` more at every epsilon."""
+
+    bound: Any
+    delta: Number
+
+    def __call__(self, epsilon: Number) -> float:
+        return round_up(min(Fraction(1), exact(self.delta) + exact(self.bound(epsilon))))  # [added]
+
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too."""
+        if not isinstance(other, Added) or self.delta > other.delta:
+            return False
+        own, its = self.bound, other.bound
+        return bool(own == its or (type(own) in (ApproximateDP, Concentrated) and own.implies(its)))  # [growing]
+
+
+# end-proof-region: added
+
+
+# The bound of a privacy curve of k adaptive steps of bounded range, by a recursion on a grid of epsilons.
+#
+# Proof: proofs/spaces/curves/range_steps.tex
+
+Floats = NDArray[np.float64]
+
+_WORK = 3 * 2**25  # products at most: where more are needed the grid gets coarser, and at last the curve says nothing
+# Cells to a step: more than 128 would gain little, and below 8 the grid is refused as too coarse.
+_FINEST, _COARSEST = 128, 8
+_LOGS = 75  # a delta of e^-75 < 2^-108 is of no use
+_WIDEST = 64  # a step of a larger range says nothing of use at any epsilon in use
+
+
+# proof-region: range_steps
+@dataclass(frozen=True)
+class RangeSteps:
+    """What k steps say at every epsilon, each of range a whatever was released before; exact for k = 1.
+
+    For k > 1 an upper bound on a grid of the best bound for adaptive steps. It is 1 below k a, which says nothing,
+    where a > 64 or the grid would take too much work (k in the tens of thousands).
+    """
+
+    k: int
+    a: Number
+    takes_long: ClassVar[bool] = True
+
+    def __call__(self, epsilon: Number) -> float:
+        if self.a == math.inf:
+            return 1.0  # [nothing]
+        a, e = exact(self.a), exact(epsilon)
+        if e >= self.k * a:
+            return 0.0  # [beyond]
+        if self.k == 1:
+            return range_delta(a, e)  # [one-step]
+        cells = _resolution(self.k, a)
+        return 1.0 if cells is None else _between(a / cells, _curve(self.k, a, *_size(self.k, a, cells)), e)
+
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
+        return isinstance(other, RangeSteps) and self.k <= other.k and self.a <= other.a  # [implies]
+
+
+def _between(step: Fraction, nodes: Floats, epsilon: Fraction) -> float:
+    """The chord in e^epsilon between the grid's values around ``epsilon``, rounded up."""
+    index = epsilon // step
+    if index >= len(nodes) - 1:
+        return float(nodes[-1])  # [last-node]
+    left, right = float(nodes[index]), float(nodes[index + 1])
+    if left <= right:
+        return right  # [flat]
+    share = one_minus_exp_up((index + 1) * step - epsilon) / _whole(step)  # [share]
+    return round_up(min(Fraction(1), exact(right) + share * (exact(left) - exact(right))))  # [chord]
+
+
+@functools.lru_cache(maxsize=64)
+def _whole(step: Fraction) -> Fraction:
+    return one_minus_exp_down(step)
+
+
+@functools.lru_cache(maxsize=64)
+def _curve(k: int, a: Fraction, cells: int, size: int) -> Floats:
+    """Upper bounds of D_k at the epsilons 0, h, ..., size * h with h = a / cells."""
+    h, n = a / cells, cells
+    t, whole = [i * h for i in range(n + 1)], one_minus_exp_down(a)
+    up = [round_up(one_minus_exp_up(a - s) / whole) for s in t]  # [up]
+    down = [round_up(exp_up(s - a) * one_minus_exp_up(s) / whole) for s in t]  # [down]
+    inside = round_up(one_minus_exp_up(h) / (4 * whole))  # [inside]
+    growth = round_up(1 / (1 - one_minus_exp_up(h)))  # [growth]
+    mirror = np.array([[round_up(one_minus_exp_up(s)), round_up(exp_up(-s))] for s in t[:0:-1]]).T  # [mirror]
+    nodes = np.array([range_delta(a, i * h) if i < n else 0.0 for i in range(size + 1)])  # [first-step]
+    for step in range(2, k + 1):
+        count = min(size + 1, math.ceil(_span(step, a) * n))  # [fewer]
+        wide = np.concatenate([mirror[0] + mirror[1] * nodes[n:0:-1], nodes, np.full(n, nodes[-1])])  # [extend]
+        near, far = wide[: n + count], wide[n : 2 * n + count]
+        drop = near - far
+        bend = growth * drop[:-1] - drop[1:] + (growth * np.abs(drop[:-1]) + np.abs(drop[1:])) * 2.0**-48
+        bend = np.concatenate([[0.0], np.maximum(bend, 0), [0.0]])  # [bend]
+        lift = inside * np.maximum(bend[:-1], bend[1:])  # [lift]
+        near, far = near + lift, far + lift
+        best, value, other = np.zeros((3, count))
+        for i in range(n + 1):
+            np.multiply(up[i], near[n - i :][:count], out=value)
+            value += np.multiply(down[i], far[n - i :][:count], out=other)  # [ends]
+            np.maximum(best, value, out=best)
+        nodes[:count] = np.minimum(best * (1 + 2.0**-49) + 2.0**-1070, 1)  # [slack]
+        nodes[count:] = 0.0 if count == step * n else nodes[count - 1]  # [beyond-all]
+    nodes.setflags(write=False)
+    return nodes
+
+
+# end-proof-region: range_steps
+
+
+def _span(k: int, a: Fraction) -> float:
+    """The epsilon, in units of a, beyond which k steps leave a delta of about e^-75 or none."""
+    return min(float(k), k * float(a) / 8 + math.sqrt(_LOGS / 2 * k))
+
+
+def _resolution(k: int, a: Fraction) -> int | None:
+    """The number of cells to a step, as many as the work allows; None where too few."""
+    if a > _WIDEST:
+        return None
+    cells = min(_FINEST, math.isqrt(int(_WORK / (k * _span(k, a)))))
+    if cells < _COARSEST:
+        return _COARSEST if k * _span(k, a) * _COARSEST**2 <= 2 * _WORK else None
+    return cells
+
+
+def _size(k: int, a: Fraction, cells: int) -> tuple[int, int]:
+    """The number of cells to a step, and of nodes beyond 0."""
+    return cells, max(cells, math.ceil(_span(k, a) * cells))

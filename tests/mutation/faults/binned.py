@@ -50,14 +50,14 @@ FAULTS = (
     Fault(
         "remainder-not-best",
         "candidates after the last whole row are never among the best",
-        "sampling/samplers/head.py",
+        "sampling/samplers/bins.py",
         "np.arange(_EACH * wide, len(scores))",
         "np.arange(0)",
     ),
     Fault(
         "strips-overlap",
         "strips of cells share the lowest member where they meet",
-        "sampling/samplers/cells.py",
+        "sampling/samplers/canonical.py",
         "np.append(starts[1:] - 1, k + fall.size)",
         "np.append(starts[1:], k + fall.size)",
     ),

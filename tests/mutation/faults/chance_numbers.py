@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "chance-numeri-floatlog-0",
         "- becomes + before t * (1 / 3 - t * 0.25) in _log",
-        "numerics/floatlog.py",
+        "numerics/floats.py",
         "    polynomial = t * (1 - t * (0.5 - t * (1 / 3 - t * 0.25)))  # [taylor]\n",
         "    polynomial = t * (1 - t * (0.5 + t * (1 / 3 - t * 0.25)))  # [taylor]\n",
     ),

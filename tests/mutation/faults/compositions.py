@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutation.fault import Fault
 
-COVERS, DOTS = "spaces/curves/covers.py", "spaces/curves/dots.py"
-COMPOSED, TOTALS, DISCRETE = "spaces/curves/composed.py", "spaces/curves/totals.py", "spaces/curves/discrete.py"
+COVERS, DOTS = "spaces/curves/covers.py", "spaces/curves/covers.py"
+COMPOSED, TOTALS, DISCRETE = "spaces/curves/composed.py", "spaces/curves/composed.py", "spaces/curves/discrete.py"
 
 FAULTS = (
     Fault(
@@ -151,7 +151,7 @@ FAULTS = (
     Fault(
         "curve-without-runs",
         "the delta of the best of many runs is that of one",
-        "combinators/_private_runs.py",
+        "combinators/repetitions.py",
         "self.most * exact(self.runs.delta(rest))",
         "exact(self.runs.delta(rest))",
     ),

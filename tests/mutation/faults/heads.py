@@ -15,7 +15,7 @@ FAULTS = (
     Fault(
         "head-of-one",
         "those who matter are measured from the best candidate instead of the one with the rank",
-        "sampling/samplers/head.py",
+        "sampling/samplers/bins.py",
         "ascending(columns)[[len(columns) - rank]]",
         "ascending(columns)[[-1]]",
     ),

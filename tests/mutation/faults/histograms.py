@@ -87,7 +87,7 @@ FAULTS = (
     Fault(
         "indices-taken-for-counts",
         "the largest indices of a ranking are given as counts",
-        "core/counted.py",
+        "core/candidates.py",
         "if released != Counts:",
         "if released is None:",
     ),

@@ -50,14 +50,14 @@ FAULTS = (
     Fault(
         "lines-of-any-width",
         "a line of CSV may have other fields than the first",
-        "tables/csvs.py",
+        "tables/files.py",
         "{%d}",
         "{0,%d}",
     ),
     Fault(
         "unfinished-csv",
         "what is left after the last whole line of CSV is let go",
-        "tables/csvs.py",
+        "tables/files.py",
         "return names if not left else None",
         "return names",
     ),

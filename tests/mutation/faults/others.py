@@ -112,7 +112,7 @@ FAULTS = (
     Fault(
         "zero-twice",
         "discrete noise is a sign times a size, so that zero counts twice",
-        "sampling/samplers/boundaries.py",
+        "sampling/samplers/inversion.py",
         "sizes[0] >>= halved",
         "sizes[0] >>= 0",
     ),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.mutation.fault import Fault
 
 _MERGE = "sampling/samplers/merge.py"
-_TAPE = "sampling/samplers/tape.py"
+_TAPE = "sampling/samplers/entropy.py"
 _PARTS = "measurements/_in_parts.py"
-_GROUPS = "combinators/_spark_groups.py"
-_SPARK = "tables/spark_tasks.py"
+_GROUPS = "combinators/_together.py"
+_SPARK = "tables/spark.py"
 
 FAULTS = (
     Fault(

@@ -237,8 +237,8 @@ FAULTS = (
         "scores-unguarded",
         "float scores are read where small ones are flushed to zero",
         "spaces/domains.py",
-        "    require_subnormals()\n",
-        "",
+        "(values: Any) -> NDArray[Any]:\n    require_subnormals()\n",
+        "(values: Any) -> NDArray[Any]:\n",
     ),
     Fault(
         "draws-unguarded",
@@ -264,14 +264,14 @@ FAULTS = (
     Fault(
         "header-of-the-list-unsaid",
         "the name of the column as the first candidate is said where it is written alike alone",
-        "core/candidate_remarks.py",
+        "core/candidates.py",
         "and _folded(listed[0]) == _folded(column):",
         "and listed[0] == column:",
     ),
     Fault(
         "blanks-before-unsaid",
         "blanks before a candidate are not said",
-        "core/candidate_remarks.py",
+        "core/candidates.py",
         "if item != item.strip()],",
         "if item != item.rstrip()],",
     ),

@@ -73,14 +73,14 @@ FAULTS = (
     Fault(
         "running-twice-in-a-week",
         "rows of a user count, so that one borrows a book twice in a week",
-        "tables/by_step.py",
+        "tables/capping.py",
         "kept = first_items(listed(rows, items), most)  # [first-of-table]",
         "kept = listed(rows, items)  # [first-of-table]",
     ),
     Fault(
         "running-cap-of-a-table",
         "the cap on a user begins anew with each table",
-        "tables/by_step.py",
+        "tables/capping.py",
         "counted = {} if before is None else dict(before.counted)",
         "counted: dict[Any, int] = {}",
     ),

@@ -8,7 +8,7 @@ FAULTS = (
     Fault(
         "depth-before-rounding",
         "the depth of cells is subtracted before the largest exponent is rounded, so that some cells are never drawn",
-        "sampling/samplers/cells.py",
+        "sampling/samplers/canonical.py",
         "    top = max(0.0, float(np.ceil(np.max(powers))))  # [top]",
         "    top = max(0.0, float(np.max(powers)))  # [top]",
     ),
@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "survey-of-derived-domains",
         "long scores are surveyed where a derived class of the elements would refuse them",
-        "spaces/surveys.py",
+        "spaces/domains.py",
         "    return own and fits",
         "    return fits",
     ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.mutation.fault import Fault
 
 _SUM = "transformations/sum_by_item.py"
-_TOTALS = "tables/totals.py"
+_TOTALS = "tables/keyed.py"
 _QUANTILES = "transformations/quantile_scores.py"
-_SPREAD = "tables/spread.py"
+_SPREAD = "tables/capping.py"
 _HALVING = "measurements/quantiles.py"
 
 FAULTS = (
@@ -70,7 +70,7 @@ FAULTS = (
     Fault(
         "later-rows-kept",
         "of each user's items a later one is kept in the place of the first, where sums are limited",
-        "tables/firsts.py",
+        "tables/keyed.py",
         "users[most:] != users[:-most]",
         "users[:-most] != users[most:][::-1]",
     ),
@@ -147,14 +147,14 @@ FAULTS = (
     Fault(
         "uncapped-rows",
         "all rows of other items count, however many a user has",
-        "tables/outside.py",
+        "tables/grouping.py",
         'np.minimum(by_user["rows"].to_numpy().astype(np.int64), most)',
         'by_user["rows"].to_numpy().astype(np.int64)',
     ),
     Fault(
         "listed-with-others",
         "items that are listed count with the others",
-        "tables/outside.py",
+        "tables/grouping.py",
         'how="anti"',
         'how="left"',
     ),

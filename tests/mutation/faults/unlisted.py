@@ -92,7 +92,7 @@ FAULTS = (
     Fault(
         "most-items-and-one",
         "one item more of each user counts than max_items allows",
-        "tables/firsts.py",
+        "tables/keyed.py",
         "kept = _leading(users, most)",
         "kept = _leading(users, most + 1)",
     ),
@@ -200,7 +200,7 @@ FAULTS = (
     Fault(
         "two-bounds-at-once",
         "of a map and of what steps cost, the account takes what is smaller once the answer is known",
-        "combinators/_steps.py",
+        "combinators/_rules.py",
         "if not measure.at_most(loss_of_steps(measure, steps.most, width, delta), whole):  # [agreed-before]",
         "if False:",
     ),
@@ -256,14 +256,14 @@ FAULTS = (
     Fault(
         "tail-without-its-end",
         "the tail of Gaussian noise is summed without its first weight",
-        "sampling/distributions/gaussian_tail.py",
+        "sampling/distributions/discrete.py",
         "- Fraction(block - 1, 2)",
         "- Fraction(block + 1, 2)",
     ),
     Fault(
         "dummies-of-one",
         "of many dummies one uniform is drawn, as if there were one",
-        "sampling/samplers/dummies.py",
+        "sampling/samplers/unlisted.py",
         "ones = _ones(n, entropy)",
         "ones = _ones(1, entropy)",
     ),
@@ -271,8 +271,8 @@ FAULTS = (
         "dummies-begin-anew",
         "the best of many dummies races with fresh digits",
         "sampling/samplers/unlisted.py",
-        "entropy = dummies.Led(entropy, range(len(counts), len(counts) + most), prefix)",
-        "entropy = dummies.Led(entropy, range(0), prefix)",
+        "entropy = Led(entropy, range(len(counts), len(counts) + most), prefix)",
+        "entropy = Led(entropy, range(0), prefix)",
     ),
     Fault(
         "one-unlisted-release",

@@ -8,7 +8,7 @@ FAULTS = (
     Fault(
         "weights-too-long",
         "a user spreads one step more for each item than the length allows",
-        "tables/baskets.py",
+        "tables/grouping.py",
         "return np.where(lower * lower * squares <= unit * unit, lower, 0)  # [within]",
         "return np.where(lower * lower * squares <= unit * unit, lower + 1, 0)  # [within]",
     ),

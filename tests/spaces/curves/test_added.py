@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from opendp_topk.spaces.curves.added import Added
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from opendp_topk.spaces.curves.closed_forms import Added, ApproximateDP, Concentrated, Mixture, RangeSteps
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.range_steps import RangeSteps
 
 
 def test_the_sum_is_rounded_up_and_at_most_one() -> None:

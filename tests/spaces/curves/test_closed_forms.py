@@ -12,9 +12,8 @@ import mpmath
 import pytest
 
 from opendp_topk.errors.checks import Number
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.range_steps import RangeSteps
 from tests.oracles import range_curves
 
 RHOS = (1e-300, 1e-9, 0.001, 0.125, 1.0, 30.0, 1e6)

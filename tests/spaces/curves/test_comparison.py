@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import DistanceError
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture, RangeSteps
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.range_steps import RangeSteps
 from opendp_topk.spaces.measures import Approximate, MaxDivergence, PrivacyProfile
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.values import check_plain_value, check_value

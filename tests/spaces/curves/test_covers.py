@@ -13,11 +13,9 @@ import mpmath
 import pytest
 from gmpy2 import mpz
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
-from opendp_topk.spaces.curves.covers import ONE, Cover
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, RangeSteps
+from opendp_topk.spaces.curves.covers import ONE, Cover, dots
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.dots import dots
-from opendp_topk.spaces.curves.range_steps import RangeSteps
 from tests.oracles.pairs import hockey_stick, number
 
 CURVES = [

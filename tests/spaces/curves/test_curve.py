@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
-from opendp_topk.spaces.curves.range_steps import RangeSteps
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture, RangeSteps
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.values import named
 

@@ -8,7 +8,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.curves.composed import Composed
-from opendp_topk.spaces.curves.grids import grid
+from opendp_topk.spaces.curves.covers import grid
 from tests.concepts.turns import in_turn
 
 from .extremes import BUDGET, HUGE, MAKERS, PROFILE, TINY, Case, faults

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from opendp_topk.spaces.curves.closed_forms import LaplacePair
+from opendp_topk.spaces.curves.covers import grid
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.grids import grid
 
 TAILED = PrivacyCurve(lambda epsilon: math.exp(-4 * float(epsilon)) / 2)
 

@@ -15,12 +15,10 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import ParameterError
-from opendp_topk.spaces.curves.added import Added
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture
+from opendp_topk.spaces.curves.closed_forms import Added, ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
-from opendp_topk.spaces.curves.range_steps import RangeSteps
 
 LOSSES = (0, Fraction(1, 7), 0.5, Fraction(1, 2), 1.5, math.inf)
 DELTAS = (0, 1e-9, Fraction(1, 4), 1)

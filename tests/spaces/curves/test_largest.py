@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
+from opendp_topk.spaces.curves.composed import Largest, whichever
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteLaplace
-from opendp_topk.spaces.curves.largest import Largest, whichever
 
 CURVES = [PrivacyCurve(ApproximateDP(Fraction(1, 2))), PrivacyCurve(DiscreteLaplace(2, Fraction(3)), ApproximateDP(1))]
 

@@ -11,10 +11,9 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from opendp_topk.spaces.curves import range_steps
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
+from opendp_topk.spaces.curves import closed_forms as range_steps
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, RangeSteps
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.range_steps import RangeSteps
 from tests.oracles import range_curves
 
 WIDTHS = (1e-6, 0.01, 0.5, 1.0, 3.0, 12.0)

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture
-from opendp_topk.spaces.curves.composed import Composed
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
+from opendp_topk.spaces.curves.composed import Composed, compose
+from opendp_topk.spaces.curves.covers import dots
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.dots import dots
-from opendp_topk.spaces.curves.range_steps import RangeSteps
-from opendp_topk.spaces.curves.totals import compose
 
 
 def chosen(a: float = 0.25) -> PrivacyCurve:

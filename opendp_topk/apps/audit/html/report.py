@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from ....errors import ParameterError, ProofError, TableError, checks
-from ....errors.writing import write_whole
+from ....errors.files import write_whole
 from ....proof import latex
 from ..registry import proofs
 from ..verdicts import FAILS, NOT_TESTED

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....numerics.floatexp import exp
-from ....numerics.floatlog import Floats
+from ....numerics.floats import Floats, exp
 from .law import RaceLaw, Side, Triple
 
 _CLIP = 100.0  # e^-100 is far below all that is added as error

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from gmpy2 import mpfr
 
-from ....numerics.floatlog import Floats
+from ....numerics.floats import Floats
 from .cells import Cell, Factor, exponential, middles
 from .law import RaceLaw, Side, Triple
 

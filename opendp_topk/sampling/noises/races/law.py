@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ....numerics.floatlog import Floats
+from ....numerics.floats import Floats
 from .cells import Cell
 
 Side = NDArray[np.bool_]
