@@ -14,7 +14,7 @@ from .signoffs import Signoff, read_signoffs
 
 USER = "core/user"
 _BY_CALLER = "make_user_"
-_TESTS = Path(__file__).resolve().parents[2] / "tests"
+_TESTS = Path(__file__).resolve().parents[3] / "tests"
 
 
 @dataclass(frozen=True)
