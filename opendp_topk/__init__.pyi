@@ -3,10 +3,10 @@ from .apps.bridge.incoming import from_opendp as from_opendp
 from .apps.bridge.outgoing import to_opendp as to_opendp
 from .apps.ledger import Ledger as Ledger
 from .apps.planning.comparison import Comparison as Comparison
+from .apps.planning.comparison import Recommendation as Recommendation
 from .apps.planning.comparison import compare as compare
-from .apps.planning.recommendation import Recommendation as Recommendation
-from .apps.planning.recommendation import recommend as recommend
-from .apps.planning.recorded_release import release_with_record as release_with_record
+from .apps.planning.comparison import recommend as recommend
+from .apps.planning.verification import release_with_record as release_with_record
 from .combinators.adaptive_composition import make_adaptive_composition as make_adaptive_composition
 from .combinators.adaptive_composition import then_adaptive_composition as then_adaptive_composition
 from .combinators.composition import make_composition as make_composition

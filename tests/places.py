@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from opendp_topk.apps.ledger import mounts
+from opendp_topk.apps.ledger import files as mounts
 
 ANY = "OPENDP_TOPK_TESTS_TAKE_ANY_FILE_SYSTEM"
 _BESIDE = Path(__file__).parents[1] / "build"

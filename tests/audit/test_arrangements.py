@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.arrangements import arranged, first_pairs
-from opendp_topk.apps.audit.neighbours import neighbours
+from opendp_topk.apps.audit.neighbours import arranged, first_pairs, neighbours
 from tests.audit.test_neighbours import DOMAINS, METRICS, apart
 
 FREE = tk.VectorDomain(tk.AtomDomain(float))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit import verdicts
+from opendp_topk.apps.audit import report as verdicts
 from opendp_topk.apps.audit.audited import audit_pair
 from opendp_topk.apps.audit.html import audited
 from opendp_topk.apps.audit.html.audited import audited_page

@@ -13,8 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit import estimate
-from opendp_topk.apps.audit.bounds import concentrated, log_ratio
-from opendp_topk.apps.audit.events import choose
+from opendp_topk.apps.audit.blackbox import choose, concentrated, log_ratio
 from tests.concepts.sentinels import raises_exactly
 
 PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()

@@ -10,7 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit import estimate
-from opendp_topk.apps.audit.cells import (
+from opendp_topk.apps.audit.blackbox import (
     Bits,
     Cells,
     Place,

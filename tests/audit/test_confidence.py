@@ -8,7 +8,7 @@ from math import comb
 import mpmath
 import pytest
 
-from opendp_topk.apps.audit.confidence import lower_bound, upper_bound
+from opendp_topk.apps.audit.blackbox import lower_bound, upper_bound
 
 
 def tail(hits: int, trials: int, p: Fraction) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opendp_topk.apps.audit.verdicts import NOT_REFUTED, REFUTED
+from opendp_topk.apps.audit.report import NOT_REFUTED, REFUTED
 from tests.audit import mechanisms
 from tests.audit.corpus import after, before
 

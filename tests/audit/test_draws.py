@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.draws import Draws, Raised
+from opendp_topk.apps.audit.blackbox import Draws, Raised
 from opendp_topk.core.rendering import as_outcome
 from opendp_topk.core.repeatable import Repeatable
 from tests.concepts.examples import COUNTS

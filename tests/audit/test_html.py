@@ -17,10 +17,12 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.apps.audit import shipped
-from opendp_topk.apps.audit.html import findings, refuted, report, state, untested, write_report
-from opendp_topk.apps.audit.html.layout import columns
-from opendp_topk.apps.audit.html.plots import ticks
-from opendp_topk.apps.audit.signoffs import accept
+from opendp_topk.apps.audit.html import page as findings
+from opendp_topk.apps.audit.html import page as state
+from opendp_topk.apps.audit.html import refuted, report, untested, write_report
+from opendp_topk.apps.audit.html.graph import columns
+from opendp_topk.apps.audit.html.verification import ticks
+from opendp_topk.apps.audit.registry import accept
 from opendp_topk.core.measurement import Declared
 from opendp_topk.markup.elements import Markup, el
 from opendp_topk.proof import claim_digest, latex, library

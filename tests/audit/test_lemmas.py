@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit import lemmas, smt
+from opendp_topk.apps.audit import lemmas
+from opendp_topk.apps.audit import lemmas as smt
 from tests.concepts.sentinels import raises_exactly
 
 needs_z3 = pytest.mark.skipif(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_topk.apps.audit.recorded import Known, Recorder
+from opendp_topk.apps.audit.certified import Known, Recorder
 from opendp_topk.sampling.samplers.entropy import Entropy, Indices
 
 

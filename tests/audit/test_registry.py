@@ -12,8 +12,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.apps.audit import proofs
-from opendp_topk.apps.audit.registry import graph
-from opendp_topk.apps.audit.signoffs import Signoff, accept, read_signoffs
+from opendp_topk.apps.audit.registry import Signoff, accept, graph, read_signoffs
 from opendp_topk.proof import claim_digest, library
 from tests.concepts.sentinels import raises_exactly
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit import draws
-from opendp_topk.apps.audit.confidence import lower_bound, upper_bound
+from opendp_topk.apps.audit import blackbox as draws
+from opendp_topk.apps.audit.blackbox import lower_bound, upper_bound
 
 from ..concepts.sentinels import raises_exactly
 

@@ -10,9 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.accounts import Account, opened
-from opendp_topk.apps.ledger.amounts import total
-from opendp_topk.apps.ledger.filters import curve_of, most_rho, most_steps
+from opendp_topk.apps.ledger.amounts import Account, curve_of, most_rho, most_steps, opened, total
 from opendp_topk.spaces.costs import rho_of_pure
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.stated import pure_of

@@ -78,7 +78,7 @@ def test_options_of_the_report_need_the_report(command: Command, monkeypatch: py
 @pytest.mark.slow
 def test_a_report_without_tex_says_so(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "examples", lambda: iter([]))
-    monkeypatch.setattr("opendp_topk.apps.cli.html_report.tex_is_missing", lambda: "install it")
+    monkeypatch.setattr("opendp_topk.apps.cli.audit.tex_is_missing", lambda: "install it")
     monkeypatch.setattr("opendp_topk.proof.latex.tex_is_missing", lambda: "install it")
     result = command("audit", "--html", tmp_path / "report", "--pdf")
     assert result.code == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opendp_topk.apps.cli.candidates import as_integers, read_candidates
+from opendp_topk.apps.cli.files import as_integers, read_candidates
 from opendp_topk.errors import CandidatesError, TableError
 
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly

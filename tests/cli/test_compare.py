@@ -11,9 +11,9 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.compare import probability
+from opendp_topk.apps.cli.plan import probability
 from opendp_topk.apps.planning.catalogue import able, table
-from opendp_topk.apps.planning.deciding import WORDS
+from opendp_topk.apps.planning.plan import WORDS
 
 from .command import Result, spawn
 from .conftest import Command

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opendp_topk.apps.cli import stdlib
+from opendp_topk.apps.cli import demo as stdlib
 from opendp_topk.errors import TableError
 
 from .command import numbers

@@ -100,6 +100,6 @@ def test_ctrl_c_while_mechanisms_are_compared(command: Command, monkeypatch: pyt
     def pressed(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.apps.cli.compare.compared", pressed)
+    monkeypatch.setattr("opendp_topk.apps.cli.plan.compared", pressed)
     result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)

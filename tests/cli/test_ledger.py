@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli import engines
+from opendp_topk.apps.cli import release as engines
 from opendp_topk.apps.cli.asking import target
 from opendp_topk.apps.cli.exit_codes import Interrupted
-from opendp_topk.apps.cli.payment import drawn
+from opendp_topk.apps.cli.release import drawn
 from opendp_topk.apps.planning.catalogue import default
 from opendp_topk.apps.planning.plan import Plan, Query
 from opendp_topk.apps.planning.top_k import TopK

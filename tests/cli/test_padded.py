@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.engines import Engine
+from opendp_topk.apps.cli.release import Engine
 
 from ..concepts.clocks import SECOND, Clock, unwaited
 from .conftest import Command, Library, record_of

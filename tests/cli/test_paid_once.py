@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli import kept_records
+from opendp_topk.apps.cli import output as kept_records
 from opendp_topk.apps.ledger import files, journal
 
 from .command import COMMAND

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opendp_topk.apps.cli.public_counts import read_proxy
+from opendp_topk.apps.cli.files import read_proxy
 from opendp_topk.errors import ParameterError, TableError
 
 pl = pytest.importorskip("polars", reason="files are read by polars, of the extra tables")

@@ -9,7 +9,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.filters import most_rho
+from opendp_topk.apps.ledger.amounts import most_rho
 from opendp_topk.apps.planning.several import down, text
 
 from ..oracles import rhos

@@ -12,7 +12,7 @@ import mpmath
 import pytest
 
 from opendp_topk.apps.cli.record_words import right_guesses
-from opendp_topk.apps.ledger.officer import plural
+from opendp_topk.apps.ledger.report import plural
 from opendp_topk.apps.ledger.stated import LINES
 from opendp_topk.apps.planning.release_record import ReleaseRecord
 

@@ -9,7 +9,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.cli.asking import scoring
-from opendp_topk.apps.planning.columns import Columns, written
+from opendp_topk.apps.planning.units import Columns, written
 
 from ..concepts.sentinels import raises_exactly
 from .command import record_of

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import copies, records, units
+from opendp_topk.apps.ledger import ledger as copies
+from opendp_topk.apps.ledger import records
+from opendp_topk.apps.ledger import stated as units
 from opendp_topk.apps.planning import release_record
 
 HERE = Path(__file__).parent

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.server_table import TABLE
+from opendp_topk.apps.ledger.postgres import TABLE
 from tests import places
 
 from .conftest import new

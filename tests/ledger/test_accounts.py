@@ -13,7 +13,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.accounts import opened
+from opendp_topk.apps.ledger.amounts import opened
 from tests.concepts.sentinels import raises_exactly
 
 from ..oracles import rhos

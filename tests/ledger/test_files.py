@@ -19,7 +19,11 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import copies, creation, files, journal, locks, mounts, records, units
+from opendp_topk.apps.ledger import files, journal, locks, records
+from opendp_topk.apps.ledger import files as creation
+from opendp_topk.apps.ledger import files as mounts
+from opendp_topk.apps.ledger import ledger as copies
+from opendp_topk.apps.ledger import stated as units
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

@@ -17,8 +17,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.accounts import Account, opened
-from opendp_topk.apps.ledger.amounts import total
+from opendp_topk.apps.ledger.amounts import Account, opened, total
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, RangeSteps
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
@@ -240,7 +239,7 @@ def test_a_header_that_promises_more_is_noticed() -> None:
     account = opened(PROFILE, (1, "1e-6"), "1e-7", PrivacyCurve(ApproximateDP(Fraction(1, 10))))
     from dataclasses import replace
 
-    from opendp_topk.apps.ledger.accounts import within
+    from opendp_topk.apps.ledger.amounts import within
 
     assert within(account)
     rho, own, pure, steps, divergence = account.limit

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import export, files, report
+from opendp_topk.apps.ledger import files, report
+from opendp_topk.apps.ledger import report as export
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import mounts
+from opendp_topk.apps.ledger import files as mounts
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

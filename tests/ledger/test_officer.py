@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import officer
+from opendp_topk.apps.ledger import report as officer
 
 from .conftest import new
 from .workers import PURE, ZCDP, costing

@@ -15,10 +15,10 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import export, report
-from opendp_topk.apps.ledger.entries import Entry
-from opendp_topk.apps.ledger.stated import LINES, OWN
-from opendp_topk.apps.ledger.units import Unit
+from opendp_topk.apps.ledger import report
+from opendp_topk.apps.ledger import report as export
+from opendp_topk.apps.ledger.journal import Entry
+from opendp_topk.apps.ledger.stated import LINES, OWN, Unit
 from tests.concepts.sentinels import raises_exactly
 
 from .workers import PURE, SPACE

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import files, repair
-from opendp_topk.apps.ledger.failures import explained
+from opendp_topk.apps.ledger import checking as repair
+from opendp_topk.apps.ledger import files
 from opendp_topk.apps.ledger.files import SEPARATOR
+from opendp_topk.apps.ledger.records import explained
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

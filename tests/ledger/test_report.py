@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import export, journal, report
-from opendp_topk.apps.ledger.chart import chart
+from opendp_topk.apps.ledger import journal, report
+from opendp_topk.apps.ledger import report as export
+from opendp_topk.apps.ledger.report import chart
 from opendp_topk.apps.ledger.stated import LINES
 from tests.audit.browser import run
 

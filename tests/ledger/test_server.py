@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import failures, postgres, server_address, turns
+from opendp_topk.apps.ledger import postgres, turns
+from opendp_topk.apps.ledger import postgres as server_address
+from opendp_topk.apps.ledger import records as failures
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

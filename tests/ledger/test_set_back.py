@@ -17,8 +17,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import postgres
-from opendp_topk.apps.ledger.export import summary
 from opendp_topk.apps.ledger.records import seal
+from opendp_topk.apps.ledger.report import summary
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

@@ -278,7 +278,7 @@ def descriptors(folder: str) -> None:
     """Releases from a ledger in memory, that was made as if on a disk, with few free descriptors."""
     import resource
 
-    from opendp_topk.apps.ledger import mounts
+    from opendp_topk.apps.ledger import files as mounts
 
     path, real, found = os.path.join(folder, f"{os.getpid()}.ledger"), mounts.kind_of, []
     try:

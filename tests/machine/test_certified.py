@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.apps.audit import certified
-from opendp_topk.apps.audit.recorded import Known
+from opendp_topk.apps.audit.certified import Known
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.standard import STANDARD
 from opendp_topk.sampling.samplers import quantile_tables, scan, settle

@@ -17,8 +17,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning.catalogue import able, table
-from opendp_topk.apps.planning.deciding import WORDS, least_at, word
-from opendp_topk.apps.planning.least_scale import CLOSE, _Curves, least_scale
+from opendp_topk.apps.planning.plan import CLOSE, WORDS, _Curves, least_at, least_scale, word
 from opendp_topk.spaces.curves.closed_forms import Mixture
 
 from ..concepts.sentinels import raises_exactly

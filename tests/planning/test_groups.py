@@ -17,13 +17,12 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.planning import groups as planning_groups
 from opendp_topk.apps.planning.catalogue import HISTOGRAMS, default, table
-from opendp_topk.apps.planning.columns import Columns
 from opendp_topk.apps.planning.groups import InGroups
-from opendp_topk.apps.planning.nearest import nearest
 from opendp_topk.apps.planning.plan import Plan, Query, planned, promises_of
 from opendp_topk.apps.planning.release_record import Read, Released, ReleaseRecord
+from opendp_topk.apps.planning.several import nearest
 from opendp_topk.apps.planning.top_k import TopK
-from opendp_topk.apps.planning.units import Budget, Users
+from opendp_topk.apps.planning.units import Budget, Columns, Users
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
 from opendp_topk.combinators.partition_by import make_partition_by
 from opendp_topk.core.measurement import Measurement

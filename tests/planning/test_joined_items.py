@@ -7,8 +7,7 @@ import itertools
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.columns import Columns
-from opendp_topk.apps.planning.joined_items import joined, parts_of, with_joined
+from opendp_topk.apps.planning.units import Columns, joined, parts_of, with_joined
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 

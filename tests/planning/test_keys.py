@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.columns import Columns
-from opendp_topk.apps.planning.keys import Keys, _least_integer, comes_out, likely_users
 from opendp_topk.apps.planning.plan import Plan, Query, planned
-from opendp_topk.apps.planning.units import Budget, Users
+from opendp_topk.apps.planning.units import Budget, Columns, Users
+from opendp_topk.apps.planning.unknown_domain import Keys, _least_integer, comes_out, likely_users
 
 MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
 PHI = NormalDist().cdf

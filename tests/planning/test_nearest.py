@@ -13,11 +13,10 @@ import polars as pl
 import pytest
 
 from opendp_topk.apps.planning.catalogue import HISTOGRAMS, default
-from opendp_topk.apps.planning.columns import Columns
-from opendp_topk.apps.planning.nearest import nearest, open_to
 from opendp_topk.apps.planning.plan import Plan, Query, planned
+from opendp_topk.apps.planning.several import nearest, open_to
 from opendp_topk.apps.planning.top_k import Counts, TopK
-from opendp_topk.apps.planning.units import Budget, Users
+from opendp_topk.apps.planning.units import Budget, Columns, Users
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from opendp_topk.spaces.metrics import L01InfDistance

@@ -9,9 +9,8 @@ from fractions import Fraction
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.columns import Columns
-from opendp_topk.apps.planning.numbered_rows import ROW, in_rows, numbered_rows
 from opendp_topk.apps.planning.quantile import Numbers
+from opendp_topk.apps.planning.units import ROW, Columns, in_rows, numbered_rows
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 

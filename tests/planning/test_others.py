@@ -10,11 +10,10 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning.catalogue import default
-from opendp_topk.apps.planning.columns import Columns
-from opendp_topk.apps.planning.others import Other
 from opendp_topk.apps.planning.plan import Query, planned
+from opendp_topk.apps.planning.release_record import Other
 from opendp_topk.apps.planning.top_k import TopK
-from opendp_topk.apps.planning.units import Budget, Users
+from opendp_topk.apps.planning.units import Budget, Columns, Users
 from opendp_topk.apps.planning.unknown_domain import TopKUnknownDomain
 
 ROWS = [(user, item) for item, users in (("a", 90), ("b", 60), ("c", 30), ("d", 5)) for user in range(users)]

@@ -11,13 +11,11 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.above_threshold import AboveThreshold
 from opendp_topk.apps.planning.catalogue import default
-from opendp_topk.apps.planning.columns import Columns
 from opendp_topk.apps.planning.plan import Plan, Query, planned
 from opendp_topk.apps.planning.top_k import Counts, TopK
-from opendp_topk.apps.planning.units import Budget, Users
-from opendp_topk.apps.planning.unknown_domain import TopKUnknownDomain
+from opendp_topk.apps.planning.units import Budget, Columns, Users
+from opendp_topk.apps.planning.unknown_domain import AboveThreshold, TopKUnknownDomain
 from opendp_topk.errors import NotDeclaredError
 
 from ..concepts.sentinels import raises_exactly

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.columns import numeral
 from opendp_topk.apps.planning.plan import Query, planned
 from opendp_topk.apps.planning.quantile import Multiple, Numbers, Quantile, up
-from opendp_topk.apps.planning.units import Budget, Users
+from opendp_topk.apps.planning.units import Budget, Users, numeral
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 

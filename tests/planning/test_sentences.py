@@ -14,12 +14,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from opendp_topk.apps.planning.above_threshold import AboveThreshold
-from opendp_topk.apps.planning.columns import Columns
-from opendp_topk.apps.planning.keys import Keys
 from opendp_topk.apps.planning.plan import Plan, Query, planned
-from opendp_topk.apps.planning.units import Budget, Users
-from opendp_topk.apps.planning.unknown_domain import TopKUnknownDomain
+from opendp_topk.apps.planning.units import Budget, Columns, Users
+from opendp_topk.apps.planning.unknown_domain import AboveThreshold, Keys, TopKUnknownDomain
 from opendp_topk.measurements.stable_histogram import then_stable_histogram
 from opendp_topk.measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from opendp_topk.spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain

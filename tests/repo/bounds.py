@@ -14,7 +14,7 @@ import mpmath
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.apps.audit.html.prose import formulas, sections
+from opendp_topk.apps.audit.html.claim import formulas, sections
 
 Key = tuple[str, str]
 MEASURES = ("MaxDivergence", "RangeDivergence", "ZeroConcentratedDivergence")

@@ -8,13 +8,12 @@ from .audited import Audited, audit_claim
 from .blackbox import Estimate, Seen, estimate
 from .blackbox_search import Found, search
 from .foreign import verify_probabilities
-from .lemmas import verify_lemmas
-from .made_pairs import record_pairs, table_pairs
+from .lemmas import Verdict, verify_lemmas
+from .neighbours import record_pairs, table_pairs
 from .registry import Claim, proofs
 from .replay import Replayed, replay
 from .report import Report, Witness
 from .shipped import verify_all
-from .smt import Verdict
 from .verify import verify
 
 __all__ = [

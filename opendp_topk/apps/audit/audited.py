@@ -18,7 +18,7 @@ from ...spaces.domains import AtomDomain, VectorDomain
 from ...spaces.measures import Approximate, MaxDivergence, Measure, ZeroConcentratedDivergence
 from ...spaces.metrics import LInfDistance, Metric
 from .blackbox_search import Found, search
-from .verdicts import EXIT_CODES, NOT_REFUTED, REFUTED
+from .report import EXIT_CODES, NOT_REFUTED, REFUTED
 
 _TIMED = (
     "time: that of a call, in nanoseconds, is the last value of its release; the odds hold where no call changes the "

@@ -1,24 +1,694 @@
-"""The black-box auditor: what the samples of a function prove about its privacy loss, at least.
-
-Proof: proofs/audit/blackbox.tex
-"""
+"""Audits of functions by samples of their releases."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import multiprocessing
+import operator
+import sys
+import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import ParameterError, checks
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.measurement import Measurement
+from ...core.rendering import as_outcome
+from ...core.repeatable import Batched, Repeatable
+from ...errors import ParameterError, TopKError, checks
+from ...sampling.samplers.entropy import SYSTEM
 from ...spaces.measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
-from .bounds import ORDERS, concentrated, log_ratio
-from .cells import Reading, readings, words
-from .confidence import MOST_TRIALS, lower_bound, upper_bound
-from .draws import Draws
-from .events import Choice, choose
-from .verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from .report import NOT_REFUTED, NOT_TESTED, REFUTED
+
+# From bounds on probabilities of events to lower bounds on a loss.
+#
+# Proof: proofs/audit/blackbox.tex
+
+# Eight a decade: between two neighbours the best order loses next to nothing.
+ORDERS = tuple(1 + 10 ** (exponent / 8) for exponent in range(-24, 33))
+"""Orders of the Renyi divergence that are tried: 1.001 to 10001."""
+
+# _SHRINK: thousands of times what two logarithms and a difference round, and still below all that is ever read.
+# proof-region: bounds
+_SHRINK = 1e-11
+
+
+def log_ratio(p: float, q: float) -> float:
+    """At most ln(p / q); ``p`` is a lower bound on a probability, ``q`` > 0 an upper one."""
+    if p <= 0:
+        return -math.inf  # [nothing-seen]
+    value = math.log(p) - math.log(q)
+    return value - _SHRINK * (1 + abs(value))  # [log-ratio]
+
+
+def renyi_of_two(p: Any, q: Any, alpha: float) -> Any:
+    """The Renyi divergence of order ``alpha`` between Bernoulli(p) and Bernoulli(q), elementwise."""
+    one = alpha * np.log(p) - (alpha - 1) * np.log(q)
+    other = alpha * np.log1p(-p) - (alpha - 1) * np.log1p(-q)
+    return np.logaddexp(one, other) / (alpha - 1)  # [renyi]
+
+
+def concentrated(p: float, q: float, alpha: float) -> float:
+    """At most D_alpha(Bernoulli(p) || Bernoulli(q)) / alpha, and 0 where p <= q."""
+    if p <= q or q >= 1:
+        return 0.0
+    with np.errstate(divide="ignore"):
+        value = float(renyi_of_two(np.float64(p), np.float64(q), alpha)) / alpha
+    loss = 1e-9 * value + 1e-10 / (alpha - 1)
+    return max(0.0, value - loss)  # [rounding]
+
+
+# end-proof-region: bounds
+
+
+# Exact confidence bounds on a probability: Clopper and Pearson (1934), rounded to the safe side.
+#
+# Proof: proofs/audit/blackbox.tex
+
+# _STEPS: halving ends sooner, at neighbouring floats. _BLOCK: terms at a time, so that memory stays small.
+# _SLACK: what sums of up to MOST_TRIALS terms round in float64; the first term has _DIGITS, which round far less.
+# proof-region: confidence
+MOST_TRIALS = 2_000_000
+_DIGITS = 40
+_SLACK = 2e-9
+_STEPS = 200
+_BLOCK = 4096
+
+
+@functools.lru_cache(maxsize=4096)
+def lower_bound(hits: int, trials: int, alpha: float) -> float:
+    """A number that exceeds the probability of a hit with odds of at most ``alpha``, whatever it is."""
+    if hits == 0:
+        return 0.0  # [no-hit]
+    low, high = 0.0, hits / trials
+    for _ in range(_STEPS):  # [bisect]
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        if _tail(hits, trials, middle) <= alpha:
+            low = middle
+        else:
+            high = middle
+    return low  # [safe-end]
+
+
+def upper_bound(hits: int, trials: int, alpha: float) -> float:
+    """A number that falls short of the probability of a hit with odds of at most ``alpha``."""
+    return min(1.0, math.nextafter(1.0 - lower_bound(trials - hits, trials, alpha), 2.0))  # [mirror]
+
+
+def _tail(hits: int, trials: int, p: float) -> float:
+    """At least P(X >= hits) for X ~ Binomial(trials, p) with p below hits / trials."""
+    with mpmath.workdps(_DIGITS):
+        q = mpmath.mpf(p)
+        first = mpmath.loggamma(trials + 1) - mpmath.loggamma(hits + 1) - mpmath.loggamma(trials - hits + 1)
+        first += hits * mpmath.log(q) + (trials - hits) * mpmath.log1p(-q)
+        first = mpmath.exp(first)  # [first-term]
+    odds = p / (1 - p)
+    total, term, start = 0.0, 1.0, hits
+    while start < trials and term > 1e-25:
+        j = np.arange(start, min(start + _BLOCK, trials), dtype=np.float64)
+        terms = term * np.cumprod((trials - j) / (j + 1) * odds)  # [ratios]
+        total += float(terms.sum())
+        term, start = float(terms[-1]), start + len(j)
+    rest = 0.0
+    if start < trials:
+        ratio = (trials - start) / (start + 1) * odds
+        rest = term * ratio / (1 - ratio)  # [rest]
+    return float(first) * (1 + total + rest) * (1 + _SLACK)  # [slack]
+
+
+# end-proof-region: confidence
+
+
+# Which events to test: those by which the two samples differ most, chosen on samples that are not used again.
+#
+# Whatever is chosen here, the bounds that follow are valid; a bad choice only makes them weak.
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Events for a bound. ``swapped``: the loss runs from the neighbour to the input.
+
+    ``high`` is more likely under the first distribution, ``low`` under the second; ``order`` is the order of the
+    Renyi divergence.
+    """
+
+    swapped: bool
+    high: frozenset[Hashable]
+    low: frozenset[Hashable]
+    order: float
+
+
+def choose(
+    measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
+) -> tuple[float, Choice]:
+    """The largest loss that events show, ``z`` standard errors to the safe side, and these events."""
+    plain = _best(measure, delta, first, second, z)
+    swapped = _best(measure, delta, second, first, z)
+    swap = swapped[0] > plain[0]
+    loss, choice = swapped if swap else plain
+    return loss, replace(choice, swapped=swap)
+
+
+def _best(
+    measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
+) -> tuple[float, Choice]:
+    n = first.total(), second.total()
+    met = dict.fromkeys((*first, *second))  # in the order of the samples: a set's may differ from run to run
+    cells = sorted(met, key=lambda cell: (first[cell] + 0.5) / (second[cell] + 0.5), reverse=True)
+    likely = np.cumsum([first[cell] for cell in cells])
+    rare = np.cumsum([second[cell] for cell in cells])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = _below(likely, n[0], z), _above(rare, n[1], z)
+        if isinstance(measure, Approximate):
+            p = p - delta
+        heads = np.nan_to_num(np.log(np.maximum(p, 0) / q), nan=-np.inf)
+        top, order = int(np.argmax(heads)), 0.0
+        loss, low = float(heads[top]), 0
+        if isinstance(measure, RangeDivergence):
+            tails = np.log(_below(n[1] - rare, n[1], z) / _above(n[0] - likely, n[0], z))
+            low = int(np.argmax(np.nan_to_num(tails, nan=-np.inf)))
+            loss += float(tails[low])
+        elif isinstance(measure, ZeroConcentratedDivergence):
+            table = np.array([renyi_of_two(np.maximum(p, 0), q, alpha) / alpha for alpha in ORDERS])
+            table = np.where(p > q, np.nan_to_num(table, nan=-np.inf), -np.inf)
+            best, top = divmod(int(np.argmax(table)), len(cells))
+            order, loss = ORDERS[best], float(table[best, top])
+    return loss, Choice(False, frozenset(cells[: top + 1]), frozenset(cells[low + 1 :]), order)
+
+
+def _below(hits: NDArray[Any], trials: int, z: float) -> Floats:
+    return _wilson(hits, trials, z)[0]
+
+
+def _above(hits: NDArray[Any], trials: int, z: float) -> Floats:
+    return _wilson(hits, trials, z)[1]
+
+
+def _wilson(hits: NDArray[Any], trials: int, z: float) -> tuple[Floats, Floats]:
+    p, square = hits / trials, z * z / trials
+    middle = (p + square / 2) / (1 + square)
+    width = z * np.sqrt(p * (1 - p) / trials + square / (4 * trials)) / (1 + square)
+    return np.maximum(middle - width, 0), np.minimum(middle + width, 1)
+
+
+# What is read of an outcome before events are chosen: quantiles of its floats, their bits, types, places and sums.
+#
+# A reading is a map from outcomes to cells that is made from samples and fixed before any bound is computed. Whatever
+# it is, reading an outcome is post-processing, so the bounds that follow are valid; a bad reading only makes them
+# weak.
+
+Reading = Callable[[Hashable], Hashable]
+# Finer cells than 64 tell no more of the laws at hand; with fewer than 8 samples a cell shows chance alone.
+_MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
+_WORDS = 4  # cells of an event that are told; the likeliest come first
+_MOST_PLACES = 3  # that are read by themselves: each costs as much as all
+_GLANCE = 2000  # outcomes of a side by which places are ranked
+_NUMBERS = frozenset((bool, int, float))
+_LARGE = 1e150  # sums of some thousand squares of such numbers are finite
+_MOVED = 2.0  # standard errors between the means of a place from which on it is part of the sum
+
+
+def readings(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Reading]:
+    """The readings worth a try, by the outcomes on the two sides.
+
+    Bits only where there are floats, kinds only where equal outcomes differ in them, and labels where they vary beside
+    numbers. Where outcomes have several places and are seldom met again, those by themselves whose laws differ most,
+    and the sum of those whose means do.
+    """
+    outcomes = [*first, *second]
+    parts = [*map(leaves, outcomes)]
+    types, lengths = set(map(type, itertools.chain.from_iterable(parts))), set(map(len, parts))
+    alike = types == {int} and not any(isinstance(outcome, Unordered) for outcome in outcomes)
+    told_apart = not alike and len({(outcome, kinds(outcome)) for outcome in outcomes}) > len(set(outcomes))
+    bare = len(lengths) == 1 and all(issubclass(kind, int | float) for kind in types)
+    labelled = not bare and 1 < len(set(map(labels, outcomes))) < len(set(outcomes))
+    seldom = len(set(outcomes)) * _A_CELL > len(outcomes)
+    seen = (parts[: len(first)][:_GLANCE], parts[len(first) :][:_GLANCE]) if seldom else ([], [])
+    return [
+        Cells(outcomes),
+        *([Bits(outcomes)] if _hold_floats(outcomes) else []),
+        *([kinds] if told_apart else []),
+        *([labels] if labelled else []),
+        *(Place(place, parts) for place in _places(*seen)),
+        *(Sum(signs, parts) for signs in _moved(*seen)),
+    ]
+
+
+class Cells:
+    """Floats are cut at quantiles of the samples, all else is kept, NaN too.
+
+    Where a place holds few different floats, each is a cell of its own.
+    """
+
+    def __init__(self, outcomes: Sequence[Hashable], most: int = _MOST_CELLS) -> None:
+        places: dict[int, list[float]] = {}
+        for outcome in outcomes if _hold_floats(outcomes) else ():
+            for i, leaf in enumerate(leaves(outcome)):
+                if isinstance(leaf, float):
+                    places.setdefault(i, []).append(leaf)
+        count = min(most, _most(len(outcomes), len(places)))
+        self._cuts = {i: _cuts([leaf for leaf in leaves if leaf == leaf], count) for i, leaves in places.items()}
+
+    def __call__(self, outcome: Hashable) -> Hashable:
+        if not self._cuts:
+            return outcome
+        cells = list(leaves(outcome))
+        for i, cuts in self._cuts.items():
+            if i < len(cells) and isinstance(leaf := cells[i], float):
+                cells[i] = (bisect_left(cuts, leaf) if leaf == leaf else None,)
+        return tuple(cells)
+
+    def told(self, cell: Hashable) -> str:
+        """A cell as a release is written, with the interval in place of each float."""
+        if not self._cuts or not isinstance(cell, tuple):
+            return repr(cell)
+        told = [self._interval(i, leaf) for i, leaf in enumerate(cell)]
+        return told[0] if len(told) == 1 else f"({', '.join(told)})"
+
+    def _interval(self, place: int, leaf: Any) -> str:
+        cuts = self._cuts.get(place, [])
+        if not isinstance(leaf, tuple) or not cuts:
+            return repr(leaf)
+        if leaf[0] is None:
+            return "nan"
+        start = "-inf" if leaf[0] == 0 else repr(cuts[leaf[0] - 1])
+        return f"in ({start}, {cuts[leaf[0]]!r}]" if leaf[0] < len(cuts) else f"above {cuts[-1]!r}"
+
+
+class Bits:
+    """An outcome that the samples repeat is a cell of its own, to the last bit; others are told by their finest bit.
+
+    Real-valued noise repeats nothing, and where its bits end depends on its size alone. A constant seed, a generator
+    with few states and floats that no draw can reach show here, and in no quantile.
+    """
+
+    def __init__(self, outcomes: Sequence[Hashable]) -> None:
+        self._repeated = {outcome for outcome, count in Counter(outcomes).items() if count > 1}
+
+    def __call__(self, outcome: Hashable) -> Hashable:
+        if outcome in self._repeated:
+            return outcome
+        parts = leaves(outcome)
+        kept = tuple(leaf for leaf in parts if not isinstance(leaf, float))
+        return "bits", kept, min((finest_bit(leaf) for leaf in parts if isinstance(leaf, float)), default=math.inf)
+
+    def told(self, cell: Hashable) -> str:
+        """An outcome as it is, or where its floats end."""
+        if not (isinstance(cell, tuple) and cell[:1] == ("bits",)):
+            return repr(cell)
+        beside = f" beside {', '.join(map(repr, cell[1]))}" if cell[1] else ""
+        return f"one whose floats{beside} end at the bit of 2^{cell[2]:g}"
+
+
+class Place:
+    """One value of an outcome, whatever the others are; () where there is none."""
+
+    def __init__(self, place: int, outcomes: Sequence[tuple[Any, ...]]) -> None:
+        self._place = place
+        self._cells = Cells([parts[place] for parts in outcomes if len(parts) > place])
+        self.noun = f"value {place} of the release"
+
+    def __call__(self, outcome: Hashable) -> Hashable:
+        parts = leaves(outcome)
+        return self._cells(parts[self._place]) if len(parts) > self._place else ()
+
+    def told(self, cell: Hashable) -> str:
+        """The value, or the interval of a float."""
+        return "absent" if cell == () else self._cells.told(cell)
+
+
+class Sum:
+    """The sum of some values of an outcome, with signs; () where one of them is absent or no number."""
+
+    def __init__(self, signs: dict[int, int], outcomes: Sequence[tuple[Any, ...]]) -> None:
+        self._at, self._signs = tuple(signs), tuple(signs.values())
+        self._cells = Cells([total for parts in outcomes if (total := self._total(parts)) is not None])
+        first, *rest = signs.items()
+        told = [f"{'-' if first[1] < 0 else ''}value {first[0]}"]
+        self.noun = " ".join([*told, *(f"{'-' if sign < 0 else '+'} value {place}" for place, sign in rest)])
+
+    def _total(self, parts: tuple[Any, ...]) -> Any:
+        if self._at[-1] >= len(parts):
+            return None
+        values = [parts[place] for place in self._at]
+        return sum(map(operator.mul, self._signs, values)) if all(map(_is_number, values)) else None
+
+    def __call__(self, outcome: Hashable) -> Hashable:
+        total = self._total(leaves(outcome))
+        return () if total is None else self._cells(total)
+
+    def told(self, cell: Hashable) -> str:
+        """The sum, or its interval."""
+        return "no number" if cell == () else self._cells.told(cell)
+
+
+def words(reading: Reading, cells: Sequence[Hashable]) -> str:
+    """An event in words: its first cells, by how they are read."""
+    bare = "form" if reading is labels else "types"
+    told = [getattr(reading, "told", lambda cell: f"one of the {bare} {cell!r}")(cell) for cell in cells[:_WORDS]]
+    more = [f"one of {len(cells) - len(told)} others"] if len(cells) > len(told) else []
+    return f"{getattr(reading, 'noun', 'the release')} is {' or '.join([*told, *more])}"
+
+
+class Unordered(tuple[Any, ...]):
+    """The elements of a set or the items of a dictionary, sorted; ``came`` is what it was, and the order they had."""
+
+    came: tuple[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, kind: str, elements: Sequence[Any]) -> Unordered:
+        """Sorted by how they are written."""
+        order = sorted(range(len(elements)), key=lambda i: repr(elements[i]))
+        made = cls(elements[i] for i in order)
+        made.came = kind, tuple(order)
+        return made
+
+
+_NESTS = frozenset((tuple, Unordered))
+
+
+def labels(outcome: Hashable) -> Hashable:
+    """What is left of an outcome if no number is told: its texts and keys, errors, and how many numbers there are."""
+    if isinstance(outcome, tuple):
+        return tuple(map(labels, outcome))
+    return 0 if isinstance(outcome, int | float) else outcome
+
+
+def kinds(outcome: Hashable) -> Hashable:
+    """The types of the values and how many there are, their order in a set or a dictionary, and the sign of a zero.
+
+    1, 1.0 and True are equal as keys, and so are sets whose elements come in another order.
+    """
+    if isinstance(outcome, tuple):
+        inner = tuple(map(kinds, outcome))
+        return (*outcome.came, inner) if isinstance(outcome, Unordered) else inner
+    signed = isinstance(outcome, float) and outcome == 0 and math.copysign(1, outcome) < 0
+    return f"-{type(outcome).__name__}" if signed else type(outcome).__name__
+
+
+def finest_bit(value: float) -> float:
+    """The largest e for which ``value`` is a multiple of 2^e; infinity for 0 and for what is not finite."""
+    if value == 0 or not math.isfinite(value):
+        return math.inf
+    numerator, denominator = value.as_integer_ratio()
+    return float((numerator & -numerator).bit_length() - denominator.bit_length())
+
+
+def _most(samples: int, places: int) -> int:
+    """How many cells a place of floats gets: the fewer, the fewer samples there are for each."""
+    alone = max(_LEAST_CELLS, min(_MOST_CELLS, samples // _A_CELL))
+    return alone if places <= 1 else int(max(2.0, min(alone, (samples / 100) ** (1 / places))))
+
+
+def _cuts(values: list[float], count: int) -> list[float]:
+    """At most ``count`` ends of cells; a cell reaches from the end before it, exclusive, to its own."""
+    ends = np.unique(values)
+    if len(ends) > count:
+        ends = np.unique(np.quantile(values, np.arange(1, count) / count, method="nearest"))
+    return [float(end) for end in ends]
+
+
+def _places(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) -> list[int]:
+    """The places of which the two sides differ most, if there are several; by as many values as one side has there."""
+    count = max(map(len, itertools.chain(first, second)), default=0)
+    if count < 2:
+        return []
+
+    def apart(place: int) -> float:
+        found = [[parts[place] for parts in side if len(parts) > place] for side in (first, second)]
+        sides = [[float(value) if _is_number(value) else value for value in side] for side in found]
+        coarse = Cells([*sides[0], *sides[1]], _LEAST_CELLS)
+        one, other = (Counter(map(coarse, side)) for side in sides)
+        return sum(abs(one[cell] / len(first) - other[cell] / len(second)) for cell in {*one, *other})
+
+    return sorted(sorted(range(count), key=apart, reverse=True)[:_MOST_PLACES])
+
+
+def _moved(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) -> list[dict[int, int]]:
+    """The places whose means differ, each with the sign of the difference, if there are several."""
+    signs = {}
+    for place in range(min(map(len, itertools.chain(first, second)), default=0)):
+        sides = [[parts[place] for parts in side] for side in (first, second)]
+        if all(_is_number(value) for side in sides for value in side):
+            one, other = (np.array(side, dtype=float) for side in sides)
+            error = math.sqrt(one.var() / len(one) + other.var() / len(other))
+            if abs(move := float(other.mean() - one.mean())) > _MOVED * error:
+                signs[place] = 1 if move > 0 else -1
+    return [signs] if len(signs) > 1 else []
+
+
+def _is_number(value: Any) -> bool:
+    """A number of which float arithmetic makes a finite one."""
+    return type(value) in _NUMBERS and -_LARGE < value < _LARGE
+
+
+def _hold_floats(outcomes: Sequence[Any]) -> bool:
+    """Whether a leaf of an outcome is a float; equal numbers are looked at each, for 1 is no float and 1.0 is one."""
+    kinds = set(map(type, outcomes))
+    inner = itertools.chain.from_iterable(outcome for outcome in outcomes if isinstance(outcome, tuple))
+    nested = not _NESTS.isdisjoint(kinds)
+    return any(issubclass(kind, float) for kind in kinds) or (nested and _hold_floats(list(inner)))
+
+
+def leaves(outcome: Any) -> tuple[Any, ...]:
+    """The values of an outcome, in order: its parts and theirs, or itself."""
+    if not isinstance(outcome, tuple):
+        return (outcome,)
+    if _NESTS.isdisjoint(map(type, outcome)):
+        return outcome
+    return tuple(leaf for part in outcome for leaf in leaves(part))
+
+
+# Drawing from a black box: call by call, in batches, by several processes, or with times; with a bar of progress.
+#
+# Proof: proofs/audit/blackbox.tex
+
+_BATCH = 10_000  # releases at a time, so that memory stays small
+_WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
+_TELLING = 10  # so many agreeing releases, none of them the usual one, are no accident
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The outcome of a call that raised an error of this class: whoever called learns that, as of a release."""
+
+    kind: str
+
+
+_KEYS = frozenset({bool, int, float, str, bytes, type(None), Raised})  # types of values that are outcomes as they are
+
+
+class Draws:
+    """Releases of ``function`` as outcomes. ``total`` is how many will be drawn, for the bar.
+
+    With ``timed`` the time of the call, in nanoseconds, is the last value of each, and calls on two inputs take turns.
+
+    An error that a single call raises is an outcome, unless all calls raise. Errors of this library and those of
+    batches come through at once: the first speak of arguments, and of the second nobody knows which release it was.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        total: int,
+        *,
+        batched: bool,
+        workers: int,
+        progress: bool,
+        timed: bool = False,
+    ) -> None:
+        self._function = checks.function("function", function)
+        self._batched, self._timed = checks.flag("batched", batched), checks.flag("timed", timed)
+        alone = self._batched or self._timed
+        if isinstance(function, Measurement) and isinstance(function.function, Batched | Repeatable) and not alone:
+            self._function, self._batched = _at_once(function, function.function), True
+        self._workers = checks.count("workers", workers)
+        if timed and (batched or self._workers > 1):
+            raise ParameterError("timed needs calls one by one: leave batched out, and workers at 1")
+        if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
+            raise ParameterError("workers must be 1 on this system: more need processes that are forked")
+        self._bar = Bar(total, progress)
+        self._parts: list[list[Hashable]] = []
+        self._returned = False
+        self._raised_on: list[Any] = []
+
+    def __call__(self, value: Any, count: int) -> list[Hashable]:
+        """``count`` outcomes on ``value``."""
+        outcomes = self._drawn(value, count)
+        if not self._returned and count:
+            self._returned = not all(isinstance(outcome, Raised) for outcome in outcomes)
+            self._raised_on = [value]
+        return outcomes
+
+    def sides(self, values: Sequence[Any], count: int) -> list[list[Hashable]]:
+        """``count`` outcomes on each of two values."""
+        if not self._timed:
+            return [self(value, count) for value in values]
+        return in_turns(self._timed_call, values, count)
+
+    def _timed_call(self, value: Any) -> Hashable:
+        start = time.perf_counter_ns()
+        released = _called(self._function, value)
+        took = float(time.perf_counter_ns() - start)
+        self._returned, self._raised_on = self._returned or not isinstance(released, Raised), [value]
+        self._bar.add(1)
+        return _outcome(released), took
+
+    def _drawn(self, value: Any, count: int) -> list[Hashable]:
+        if self._workers == 1 or count < _WORTH_A_PROCESS:
+            return _outcomes(self._function, self._batched, value, count, self._bar)
+        parts = self._share(value, count)
+        for part in parts:
+            if any(_repeats(part, other) for other in self._parts):
+                raise ParameterError(
+                    "workers must be 1 for this function: its copies in two processes drew the same releases in the "
+                    "same order, as copies of one pseudo-random generator do"
+                )
+            self._parts.append(part)
+        return [outcome for part in parts for outcome in part]
+
+    def _share(self, value: Any, count: int) -> list[list[Hashable]]:
+        """The outcomes of each process. A fork brings the function along, so it need not be pickled."""
+        fork, ends = multiprocessing.get_context("fork"), []
+        for i in range(self._workers):
+            size = count // self._workers + (i < count % self._workers)
+            receiver, sender = fork.Pipe(duplex=False)
+            process = fork.Process(target=_work, args=(sender, self._function, self._batched, value, size), daemon=True)
+            process.start()
+            sender.close()
+            ends.append((process, receiver, size))
+        parts, errors = [], []
+        for process, receiver, size in ends:
+            try:
+                part, error = receiver.recv()
+            except EOFError:
+                part, error = [], ParameterError("function must not end the process that runs it")
+            process.join()
+            parts.append(part)
+            errors += [error] if error is not None else []
+            self._bar.add(size)
+        if errors:
+            raise errors[0]
+        return parts
+
+    def close(self) -> None:
+        """End the line of the bar. Where all calls raised, call once more, so that the error comes through."""
+        self._bar.close()
+        for value in () if self._returned else self._raised_on:
+            self._function(value)
+
+
+# proof-region: turns
+def in_turns(call: Callable[[Any], Hashable], values: Sequence[Any], count: int) -> list[list[Hashable]]:
+    """``count`` calls on each of two values, in turns of two calls: a fair coin says on which value the first is."""
+    found: list[list[Hashable]] = [[], []]
+    for coin in (SYSTEM.auxiliary(count) & 1).tolist():  # [coin]
+        for side in (coin, 1 - coin):
+            found[side].append(call(values[side]))  # [turn]
+    return found
+
+
+# end-proof-region: turns
+
+
+class Bar:
+    """A bar of progress on standard error, drawn at most a hundred times."""
+
+    def __init__(self, total: int, shown: bool) -> None:
+        self._total, self._done, self._drawn, self._shown = total, 0, 0, shown
+
+    def steps(self, count: int) -> Iterator[None]:
+        """Count ``count`` steps while the caller takes them."""
+        for _ in range(count):
+            yield
+            self.add(1)
+
+    def add(self, count: int) -> None:
+        """Count ``count`` steps that have been taken."""
+        self._done += count
+        if self._shown and 100 * self._done // self._total > self._drawn:
+            self._drawn = 100 * self._done // self._total
+            share = min(1.0, self._done / self._total)
+            sys.stderr.write(f"\raudit [{'#' * round(30 * share):<30}] {share:4.0%}")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        if self._shown:
+            sys.stderr.write("\n")
+
+
+def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: int, bar: Bar) -> list[Hashable]:
+    if not batched:
+        return [_outcome(_called(function, value)) for _ in bar.steps(count)]
+    outcomes: list[Hashable] = []
+    while len(outcomes) < count:
+        size = min(_BATCH, count - len(outcomes))
+        released = function(value, size)
+        if len(released) != size:
+            raise ParameterError("function must return as many releases as it is asked for: batched is True")
+        outcomes += map(_outcome, released.tolist() if hasattr(released, "tolist") else released)
+        bar.add(size)
+    return outcomes
+
+
+def _called(function: Callable[..., Any], value: Any) -> Any:
+    """What it releases, or which error it raised."""
+    try:
+        return function(value)
+    except TopKError:
+        raise
+    except Exception as error:
+        return Raised(type(error).__name__)
+
+
+def _outcome(released: Any) -> Hashable:
+    """What :func:`as_outcome` says, at once for what is a key already and for lists of such; sets and dictionaries."""
+    if type(released) in _KEYS:
+        return released  # type: ignore[no-any-return]
+    if isinstance(released, list | tuple):
+        return tuple(released) if _KEYS.issuperset(map(type, released)) else tuple(map(_outcome, released))
+    if isinstance(released, Mapping):
+        return Unordered.of("dict", [(_outcome(key), _outcome(value)) for key, value in released.items()])
+    if isinstance(released, Set):
+        return Unordered.of("set", [_outcome(element) for element in released])
+    return as_outcome(released)
+
+
+def _at_once(measurement: Measurement, function: Batched | Repeatable) -> Callable[[Any, int], Any]:
+    """As many releases as are asked for in one go, with the law of as many calls of ``measurement``."""
+    return lambda value, count: function.many(measurement.input_domain.validate(value), count)
+
+
+def _repeats(part: list[Hashable], other: list[Hashable]) -> bool:
+    """Whether two sequences agree as independent ones do not: all along, with ten or more that are not the usual."""
+    length = min(len(part), len(other))
+    if part[:length] != other[:length]:
+        return False
+    return length - max(Counter(part[:length]).values()) >= _TELLING
+
+
+def _work(sender: Any, function: Callable[..., Any], batched: bool, value: Any, count: int) -> None:
+    try:
+        sender.send((_outcomes(function, batched, value, count, Bar(count, False)), None))
+    except Exception as error:
+        sender.send(([], error))
+
+
+# The black-box auditor: what the samples of a function prove about its privacy loss, at least.
+#
+# Proof: proofs/audit/blackbox.tex
 
 LEAST_SAMPLES = 100  # fewer prove no loss worth the name at any confidence
 _OUTCOMES = 12  # that are told: a picture of two laws needs no more

@@ -19,14 +19,8 @@ from ...numerics.arithmetic import exact
 from ...spaces.domains import VectorDomain
 from ...spaces.measures import Measure
 from ...spaces.metrics import Metric
-from .arrangements import extreme_pairs, first_pairs
-from .blackbox import Estimate, estimate, require_settings
-from .cells import readings
-from .draws import Draws, Raised
-from .edges import Edge, worst_edges
-from .events import choose
-from .made_pairs import given_pairs
-from .neighbours import within
+from .blackbox import Draws, Estimate, Raised, choose, estimate, readings, require_settings
+from .neighbours import Edge, extreme_pairs, first_pairs, given_pairs, within, worst_edges
 
 _SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
 _EDGE_SIZES = (*_SIZES, 6)  # an edge needs few draws a size, and top-5 shows none below six scores

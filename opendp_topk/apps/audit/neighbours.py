@@ -1,14 +1,17 @@
-"""Pairs of neighbouring score vectors that are likely to be worst, all made up: no data and no randomness."""
+"""Neighbouring inputs that audits try."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...errors import ParameterError
+from ...errors import ParameterError, ParameterTypeError, checks
+from ...errors.extras import load
 from ...spaces.domains import VectorDomain
 from ...spaces.metrics import (
     L01InfDistance,
@@ -19,6 +22,9 @@ from ...spaces.metrics import (
     PerCandidateDistance,
     RangeDistance,
 )
+from .blackbox import leaves
+
+# Pairs of neighbouring score vectors that are likely to be worst, all made up: no data and no randomness.
 
 Vector = tuple[Any, ...]
 # Enough for 2 d + 1 square roots at d = 5, the largest size that is tried on its own.
@@ -187,3 +193,340 @@ def _compositions(d: int) -> Iterator[tuple[int, ...]]:
 def _root(square: Fraction) -> Fraction:
     """The square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * _FINEST**2)), _FINEST)
+
+
+# Pairs of neighbours in every order, direction and level, for functions that may not treat all places alike.
+#
+# The neighbours of :mod:`.neighbours` have descending scores, from 0 downward, and raise the first ones of equal
+# scores: that is all there is for a mechanism that depends neither on the order of its scores nor on a common shift.
+# A function of another library may: it may read them one by one, compare them with a threshold, or use the same noise
+# every time.
+
+_ORDERS, _DIRECTIONS, _LEVELS = 4, 2, 4  # as many as the functions below tell apart
+_FARTHEST = 40  # in units: as far as scores of neighbours lie apart, and e^-40 is never seen in samples
+_EXTREMES = (2**53, 2**31, 2**63)  # where floats stop to hold all integers, and where integers of machines end
+_EXTREME_SIZES = 2  # that are tried at these
+_LEAST_FLOAT = Fraction(1, 2**1074)  # the subnormal number nearest to 0
+_GOLDEN = Fraction(1618, 1000)  # near the golden section: its multiples fill the unit interval evenly
+
+
+@functools.lru_cache(maxsize=16)
+def first_pairs(
+    domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...], most: int
+) -> tuple[tuple[Vector, Vector], ...]:
+    """The first ``most`` pairs of :func:`arranged`, remembered for the next search of the same space."""
+    return tuple(itertools.islice(arranged(domain, metric, d_in, unit, sizes), most))
+
+
+def extreme_pairs(
+    domain: VectorDomain, metric: Metric, d_in: Fraction, sizes: tuple[int, ...]
+) -> Iterator[tuple[Vector, Vector]]:
+    """Pairs where arithmetic fails: a score at the end of a format, or small ones beside it, and subnormal scores."""
+    for d in sizes[:_EXTREME_SIZES]:
+        one, rest = (True, *[False] * (d - 1)), (False, *[True] * (d - 1))
+        small = (_LEAST_FLOAT, *[Fraction(0)] * (d - 1))
+        made = [
+            ((large, *[least] * (d - 1)), moves)
+            for end in map(Fraction, _EXTREMES)
+            for large, least, corner in ((end, d_in, rest), (end - d_in, Fraction(0), one))
+            for moves in corners(metric, d_in, corner, 1)
+        ]
+        for scores, moves in [*made, (small, tuple(-score for score in small))]:
+            for turn in (1, -1):
+                yield from admitted(domain, metric, d_in, scores[::turn], moves[::turn])
+
+
+def arranged(
+    domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...]
+) -> Iterator[tuple[Vector, Vector]]:
+    """Pairs of members of ``domain`` at distance at most ``d_in``, each of them once.
+
+    Those of :func:`neighbours`, in turn as they are, reversed and shuffled; moved up or down; and with the highest,
+    the lowest or any score at 0, or all shifted by -40 to 40 units. The likeliest come as they are, too.
+    """
+    seen = set()
+    for n, (x, x_prime) in enumerate(neighbours(domain, metric, d_in, unit, sizes)):
+        scores = [Fraction(a) for a in x]
+        moves = [Fraction(b) - a for a, b in zip(scores, x_prime, strict=True)]
+        versions = [(x, x_prime)] if n < LIKELIEST else []
+        versions += admitted(domain, metric, d_in, *_version(n, scores, moves, unit))
+        for pair in versions:
+            if pair not in seen:
+                seen.add(pair)
+                yield pair
+
+
+def _version(
+    n: int, scores: Sequence[Fraction], moves: Sequence[Fraction], unit: Fraction
+) -> tuple[list[Fraction], list[Fraction]]:
+    """The n-th one: its order, direction and level take turns at different paces."""
+    order = _order(n, len(scores))
+    level = _level(n, scores, unit)
+    sign = 1 if n // _ORDERS % _DIRECTIONS else -1
+    return [scores[i] + level for i in order], [sign * moves[i] for i in order]
+
+
+def _order(n: int, d: int) -> list[int]:
+    """As it is, reversed, and twice by the fractions of multiples of square roots."""
+    if n % _ORDERS < 2:
+        return list(range(d))[:: -1 if n % _ORDERS else 1]
+    return sorted(range(d), key=lambda i: n * math.isqrt((4 * i + 2) * _FINEST**2) % _FINEST)
+
+
+def _level(n: int, scores: Sequence[Fraction], unit: Fraction) -> Fraction:
+    """What is added to all scores, of which the highest is 0 or near it."""
+    turn = n // (_ORDERS * _DIRECTIONS) % _LEVELS
+    if turn == 0:
+        return Fraction(0)
+    if turn == 1:
+        return -min(scores)
+    if turn == 2:
+        return -scores[n % len(scores)]
+    return round(_FARTHEST * (2 * (n * _GOLDEN % 1) - 1)) * unit
+
+
+# Neighbouring data sets for functions that read records or tables: what one person more, less or changed makes.
+
+_MOST = 64  # pairs: a search halves them with a few samples each
+
+
+def record_pairs(
+    records: Sequence[Any], *, neighbors: str = "add_remove", most: int = _MOST
+) -> list[tuple[list[Any], list[Any]]]:
+    """Pairs of lists of records that one person tells apart, each person having one record.
+
+    Args:
+        records: The records, at least one; two under ``"replace"``, which differ.
+        neighbors: ``"add_remove"``: a record of ``records`` is absent from the second list, or there twice;
+            ``"replace"``: in the second list it is another one of ``records``.
+        most: How many pairs there are at most; the records that occur least often come first.
+
+    Returns:
+        The pairs, for ``pairs`` of :func:`search` and of :func:`audit_claim`.
+
+    Raises:
+        ParameterError: ``neighbors`` is another word, or there are no such pairs.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> tk.audit.record_pairs(["a", "a", "b"], most=2)
+        [(['a', 'a', 'b'], ['a', 'a']), (['a', 'a', 'b'], ['a', 'a', 'b', 'b'])]
+    """
+    checks.choice("neighbors", neighbors, ("add_remove", "replace"))
+    is_list = isinstance(records, Iterable) and isinstance(records, Sized) and getattr(records, "ndim", 1) > 0
+    if not is_list or isinstance(records, str | bytes):
+        raise ParameterTypeError(f"records must be a list of records, not {type(records).__name__}")
+    whole, kinds = list(records), list[tuple[int, Any]]()
+    for place, record in enumerate(whole):
+        if not any(record is other or _is_equal(record, other) for _, other in kinds):
+            kinds.append((place, record))
+    kinds.sort(key=lambda kind: sum(_is_equal(record, kind[1]) for record in whole))
+    pairs = []
+    for place, record in kinds:
+        rest = [*whole[:place], *whole[place + 1 :]]
+        if neighbors == "add_remove":
+            pairs += [(whole, rest), (whole, [*whole, record])]
+        else:
+            pairs += [
+                (whole, [*whole[:place], other, *whole[place + 1 :]]) for _, other in kinds if other is not record
+            ]
+    if not pairs:
+        raise ParameterError('records must hold a record, and two that differ under neighbors="replace"')
+    return pairs[: checks.count("most", most)]
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:
+        kind = type(one).__name__
+    raise ParameterTypeError(f"records must be values that == compares, and {kind} is none: give tuples")
+
+
+def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
+    """The ``pairs`` of a caller, one by one.
+
+    Raises:
+        ParameterTypeError: They are no pairs.
+    """
+    if not isinstance(pairs, Iterable):
+        raise ParameterTypeError(f"pairs must be a list of pairs of neighbours, not {type(pairs).__name__}")
+    return map(_pair, pairs)
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ParameterTypeError("pairs must hold pairs (first, second) of neighbours")
+    return pair[0], pair[1]
+
+
+def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> list[tuple[Any, Any]]:
+    """Pairs of tables of which the second lacks the rows of one person.
+
+    Args:
+        table: A data frame of polars, pandas or another library that narwhals reads.
+        user: The column that tells the persons apart; by default each row is a person of its own.
+        most: How many pairs there are at most; the persons with the most rows come first, then those with the least.
+
+    Returns:
+        The pairs, for ``pairs`` of :func:`search` and of :func:`audit_claim`.
+
+    Raises:
+        ParameterError: The table has no row or no such column.
+        ParameterTypeError: ``table`` is no data frame.
+        MissingExtraError: narwhals is not installed (extra ``tables``).
+    """
+    frame = _read(table)
+    if frame is None:
+        raise ParameterTypeError("table must be a data frame, of polars or pandas for instance")
+    if user is not None and user not in frame.columns:
+        raise ParameterError("user must be a column of table")
+    persons = list(range(len(frame))) if user is None else frame[user].to_list()
+    counts: dict[Any, int] = {}
+    for person in persons:
+        counts[person] = counts.get(person, 0) + 1
+    if not counts:
+        raise ParameterError("table must have a row")
+    ranked = sorted(counts, key=lambda person: -counts[person])
+    ends = [person for both in zip(ranked, reversed(ranked), strict=True) for person in both]
+    chosen = list(dict.fromkeys(ends))[: checks.count("most", most)]
+    return [(table, frame.filter([other != person for other in persons]).to_native()) for person in chosen]
+
+
+def _read(table: Any) -> Any:
+    nw = load("narwhals", "table_pairs needs narwhals", "opendp_topk[tables]")
+    known = nw.dependencies.is_into_dataframe(table)
+    return nw.from_native(table, eager_only=True, pass_through=True) if known else None
+
+
+# Where outcomes vanish: the gap between scores beyond which samples no longer show what they show at smaller ones.
+#
+# Noise that is cut leaves outcomes possible on one input and impossible on its neighbour, at gaps that no list of
+# multiples need hold. So the gap is looked for by bisection, for scores in two blocks of equal ones, and the pairs on
+# either side of it are ranked by what one of their two samples shows and the other never does. The gap also tells the
+# scale of a mechanism that states none. In the same way the level is looked for from which on equal scores no longer
+# show what they show at 0: arithmetic that overflows ends there. Nothing here is a bound: the pair that is found is
+# tested on fresh samples.
+
+_DOUBLINGS = 16  # of a move, up to the gap that counts as far
+_HALVINGS = 6  # between two doublings: to a sixtieth of a gap, near enough for noise
+_LEVEL_HALVINGS = 12  # arithmetic overflows within a step
+_PROBES = 19  # of a family at most: two ends and the far gap, 4 of doublings, 6 between two of these, and 3 pairs
+_LEAST = 30  # with fewer draws a probe shows no rare outcome
+_REACH = 8  # at some hundred draws noise with an exponential tail is seen about so many scales away
+_BEST = 4  # of a thousandth of the draws each: the one that shows most is often not the best
+_COVERED = 40  # moves: as far as pairs made up in units of a move reach, and so no other unit is wanted
+
+Draw = Callable[[Vector, int], Sequence[Hashable]]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The pair whose sides differ most in what they show; the gap at which outcomes vanish, and its change.
+
+    ``level``: the gap is that of all scores from 0.
+    """
+
+    pair: tuple[Vector, Vector]
+    gap: Fraction
+    step: Fraction
+    level: bool = False
+
+    @property
+    def unit(self) -> Fraction:
+        """About the scale of the mechanism, if that is large beside the moves; else 0."""
+        return self.gap / _REACH if self.gap > _COVERED * self.step and not self.level else Fraction(0)
+
+
+def worst_edges(
+    draw: Draw,
+    domain: VectorDomain,
+    metric: Metric,
+    d_in: Fraction,
+    sizes: tuple[int, ...],
+    samples: int,
+    usable: Callable[[tuple[Vector, Vector]], bool],
+) -> list[Edge]:
+    """The ``usable`` edges that show most, of gaps the :data:`_BEST` and of levels one, by about ``samples`` draws.
+
+    There are none where outcomes do not vanish, or draws are too few.
+    """
+    families = [(tuple(i < top for i in range(d)), False) for d in sizes for top in range(1, d)]
+    families += [(high[::turn], True) for high, _ in families[:1] for turn in (1, -1)]
+    count = samples // (_PROBES * len(families)) if families else 0
+    if count < _LEAST:
+        return []
+    shown: list[tuple[int, Edge]] = []
+    for high, level in families:
+        shown += _Family(draw, domain, metric, d_in, high, level, count).edges()
+    ranked = [edge for _, edge in sorted(shown, key=lambda item: -item[0])]
+    return [
+        edge
+        for level, most in ((False, _BEST), (True, 1))
+        for edge in itertools.islice((one for one in ranked if one.level == level and usable(one.pair)), most)
+    ]
+
+
+class _Family:
+    """Vectors of scores that are 0 but for the ``high`` ones, or at a ``level``, the same for all; ``high`` ones move
+    up against the others.
+    """
+
+    def __init__(
+        self,
+        draw: Draw,
+        domain: VectorDomain,
+        metric: Metric,
+        d_in: Fraction,
+        high: tuple[bool, ...],
+        level: bool,
+        count: int,
+    ) -> None:
+        self._draw, self._domain, self._metric, self._d_in, self._count = draw, domain, metric, d_in, count
+        self._raised, self._level = tuple(one or level for one in high), level
+        self._moves = next(iter(corners(metric, d_in, high, 1)))
+        self._step = max(self._moves) - min(self._moves)
+
+    def edges(self) -> list[tuple[int, Edge]]:
+        """The pairs beside the gap at which outcomes vanish, each with the draws that one side alone shows."""
+        far = next((n for n in range(_DOUBLINGS, 1, -1) if self._pair(self._step * 2**n)), 0)
+        usual = self._seen(self._step * 2**far) if far else set()
+        low, high = -1, far - 1
+        if not far or not self._seen(Fraction(0)) - usual or self._seen(self._step * 2**high) - usual:
+            return []
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._seen(self._step * 2**middle) - usual else (low, middle)
+        near, gap = self._step * 2**low if low >= 0 else Fraction(0), self._step * 2**high
+        for _ in range(_LEVEL_HALVINGS if self._level else _HALVINGS):
+            if gap - near <= self._step / 2:
+                break
+            middle_gap = (near + gap) / 2
+            near, gap = (middle_gap, gap) if self._seen(middle_gap) - usual else (near, middle_gap)
+        starts = [max(Fraction(0), gap + self._step * Fraction(n, 2)) for n in (-2, -1, 0)]
+        pairs = [(start, self._pair(start)) for start in dict.fromkeys(starts)]
+        return [
+            (self._one_sided(pair), Edge(pair, gap, self._step, self._level))
+            for start, pair in pairs
+            if pair is not None
+        ]
+
+    def _pair(self, gap: Fraction) -> tuple[Vector, Vector] | None:
+        scores = tuple(gap if raised else Fraction(0) for raised in self._raised)
+        return next(iter(admitted(self._domain, self._metric, self._d_in, scores, self._moves)), None)
+
+    def _seen(self, gap: Fraction) -> set[Hashable]:
+        pair = self._pair(gap)
+        return set() if pair is None else set(map(_told, self._draw(pair[0], self._count)))
+
+    def _one_sided(self, pair: tuple[Vector, Vector]) -> int:
+        first, second = ([_told(outcome) for outcome in self._draw(side, self._count)] for side in pair)
+        return max(
+            sum(outcome not in other for outcome in side)
+            for side, other in ((first, set(second)), (second, set(first)))
+        )
+
+
+def _told(outcome: Any) -> Hashable:
+    """What is not a float: of noise that is a float no two samples show the same."""
+    return tuple(itertools.filterfalse(lambda leaf: isinstance(leaf, float), leaves(outcome)))

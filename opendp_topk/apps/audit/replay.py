@@ -1,13 +1,14 @@
-"""The exact law of a function that draws few digits: the same digits for both neighbours, all of them.
-
-Proof: proofs/audit/replay.tex
-"""
+"""Audits of functions whose digits are enumerated."""
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import math
-from collections.abc import Callable, Hashable
+import os
+import random
+import secrets
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,10 +16,221 @@ from typing import Any
 from ...core.rendering import as_outcome
 from ...errors import ParameterError, TopKError, checks
 from ...numerics.arithmetic import round_down, round_up
-from .bounds import log_ratio
-from .digits import Generator, Open, Random, Tape, Unlisted, system
-from .draws import Raised
-from .verdicts import FAILS, HOLDS, NOT_TESTED
+from .blackbox import Raised, log_ratio
+from .report import FAILS, HOLDS, NOT_TESTED
+
+# Sources of randomness that branch instead of drawing: each draw has a number of answers, and all of them are tried.
+#
+# Proof: proofs/audit/replay.tex
+
+_WIDEST = 2**16  # answers of one draw; one with more has too many to try
+_GRID = 2**53  # a float of random() is one of so many multiples of 2^-53
+
+
+class Stopped(BaseException):
+    """A run that can go no further; not an Exception, so that the function under audit does not catch it."""
+
+
+class Open(Stopped):
+    """The next draw has these probabilities, and no answer yet."""
+
+    def __init__(self, shares: tuple[Fraction, ...]) -> None:
+        self.shares = shares
+
+
+class Unlisted(Stopped):
+    """The next draw has too many answers to try, or is used in a way whose law is not known exactly."""
+
+
+# proof-region: replay_digits
+class Tape:
+    """The answers of one run: those given, one for each draw; at the first draw beyond them the run stops."""
+
+    def __init__(self, answers: Sequence[int]) -> None:
+        self._answers, self.used = answers, 0
+
+    def branch(self, shares: tuple[Fraction, ...]) -> int:
+        """The answer of a draw whose answers have the probabilities ``shares``."""
+        if len(shares) == 1:
+            return 0
+        if self.used == len(self._answers):
+            raise Open(shares)  # [open]
+        answer = self._answers[self.used]
+        self.used += 1
+        return answer
+
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1, each as likely."""
+        if n > _WIDEST:
+            raise Unlisted
+        return self.branch((Fraction(1, n),) * n)  # [uniform]
+
+
+class Real:
+    """A float of ``random()``, k / 2^53 with k uniform, of which comparisons tell an interval."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape, self._low, self._high = tape, 0, _GRID
+
+    def _below(self, count: int) -> bool:
+        """Whether k < count."""
+        if count <= self._low or count >= self._high:
+            return count >= self._high
+        share = Fraction(count - self._low, self._high - self._low)
+        below = self._tape.branch((share, 1 - share)) == 0  # [coin]
+        self._low, self._high = (self._low, count) if below else (count, self._high)
+        return below
+
+    def __lt__(self, other: Any) -> bool:
+        return self._below(-(-_scaled(other) // 1))
+
+    def __le__(self, other: Any) -> bool:
+        return self._below(_scaled(other) // 1 + 1)
+
+    def __gt__(self, other: Any) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: Any) -> bool:
+        return not self < other
+
+    def _opened(self, *_: Any) -> Any:
+        raise Unlisted
+
+    __eq__ = __ne__ = __hash__ = __float__ = __int__ = __index__ = __bool__ = __abs__ = __neg__ = _opened
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _opened
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __rpow__ = __round__ = __floor__ = __ceil__ = _opened
+    __trunc__ = __repr__ = __str__ = _opened
+
+
+def _scaled(other: Any) -> Fraction:
+    if isinstance(other, Real) or not math.isfinite(other):
+        raise Unlisted
+    return Fraction(float(other)) * _GRID
+
+
+class Random(random.Random):
+    """``random.Random`` whose bits are those of a tape."""
+
+    def __new__(cls, tape: Tape) -> Random:
+        return super().__new__(cls)
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__()
+        self._tape = tape
+
+    def random(self) -> Any:
+        """A float that can be compared."""
+        return Real(self._tape)
+
+    def getrandbits(self, k: int, /) -> int:
+        """``k`` bits."""
+        return self._tape.below(1 << k)
+
+    def randbytes(self, n: int) -> bytes:
+        """``n`` bytes."""
+        return bytes(self._tape.below(256) for _ in range(n))
+
+    def seed(self, *_: Any, **__: Any) -> None:
+        """No seed: the digits are given."""
+
+
+class Generator:
+    """The methods of a NumPy ``Generator`` whose draws have few answers; there are no others."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise Unlisted
+
+    def _filled(self, size: Any, one: Any) -> Any:
+        import numpy as np
+
+        if size is None:
+            return one()
+        drawn = np.empty(size, dtype=object)
+        for place in np.ndindex(drawn.shape):
+            drawn[place] = one()
+        plain = all(isinstance(value, int) for value in drawn.flat)
+        return drawn.astype(np.int64) if plain else drawn
+
+    def integers(self, low: int, high: int | None = None, size: Any = None, *, endpoint: bool = False) -> Any:
+        """Whole numbers, as likely each."""
+        start, end = (0, low) if high is None else (low, high)
+        return self._filled(size, lambda: int(start) + self._tape.below(int(end) - int(start) + endpoint))
+
+    def random(self, size: Any = None) -> Any:
+        """Floats that can be compared."""
+        return self._filled(size, lambda: Real(self._tape))
+
+    def bytes(self, length: int) -> bytes:
+        """Bytes."""
+        return bytes(self._tape.below(256) for _ in range(length))
+
+    def choice(self, a: Any, size: Any = None, p: Any = None) -> Any:
+        """An element of ``a``, or a number below it, by its probability."""
+        import numpy as np
+
+        items = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
+        if p is None:
+            return self._filled(size, lambda: items[self._tape.below(len(items))].item())
+        ends = np.cumsum(p)
+        ends /= ends[-1]
+
+        def one() -> Any:
+            drawn = Real(self._tape)
+            return items[next(i for i, end in enumerate(ends) if drawn < float(end))].item()
+
+        return self._filled(size, one)
+
+    def permutation(self, x: Any) -> Any:
+        """A permutation, each as likely."""
+        import numpy as np
+
+        items = list(range(x)) if isinstance(x, int | np.integer) else list(x)
+        self.shuffle(items)
+        return np.array(items)
+
+    def shuffle(self, x: Any) -> None:
+        """Put the elements of ``x`` in any order, each as likely."""
+        for last in range(len(x) - 1, 0, -1):
+            other = self._tape.below(last + 1)
+            x[last], x[other] = x[other], x[last]
+
+
+# end-proof-region: replay_digits
+
+
+@contextlib.contextmanager
+def system(tape: Tape) -> Iterator[None]:
+    """While it lasts, ``secrets``, ``os.urandom`` and the functions of ``random`` draw from the tape."""
+    drawn = Random(tape)
+    below = drawn._randbelow  # type: ignore[attr-defined]
+    names = [name for name in random.__all__ if hasattr(random.Random, name) and name != "seed"]
+    placed: list[tuple[Any, str, Any]] = [(random, name, getattr(drawn, name)) for name in names]
+    placed += [(random.SystemRandom, name, _method(getattr(drawn, name))) for name in ("getrandbits", "random")]
+    placed += [(home, name, drawn.randbytes) for home, name in ((random, "_urandom"), (os, "urandom"))]
+    placed += [(secrets, "randbits", drawn.getrandbits), (secrets, "choice", drawn.choice)]
+    placed += [(secrets, "randbelow", below), (secrets, "token_bytes", lambda nbytes=32: drawn.randbytes(nbytes))]
+    kept = [(home, name, vars(home)[name]) for home, name, _ in placed]
+    try:
+        for home, name, stand_in in placed:
+            setattr(home, name, stand_in)
+        yield
+    finally:
+        for home, name, original in kept:
+            setattr(home, name, original)
+
+
+def _method(function: Any) -> Any:
+    return lambda _, *arguments: function(*arguments)
+
+
+# The exact law of a function that draws few digits: the same digits for both neighbours, all of them.
+#
+# Proof: proofs/audit/replay.tex
 
 SOURCES = ("generator", "random", "system")
 _MOST_PATHS = 10**6  # that wait, so that memory stays small

@@ -11,8 +11,7 @@ from ...core.measurement import Measurement
 from ...errors import NotDeclaredError, ParameterError, checks
 from ...numerics.arithmetic import exact
 from ...spaces.domains import VectorDomain
-from .made_pairs import given_pairs
-from .neighbours import LIKELIEST, neighbours, within
+from .neighbours import LIKELIEST, given_pairs, neighbours, within
 from .report import Report
 from .worst_pair import LargestLoss, comparison
 

@@ -22,8 +22,7 @@ from ...spaces.measures import (
 )
 from . import losses
 from .neighbours import variations
-from .report import Report, Witness, verdict
-from .verdicts import FAILS
+from .report import FAILS, Report, Witness, verdict
 
 Comparison = Callable[[losses.LawPair, Any], losses.Loss]
 _POINTS = 12  # epsilons at which a curve is held against laws: milliseconds each

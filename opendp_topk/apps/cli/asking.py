@@ -22,16 +22,13 @@ from ...transformations.sum_by_item import whole_steps
 from ..ledger.amounts import stated
 from ..ledger.stated import LINES, OWN, Stated
 from ..planning.catalogue import DESCRIBED, RELEASES, able, default, table
-from ..planning.columns import Columns, exactly, signed
 from ..planning.groups import InGroups
-from ..planning.joined_items import joined
-from ..planning.nearest import nearest, open_to
-from ..planning.numbered_rows import ROW
-from ..planning.others import Other
 from ..planning.plan import Plan, Query, T_co, Task, U_co
 from ..planning.quantile import Numbers, Quantile
+from ..planning.release_record import Other
+from ..planning.several import nearest, open_to
 from ..planning.top_k import Counts, TopK
-from ..planning.units import Budget, Unit, Users
+from ..planning.units import ROW, Budget, Columns, Unit, Users, exactly, joined, signed
 
 NEIGHBORS = ("add_remove", "replace")
 _NAMES = ", ".join(row.name for row in DESCRIBED)
@@ -515,9 +512,7 @@ class Options:
 
     def _of_table(self) -> Task:
         """The task for items that nobody lists, whose modules are loaded here."""
-        from ..planning.above_threshold import AboveThreshold
-        from ..planning.keys import Keys
-        from ..planning.unknown_domain import TopKUnknownDomain
+        from ..planning.unknown_domain import AboveThreshold, Keys, TopKUnknownDomain
 
         if self.keys:
             return Keys()

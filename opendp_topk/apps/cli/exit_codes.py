@@ -14,7 +14,7 @@ import typer
 
 from ...errors import CandidatesError, ParameterError, TableError, TopKError
 from ...markup import foreign
-from ..ledger.reservation import KEPT
+from ..ledger.planned import KEPT
 
 P = ParamSpec("P")
 DATA, USAGE, INTERRUPTED = 1, 2, 130

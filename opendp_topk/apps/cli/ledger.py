@@ -12,12 +12,12 @@ from ...numerics.arithmetic import round_up
 from ...spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...spaces.metrics import UserDistance
 from ..ledger import Ledger
-from ..ledger.export import csv_table, json_lines, summary, words_of
-from ..ledger.filters import Filter
-from ..ledger.report import title_of
+from ..ledger.amounts import Filter
+from ..ledger.report import csv_table, json_lines, summary, title_of, words_of
 from ..ledger.stated import TITLES, Stated
 from ..planning.release_record import digest_of
-from . import ledger_files, planned_files, show
+from . import files as planned_files
+from . import ledger_files, show
 from .asking import NEIGHBORS, NeighborsOption, stating
 from .exit_codes import DATA, guarded
 from .ledger_files import Json, KeyOption, answer, print_json

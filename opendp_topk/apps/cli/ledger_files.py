@@ -11,11 +11,11 @@ from ...errors import ParameterError
 from ...markup.foreign import json_text
 from ...spaces.metrics import UserDistance
 from ..ledger import Ledger
-from ..ledger.copies import migrate as take_over
-from ..ledger.creation import write_report
+from ..ledger.files import write_report
+from ..ledger.ledger import migrate as take_over
 from ..ledger.logs import path_of
 from ..ledger.report import page
-from ..ledger.units import Unit
+from ..ledger.stated import Unit
 from . import show
 from .asking import NEIGHBORS, NeighborsOption
 from .output import STDOUT

@@ -1,25 +1,436 @@
-"""``opendp-topk plan``: what a release would cost, and how accurate it would be. No data is read."""
+"""opendp-topk plan."""
 
 from __future__ import annotations
 
+import io
+import math
+import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ...errors import ParameterError
-from ..planning.plan import Plan, Task, promises_of
-from ..planning.promises import sure
+from ...errors import ParameterError, SearchError, TableError
+from ...errors.extras import load
+from ...errors.files import write_whole
+from ...markup.foreign import json_text
+from ...numerics.arithmetic import exact
+from ...sampling.distributions.events import Enclosure
+from ...spaces.measures import Approximate
+from ..ledger import Ledger
+from ..ledger.amounts import stated
+from ..ledger.report import protects
+from ..planning.by_gap import SetByGap
+from ..planning.comparison import SIZE, Comparison, Option, answers, six_up
+from ..planning.plan import WORDS, Plan, Query, Task, largest, promises_of, sure
+from ..planning.quantile import Quantile, Quantiles
 from ..planning.release_record import Claim
+from ..planning.several import CURVES, DELTA, PURE, RHOS, Left, Scheduled, Way, text, ways, ways_left, whole
+from ..planning.top_k import TopK
 from ..planning.units import Users
+from ..planning.unknown_domain import Keys
 from . import show
-from .asking import Options, met, stating
-from .candidates import read_candidates
-from .compare import require_plot, show_comparison, success_words
-from .public_counts import read_proxy
-from .several import Opened, show_several
+from .asking import Options, met, named, require_noise, stating, too_small
+from .files import Counts, read_candidates, read_proxy
+from .ledger_files import new_file
+from .release import require_neighbors
+
+# Every mechanism that can give a release, side by side.
+
+
+def compared(
+    query: Query[TopK, Users], proxy: Counts | None, far: Callable[[str], None] = lambda _: None
+) -> list[Option]:
+    """The mechanisms that can give the release, the best first; ``far`` is told how far it is.
+
+    Raises:
+        ParameterError: The release would be the same for every table, or no scale meets the target.
+    """
+    require_noise(query)
+    rows = []
+    for plan in answers(query, far):
+        rows.append(Option(plan, None if proxy is None else plan.query.task.success(plan, proxy)))
+    if not rows:
+        raise too_small(query)
+    return sorted(rows, key=_rank)
+
+
+def _rank(option: Option) -> tuple[float, float]:
+    """The likeliest exact release first, then the best guarantee; what is unknown comes last."""
+    near, success = _shortfall_of(option), 1.0 if option.success is None else -option.success.lower
+    return success, float("inf") if near is None else near
+
+
+def _shortfall_of(option: Option) -> float | None:
+    return option.row.query.task.shortfall(option.row)
+
+
+def show_comparison(query: Query[TopK, Users], proxy: Counts | None, plot: str | None = None) -> None:
+    """Print all mechanisms for ``query``, and draw them into the file ``plot``."""
+    with show.working("comparing") as far:
+        rows = compared(query, proxy, far)
+    task = query.task
+    open_rows = [one for one in rows if one.row.query.task.mechanism in (task.mechanism, *task.alternatives)]
+    usual = min(open_rows, key=lambda one: one.row.query.task.near(one.row), default=rows[0]).name
+    exact = [] if proxy is None else ["P(exact)"]
+    show.say(f"Which {task.k} of {task.n_candidates} candidates do most users have? ({task.release})", "")
+    show.table(
+        ["mechanism", "scale", _symbol(query), "within", *exact, "bound"],
+        (
+            [
+                one.name + " *" * (one.name == usual),
+                six_up(one.row.scale),
+                six_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
+                _whole(_shortfall_of(one)),
+                *([] if proxy is None else [probability(one.success)]),
+                one.row.bound,
+            ]
+            for one in rows
+        ),
+        right=range(1, 4 + len(exact)),
+    )
+    show.say("")
+    dash = any(_shortfall_of(one) is None or (proxy is not None and one.success is None) for one in rows)
+    bounds = {one.row.bound for one in rows}
+    legend = [
+        *_comparison_legend(query, proxy),
+        *((word, meaning) for word, meaning in WORDS.items() if word in bounds),
+    ]
+    show.rows([*legend, *([("-", "not known, or too long to compute")] if dash else [])])
+    if plot is not None:
+        with show.working("drawing"):
+            _draw(query, rows, plot)
+
+
+def _draw(query: Query[TopK, Users], rows: list[Option], plot: str) -> None:
+    """Write the two plots into a file."""
+    drawing = load("matplotlib.figure", "--plot needs matplotlib", "opendp_topk[plot]")
+    figure = Comparison(query, tuple(one.row for one in rows)).plot(drawing.Figure(figsize=SIZE, layout="constrained"))
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=Path(plot).suffix[1:].lower())
+    try:
+        write_whole(Path(os.path.realpath(plot)), drawn.getvalue(), replace=True)
+    except (OSError, ValueError):
+        raise TableError("the file of --plot cannot be written: choose another place") from None
+
+
+def require_plot(plot: str | None, compare: bool) -> None:
+    """Raise where --plot names no picture, or nothing is compared."""
+    if plot is not None and not compare:
+        raise ParameterError("--plot draws a comparison: give --compare")
+    if plot is not None and not plot.lower().endswith((".png", ".svg")):
+        raise ParameterError("--plot needs a file whose name ends in .png or .svg")
+
+
+def _symbol(query: Query[TopK, Users]) -> str:
+    """The head of the column of costs."""
+    return query.budget.symbol if query.budget.delta is None else "delta"
+
+
+def _comparison_legend(query: Query[TopK, Users], proxy: Counts | None) -> list[tuple[str, str]]:
+    k, budget = query.task.k, query.budget
+    each = (
+        f"for every t from 1 to {k} the t-th released item has a count within so many users of the t-th largest"
+        if query.task.release == "ranking"
+        else f"every released item has a count within so many users of the {largest(k)}"
+    )
+    pair = "" if budget.delta is None else f", at epsilon = {float(budget.main)}"
+    exact = ("P(exact)", f"how likely {_event(query.task)} is on the counts of the proxy")
+    return [
+        ("*", "what release takes if no --mechanism is named"),
+        ("scale", "of the noise, in users: the smallest that meets the target"),
+        (_symbol(query), f"the cost for {query.unit.whom}{pair}"),
+        ("within", f"with probability at least {sure(query.alpha)}, {each}{query.unit.columns.counted}"),
+        *([] if proxy is None else [exact]),
+        *([("order", _order(query.task.release))] if proxy is None and k > 1 else []),
+        ("bound", "which of all bounds that are proved decided the cost:"),
+    ]
+
+
+def _order(release: str) -> str:
+    """What the order of the rows leaves open."""
+    late, they = ("canonical and joint come", "they find") if release == "set" else ("joint comes", "it finds")
+    return (
+        f"by theorems for the worst counts, where {late} late. Where the k best stand out from the rest {they} them "
+        "with far less noise than all others: --proxy shows it, on counts that are public or made up"
+    )
+
+
+def _whole(users: float | None) -> str:
+    if users is None:
+        return "-"
+    return str(users) if users < 10**9 else six_up(users)
+
+
+def success_words(enclosure: Enclosure | None, task: TopK) -> str:
+    """The probability of an exact release on the proxy, in words."""
+    if enclosure is None:
+        return "the probability of the exact release is not known for this mechanism, or too long to compute"
+    return f"{_event(task)} has probability {probability(enclosure)}"
+
+
+def _event(task: TopK) -> str:
+    """The event that the release is as good as can be, in words."""
+    return f"the exact top-{task.k}" + (", in any order," if task.k > 1 else "")
+
+
+def probability(enclosure: Enclosure | None) -> str:
+    """Three decimals, rounded outward where both ends do not share them; a dash for what is not known."""
+    if enclosure is None:
+        return "-"
+    lower, upper = enclosure
+    if upper < 0.0005:
+        return "0" if upper == 0 else "< 0.001"
+    if lower >= 0.9995:
+        return "1" if lower == 1 else "> 0.999"
+    if f"{lower:.3f}" == f"{upper:.3f}":
+        return f"{lower:.3f}"
+    return f"{math.floor(lower * 1000) / 1000:.3f}-{math.ceil(upper * 1000) / 1000:.3f}"
+
+
+# What each of several equal releases may cost within one budget, in several ways, and the commands that pay.
+
+_NOT_ASKED = "epsilon", "rho", "delta", "alpha", "user", "item", "at_most", "shared"
+_PLAN, _BOOK = "plan.json", "budget.ledger"
+_WHY = {
+    PURE: "epsilons add up",
+    RHOS: "rhos add up; their sum is converted to (epsilon, delta) once",
+    CURVES: "the privacy curves of all releases are composed, and paid for at once",
+}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A ledger by its address, and what is left of it."""
+
+    address: str
+    left: Left
+
+    @classmethod
+    def at(cls, address: str, options: Options, *, listed: bool) -> tuple[Opened, Options]:
+        """It, and the options with a target that it pays; what each release may have of it is searched for later.
+
+        Raises:
+            ParameterError: A target is given, too; the ledger has another unit; or nothing is left for such releases.
+        """
+        if (options.epsilon, options.rho, options.delta) != (None, None, None):
+            raise ParameterError("--ledger plans within what is left there: leave --epsilon, --rho and --delta out")
+        with Ledger(address) as account:
+            require_neighbors(account, options.unit.neighbors)
+            if account.d_in != options.unit.d_in:
+                raise ParameterError(f"the ledger protects {protects(account)}: give --users {account.d_in}")
+            left = Left.of(account)
+        if not (left.epsilon or left.rho):
+            raise ParameterError("nothing is left in the ledger: plan within another one, or give --epsilon or --rho")
+        if not (listed or left.delta):
+            raise ParameterError(
+                "nothing is left in the ledger of a delta for releases without --candidates, which `ledger create` "
+                "gives by --own-delta: give --candidates, or plan within another ledger"
+            )
+        if listed and left.pairs:
+            raise ParameterError(
+                "the ledger pays for releases without --candidates alone: leave --candidates, or --quantile, out"
+            )
+        main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
+        delta = None if listed else float(left.delta)
+        return cls(address, left), replace(options, **main, delta=delta)  # type: ignore[arg-type]
+
+
+def show_several(
+    query: Query[Any, Users], options: Options, candidates: str | None, out: str | None, paid: Opened | None = None
+) -> None:
+    """Print what each of its releases may cost, way by way, and the commands; write the last way's plan to ``out``.
+
+    They share what is left of the ledger ``paid``, or else the target.
+    """
+    if options.others is not None:
+        raise ParameterError("--releases plans releases of items: leave --other out")
+    require_noise(query)
+    with show.working("planning"):
+        if paid is not None:
+            found, within = _left(query, paid.left), f"what is left of {paid.address}"
+        else:
+            found, within = _ways_within(query, options)
+    if options.rows_per_person is not None:
+        found = [way for way in found if way.name != CURVES]  # no ledger pays for these by a bound that is stated
+    scheduled = [Scheduled.of(way.plan) for way in found if way.name == CURVES]
+    if out is not None and not scheduled:
+        raise ParameterError(
+            "--out keeps a plan of composed curves: --counts, --minimum-users, --by-gap and releases without a list "
+            "have none, nor has a --ledger of which no delta is left for it; --counts with --max-items have one"
+        )
+    if out is not None:
+        new_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
+    task = query.task
+    release = "" if task.k is None or isinstance(task, Quantile) else f" ({task.release})"
+    what = task.question(query.unit.columns).removesuffix("?")
+    show.say(f"{_times(query.releases)}: {what}{release}, fixed in advance, together within {within}", "")
+    show.table(
+        ["way", "budget of all", "each may cost", "scale", "within"],
+        ([way.name, way.total, _each(way), _scale(way.plan), _near(way.plan)] for way in found),
+        right=range(3, 5),
+    )
+    show.say("")
+    show.rows(_several_legend(query, found))
+    _commands(found, options, query, candidates, out, paid)
+
+
+def _left(query: Query[Any, Users], left: Left) -> list[Way]:
+    """The ways in which a ledger pays."""
+    try:
+        return list(ways_left(query, left))
+    except SearchError:
+        pass
+    raise ParameterError("no noise meets a share so small of what is left of the ledger: lower --releases")
+
+
+def _ways_within(query: Query[Any, Users], options: Options) -> tuple[list[Way], str]:
+    """The ways in which a new ledger with the target as its budget pays, and the budget in words."""
+    if isinstance(query.budget.measure, Approximate) and options.epsilon is None:
+        raise ParameterError(
+            "--releases without --candidates, or with --minimum-users, plans within --epsilon and --delta: leave "
+            "--rho out"
+        )
+    total = whole(query.budget, DELTA if options.delta is None else stated(options.delta, "--delta"))
+    try:
+        return list(ways(query, total)), f"epsilon = {six_up(float(total[0]))} at delta = {float(total[1]):g}"
+    except SearchError:
+        pass
+    raise too_small(query)
+
+
+def _commands(
+    found: Iterable[Way],
+    options: Options,
+    query: Query[Any, Users],
+    candidates: str | None,
+    out: str | None,
+    paid: Opened | None,
+) -> None:
+    """Print what makes a ledger, and the releases that it pays for, way by way."""
+    listed = [] if candidates is None else ["--candidates", candidates]
+    list_of = ["--candidates", "FILE"] if candidates is not None and candidates.isdecimal() else listed
+    book, user, entry = _BOOK, options.user.upper(), 1
+    if paid is not None:
+        book, user, entry = paid.address, paid.left.user or user, paid.left.entries + 1
+    rows = options.rows_per_person is not None
+    table = ["opendp-topk", "release", "TABLE", *([] if rows else ["--user", user])]
+    table += ["--item", options.item.upper()] if options.quantile is None else []
+    asked = _options(options)
+    unit = [one for name in ("--users", "--neighbors") if name in asked for one in (name, str(asked[name]))]
+    unit += ["--user", user] if rows else []
+    for way in found:
+        typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
+        if paid is None:
+            _line("opendp-topk", "ledger", "create", book, "--dataset", "NAME", *way.ledger, *unit)
+        if way.name == CURVES:
+            plan = _PLAN if out is None else out
+            if out is None:
+                within = _target(options) if paid is None else ["--ledger", book]
+                words = [*listed, *_flat(asked), *within]
+                _line("opendp-topk", "plan", *words, "--releases", str(query.releases), "--out", plan)
+            _line("opendp-topk", "ledger", "reserve", book, "--plan", plan)
+            each = ["--plan", plan, "--planned", str(entry)]
+        else:
+            each = [*_flat(asked), *_cost(way.plan)]
+        _line(*table, *list_of, *each, "--ledger", book, after=f"  # {_times(query.releases)}")
+
+
+def _times(releases: int) -> str:
+    return "1 time" if releases == 1 else f"{releases} times"
+
+
+def _options(options: Options) -> dict[str, str | None]:
+    """What was asked besides the target, by the names of options; None for those that take no value."""
+    found: dict[str, str | None] = {}
+    for one in fields(Options):
+        value = getattr(options, one.name)
+        if value == one.default or one.name in _NOT_ASKED:
+            continue
+        found[named(one.name)] = None if value is True else str(value)
+    return found
+
+
+def _flat(asked: dict[str, str | None]) -> list[str]:
+    return [word for name, value in asked.items() for word in (name, value) if word is not None]
+
+
+def _target(options: Options) -> list[str]:
+    given = {"--epsilon": options.epsilon, "--rho": options.rho, "--delta": options.delta}
+    found = {name: repr(value).removesuffix(".0") for name, value in given.items() if value is not None}
+    return [word for pair in found.items() for word in pair]
+
+
+def _cost(plan: Plan[Any, Users]) -> list[str]:
+    budget = plan.query.budget
+    delta = [] if budget.delta is None else ["--delta", text(exact(budget.delta))]
+    return [f"--{budget.symbol}", text(exact(budget.main)), *delta]
+
+
+def _line(*words: str, after: str = "") -> None:
+    typer.echo(shlex.join(words) + after)  # one line, however narrow the terminal is: it is to be copied
+
+
+def _each(way: Way) -> str:
+    plan, budget = way.plan, way.plan.query.budget
+    if way.name == CURVES:
+        epsilon = plan.measurement.map(plan.query.unit.d_in).epsilon(budget.delta)
+        return f"epsilon {six_up(epsilon)} at delta {float(budget.delta):g}"
+    delta = "" if budget.delta is None else f", delta {text(exact(budget.delta))}"
+    return f"{budget.symbol} {text(exact(budget.main))}{delta}"
+
+
+def _scale(plan: Plan[Any, Users]) -> str:
+    known = plan.measurement.parameters
+    return six_up(plan.scale) if "scale" in known else "-"
+
+
+def _near(plan: Plan[Any, Users]) -> str:
+    users = _users(plan)
+    return "-" if users is None or users == math.inf else str(users)
+
+
+def _users(plan: Plan[Any, Users]) -> float | None:
+    near = plan.accuracy
+    return near if near is None or math.isinf(near) else math.floor(near)
+
+
+def _several_legend(query: Query[Any, Users], found: list[Way]) -> list[tuple[str, str]]:
+    task = query.task
+    best = min(found, key=lambda way: math.inf if (near := _users(way.plan)) is None else near)
+    reach = f"the t-th released item to the t-th largest {query.unit.columns.noun}, for every t"
+    alone = isinstance(task, Keys)
+    if isinstance(task, Quantile):
+        reach = "the rank of the number to the quantile, in rows that count"
+        if isinstance(task, Quantiles):
+            reach = f"{reach}, where no number has more than {task.places} of them"
+    elif task.k is None:
+        reach = f"a {query.unit.columns.noun} that surely gets in comes to 0"
+    elif task.release == "set":
+        reach = f"every released item to the {largest(task.k)} {query.unit.columns.noun}"
+    likely = sure(query.alpha)
+    if alone:
+        within = "an item that so many users have, or more, comes out as likely as not each time"
+        least = ("fewest users", f"{best.name}: {_near(best.plan)}")
+    elif isinstance(task, SetByGap):
+        within = f"with a gap of so many a set comes, with probability at least {likely} each time"
+        least = ("least noise", f"{best.name}: scale {_scale(best.plan)}")
+    else:
+        within = f"so near comes {reach}, with probability at least {likely} each time"
+        least = ("least noise", f"{best.name}: scale {_scale(best.plan)}")
+    return [
+        *((way.name, _WHY[way.name]) for way in found),
+        ("scale", f"of the noise of each release; cost for {query.unit.whom}"),
+        ("within", within),
+        least,
+    ]
+
+
+# ``opendp-topk plan``: what a release would cost, and how accurate it would be. No data is read.
 
 
 @stating

@@ -12,8 +12,8 @@ from ...errors import TableError
 from ...errors.files import quoted, read_ordinary
 from ...numerics.arithmetic import exact
 from ..ledger.stated import LINES
-from ..planning.joined_items import parts_of
 from ..planning.release_record import READ, UNSEALED, ReleaseRecord
+from ..planning.units import parts_of
 
 _MOST = 2**28  # bytes: a record of 10^6 items has a tenth of them
 _LARGEST = sys.float_info.max  # pages show numbers as floats

@@ -11,12 +11,11 @@ from typing import Any
 from ...numerics.arithmetic import as_written, exact
 from ...spaces.curves.guesses import percent_right, total_variation
 from ..ledger import Ledger
-from ..ledger.officer import plural, protected, spent_and_left
+from ..ledger.report import plural, protected, spent_and_left
 from ..ledger.stated import NOT_STATED, TITLES, lines
-from ..planning.joined_items import parts_of
-from ..planning.numbered_rows import ROW
 from ..planning.quantile import named
 from ..planning.release_record import Claim, ReleaseRecord
+from ..planning.units import ROW, parts_of
 
 
 def question(record: ReleaseRecord) -> str:

@@ -1,53 +1,494 @@
-"""``opendp-topk release``: the private top-k of a table, for people and for programs."""
+"""opendp-topk release."""
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import logging
-from collections.abc import Mapping
-from dataclasses import replace
+import os
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 import typer
 
-from ...errors import ParameterError, TableError
+from ...core.measurement import Measurement
+from ...core.repeatable import Answer, hold, seconds_of
+from ...errors import MissingExtraError, ParameterError, TableError, checks
+from ...errors.extras import load
+from ...errors.files import quoted
+from ...spaces.measures import PrivacyProfile
+from ...spaces.metrics import UserDistance
 from ...tables import frames as parts
-from ...tables.files import ISO, POINT
+from ...tables.files import (
+    ISO,
+    POINT,
+    STDIN,
+    ColumnTypes,
+    Dialect,
+    Opened,
+    declared,
+    opened,
+    parquet_files,
+    require_columns,
+    require_readable,
+    same_columns,
+)
+from ...tables.guard import guarded
+from ...tables.hadoop import is_address
+from ...tables.hadoop import listed as hadoop_listed
+from ...tables.listing import FileList, is_parquet
+from ...tables.rows import Rows
+from ...tables.where import STATISTICS, Where, parsed
 from ..ledger import Ledger
+from ..ledger.charges import Paid, text_of
 from ..ledger.journal import now
-from ..ledger.stated import Stated
+from ..ledger.planned import Reservation, require_presented
+from ..ledger.stated import OWN, Stated, in_words, said
 from ..planning.groups import InGroups
-from ..planning.joined_items import parts_of
-from ..planning.numbered_rows import ROW
-from ..planning.others import Other
 from ..planning.plan import Plan, Query, Task, promises_of
 from ..planning.quantile import Numbers
-from ..planning.release_record import Read, Released, ReleaseRecord, list_digest, parameters_of
-from ..planning.units import Users
+from ..planning.release_record import Other, Read, Released, ReleaseRecord, list_digest, parameters_of
+from ..planning.units import ROW, Users, parts_of
 from . import show
 from .asking import Options, met, stating
-from .candidates import as_integers, as_written, read_candidates, remarked
-from .engines import (
-    ENGINES,
-    DateFormatOption,
-    DecimalOption,
-    EncodingOption,
-    Engine,
-    EngineOption,
-    MasterOption,
-    Reading,
-    SeparatorOption,
-    TypesOption,
-    WhereOption,
-)
 from .exit_codes import Interrupted, uninterrupted
-from .kept_files import FilesOption, kept
-from .kept_records import KeptRecord
-from .output import STDOUT, Destination, flush, unprinted
-from .padded import PadOption, held, require_fitting
-from .payment import budget, drawn, require_unpaid, told
-from .planned_files import one_of
+from .files import FilesOption, as_integers, as_written, kept, one_of, read_candidates, remarked
+from .output import STDOUT, Destination, KeptRecord, flush, folder_of, unprinted
 from .record_file import read_fields
 from .shown import show_release
+
+# Which engine reads and counts the table of ``opendp-topk release``: polars, DuckDB or Spark.
+
+ENGINES = ("polars", "duckdb", "spark")
+_PACKAGES = {"polars": "polars", "duckdb": "duckdb", "spark": "pyspark"}
+
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(ENGINES),
+        help="What reads and counts the table. polars: in parts, within 2 GiB of memory. duckdb: .parquet files, with "
+        "the disk where memory is short. spark: .parquet files, on the cluster of --master.",
+    ),
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="With --engine spark: the cluster, such as spark://host:7077, yarn or local[2]. If not given: what "
+        "Spark's own settings say, or this machine.",
+        show_default=False,
+    ),
+]
+
+
+SeparatorOption = Annotated[
+    str,
+    typer.Option(metavar="CHARACTER", help="Of a .csv file: what separates fields. $'\\t' is a tab in most shells."),
+]
+EncodingOption = Annotated[
+    str, typer.Option(metavar="NAME", help="Of a .csv file: its encoding, such as utf-8, latin-1 or utf-16.")
+]
+TypesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN=TYPE,...",
+        help="Of a .csv file: columns that hold no text, such as fee=decimal,day=date. A type is text, integer, "
+        "decimal or date; those of --sum and --quantile are decimals if not declared. A table with an entry that does "
+        "not have its type is refused before anything is paid; with decimal_or_null, and so on, that entry is null.",
+        show_default=False,
+    ),
+]
+DecimalOption = Annotated[
+    str, typer.Option(metavar=".|,", help="Of a .csv file: what stands before the fraction of a decimal.")
+]
+DateFormatOption = Annotated[
+    str, typer.Option(metavar="FORMAT", help="Of a .csv file: how dates are written, such as dd.mm.yyyy.")
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Read only rows for which this holds: columns compared with constants, such as \"country = 'PT' and "
+        'year >= 2024", with and, or, not, in (...), is null. It must be chosen without looking at the table.',
+        show_default=False,
+    ),
+]
+_AS_LISTED = {
+    "__globPaths__": "false",  # no name is a pattern
+    "recursiveFileLookup": "true",  # no name of a folder is a column
+    "mergeSchema": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+}
+_LOCAL = re.compile("^file:/+")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: the dialect of CSV, whether some of it was asked for, and which rows."""
+
+    dialect: Dialect
+    where: Where | None
+    as_csv: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        separator: str,
+        encoding: str,
+        where: str | None,
+        types: str | None = None,
+        decimal: str = POINT,
+        date_format: str = ISO,
+        number: str | None = None,
+    ) -> Reading:
+        """What --separator, --encoding, --where, --types, --decimal and --date-format ask for.
+
+        ``number`` is a column that is one of decimals if no type is declared for it.
+        """
+        known = {} if number is None else {number: "decimal"}
+        dialect = Dialect(separator, encoding, ColumnTypes(known | declared(types), decimal, date_format))
+        as_csv = (separator, encoding, types, decimal, date_format) != (",", "utf-8", None, POINT, ISO)
+        return cls(dialect, None if where is None else parsed(where), as_csv)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame of an engine, and the files that it reads; None for standard input."""
+
+    frame: Any
+    files: FileList | None
+
+    def require_unchanged(self) -> None:
+        """Raise TableError unless the files are as they were when they were listed."""
+        if self.files is not None:
+            self.files.require_unchanged()
+
+    def require_readable(self, rows: Rows, columns: Sequence[str], *, paid: bool) -> None:
+        """Read these rows, in ``columns`` of the table, before anything is paid for them, if something will be.
+
+        They are held from then on, so that they are read once; but Spark reads them again.
+
+        Raises:
+            TableError: A file is damaged; of .parquet files it is named.
+        """
+        try:
+            held = rows.held()
+            if paid and held.implementation.is_pyspark():
+                guarded(held.to_native().write.format("noop").mode("overwrite").save)
+            return
+        except TableError as error:
+            failed = error
+        if self.files is not None and all(os.path.isfile(one) and is_parquet(one) for one in self.files.places):
+            require_readable(self.files, columns)
+        raise failed
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine by its name, and where it runs."""
+
+    name: str
+    master: str | None = None
+
+    def __post_init__(self) -> None:
+        checks.choice("--engine", self.name, ENGINES)
+        if self.master is not None and self.name != "spark":
+            raise ParameterError("--master goes with --engine spark: leave it out")
+
+    def recorded(self) -> dict[str, str]:
+        """What a record says of it."""
+        return {"name": self.name, "version": metadata.version(_PACKAGES[self.name])}
+
+    @contextlib.contextmanager
+    def table(self, path: str, reading: Reading, columns: Sequence[str]) -> Iterator[Table]:
+        """The table at ``path``, for as long as the engine runs; it has the ``columns``.
+
+        Raises:
+            TableError: It cannot be read.
+            ColumnError: It lacks a column.
+            ParameterError: The engine does not read such files.
+        """
+        with contextlib.ExitStack() as stack:
+            if self.name == "polars":
+                found = opened(path, reading.dialect)
+            else:
+                found = stack.enter_context(_in_duckdb(path) if self.name == "duckdb" else _in_spark(path, self.master))
+            if found.dialect is None and reading.as_csv:
+                raise ParameterError(
+                    "--separator, --encoding, --types, --decimal and --date-format are for CSV: leave them out"
+                )
+            where = reading.where
+            require_columns(found.columns, (*columns, *(where.columns if where else ())), found.dialect, found.files)
+            yield Table(where.kept(found.frame, columns) if where else found.frame, found.files)
+
+
+@contextlib.contextmanager
+def _in_duckdb(path: str) -> Iterator[Opened]:
+    files = _parquet(path, "duckdb")
+    columns = same_columns(files)
+    duckdb = load("duckdb", "--engine duckdb needs DuckDB", "duckdb>=1.1")
+    named = [glob.escape(place) for place in files.places]
+    with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder, duckdb.connect() as connection:
+        connection.execute("SET temp_directory = $folder", {"folder": folder})
+        read = "SELECT file_name FROM parquet_file_metadata($files)"
+        taken = guarded(lambda: [row[0] for row in connection.execute(read, {"files": named}).fetchall()])
+        _require_same(taken, files.places, "DuckDB")
+        frame: Any = guarded(lambda: connection.read_parquet(named, hive_partitioning=False, union_by_name=False))
+        yield Opened(frame, _same_names(frame.columns, columns, "DuckDB"), files, None)
+
+
+@contextlib.contextmanager
+def _in_spark(path: str, master: str | None) -> Iterator[Opened]:
+    remote = is_address(path)
+    files = None if remote else _parquet(path, "spark")
+    columns = None if files is None else same_columns(files)
+    require_spark()
+    session = guarded(lambda: _session(master))
+    try:
+        found = hadoop_listed(session, path) if files is None else files
+        places = found.places if remote else [f"file://{place}" for place in found.places]
+        reader = session.read
+        for name, value in _AS_LISTED.items():
+            reader = reader.option(name, value)
+        frame = guarded(lambda: reader.parquet(*places))
+        taken, wanted = map(unquote, guarded(frame.inputFiles)), found.places
+        _require_same([_LOCAL.sub("/", one) for one in taken], [_LOCAL.sub("/", one) for one in wanted], "Spark")
+        yield Opened(frame, _same_names(frame.columns, columns, "Spark"), found, None)
+    finally:
+        session.stop()
+
+
+def _parquet(path: str, engine: str) -> FileList:
+    files = None if path == STDIN else parquet_files(path)
+    if files is None:
+        raise ParameterError(
+            f"--engine {engine} reads .parquet files, since engines differ in how they read CSV: leave it out"
+        )
+    return files
+
+
+def _require_same(taken: list[str], wanted: list[str], engine: str) -> None:
+    """Raise unless the engine reads the files that were listed, and no others."""
+    if sorted(taken) != sorted(wanted):
+        raise TableError(
+            f"path must name files that {engine} reads as they are listed, and it takes others: it may leave out names "
+            "that begin with _ or read some characters as a pattern. Rename them, or leave --engine out"
+        )
+
+
+def _same_names(found: Sequence[str], columns: tuple[str, ...] | None, engine: str) -> tuple[str, ...]:
+    if columns is not None and tuple(found) != columns:
+        raise TableError(
+            f"path must name files with columns that {engine} tells apart: it has other names for some. Rename those "
+            "that differ in capital letters alone, or leave --engine out"
+        )
+    return tuple(found)
+
+
+def _session(master: str | None) -> Any:
+    """A session of Spark, whose messages stay away: some repeat rows."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("opendp-topk").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+    session = (builder if master is None else builder.master(master)).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    session.conf.set(STATISTICS, "false")
+    return session
+
+
+def require_spark() -> None:
+    """Raise MissingExtraError where pyspark or Java is missing, which says what to install."""
+    load("pyspark", "--engine spark needs pyspark", "opendp_topk[spark]")
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
+        raise MissingExtraError(
+            "--engine spark needs Java 17 or newer: on Debian and Ubuntu apt install default-jre-headless, elsewhere "
+            "install a Java runtime and set JAVA_HOME"
+        )
+
+
+# What the command computes from a table is held back until a public deadline, an error as an answer is.
+
+PadOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Answer so long after the table begins to be opened, and not before; where it takes longer there is an "
+        "error, no answer, and what was paid stays paid. Choose it without looking at the table.",
+        show_default=False,
+    ),
+]
+
+
+def require_fitting(pad: float | None, files: str | None, from_record: str | None) -> None:
+    """Raise unless the deadline is one, and holds back all that is written of the table."""
+    if pad is None:
+        return
+    seconds_of(pad, "--pad")
+    if files is not None:
+        raise ParameterError("--files writes as soon as the table was counted: leave it out, or --pad")
+    if from_record is not None:
+        raise ParameterError("--from-record looks at no table: leave --pad out")
+
+
+def held(pad: float | None, compute: Callable[[], Answer]) -> Answer:
+    """What ``compute`` returns or raises, at the deadline if there is one.
+
+    Raises:
+        DeadlineError: It took longer.
+        Interrupted: Somebody did not want to wait. Whether it was drawn by then is not told.
+    """
+    if pad is None:
+        return compute()
+    try:
+        return hold(seconds_of(pad, "--pad"), compute)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "interrupted before the deadline: there is no answer, and what was drawn has its cost"
+        ) from None
+
+
+# Paying for a release from a ledger, before the table is counted.
+
+
+def told(words: Mapping[str, Any], account: Ledger | None) -> dict[str, Any]:
+    """What the record of a release tells in words, beside what the ledger says that pays.
+
+    ``words`` are those of :meth:`Ledger.release`: lines for people, and whom another column tells apart.
+    """
+    words = {**words, "label": text_of(words["label"])}
+    said({name: words[name] for name in OWN})
+    if account is None:
+        return in_words(None, None, {}, words)
+    return in_words(account.user, account.person, account.stated, words)
+
+
+@contextlib.contextmanager
+def budget(ledger: str | None, query: Query[Any, Users], words: Mapping[str, Any]) -> Iterator[Ledger | None]:
+    """The ledger from which the release is paid, if one is named."""
+    if ledger is None:
+        if words["at_most"] is not None and not query.unit.columns.of_rows:
+            raise ParameterError("--at-most goes with --ledger, which says what a person is")
+        told(words, None)  # whether they are words, before the table is read
+        yield None
+        return
+    with Ledger(ledger) as account:
+        require_neighbors(account, query.unit.neighbors)
+        if account.measure not in (query.budget.measure, PrivacyProfile()):
+            symbol = account.measure.symbol
+            advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
+            raise ParameterError(f"the ledger counts {symbol}: {advice}")
+        _require_column(account, query.unit.columns.user, words["at_most"])
+        yield account
+
+
+def require_neighbors(account: Ledger, neighbors: str) -> None:
+    """Raise unless the ledger protects such neighbours."""
+    if account.metric != repr(UserDistance(neighbors)):
+        raise ParameterError(f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly")
+
+
+def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
+    """Raise unless people are told apart by the ledger's column, or a bound is stated."""
+    own = account.user is None or account.user == column
+    if own and column == ROW:
+        raise ParameterError(
+            "the ledger does not say who a person is, and so keeps no bound on the rows of one: make it with `ledger "
+            "create --user PERSON`"
+        )
+    if own and at_most is not None:
+        raise ParameterError("--at-most is for a release by another column than the ledger's: leave it out")
+    if not own and at_most is None:
+        raise ParameterError(
+            f"in the ledger a person is a {account.person}: give --user {account.user}, or state by --at-most with how "
+            f"many values of {column} one {account.person} has rows"
+        )
+
+
+def drawn(
+    plan: Plan[Any, Users],
+    rows: Any,
+    account: Ledger | None,
+    words: Mapping[str, Any],
+    recorded: Callable[[Any, Mapping[str, Any] | None, Mapping[str, Any]], ReleaseRecord],
+    planned: int | None = None,
+    *,
+    keep: Callable[[ReleaseRecord], None] = lambda record: None,
+    again: bool = False,
+) -> tuple[ReleaseRecord, str]:
+    """The record, by ``recorded``, of a release, of what has paid for it before the table was counted, and of words.
+
+    The entry of the ledger gets the digest of the record, once ``keep`` has it; beside the record is told why, if it
+    could not. ``planned`` is the number of the entry that has paid for it with others. Unless it is to be paid
+    ``again``, a release of a label and a period that was paid before is refused.
+    """
+    measurement, query, made = plan.measurement, plan.query, []
+    if account is None:
+        return recorded(measurement(rows), None, told(words, None)), ""
+    require_presented(measurement, rows)
+    before = account.count()
+    delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
+    try:
+        reserved = (
+            account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=_once(words, again), **words)
+            if planned is None
+            else _next(account, planned, words["label"], measurement)
+        )
+
+        def digest(released: Any) -> str:
+            made.append(recorded(released, reserved.paid, reserved.told))
+            keep(made[0])
+            return made[0].digest
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", f"entry {reserved.number} was released")  # it is told at the end
+            reserved.release(rows, recorded=digest)
+        return made[0], reserved.unsettled
+    except KeyboardInterrupt:
+        if account.count() == before:
+            raise
+    raise Interrupted("interrupted: nothing was released, and the ledger keeps the debit")
+
+
+def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> None:
+    """Raise if an entry has paid for a release with this label and period already."""
+    if not _once(words, again):
+        return
+    numbers = Paid(account._journal, words["label"], words["period"]).numbers
+    if not numbers:
+        return
+    folder, number = folder_of(account), numbers[-1]
+    place = None if folder is None else folder / f"{number}.json"
+    there = place is not None and place.is_file()
+    which = f", {quoted(str(place))}," if there else ""
+    raise ParameterError(
+        f"entry {number} of the ledger has paid for a release with this label and period already. To have that answer, "
+        f"give its record{which} as --from-record; to pay for another, add --again, or name another --label or --period"
+    )
+
+
+def _once(words: Mapping[str, Any], again: bool) -> bool:
+    return bool(words["label"]) and not again
+
+
+def _next(account: Ledger, planned: int, label: str, measurement: Measurement) -> Reservation:
+    """The place of this label among planned releases; without one, the first that nobody has drawn."""
+    paid = account.planned(planned)
+    if not paid.left():
+        raise ParameterError("all releases of this plan were drawn")
+    return paid.reserve(label or None, measurement)
+
+
+# ``opendp-topk release``: the private top-k of a table, for people and for programs.
 
 _LOG = logging.getLogger(__name__)  # how far a release is, never data
 
@@ -377,7 +818,7 @@ def _require_planned(
 
 def _again(path: str, account: Ledger | None, question: tuple[Any, ...], files: str | None) -> ReleaseRecord:
     """The record in the file ``path``, if it answers what ``asked`` makes of ``question``, and ``account`` has paid."""
-    from ..planning.answers import answer, asked
+    from ..planning.verification import answer, asked
 
     if account is None:
         raise ParameterError("--from-record needs --ledger: what it keeps tells whether the record is whole")

@@ -18,11 +18,9 @@ from rich.text import Text
 
 from ...markup import foreign
 from ...proof import Proof
-from ..planning.numbered_rows import in_rows
-from ..planning.others import Other
-from ..planning.plan import Plan
-from ..planning.promises import Promise
-from ..planning.release_record import Claim, links, parameters_of, plain
+from ..planning.plan import Plan, Promise
+from ..planning.release_record import Claim, Other, links, parameters_of, plain
+from ..planning.units import in_rows
 
 _GAP = "   "  # between columns
 _LONG = 500  # lines of a table that is laid out in the width of the screen: each takes a part of a millisecond

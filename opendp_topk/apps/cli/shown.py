@@ -12,8 +12,8 @@ import typer
 from ...errors import ParameterError, TableError
 from ...numerics.arithmetic import as_written
 from ..ledger import Ledger
-from ..planning.columns import written
 from ..planning.release_record import ReleaseRecord
+from ..planning.units import written
 from . import record_words as words
 from . import show as terminal
 from .ledger_files import write

@@ -3,10 +3,8 @@
 It may import errors, markup, numerics, spaces, spaces.curves and core.
 """
 
-from .conversation import Conversation
-from .entries import Entry
+from .journal import Entry
 from .ledger import Ledger
-from .planned import PlannedReleases
-from .reservation import Reservation
+from .planned import Conversation, PlannedReleases, Reservation
 
 __all__ = ["Conversation", "Entry", "Ledger", "PlannedReleases", "Reservation"]

@@ -1,20 +1,38 @@
-"""Amounts of a budget as exact rationals: one for each number of a measure's distance.
-
-Proof: proofs/ledger/ledger.tex
-"""
+"""Amounts of a budget as exact rationals, and the accounts and filters that add them up."""
 
 from __future__ import annotations
 
 import functools
 import math
+import operator
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...errors import ParameterError, ParameterTypeError, checks
+from ...errors import ParameterError, ParameterTypeError, SpaceError, checks
 from ...numerics.arithmetic import exact, round_down, round_up
-from ...spaces.measures import Approximate, Measure
+from ...spaces.costs import best_order, overhead
+from ...spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture, RangeSteps
+from ...spaces.curves.composed import compose
+from ...spaces.curves.curve import PrivacyCurve
+from ...spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+    apart,
+    without_delta,
+)
+from ...spaces.stated import exactly, pure_of, renyi_of, rho_of, steps_of
+
+# Amounts of a budget as exact rationals: one for each number of a measure's distance.
+#
+# Proof: proofs/ledger/ledger.tex
 
 Amount = tuple[Fraction, ...]
 UNBOUNDED: Any = math.inf  # as an amount: more than any other
@@ -174,3 +192,326 @@ def _from_text(text: str) -> Fraction:
     if str(part) != text or part < 0:
         raise ValueError
     return part
+
+
+# The filters that a budget (epsilon, delta) runs side by side, and how far each may go.
+#
+# Proof: proofs/ledger/filters.tex
+
+# Steps are convolved up to that many; of more, sums alone are looked at, which then say nearly as much.
+_CONVOLVED = 2048
+_GUESSES = 6  # a few lead to the number of steps; halving leads there where they do not
+_HALVINGS = 60  # leave nothing that a float64 shows
+
+
+# proof-region: filters
+def curve_of(measure: Measure, loss: Any) -> PrivacyCurve | None:
+    """All that a loss under ``measure`` says of the laws, with exact parameters; None where the measure is unknown."""
+    if measure == PrivacyProfile():
+        return exactly(loss)  # [curve]
+    for kind, bound in _BOUNDS:
+        if isinstance(measure, kind):
+            return exactly(PrivacyCurve(bound(loss)))  # [bound]
+    return None
+
+
+_BOUNDS: tuple[tuple[type[Measure], Callable[[Any], Any]], ...] = (
+    (MaxDivergence, ApproximateDP),
+    (RangeDivergence, lambda loss: RangeSteps(1, loss)),
+    (ZeroConcentratedDivergence, Concentrated),
+)
+
+
+def mixed_curve(measure: Measure, loss: Any) -> PrivacyCurve | None:
+    """As :func:`curve_of`, for ``Approximate`` measures too: their laws are mixtures."""
+    inner, own = apart(measure, loss)
+    curve = curve_of(without_delta(measure), inner)
+    if curve is None or own == 0:
+        return curve
+    return PrivacyCurve(*(Mixture(bound, exact(own)) for bound in curve.bounds))  # [mixtures]
+
+
+def charged(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | None, order: Fraction | None) -> Amount:
+    """What laws that obey ``curve`` up to the delta ``own`` cost each filter, and of the deltas."""
+    parts = [rho_of(curve), own, pure_of(curve)]
+    parts += [] if step is None else [steps_of(curve, step)]
+    parts += [] if order is None else [renyi_of(curve, order)]
+    found = [UNBOUNDED if one == math.inf else on_grid(Fraction(one)) for one in parts]  # [charged]
+    if order is not None:
+        found[-1] = min(found[-1], _times(order, found[0]))  # [at-most-rho]
+    return tuple(found)
+
+
+def up_to(curve: PrivacyCurve, delta: Fraction) -> list[PrivacyCurve]:
+    """What the first parts of mixtures obey that make up laws of this curve up to ``delta``: one curve a mixture."""
+    mixed = [bound for bound in curve.bounds if isinstance(bound, Mixture) and bound.delta <= delta]
+    inner = [exactly(PrivacyCurve(bound.bound)) for bound in mixed]  # [mixed]
+    return [*inner, PrivacyCurve(ApproximateDP(curve.epsilon(delta)))]  # [one-delta]
+
+
+def most_renyi(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """The order that has room for the largest rho, and how much of it keeps (epsilon, delta); 0 if none does."""
+    order = best_order(epsilon, delta) if delta > 0 else Fraction(2)
+    if delta == 0 or (most := epsilon - overhead(order, delta)) <= 0:
+        return order, Fraction(0)
+    return order, exact(round_down(most))  # [most-renyi]
+
+
+def keeps_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether a divergence of this order keeps (epsilon, delta)."""
+    return divergence == 0 or (delta > 0 and divergence + overhead(order, delta) <= epsilon)  # [within-renyi]
+
+
+def most_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho found whose curve passes below (epsilon, delta); 0 if none does."""
+    order, most = most_renyi(epsilon, delta)
+    return most / order  # [most-rho]
+
+
+def keeps_rho(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the curve of ``rho`` passes below (epsilon, delta)."""
+    return exact(Concentrated(rho)(epsilon)) <= delta  # [within-rho]
+
+
+def most_steps(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
+    """The largest number found of steps that keep (epsilon, delta) together, and the delta that they need.
+
+    Raises:
+        ParameterError: Nothing is known of the step, or it loses nothing.
+    """
+    pure, rho = pure_of(step), rho_of(step)
+    if rho in (0, math.inf):
+        raise ParameterError("step must lose something, and be a loss of which a rho is known")
+    limit = most_rho(epsilon, delta)
+    by_rho = (n for n in range(int(limit // Fraction(rho)), -1, -1) if keeps_rho(n * Fraction(rho), epsilon, delta))
+    low = int(max(0 if pure == math.inf else epsilon // Fraction(pure), next(by_rho)))
+    beyond, tried, share, guesses = max(low, _CONVOLVED) + 1, low + 1, None, _GUESSES
+    while beyond - low > 1:
+        need = delta_of(step, tried, epsilon)
+        low, share, beyond = (tried, need, beyond) if need <= delta else (low, share, tried)  # [keep-steps]
+        alike, guesses = most_rho(epsilon, need), guesses - 1  # the rho whose curve is about that of so many steps
+        guess = tried * limit // alike if guesses > 0 and alike > 0 else (low + beyond) // 2
+        tried = min(max(int(guess), low + 1), beyond - 1)
+    return low, delta_of(step, low, epsilon) if share is None else share
+
+
+def delta_of(step: PrivacyCurve, count: int, epsilon: Fraction) -> Fraction:
+    """The delta at ``epsilon`` of ``count`` adaptive steps that obey ``step``, rounded up."""
+    if count <= _CONVOLVED:
+        return exact(compose([step] * count, adaptive=True).delta(epsilon))  # [composed]
+    sums = ApproximateDP(_times(count, pure_of(step))), Concentrated(_times(count, rho_of(step)))
+    return exact(PrivacyCurve(*sums).delta(epsilon))  # [sums]
+
+
+def _times(count: Fraction | int, value: Any) -> Any:
+    return value if value == math.inf else count * value
+
+
+# end-proof-region: filters
+
+
+class Filter(NamedTuple):
+    """One of the filters that run side by side: what it adds up, how far it may go, and how far it has come.
+
+    ``delta`` is its share of the budget's. It is alive while ``spent`` is at most ``limit``; releases go on while one
+    of them is. The filter of Renyi divergences of one ``order`` has its share together with that of rho, since it
+    admits all that this one does.
+    """
+
+    adds: str
+    limit: Fraction
+    spent: Fraction
+    delta: Fraction
+    order: Fraction | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.spent <= self.limit
+
+
+def room(found: list[Filter]) -> dict[str, float | int]:
+    """The largest epsilon, rho and number of steps that one more release may have, rounded down."""
+    left = {one.adds: rest_below(one.limit, min(one.limit, one.spent)) for one in found}
+    order = next((one.order for one in found if one.order is not None), None)
+    pure = max(left.get("epsilon", 0.0), _pure_within(Fraction(repr(left["rho"])), order))
+    steps = {one.adds: int(one.limit - min(one.limit, one.spent)) for one in found if one.adds == "steps"}
+    return {"epsilon": pure, "rho": left["rho"], **steps}
+
+
+def _pure_within(rho: Fraction, order: Fraction | None) -> float:
+    """About the largest epsilon of which the rho, or the divergence of that order, is at most that, rounded down."""
+    low, high = Fraction(0), rho * (order or 1) + 2  # as both divergences are at least T(epsilon) >= epsilon - 1
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        cost = charged(PrivacyCurve(ApproximateDP(middle)), Fraction(0), None, order)
+        fits = cost[0] <= rho if order is None else cost[-1] <= order * rho
+        low, high = (middle, high) if fits else (low, middle)
+    return reads_below(low) if low * 10**12 > high else 0.0
+
+
+# In which measure a ledger counts, how far its count may go, and what a release is charged.
+#
+# Proof: proofs/ledger/ledger.tex
+
+_FOR_STEPS = Fraction(15, 16)  # of delta at most; what the whole number of steps leaves of it is for the rho
+
+# proof-region: accounts
+_SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
+_ADDITIVE = tuple(measure for one in _SCALARS for measure in (one, Approximate(one)))
+MEASURES = {repr(measure): measure for measure in (*_ADDITIVE, PrivacyProfile())}
+
+
+@dataclass(frozen=True)
+class Account:
+    """A budget under ``measure``, kept as a ``limit`` on the sums of charges.
+
+    Under ``PrivacyProfile()`` the sums are of rho, of deltas that releases have of their own, of epsilon, of steps
+    where there is a ``step``, and of Renyi divergences of one ``order``. All but that of deltas are filters, side by
+    side; ``shares`` are the deltas of those of rho and of Renyi divergences together, and of that of steps. Without
+    ``shares`` the filter of rho is the only one; ledgers that were made before there was an ``order`` have none.
+    """
+
+    measure: Measure
+    budget: Amount
+    limit: Amount
+    shares: Amount | None = None
+    step: PrivacyCurve | None = None
+    order: Fraction | None = None
+
+    @property
+    def counted(self) -> Measure:
+        """The measure whose distances are added."""
+        return Approximate(ZeroConcentratedDivergence()) if self.mixes else self.measure  # [counted]
+
+    @property
+    def mixes(self) -> bool:
+        """Whether releases under several measures are paid from it."""
+        return self.measure == PrivacyProfile()
+
+    @property
+    def nothing(self) -> Amount:
+        return tuple(0 * part for part in self.limit)
+
+    def admits(self, spent: Amount) -> bool:
+        """Whether all charges together may be ``spent``: a filter is dead once its sum is above its limit."""
+        if self.shares is None:
+            return fits(spent, self.limit)  # [fits]
+        rho, own, *others = map(operator.le, spent, self.limit)
+        return own and any((rho, *others))  # [one-lives]
+
+    def charge(self, measure: Measure, distance: Any, delta: Any = None) -> Amount | None:
+        """What a release that loses ``distance`` under ``measure`` is charged; None where no amount is enough.
+
+        Raises:
+            SpaceError: The ledger does not count this measure.
+            ParameterError: ``delta`` is given for a release that has no choice of it.
+        """
+        if delta is not None and not (self.mixes and measure == PrivacyProfile()):
+            raise ParameterError("delta is for releases under PrivacyProfile() from a ledger with such a budget only")
+        if not self.mixes:
+            if measure != self.measure:  # [same-measure]
+                raise SpaceError(
+                    f"the ledger counts {self.measure!r}, and the release is under {measure!r}: convert it first"
+                )
+            return amount(measure, distance)
+        at = Fraction(0) if delta is None else stated(delta, "delta")
+        loss, own = (distance, at) if measure == PrivacyProfile() else apart(measure, distance)
+        whole = curve_of(without_delta(measure), loss)
+        if whole is None:
+            raise SpaceError(f"no amount of rho is known for {measure!r}: convert the measurement first")
+        ways = [whole] if at == 0 else up_to(whole, at)  # [no-delta]
+        cost = min(charged(one, on_grid(exact(own)), self.step, self.order) for one in ways)  # [least-rho]
+        return None if all(one == UNBOUNDED for one in (*cost[:1], *cost[2:])) else cost[: len(self.limit)]
+
+    def filters(self, spent: Amount) -> list[Filter]:
+        """The filters of a budget from which releases under several measures are paid; none of another."""
+        if not self.mixes:
+            return []
+        shares = self.shares or (self.budget[1] - self.limit[1],)
+        kinds = [("rho", shares[0]), ("epsilon", Fraction(0))]
+        kinds += [] if self.step is None else [("steps", shares[1])]
+        kinds += [] if self.order is None else [("renyi", shares[0])]
+        sums = zip(kinds, self.limit[:1] + self.limit[2:], spent[:1] + spent[2:], strict=False)
+        return [
+            Filter(name, limit, so_far, delta, self.order if name == "renyi" else None)
+            for (name, delta), limit, so_far in sums
+        ]
+
+    def told(self, spent: Amount) -> Amount:
+        """``spent``, of rho as little as the filter of Renyi divergences says: up to the limit the rest still fits."""
+        return spent if self.order is None else (min(spent[0], spent[-1] / self.order), *spent[1:])
+
+    def room(self, spent: Amount) -> dict[str, float | int]:
+        """What one more release may cost at most, where releases under several measures are paid."""
+        return room(self.filters(self.told(spent))) if self.mixes else {}
+
+    def said(self, cost: Amount) -> Amount:
+        """A stated amount, of rho and delta where releases are mixed, as a charge: epsilon and steps admit none."""
+        divergence = [] if self.order is None else [self.order * cost[0]]
+        rest = (UNBOUNDED if cost[0] > 0 else Fraction(0) for _ in self.limit[len(cost) + len(divergence) :])
+        return (*cost, *rest, *divergence)  # [stated]
+
+
+def opened(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve | None = None) -> Account:
+    """The account of a new ledger.
+
+    Raises:
+        ParameterError: The losses of adaptive releases do not add up under ``measure``, or the budget is none of it.
+    """
+    checks.instance("measure", measure, Measure, "a measure such as MaxDivergence()")
+    if measure not in MEASURES.values():  # [additive]
+        raise ParameterError(
+            "measure must be MaxDivergence(), ZeroConcentratedDivergence(), Approximate(...) of one of them, or "
+            f"PrivacyProfile(): under {measure!r} the losses of adaptive releases do not add up, so convert first"
+        )
+    pair = isinstance(measure, Approximate | PrivacyProfile)
+    if pair and not (isinstance(budget, tuple | list) and len(budget) == 2):
+        raise ParameterError(f"budget must be a pair (amount, delta) under {measure!r}")
+    parts = tuple(stated(one, "budget") for one in (budget if pair else (budget,)))
+    if pair and parts[1] > 1:
+        raise ParameterError("delta of budget must be at most 1")
+    if not (own_delta is None and step is None) and measure != PrivacyProfile():
+        raise ParameterError("own_delta and step are parts of a budget under PrivacyProfile() only")
+    if measure == PrivacyProfile():
+        return _with_filters(parts[0], parts[1], own_delta, step)
+    return Account(measure, parts, parts)
+
+
+def _with_filters(epsilon: Fraction, delta: Fraction, own_delta: Any, step: PrivacyCurve | None) -> Account:
+    """The account whose filters keep (epsilon, delta), ``step`` having as much of delta as it needs."""
+    own = Fraction(0) if own_delta is None else stated(own_delta, "own_delta")
+    if not own <= delta <= 1 or epsilon == 0:
+        raise ParameterError("a budget needs an epsilon > 0, and own_delta must be at most its delta")
+    steps, share = (0, Fraction(0)) if step is None else most_steps(step, epsilon, (delta - own) * _FOR_STEPS)
+    rest = delta - own - share  # [split]
+    order, most = most_renyi(epsilon, rest)
+    limit = (most / order, own, epsilon, *([] if step is None else [Fraction(steps)]), most)
+    return Account(PrivacyProfile(), (epsilon, delta), limit, (rest, share), step, order)
+
+
+def within(account: Account) -> bool:
+    """Whether the limit of ``account`` keeps its budget."""
+    if not account.mixes:
+        return account.limit == account.budget
+    epsilon, delta = account.budget
+    if account.shares is None:
+        rho, own = account.limit
+        return exact(Mixture(Concentrated(rho), own)(epsilon)) <= delta  # [within-old]
+    (_, own, pure, *steps), (for_rho, for_steps) = account.limit, account.shares
+    return (
+        own + for_rho + for_steps <= delta  # [shares]
+        and pure <= epsilon  # [within-pure]
+        and _within_share(account, for_rho)
+        and (account.step is None or delta_of(account.step, int(steps[0]), epsilon) <= for_steps)  # [within-steps]
+    )
+
+
+def _within_share(account: Account, delta: Fraction) -> bool:
+    """Whether the filters of rho and of Renyi divergences keep their share of delta together."""
+    rho, most, epsilon, order = account.limit[0], account.limit[-1], account.budget[0], account.order
+    if order is None:
+        return rho == 0 or keeps_rho(rho, epsilon, delta)
+    return order * rho <= most and keeps_renyi(order, most, epsilon, delta)  # [one-share]
+
+
+# end-proof-region: accounts

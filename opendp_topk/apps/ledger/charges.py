@@ -1,12 +1,10 @@
-"""What one release says in the ledger, and what it is charged there.
-
-Proof: proofs/ledger/ledger.tex
-"""
+"""What a release costs in the units of a ledger, and labels that pay once."""
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...core.measurement import Measurement
@@ -16,11 +14,14 @@ from ...numerics.arithmetic import exact
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import ZeroConcentratedDivergence
 from ...spaces.stated import written
-from .accounts import Account
-from .amounts import Amount, amount, distance_up, stated
-from .filters import curve_of
-from .journal import Journal
-from .units import Unit
+from .amounts import Account, Amount, amount, curve_of, distance_up, stated
+from .journal import FAILED, Journal
+from .records import Record, damaged
+from .stated import Unit
+
+# What one release says in the ledger, and what it is charged there.
+#
+# Proof: proofs/ledger/ledger.tex
 
 _LONGEST = 1000  # a label is a line for people, no place for data
 
@@ -154,3 +155,59 @@ def claimed(measurement: Measurement) -> str:
 
 def _text(distance: Any) -> str:
     return str(distance) if distance == float("inf") or isinstance(distance, float) else str(exact(distance))
+
+
+# Releases that are to be paid once: whether an entry has paid for one of the same label and period already.
+
+
+class Paid:
+    """The entries, but those that have failed, that have paid for a release of this label and period."""
+
+    def __init__(self, journal: Journal, label: str, period: str | None) -> None:
+        self.numbers: list[int] = []
+        self._journal = journal
+        self._wanted = self._key(text_of(label), {} if period is None else {"period": period})
+        self._seen: Record | None = None
+        self.look()
+
+    def look(self) -> None:
+        """Take up what was written since the last look."""
+        try:
+            for record in self._journal.log.records(self._seen):
+                self._take(record.fields)
+                self._seen = record
+            return
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise damaged(self._journal.log.place)
+
+    def _take(self, fields: Mapping[str, Any]) -> None:
+        if fields["kind"] == "state" and fields["state"] == FAILED and fields["of"] in self.numbers:
+            self.numbers.remove(fields["of"])
+        released = fields["kind"] == "debit" and fields["claim"] and "within" not in fields
+        if released and self._key(fields["label"], fields) == self._wanted:
+            self.numbers.append(int(fields["entries"]))
+
+    def _key(self, label: str, words: Mapping[str, Any]) -> tuple[str, str]:
+        return label_key(label), label_key(str(words.get("period") or self._journal.words.get("period", "")))
+
+
+def paying_once(journal: Journal, label: str, period: str | None) -> Callable[[], dict[str, Any]]:
+    """A step of :meth:`Journal.debit` that refuses what was paid before; most of the ledger is read now.
+
+    Raises:
+        ParameterError: By the step, too: an entry has paid for a release of this label and period.
+    """
+    paid = Paid(journal, label, period)
+
+    def step() -> dict[str, Any]:
+        paid.look()
+        if paid.numbers:
+            raise ParameterError(
+                f"entry {paid.numbers[-1]} has paid for a release with this label and period already: answer from its "
+                "record, name another label or period, or leave once out to pay again"
+            )
+        return {}
+
+    step()
+    return step

@@ -1,23 +1,109 @@
-"""Whether the records of a ledger contradict themselves, or a head that was kept elsewhere.
-
-Proof: proofs/ledger/ledger.tex
-"""
+"""Checks of a whole ledger, its signature, and its repair."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
+import uuid
 from collections.abc import Iterable, Iterator
-from typing import Any
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ...errors import LedgerError, ParameterError
-from .accounts import Account, within
-from .amounts import Amount, fits, from_texts, to_texts, total
-from .conversation import WHAT
-from .journal import Journal, described
-from .logs import Log
-from .planned import PLANNED
-from .records import Record, accepted_in, follows, head
-from .signing import is_signed, told
+from ...errors import LedgerError, ParameterError, checks
+from ...errors.extras import load
+from ...errors.files import quoted, read_ordinary
+from .amounts import UNBOUNDED, Account, Amount, fits, from_texts, to_texts, total, within, written
+from .files import SEPARATOR, FileLog, sync_folder, write_new
+from .journal import RELEASED, Journal, described, now
+from .logs import SCHEMES, Log, path_of
+from .planned import PLANNED, WHAT
+from .records import Record, accepted_in, damaged, failure, follow, follows, head, seal, unseal
+
+# Heads that are signed by Ed25519: that the holder of a key has seen the ledger's records, as they were up to one.
+
+_LINE = re.compile(r"(\d{1,18}-[0-9a-f]{64})(?::ed25519:([0-9a-f]{128}))?", re.ASCII)
+_PURPOSE = "opendp_topk ledger head "  # signed with each head, so that a signature of something else is none of a head
+_MOST = 2**16  # bytes of a file with a key
+
+
+def signed(head: str, key: str | os.PathLike[str]) -> str:
+    """``head`` with its signature, in one line.
+
+    Raises:
+        LedgerError: The file is no private Ed25519 key in PEM without a password.
+        MissingExtraError: The library for signatures is missing.
+    """
+    keys, kind = _library()
+    content = _content(key)
+    try:
+        found = keys.load_pem_private_key(content, password=None)
+    except Exception:  # what is wrong with a key is told in words of our own, which hold nothing of it
+        found = None
+    if not isinstance(found, kind.Ed25519PrivateKey):
+        raise LedgerError(
+            f"{quoted(os.fspath(key))} is no private Ed25519 key in PEM without a password: "
+            "openssl genpkey -algorithm ed25519 makes one"
+        )
+    return f"{head}:ed25519:{found.sign((_PURPOSE + head).encode('ascii')).hex()}"
+
+
+def told(line: Any) -> tuple[str, str | None]:
+    """The head of a line that was kept, and its signature, if it has one.
+
+    Raises:
+        ParameterError: It is no such line.
+    """
+    found = _LINE.fullmatch(line.strip()) if isinstance(line, str) else None
+    if found is None:
+        raise ParameterError("head must be a line that `head` printed")
+    return found[1], found[2]
+
+
+def is_signed(line: Any, key: str | os.PathLike[str]) -> bool:
+    """Whether the holder of the private part of ``key``, a public Ed25519 key in PEM, has signed this very line.
+
+    Raises:
+        ParameterError: The line is no head.
+        LedgerError: The file is no such key.
+        MissingExtraError: The library for signatures is missing.
+    """
+    keys, kind = _library()
+    head, signature = told(line)
+    content = _content(key)
+    try:
+        found = keys.load_pem_public_key(content)
+    except Exception:
+        found = None
+    if not isinstance(found, kind.Ed25519PublicKey):
+        raise LedgerError(
+            f"{quoted(os.fspath(key))} is no public Ed25519 key in PEM: openssl pkey -pubout makes that of another"
+        )
+    try:
+        found.verify(bytes.fromhex(signature or ""), (_PURPOSE + head).encode("ascii"))
+    except Exception:
+        return False
+    return signature is not None
+
+
+def _content(key: str | os.PathLike[str]) -> bytes:
+    return read_ordinary(key, "the key", LedgerError, at_most=_MOST)
+
+
+def _library() -> tuple[Any, Any]:
+    names = ("serialization", "asymmetric.ed25519")
+    keys, kind = (
+        load(f"cryptography.hazmat.primitives.{one}", "signatures need cryptography", "opendp_topk[sign]")
+        for one in names
+    )
+    return keys, kind
+
+
+# Whether the records of a ledger contradict themselves, or a head that was kept elsewhere.
+#
+# Proof: proofs/ledger/ledger.tex
 
 _NOTES = "accept", "repair"  # kinds of records that neither charge nor settle anything
 
@@ -129,3 +215,285 @@ def _walk(place: str, records: Iterable[Record]) -> list[str]:
 
 
 # end-proof-region: checking
+
+
+# A damaged file made a ledger again: what verifies is kept, what is lost is charged, and nothing is given back.
+#
+# A record whose one flipped bit is found again is whole, by its digest. Of records that are lost between others, the
+# total of the next one tells what they were charged together. What is lost at the end can have been charged anything.
+
+LOST = "lost: its record could not be read, and its cost is told by the next one"
+_REST = "lost: records at the end could not be read, or went on from an older one, so all that was left is charged"
+_FIRST_LINE = b"What follows is a damaged ledger as it was found, kept by its repair.\n"
+_SHORTEST = 200  # bytes: a record has three digests of 64 digits each
+_BLANKS = b"\0\t\n\v\f\r\x1a \xef\xbb\xbf"  # what editors, and systems whose power was cut, leave at an end
+_LONGEST = 1 << 14  # bytes in which a flipped bit is looked for: more than one record has
+
+
+class _Piece(NamedTuple):
+    """What stands between two separators: a record, what a death left unfinished, or damage."""
+
+    data: bytes
+    record: Record | None
+    damaged: bool
+
+
+def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
+    """Mend the file at ``address`` while nobody else can write; what was found, one line each.
+
+    Raises:
+        ParameterError: It names a server.
+        LedgerError: What it was charged cannot be told, or it is no ledger; the file is as it was.
+    """
+    checks.flag("charge_rest", charge_rest)
+    if isinstance(address, str) and address.startswith(SCHEMES):
+        raise ParameterError("address must be that of a file: a server's table is restored from its backup")
+    log = FileLog(path_of(address))
+    return log.exclusively(lambda handle, data: _repaired(log, handle, data, charge_rest=charge_rest))
+
+
+def _repaired(log: FileLog, handle: int, data: bytes, *, charge_rest: bool) -> list[str]:
+    pieces, told = _mended(data)
+    found, twice, tail = _in_order(pieces)
+    if not found or found[0].number != 0:
+        raise failure(log.place, "repaired", "its first record, which says what it is for, cannot be read")
+    built = _Built(log.place, found)
+    told += [f"{twice} {'record' if twice == 1 else 'records'} that stood there twice were left out"] if twice else []
+    if tail and not charge_rest:
+        raise failure(
+            log.place,
+            "repaired",
+            "records at its end cannot be read, or went on from an older one: what they were charged together can be "
+            "all that was left. Restore it from a "
+            "backup that is not older than the last release, or repair it with charge_rest (--charge-rest)",
+        )
+    if tail:
+        built.charge_rest()
+    told += built.told
+    if not told and not any(one.damaged for one in pieces):
+        return []
+    kept = _kept(log.path)
+    built.end([*told, f"the damaged file is kept as {kept.name}"])
+    _exchange(log, handle, data, built, kept)
+    return [*told, f"the damaged file is kept as {kept.name}"]
+
+
+def _mended(data: bytes) -> tuple[list[_Piece], list[str]]:
+    """The pieces of a file, with every bit turned back whose turning makes a record whole."""
+    pieces: list[_Piece] = []
+    told: list[str] = []
+    whole = [_piece(one, number > 0) for number, one in enumerate(data.split(SEPARATOR)) if one or number]
+    whole = _without_stray(whole, told)
+    for good, run in itertools.groupby(whole, key=lambda one: one.record is not None):
+        listed = list(run)
+        if not good and any(one.damaged for one in listed):
+            turned = _turned(SEPARATOR.join(one.data for one in listed), first=not pieces)
+            if turned is not None:
+                listed = turned
+                told.append(f"one bit was turned back in record {_number(turned)}")
+        pieces += listed
+    return pieces, told
+
+
+def _without_stray(pieces: list[_Piece], told: list[str]) -> list[_Piece]:
+    """The pieces, without what stands behind the line feed of the last record where that can be none of a record.
+
+    An append begins with a separator. So a record of which all bits of that one but no length is lost would leave as
+    many bytes as a record has, and no system leaves zeros in the place of what it has confirmed.
+    """
+    last = pieces[-1] if pieces else None
+    if last is None or not last.damaged:
+        return pieces
+    text, end, stray = last.data.partition(b"\n")
+    whole = _piece(text + end)
+    if whole.record is None or (len(stray) >= _SHORTEST and stray.strip(_BLANKS)):
+        return pieces
+    told.append(f"what stood behind record {whole.record.number} was no record and was left out, at no charge")
+    return [*pieces[:-1], whole]
+
+
+def _in_order(pieces: list[_Piece]) -> tuple[list[Record], int, bool]:
+    """The records up to the first that comes no later than one before it, and how many behind stand there twice.
+
+    And whether something else is behind them: what is damaged, or went on from an older record. What it was charged
+    the records do not tell.
+    """
+    kept: dict[str, Record] = {}
+    most, twice, other, fallen = -1, 0, False, False
+    for piece in pieces:
+        if piece.record is None:
+            other |= piece.damaged
+            continue
+        fallen |= piece.record.number <= most
+        if not fallen:
+            kept[piece.record.digest] = piece.record
+            most, other = piece.record.number, False
+        elif piece.record.digest in kept:
+            twice += 1
+        else:
+            other = True
+    return list(kept.values()), twice, other
+
+
+def _number(pieces: list[_Piece]) -> str:
+    return " or ".join(str(one.record.number) for one in pieces if one.record is not None)
+
+
+def _piece(data: bytes, separated: bool = True) -> _Piece:
+    text = data.decode("ascii", "replace")
+    record = unseal(text.removesuffix("\n")) if separated else None
+    bad = record is None and (not separated or "\n" in text or unseal(text[:-1]) is not None)
+    return _Piece(data, record, bad)
+
+
+def _turned(data: bytes, *, first: bool) -> list[_Piece] | None:
+    """The pieces of a damaged stretch with one bit turned back; None where no bit makes it whole."""
+    if len(data) > _LONGEST:
+        return None
+    for at in range(8 * len(data)):
+        tried = bytearray(data)
+        tried[at // 8] ^= 1 << at % 8
+        parts = bytes(tried).split(SEPARATOR)
+        if first and not parts[0]:
+            parts = parts[1:]
+        pieces = [_piece(one) for one in parts]
+        if any(one.record is not None for one in pieces) and not any(one.damaged for one in pieces):
+            return pieces
+    return None
+
+
+class _Built:
+    """The records of the repaired file: those that were found, and what stands for others between them."""
+
+    def __init__(self, place: str, found: list[Record]) -> None:
+        self.place = place
+        self.told: list[str] = []
+        self._unit, self._account = described(place, found[0])
+        self._first = found[0]
+        self._begun = {one.fields.get("within") for one in found if "used" in one.fields}
+        self._used: dict[Any, Amount] = {}
+        self._open: set[int] = set()
+        self._most = self._account.nothing
+        self.texts = [seal(found[0].fields)]
+        try:
+            for before, after in itertools.pairwise(found):
+                self._add(before, after)
+            return
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            pass
+        raise damaged(place)
+
+    @property
+    def _last(self) -> Record:
+        last = unseal(self.texts[-1])
+        assert last is not None
+        return last
+
+    def _add(self, before: Record, after: Record) -> None:
+        fields, lost = dict(after.fields), after.number - before.number - 1
+        if lost < 0 or fields["ledger"] != self._first.digest or (not lost and fields["previous"] != before.digest):
+            raise ValueError
+        if lost:
+            self._stand_in(before, after, lost)
+        if "used" in fields:
+            cost = from_texts(fields["cost"])
+            self._used[fields["within"]] = total(self._used.get(fields["within"], self._account.nothing), cost)
+            fields["used"] = to_texts(self._used[fields["within"]])
+        if fields["kind"] == "debit" and fields["measurement"] in (WHAT, PLANNED):
+            self._open.add(fields["entries"])
+        if "place" in fields and fields["within"] not in self._open:  # that plan's record is lost
+            fields.pop("place")
+        if fields["kind"] == "state":
+            self._open.discard(fields["of"])
+        self._most = tuple(map(max, self._most, from_texts(fields["spent"])))
+        self.texts.append(seal({**fields, "previous": self._last.digest}))
+
+    def _stand_in(self, before: Record, after: Record, lost: int) -> None:
+        """Records in the place of those that are lost: their entries, and the cost that the next total tells."""
+        debit = after.fields["kind"] == "debit"
+        own = from_texts(after.fields["cost"]) if debit and "used" not in after.fields else self._account.nothing
+        totals = from_texts(after.fields["spent"]), own, from_texts(before.fields["spent"])
+        charged = tuple(map(_between, *totals))
+        entries = after.fields["entries"] - debit - before.fields["entries"]
+        if not 0 <= entries <= lost or (not entries and any(charged)):
+            raise ValueError
+        numbers = range(before.fields["entries"] + 1, before.fields["entries"] + 1 + entries)
+        bearer = next((one for one in numbers if one in self._begun), next(iter(numbers), 0))
+        for number in numbers:
+            what = WHAT if number in self._begun else LOST
+            self._debit(charged if number == bearer else self._account.nothing, what)
+        for _ in range(lost - entries):
+            self._note(["lost: this record could not be read"])
+        first, last = before.number + 1, before.number + lost
+        self.told.append(
+            f"lost: {f'record {first}' if lost == 1 else f'records {first} to {last}'}, "
+            f"with {entries} {'entry' if entries == 1 else 'entries'}, "
+            f"charged {written(charged)} as the next total tells"
+        )
+
+    def _debit(self, cost: Amount, what: str) -> None:
+        last = self._last
+        if what == WHAT:
+            self._open.add(int(last.fields["entries"]) + 1)
+        count, spent = int(last.fields["entries"]) + 1, total(from_texts(last.fields["spent"]), cost)
+        said = {"time": now(), "operator": "unknown", "label": "", "measurement": what, "proof": "none", "claim": ""}
+        made = {"entries": count, "cost": to_texts(cost), "spent": to_texts(spent), "d_in": str(self._unit.d_in)}
+        self.texts.append(follow(last, self._first.digest, kind="debit", **made, **said))
+
+    def _note(self, told: list[str]) -> None:
+        self.texts.append(follow(self._last, self._first.digest, kind="repair", told=told, time=now()))
+
+    def charge_rest(self) -> None:
+        """An entry with all that is left, for records that nobody can read."""
+        spent = from_texts(self._last.fields["spent"])
+        rest = tuple(max(one, Fraction(0)) for one in (a - b for a, b in zip(self._account.limit, spent, strict=True)))
+        self._debit(rest, _REST)
+        self.told.append(f"lost: records at the end, for which all that was left ({written(rest)}) is charged")
+
+    def end(self, told: list[str]) -> None:
+        """The last record, which tells of the repair; conversations of which steps may be lost are closed by it."""
+        if self.told:
+            for number in sorted(self._open):
+                state = {"of": number, "state": RELEASED, "time": now(), "operator": "unknown"}
+                self.texts.append(follow(self._last, self._first.digest, kind="state", **state))
+        self._note(told)
+
+    def require(self, log: FileLog) -> None:
+        """Raise unless what was written as ``log`` is whole and spends no less than any record that was found."""
+        found = list(contradictions(Journal(log, "unknown")))
+        if found or any(one < other for one, other in zip(Journal(log, "unknown").spent(), self._most, strict=True)):
+            raise failure(self.place, "repaired", "what can be read of it does not add up: restore it from a backup")
+
+
+def _between(after: Fraction, own: Fraction, before: Fraction) -> Fraction:
+    """What was charged between a total and the one that an entry, charged ``own``, made of it."""
+    if after == UNBOUNDED:
+        return Fraction(0) if UNBOUNDED in (own, before) else UNBOUNDED
+    if after < before + own:
+        raise ValueError
+    return after - own - before
+
+
+def _kept(path: Path) -> Path:
+    """A name beside the file that no file has."""
+    return path.parent / f"{path.name[:60]}.{uuid.uuid4().hex[:8]}.damaged"
+
+
+def _exchange(log: FileLog, handle: int, data: bytes, built: _Built, kept: Path) -> None:
+    """Put the repaired file in the place of the damaged one, of which a copy is kept that is no ledger.
+
+    Another name of the damaged file would be a second budget, so that nothing is left in it.
+    """
+    draft = kept.with_suffix(".new")
+    try:
+        write_new(draft, b"".join(SEPARATOR + text.encode("ascii") + b"\n" for text in built.texts))
+        built.require(FileLog(draft))
+        write_new(kept, _FIRST_LINE + data)
+        sync_folder(kept.parent)
+        os.replace(draft, log.path)
+        os.ftruncate(handle, 0)
+        os.fsync(handle)
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+    sync_folder(kept.parent)

@@ -1,11 +1,4 @@
-"""The log of a ledger in one file, to which records are appended and nothing else is ever done.
-
-A record is a separator, its text and a line feed. What a crash or a full disk left unfinished stays where it is and is
-no record: it has no line feed and no digest of its own. There is no other file, so that a copy is whole, and two
-names of one file are the same log.
-
-Proof: proofs/ledger/storage.tex
-"""
+"""Ledgers in files: which file systems they may lie on, locks, and appending to them."""
 
 from __future__ import annotations
 
@@ -14,16 +7,142 @@ import heapq
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors.files import strangeness
-from . import locks, mounts
-from .failures import DAMAGED, DAMAGED_FILE, explained, failure
-from .handles import opening
-from .records import Record, accepted_in, unseal
+from ...errors import LedgerError, ParameterError
+from ...errors.files import quoted, strangeness, write_whole
+from . import locks
+from .records import DAMAGED, DAMAGED_FILE, EXISTS, Record, accepted_in, explained, failure, unseal
 from .turns import BUSY, Turn, in_work
+
+# Files that are open for a block, and closed at its end whatever interrupts it.
+#
+# A signal's handler may raise between any two calls: also when a file was opened and nobody has its number yet, or
+# where a function that would close it begins. So a file is opened and put into an object in one call, and that
+# object's own ``with`` closes it: there is no line of Python between.
+#
+# Proof: proofs/ledger/storage.tex
+
+# Opening must not wait for the other end of a pipe; elsewhere these flags do not exist or mean nothing.
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"))
+_OWNER = 0o600  # who may read a ledger learns what was released and when, so that only its owner may
+
+
+# proof-region: handles
+def opening(path: Path, flags: int) -> Iterator[io.FileIO]:
+    """What ``with next(...) as stream`` opens: the file, and if it is made by this, for its owner alone."""
+    return map(io.FileIO, map(os.open, (path,), (flags | _FLAGS,), (_OWNER,)), ("rb",))  # [one-step]
+
+
+# end-proof-region: handles
+
+
+# On which kind of file system a file lies, as Linux tells it: on some kinds a ledger cannot be sure of its records.
+#
+# Proof: proofs/ledger/storage.tex
+
+_REMOTE = (
+    *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs"),
+    *("nfs4", "ocfs2", "orangefs", "prl_fs", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"),
+)
+_MEMORY = "devtmpfs", "hugetlbfs", "ramfs", "rootfs", "tmpfs"
+_LAYERS = "aufs", "overlay", "overlayfs", "unionfs"
+UNKNOWN = "unknown"  # the system has a table of mounts, and the file's is not in it, as below a changed root
+_WHY = {
+    UNKNOWN: "for the table of mounts that this process may read has no line of it, as below a changed root",
+    **dict.fromkeys(_REMOTE, "to which other machines write too, so that its locks are not relied on"),
+    **dict.fromkeys(_MEMORY, "which is in memory: nothing there is on a disk"),
+    **dict.fromkeys(_LAYERS, "in which each mount over the same folder has the whole budget again"),
+}
+_FUSE = "which a program keeps, so that its locks and its disk are not relied on"
+
+
+def doubt(kind: str | None) -> str:
+    """Why a ledger cannot rely on a kind of file system; nothing where it can, or where nothing is known."""
+    if kind is None:
+        return ""
+    return _FUSE if kind == "fuse" or kind.startswith("fuse.") else _WHY.get(kind, "")
+
+
+def accepted(kind: str | None) -> frozenset[str]:
+    """What a caller accepts, who names a kind that would be refused.
+
+    Raises:
+        ParameterError: It is none.
+    """
+    if kind is None:
+        return frozenset()
+    if not isinstance(kind, str) or not doubt(kind):
+        raise ParameterError(
+            "accept_file_system must be the kind of file system that an error named, such as 'overlay' or 'tmpfs'"
+        )
+    return frozenset((kind,))
+
+
+# proof-region: mounts
+def kind_of(handle: int) -> str | None:
+    """The kind of file system on which the open file lies; None where the system has no table of mounts.
+
+    Raises:
+        OSError: There is one, and it cannot be read, as where no descriptor is left.
+    """
+    table = _text("/proc/self/mountinfo")
+    if table is None:
+        return None
+    found = listed(table, _mount(_text(f"/proc/self/fdinfo/{handle}") or ""), os.fstat(handle).st_dev)
+    return UNKNOWN if found is None else found  # [unlisted]
+
+
+def listed(table: str, mount: str | None, device: int) -> str | None:
+    """The kind that Linux's ``table`` of mounts has for a mount's number, or for a device where that is not known.
+
+    A file of an overlay may have the device of the folder below it, so that the device alone does not tell.
+    """
+    numbers = f"{device >> 8 & 0xFFF}:{device & 0xFF | device >> 12 & 0xFFF00}"
+    for line in table.splitlines():
+        fields, _, rest = line.partition(" - ")
+        found = fields.split()
+        if len(found) > 2 and rest.split() and (found[0] == mount if mount else found[2] == numbers):  # [mounted]
+            return rest.split()[0]
+    return None
+
+
+def _mount(told: str) -> str | None:
+    """The number of the mount through which a file was opened."""
+    for line in told.splitlines():
+        if line.startswith("mnt_id:"):
+            return line.split()[1]
+    return None
+
+
+def _text(name: str) -> str | None:
+    """What the system tells under a name: None where there is none, as without /proc, and nothing where it may not."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        with open(name, "rb", buffering=0) as stream:
+            return os.fsdecode(stream.readall())
+    except (FileNotFoundError, NotADirectoryError):  # [missing-alone]
+        return None
+    except PermissionError:
+        return ""
+
+
+# end-proof-region: mounts
+
+
+# The log of a ledger in one file, to which records are appended and nothing else is ever done.
+#
+# A record is a separator, its text and a line feed. What a crash or a full disk left unfinished stays where it is and
+# is no record: it has no line feed and no digest of its own. There is no other file, so that a copy is whole, and two
+# names of one file are the same log.
+#
+# Proof: proofs/ledger/storage.tex
 
 T = TypeVar("T")
 SEPARATOR = b"\x1e"
@@ -122,8 +241,8 @@ class FileLog:
 
     def require_fit(self, handle: int, recorded: Callable[[], Sequence[str]] = tuple) -> None:
         """Raise where a ledger cannot rely on the file system, unless its caller or its records accept that kind."""
-        kind = mounts.kind_of(handle)
-        reason = mounts.doubt(kind)
+        kind = kind_of(handle)
+        reason = doubt(kind)
         if reason and kind not in self.accepts and kind not in recorded():  # [fit]
             advice = f"move it to a disk of this machine, use PostgreSQL, or state accept_file_system={kind!r}"
             raise failure(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
@@ -327,3 +446,91 @@ def _sync(handle: int) -> None:
     """Wait for the disk itself where the system can (macOS), for what it promises otherwise."""
     if not locks.flush(handle):
         os.fsync(handle)
+
+
+# A new ledger's file: whole on the disk before it has its name.
+#
+# Proof: proofs/ledger/storage.tex
+
+
+# proof-region: creation
+@explained("created")
+def create(log: FileLog, header: str) -> None:
+    """Make the file of ``log`` with this first record, whole or not at all.
+
+    Raises:
+        LedgerError: There is a file of that name, which is left as it is, or it cannot be made.
+    """
+    path = log.path
+    draft = path.parent / f".{path.name[:20]}.{uuid.uuid4().hex[:12]}.new"
+    try:
+        write_new(draft, SEPARATOR + header.encode("ascii") + b"\n")  # [whole]
+        with next(opening(draft, os.O_RDONLY)) as stream:
+            log.require_fit(stream.fileno())  # [fit-first]
+        if not _placed(draft, path):
+            raise failure(log.place, "created", EXISTS)
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+    sync_folder(path.parent)
+
+
+def _placed(draft: Path, path: Path) -> bool:
+    """Give the draft its name, unless a file has it; whether it got it."""
+    with suppress(FileExistsError):  # [no-replacement]
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            write_new(path, draft.read_bytes())
+        return True
+    return False
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """A new file that only its owner may read, on the disk when this returns.
+
+    Raises:
+        FileExistsError: There is a file of that name.
+    """
+    with next(opening(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as stream:
+        try:
+            write(stream.fileno(), content)
+            os.fsync(stream.fileno())
+        except BaseException:
+            with suppress(OSError):
+                path.unlink()
+            raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in ``folder`` reach the disk, where this account may open it (on Windows nobody may)."""
+    opened: list[int] = []
+    try:
+        with suppress(PermissionError):  # [folder]
+            opened.extend(map(os.open, (folder,), (os.O_RDONLY,)))  # in one step, as files are
+        for handle in opened:
+            os.fsync(handle)
+    finally:
+        for handle in opened:
+            os.close(handle)
+
+
+# end-proof-region: creation
+
+
+def write_report(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
+    """A new file beside a ledger, for people or a copy of it; one that is private its owner alone may read.
+
+    Raises:
+        LedgerError: There is a file of that name, or it could not be written.
+    """
+    try:
+        write_whole(path, content, private=private)
+        return
+    except FileExistsError:
+        reason = "it exists already: choose another name"
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no file can have that name"
+    raise LedgerError(f"the file {quoted(str(path))} could not be written: {reason}")

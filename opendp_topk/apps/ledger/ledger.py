@@ -1,40 +1,180 @@
-"""The ledger: releases that are paid for before anything is drawn.
-
-Proof: proofs/ledger/ledger.tex
-"""
+"""A privacy budget for one data set, which no crash and no second process can overspend."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Unpack
 
 from ...core.measurement import Measurement
-from ...errors import BudgetError, ParameterError, PickleError, checks
+from ...core.queryable import rescaled
+from ...errors import BudgetError, LedgerError, ParameterError, PickleError, checks
 from ...errors.checks import Number
+from ...markup import notebook
 from ...numerics.arithmetic import round_up
 from ...spaces.measures import Measure
 from ...spaces.metrics import Metric
-from . import checking, copies, notebooks, signing
-from .accounts import opened
-from .advice import least_scale
-from .amounts import total, written
-from .charges import charge_in, stated_amount, stated_charge, step_of
-from .conversation import PREPAID, WHAT, Conversation
-from .entries import Entry
-from .filters import Filter
-from .journal import Journal, header, named
-from .logs import log_at
-from .moment import log_of
-from .mounts import accepted
-from .once import paying_once
-from .planned import PLANNED, PlannedReleases, charge_all, pairs_of
-from .records import head
-from .repair import repair
-from .reservation import Reservation, require_presented
-from .stated import LINES, OWN, Stated, naming, said
-from .units import Unit
+from . import checking
+from . import checking as signing
+from .amounts import MEASURES, Account, Amount, Filter, opened, to_texts, total, written
+from .charges import charge_in, paying_once, stated_amount, stated_charge, step_of
+from .checking import problems, repair
+from .files import SEPARATOR, FileLog, accepted, write_report
+from .journal import RELEASED, Entry, Journal, header, named
+from .logs import log_at, log_of, path_of
+from .planned import (
+    PLANNED,
+    PREPAID,
+    WHAT,
+    Conversation,
+    PlannedReleases,
+    Reservation,
+    charge_all,
+    pairs_of,
+    require_presented,
+)
+from .records import DAMAGED, Record, failure, follow, head, seal, unseal
+from .stated import LINES, OWN, Stated, Unit, naming, said
+
+# Copies of a ledger's records: a backup, and a ledger of the first format taken over.
+
+_FIRST = 0x6F74_6B6C, 1  # application_id and user_version of the first format
+_MIGRATED = 2  # the user_version of a file that was taken over: the first format's code refuses it
+
+
+def backup(journal: Journal, path: str | os.PathLike[str]) -> None:
+    """All records of ``journal`` in a new file, which is a ledger itself.
+
+    Raises:
+        LedgerError: The records contradict themselves, there is a file of that name, or it cannot be written.
+    """
+    where, log = path_of(path, "path"), log_of(journal.log)
+    found = problems(Journal(log, journal.operator))
+    if found:
+        raise failure(log.place, "copied", found[0])
+    _write(where, (seal(record.fields) for record in log.records()))
+    if problems(Journal(FileLog(where))):
+        raise failure(str(where), "copied", "it does not read back as it was written")
+
+
+def _write(where: Path, texts: Iterable[str]) -> None:
+    write_report(where, (SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
+
+
+def migrate(old: str | os.PathLike[str], new: str | os.PathLike[str], unit: Unit) -> None:
+    """Take over a ledger of the first format into a new file; the old one is refused from then on.
+
+    Raises:
+        LedgerError: ``old`` is none of the first format or damaged, or ``new`` cannot be written.
+    """
+    source, where = path_of(old), path_of(new, "new")
+    reason = ""
+    try:
+        with closing(sqlite3.connect(f"{source.as_uri()}?mode=rw", uri=True, isolation_level=None)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            _write(where, _taken(connection, unit))
+            connection.execute(f"PRAGMA user_version = {_MIGRATED}")
+            connection.execute("COMMIT")
+        return
+    except LedgerError:
+        raise
+    except (sqlite3.Error, ValueError, ZeroDivisionError, KeyError, TypeError):
+        reason = f"it is no ledger of the first format, or {DAMAGED.removeprefix('it is ')}"
+    raise failure(str(source), "taken over", reason)
+
+
+def _taken(connection: sqlite3.Connection, unit: Unit) -> list[str]:
+    kind = tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    ((budget, measure),) = connection.execute("SELECT budget, measure FROM about").fetchall()
+    account = Account(MEASURES[measure], _amount(budget), _amount(budget))
+    if kind != _FIRST or account.mixes:
+        raise ValueError
+    texts, spent = [header(unit, account)], account.nothing
+    for expected, row in enumerate(connection.execute("SELECT * FROM releases ORDER BY number"), start=1):
+        spent = total(spent, _amount(row[5]))
+        if row[0] != expected or _amount(row[6]) != spent or not account.admits(spent):
+            raise ValueError
+        texts += _records(texts, row, spent)
+    return texts
+
+
+def _records(texts: list[str], row: tuple[Any, ...], spent: Amount) -> list[str]:
+    first, last = _own(texts[0]), _own(texts[-1])
+    number, time, measurement, proof, d_in, cost, _ = row
+    told = {"measurement": measurement, "proof": proof, "d_in": d_in, "label": "", "operator": "unknown", "claim": ""}
+    amounts = {"cost": to_texts(_amount(cost)), "spent": to_texts(spent), "entries": number}
+    debit = follow(last, first.digest, kind="debit", time=time, **amounts, **told)
+    state = {"kind": "state", "of": number, "state": RELEASED, "time": time, "operator": "unknown"}
+    return [debit, follow(_own(debit), first.digest, **state)]
+
+
+def _own(text: str) -> Record:
+    found = unseal(text)
+    assert found is not None
+    return found
+
+
+def _amount(text: str) -> Amount:
+    return tuple(map(Fraction, text.split()))
+
+
+# What a notebook shows of a ledger: what it is for, what was spent, and what is left.
+
+
+def shown(ledger: Any) -> str:
+    """The table; no entry and no data."""
+    ledger = ledger.at_one_moment()
+    rows = {
+        "left": ledger.remaining(),
+        "spent": ledger.spent(),
+        "budget": ledger.promise,
+        "entries": ledger.count(),
+        "protects": f"data sets at distance {ledger.d_in} under {ledger.metric}",
+        "measure": repr(ledger.measure),
+    }
+    return notebook.facts(f"Privacy budget of {ledger.dataset}", rows.items())
+
+
+# What would fit in the place of a release that a ledger has refused.
+
+_DOUBLINGS = 40  # a release with 10^12 times the noise is of no use
+_HALVINGS = 14  # to the last of the four digits that are shown
+
+
+def least_scale(measurement: Measurement, fits: Callable[[Measurement], bool]) -> float | None:
+    """About the least scale with which ``measurement`` would fit, of four digits; None where none is found."""
+    own = measurement.parameters.get("scale")
+    if not isinstance(own, int | float | Fraction) or not 0 < own < math.inf:
+        return None
+
+    def passes(scale: float) -> bool:
+        made = rescaled(measurement, scale)
+        return made is not None and fits(made)
+
+    try:
+        wide = next((2.0**n for n in range(1, _DOUBLINGS) if passes(float(own) * 2.0**n)), None)
+        if wide is None:
+            return None
+        low, high = float(own) * wide / 2, float(own) * wide
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if passes(middle) else (middle, high)
+        digits = 3 - math.floor(math.log10(high))
+        shown = math.ceil(high * 10.0**digits) / 10.0**digits
+        return shown if passes(shown) else None
+    except (ParameterError, ArithmeticError):
+        return None
+
+
+# The ledger: releases that are paid for before anything is drawn.
+#
+# Proof: proofs/ledger/ledger.tex
 
 
 class Ledger:
@@ -423,7 +563,7 @@ class Ledger:
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the records to a new file, whole, checked and on the disk."""
-        copies.backup(self._journal, path)
+        backup(self._journal, path)
 
     @staticmethod
     def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
@@ -463,7 +603,7 @@ class Ledger:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise PickleError("a ledger cannot be copied or pickled: open it in the other process, with Ledger(address)")
 
-    _repr_html_ = notebooks.shown
+    _repr_html_ = shown
 
     def __repr__(self) -> str:
         named = f"budget={self.budget}, measure={self.measure!r}, dataset={self.dataset!r}"

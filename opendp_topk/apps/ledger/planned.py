@@ -1,29 +1,190 @@
-"""Releases that are fixed in advance, and paid for together: one debit, from which each is drawn once.
-
-Proof: proofs/ledger/filters.tex
-"""
+"""Places of a plan, drawn one by one, and conversations that were paid in advance."""
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from fractions import Fraction
+from types import TracebackType
 from typing import Any, NoReturn
 
+from ...core.home import process
 from ...core.measurement import Measurement
+from ...core.transformation import public_lists
 from ...errors import ParameterError, PickleError, QueryError
 from ...numerics.arithmetic import exact
 from ...spaces.curves.composed import Composed, compose
 from ...spaces.curves.curve import PrivacyCurve
+from ...spaces.domains import require_readable
 from ...spaces.stated import from_json, to_json, written
-from .amounts import Amount, fits, from_texts, on_grid, stated, to_texts, total
+from .amounts import Amount, charged, fits, from_texts, left, mixed_curve, on_grid, stated, to_texts, total
 from .charges import Charge, charge_in, label_key, text_of
-from .filters import charged, mixed_curve
-from .following import Following
-from .journal import Journal
-from .records import Record
-from .reservation import Reservation, require_presented
+from .journal import FAILED, RELEASED, Journal
+from .records import Record, damaged, head, lasts
+from .stated import in_words
+
+# What an entry has begun and later records go on with, in this process or another one, until it is closed.
+#
+# Proof: proofs/ledger/ledger.tex
+
+
+class Following:
+    """What records say of one entry and of those within it, whoever wrote them. ``number`` is that of the entry."""
+
+    def __init__(self, journal: Journal, begun: Record) -> None:
+        self.number = int(begun.fields["entries"])
+        self._journal = journal
+        self._closed = False
+        self._seen = begun
+        self._take_up((begun,))
+
+    # proof-region: following
+    def _learn(self) -> None:
+        """Take up all records since the last one that was and is on the disk: a crash may take those behind it back."""
+        self._take_up(self._journal.log.records(self._seen))  # [since-last]
+
+    def _take_up(self, records: Iterable[Record]) -> None:
+        try:
+            for record in records:
+                self._take(record.fields)  # [each-record]
+                if record.fields["kind"] == "state" and record.fields["of"] == self.number:
+                    self._closed = True  # [closed]
+                self._seen = record if lasts(record) else self._seen  # [on-disk]
+            return
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            pass
+        raise damaged(self._journal.log.place)
+
+    # end-proof-region: following
+
+    def _take(self, fields: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End it, in all processes. What was not used or drawn is not given back."""
+        self._learn()
+        if not self._closed:
+            self._journal.settle(self.number, RELEASED)
+            self._closed = True
+
+
+# What was paid for and has not happened yet: one release, or something outside of the library.
+#
+# Proof: proofs/ledger/ledger.tex
+
+KEPT = "the budget was spent: the ledger keeps the debit of entry "
+
+
+def require_presented(measurement: Any, data: Any) -> None:
+    """Refuse, before anything is paid, what :func:`require_readable` refuses; no row is read."""
+    if isinstance(measurement, Measurement):
+        require_readable(measurement.input_domain, data, public_lists(measurement))
+
+
+class Reservation:
+    """A debit that was made before its release, by :meth:`Ledger.reserve`.
+
+    It counts as spent from the start and for good. ``number`` is that of its entry. As a context manager it marks
+    the entry as failed if the block ends with an error. It serves the process that made it; after the end of that
+    process ``Ledger.settle(number, state)`` says what became of it.
+    """
+
+    def __init__(self, journal: Journal, made: Record, measurement: Measurement | None) -> None:
+        self.number = int(made.fields["entries"])
+        self._made = made
+        self._journal = journal
+        self._measurement = measurement
+        self._home = process()
+        self.unsettled = ""  # why the ledger does not say that it was released, though it was
+        self._open = [True]  # until it is taken out, once
+
+    # proof-region: reservation
+    def release(self, data: Any, *, recorded: Callable[[Any], str] | None = None) -> Any:
+        """The release that was paid for. There is one, and it ends the reservation.
+
+        Args:
+            data: A member of the measurement's input domain.
+            recorded: From what was released to the digest of its record, which the ledger keeps with the entry.
+
+        Raises:
+            QueryError: It was released or settled already, or in another process.
+            ParameterError: An amount was reserved, and no measurement.
+            DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. It is not ended, as by
+                ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
+            DataError: ``data`` are not a member of the input domain. The debit stays.
+        """
+        if self._measurement is None:
+            raise ParameterError("an amount was reserved and no measurement: settle it when it was used")
+        require_presented(self._measurement, data)  # [still-open]
+        self._end()  # [once]
+        try:
+            released = self._measurement.invoke(data)  # [then-release]
+            kept = None if recorded is None else recorded(released)  # [record]
+        except BaseException as error:
+            self._journal.settle_if_possible(self.number, FAILED)
+            error.add_note(f"{KEPT}{self.number}")
+            raise
+        self.unsettled = self._journal.settle_if_possible(self.number, RELEASED, kept)
+        if self.unsettled:
+            warnings.warn(
+                f"entry {self.number} was released, and stays reserved: {self.unsettled}. Say later what became of it, "
+                f"by settle({self.number}, 'released'{'' if kept is None else f', record={kept!r}'})",
+                stacklevel=2,
+            )
+        return released
+
+    def _end(self) -> None:
+        if self._home == process():
+            with suppress(IndexError):
+                self._open.pop()  # one step: a second thread, or the handler of a signal, finds nothing
+                return
+        raise QueryError("this reservation was released or settled already, or belongs to another process")
+
+    # end-proof-region: reservation
+
+    @property
+    def paid(self) -> dict[str, Any]:
+        """What a record of the release tells of its debit; ``head`` is the ledger's when it was made."""
+        fields = self._made.fields
+        entry = {"entry": self.number, "time": fields["time"], "claim": fields["claim"], "head": head(self._made)}
+        return {"dataset": self._journal.unit.dataset, **entry}
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a record of the release tells of it in words."""
+        unit = self._journal.unit
+        return in_words(unit.user, unit.person, self._journal.words, self._made.fields)
+
+    def settle(self, state: str = RELEASED) -> None:
+        """Say that what was reserved was ``released`` elsewhere, or has ``failed``. Nothing is given back.
+
+        Raises:
+            QueryError: It was released or settled already, or in another process.
+            ParameterError: There is no such state.
+        """
+        if state not in (RELEASED, FAILED):
+            raise ParameterError(f"state must be {RELEASED!r} or {FAILED!r}")
+        self._end()
+        self._journal.settle(self.number, state)
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is not None and self._open and self._home == process():
+            self._end()
+            self._journal.settle_if_possible(self.number, FAILED)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise PickleError("a reservation cannot be copied or pickled: a copy would spend the same amount twice")
+
+
+# Releases that are fixed in advance, and paid for together: one debit, from which each is drawn once.
+#
+# Proof: proofs/ledger/filters.tex
 
 PLANNED = "planned releases"
 
@@ -187,3 +348,86 @@ def _finite(value: Any, message: str) -> Any:
     if value is None or value == float("inf"):
         raise ParameterError(message)
     return value
+
+
+# Conversations that are paid from a ledger, in full at the start or query by query, and survive their process.
+#
+# Proof: proofs/ledger/ledger.tex
+
+WHAT = "conversation"
+PREPAID = "prepaid"  # says of a conversation whether it has a budget of its own, which may be 0
+
+
+class Conversation(Following):
+    """Queries about the same data, each chosen after the answers before it: ``conversation(query)``.
+
+    Made by :meth:`Ledger.conversation` and, in another process or later, :meth:`Ledger.resume`. Every query is an
+    entry of the ledger, on the disk before it is answered. ``number`` is that of the entry which began it.
+    """
+
+    def __init__(self, journal: Journal, begun: Record, data: Any) -> None:
+        self._data = data
+        self._paid: Amount | None = None  # at the start; None where it is paid query by query
+        self._used: Amount = journal.account.nothing
+        super().__init__(journal, begun)
+
+    # proof-region: conversation
+    def __call__(
+        self,
+        query: Any,
+        *,
+        d_in: Any = None,
+        delta: Any = None,
+        label: str = "",
+        at_most: int | None = None,
+        shared: bool = False,
+    ) -> Any:
+        """A release of the measurement ``query``, paid first; otherwise as :meth:`Ledger.release`.
+
+        Raises:
+            BudgetError: It does not fit with what is left of the conversation's budget, or of the ledger's.
+            QueryError: The conversation was closed, here or elsewhere.
+        """
+        charge = charge_in(self._journal, query, d_in, delta, label, at_most, shared)
+        require_presented(query, self._data)  # [presented-to-query]
+        self._learn()  # what is old is read before others have to wait
+
+        def step() -> dict[str, Any]:
+            self._learn()  # [all-steps]
+            if self._closed:
+                raise QueryError("this conversation was closed")
+            paid = self._paid
+            if paid is None or charge.cost is None:
+                return {"within": self.number}  # [step-by-step]
+            used = total(self._used, charge.cost)
+            if not fits(used, paid):  # [within]
+                raise self._journal.refusal(charge.shown, self.remaining())
+            return {"within": self.number, "used": to_texts(used)}  # [used]
+
+        made = self._journal.debit(charge.cost, charge.shown, charge.said, step)  # [step-first]
+        return Reservation(self._journal, made, query).release(self._data)
+
+    def _take(self, fields: dict[str, Any]) -> None:
+        if fields["kind"] == "debit" and fields["entries"] == self.number and fields["measurement"] == WHAT:
+            cost = from_texts(fields["cost"])
+            self._paid = cost if fields.get(PREPAID, any(cost)) else None  # [prepaid]
+        if fields["kind"] == "debit" and fields.get("within") == self.number and "used" in fields:
+            self._used = tuple(map(max, self._used, from_texts(fields["used"])))  # [last-used]
+
+    # end-proof-region: conversation
+
+    def spent(self) -> Any:
+        """What its queries were charged so far; of one that is paid step by step the ledger's history tells."""
+        self._learn()
+        return self._journal.shown(self._used)
+
+    def remaining(self) -> Any:
+        """What is left of what was paid at the start."""
+        paid = self._paid
+        if paid is None:
+            raise ParameterError("this conversation is paid query by query: ask the ledger what remains")
+        self._learn()
+        return left(self._journal.account.counted, paid[:2], self._used[:2])
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise PickleError("a conversation cannot be copied or pickled: resume it by its number, with Ledger.resume")

@@ -1,29 +1,309 @@
-"""The log of a ledger on a PostgreSQL server: a row for each record, whose key no two transactions can both write.
-
-Proof: proofs/ledger/storage.tex
-"""
+"""Ledgers in a table of a PostgreSQL server."""
 
 from __future__ import annotations
 
 import heapq
+import ipaddress
+import os
+import re
 import selectors
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 from ...core.home import process
+from ...errors import LedgerError
 from ...errors.extras import load
-from . import locks, server_address
-from .failures import EXISTS, GONE, MISSING, damaged, explained, failure, in_words
-from .records import Record, accepted_in, bind, lasts, seal, unseal
-from .server_table import LASTING, Rows, accepts_server, begun, flaws, is_server, look, made, named, require_sound, said
+from . import locks
+from .records import (
+    EXISTS,
+    GONE,
+    MISSING,
+    Record,
+    accepted_in,
+    bind,
+    damaged,
+    explained,
+    failure,
+    in_words,
+    lasts,
+    seal,
+    unseal,
+)
+from .stated import name_of
 from .turns import BUSY, Turn, in_work
 
 if TYPE_CHECKING:
     import psycopg
+
+
+# The address of a ledger on a PostgreSQL server: which server, database, schema and name, and how it is shown.
+#
+# What an address leaves open, libpq takes from the environment; it is looked up once, and shown. No part in which a
+# password may stand is ever shown. To other machines connections are encrypted, unless ``sslmode`` says otherwise, in
+# the address, the environment or a service.
+
+_LONGEST = 2000  # characters of an address
+_FORM = "postgresql://user@host:port/database#schema/name, with special characters as %XX"
+_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}", re.ASCII)  # longer names are cut by the server
+_DEFAULT = "public", "budget"
+ITSELF = "local" + "host"  # the name that every machine has for itself
+_FIXED = ("host", "hostaddr", "port", "dbname", "user")
+_KEEPALIVES = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
+_WATCHED = {"connect_timeout": "60", **_KEEPALIVES, "tcp_user_timeout": "60000"}  # this one in milliseconds
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a ledger is: what libpq connects to, the schema of its table, its name there, and what people are shown."""
+
+    options: dict[str, Any] = field(repr=False)
+    schema: str
+    name: str
+    place: str
+
+
+def read(address: str) -> Address:
+    """What ``address`` says.
+
+    Raises:
+        LedgerError: It is no address of PostgreSQL, is too long, or has an option that libpq does not know.
+        ParameterError: The name of the ledger is no name.
+    """
+    text = str.__str__(address)
+    head, _, fragment = text.partition("#")
+    rest = head.partition("//")[2]
+    if len(text) > _LONGEST or not text.isprintable():
+        raise _refused(f"it must be printable and at most {_LONGEST} characters")
+    if rest.count("@") > rest[: re.search(r"[/?]|$", rest).start()].count("@") or rest.count("@") > 1:  # type: ignore[union-attr]
+        raise _refused("`@` may stand only between account and host")
+    if "@" in fragment or "#" in fragment:
+        raise _refused("neither `@` nor `#` may stand in the schema and the name")
+    schema, name = _named(fragment)
+    given = _parsed(head)
+    found = {**({} if "service" in given else _environment()), **given}
+    where = [str(found.get(part) or "") for part in ("host", "port", "dbname")]
+    if not re.fullmatch(r"[0-9,]*", where[1]) or not "".join(where).isprintable():
+        raise _refused("the port must be a number")
+    host, port, database = where[0] or str(found.get("hostaddr") or ""), where[1], where[2] or found.get("user", "")
+    place = f"postgresql://{host}{port and f':{port}'}/{database}#{schema}/{name}"
+    stated = "service" in given or os.environ.get("PGSERVICE") or os.environ.get("PGSSLMODE") or _is_here(found)
+    sealed = {} if stated else {"sslmode": "require"}
+    return Address({**_WATCHED, **sealed, **found, "client_encoding": "UTF8"}, schema, name, place)
+
+
+def _is_here(found: dict[str, Any]) -> bool:
+    """Whether all hosts are this machine, to which nobody listens on the way."""
+    hosts = str(found.get("hostaddr") or found.get("host") or "").split(",")
+    return all(not one or one[0] in "/@" or one == ITSELF or _is_loopback(one) for one in hosts)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _named(fragment: str) -> tuple[str, str]:
+    """Schema and name; each of them may be left out."""
+    try:
+        parts = [unquote(part, errors="strict") for part in fragment.split("/")]
+    except UnicodeDecodeError:
+        parts = []
+    if len(parts) not in (1, 2):
+        raise _refused("behind # stand a schema and a name")
+    schema, name = ("", *parts)[-2:]
+    schema = schema or _DEFAULT[0]
+    if not _SCHEMA.fullmatch(schema):
+        raise _refused("the schema must be letters, digits and `_`, at most 63")
+    return schema, name_of("the ledger's name behind #", name or _DEFAULT[1])
+
+
+def _parsed(head: str) -> dict[str, Any]:
+    from psycopg import Error, conninfo
+
+    try:
+        return dict(conninfo.conninfo_to_dict(head))
+    except (Error, UnicodeError):  # whose words may hold a password
+        pass
+    known = {option.keyword.decode() for option in _options()} | {"ssl"}
+    asked = [part.partition("=")[0] for part in head.partition("?")[2].split("&")]
+    unknown = [name for name in asked if name and name not in known and name.isidentifier()]
+    raise _refused(f"libpq knows no option {unknown[0]!r}" if unknown else "libpq cannot read it")
+
+
+def _environment() -> dict[str, str]:
+    """What libpq takes from the environment where an address says nothing."""
+    values = {option.keyword.decode(): option.val for option in _options()}
+    return {name: value.decode() for name in _FIXED if (value := values.get(name))}
+
+
+def _options() -> list[Any]:
+    from psycopg import pq
+
+    return list(pq.Conninfo.get_defaults())
+
+
+def _refused(reason: str) -> LedgerError:
+    return LedgerError(f"the address of the ledger's server is refused: {reason}. It has the form {_FORM}")
+
+
+# The table in which a PostgreSQL server keeps ledgers: how it is made, and what it and the server must be like.
+#
+# Proof: proofs/ledger/storage.tex
+
+Rows = list[tuple[Any, ...]]
+TABLE = "opendp_topk_ledger"
+_COLUMNS = "ledger text t f t C, number bigint t f t -, record text t f t C"
+_PATIENT, _ABANDONED = "120s", "60s"  # for a lock; and for a client that has begun a transaction and says nothing
+
+
+# proof-region: table
+def named(schema: str) -> str:
+    """The table of ``schema``, as every statement names it."""
+    return f'"{schema}"."{TABLE}"'  # [schema]
+
+
+def made(schema: str) -> str:
+    """The statement that makes the table."""
+    return (
+        f'CREATE TABLE {named(schema)} (ledger text COLLATE "C" NOT NULL, number bigint NOT NULL,'
+        ' record text COLLATE "C" NOT NULL, PRIMARY KEY (ledger, number)) USING heap'
+    )
+
+
+def begun(mode: str) -> str:
+    """The statements that begin a transaction, in which no setting of the role or the session counts."""
+    return (
+        f"BEGIN {mode};"
+        " SET LOCAL search_path = pg_catalog, pg_temp;"  # [search-path]
+        " SET LOCAL synchronous_commit = on;"  # [synchronous]
+        " SET LOCAL client_min_messages = warning;"  # [warnings]
+        " SET LOCAL quote_all_identifiers = off;"  # which would change the names of types
+        " SET LOCAL row_security = off;"  # an error in place of rows that are hidden
+        " SET LOCAL statement_timeout = 0;"  # which would end a commit's wait for a replica, and count as success
+        f" SET LOCAL lock_timeout = '{_PATIENT}';"
+        f" SET LOCAL idle_in_transaction_session_timeout = '{_ABANDONED}'"
+    )
+
+
+_HAS = "EXISTS (SELECT FROM pg_catalog."
+_HIDING = "data_sync_retry", "zero_damaged_pages", "ignore_checksum_failure", "ignore_invalid_pages"
+FLAWS = {
+    "the table is no ordinary one, but a view, partitioned, a partition, or elsewhere": (
+        "c.relkind <> 'r' OR c.relispartition"  # [ordinary]
+    ),
+    "the table is UNLOGGED or temporary: a crash would empty it": "c.relpersistence <> 'p'",  # [permanent]
+    "the table inherits from another one, or another one from it": (
+        f"{_HAS}pg_inherits WHERE c.oid IN (inhrelid, inhparent))"
+    ),
+    "the table is not kept by PostgreSQL's own heap": (
+        "c.relkind = 'r' AND c.relam <> (SELECT oid FROM pg_catalog.pg_am WHERE amname = 'heap')"
+    ),
+    "the table has other columns than a ledger's": (
+        "(SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attname, pg_catalog.format_type(a.atttypid,"
+        " a.atttypmod), a.attnotnull, a.atthasdef, a.attidentity = '' AND a.attgenerated = '',"
+        " CASE a.attcollation WHEN 0 THEN '-' WHEN 'pg_catalog.\"C\"'::pg_catalog.regcollation THEN 'C' ELSE '?' END),"
+        " ', ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0"
+        f" AND NOT a.attisdropped) IS DISTINCT FROM '{_COLUMNS}'"
+    ),
+    "the table has no primary key of a ledger's": (
+        f"NOT {_HAS}pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisunique AND i.indisvalid"
+        " AND i.indisready AND i.indislive AND i.indimmediate AND i.indkey::text = '1 2')"  # [key]
+    ),
+    "the table has other constraints or indexes than its primary key": (
+        "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_index WHERE indrelid = c.oid) > 1"
+        f" OR {_HAS}pg_constraint WHERE conrelid = c.oid AND contype NOT IN ('p', 'n'))"
+    ),
+    "the table has triggers": f"{_HAS}pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)",  # [no-triggers]
+    "the table has rules": f"{_HAS}pg_rewrite WHERE ev_class = c.oid)",  # [no-rules]
+    "the table has row security": (
+        f"c.relrowsecurity OR c.relforcerowsecurity OR {_HAS}pg_policy WHERE polrelid = c.oid)"
+    ),
+    "the table is the target of a subscription, which writes to it what was paid elsewhere": (
+        f"{_HAS}pg_subscription_rel WHERE srrelid = c.oid)"  # [no-subscription]
+    ),
+    "the server does not wait for its disk (fsync is off)": "pg_catalog.current_setting('fsync') <> 'on'",  # [fsync]
+    "the server may tear pages (full_page_writes is off)": "pg_catalog.current_setting('full_page_writes') <> 'on'",
+    f"the server hides lost writes ({', '.join(_HIDING[:-1])} or {_HIDING[-1]} is on)": " OR ".join(
+        f"pg_catalog.current_setting('{one}') <> 'off'"
+        for one in _HIDING  # [hides-nothing]
+    ),
+    "the server does not wait for commits": "pg_catalog.current_setting('synchronous_commit') <> 'on'",
+    "the server is a standby, which may lag behind": "pg_catalog.pg_is_in_recovery()",  # [primary]
+}
+
+
+LASTING = """AND pg_catalog.strpos(record, '"kind":"state"') = 0"""  # what was waited for; a text has \\" for "
+_OWN = (  # of a copy, a restored dump, another server or one that was promoted, some of it differs
+    "pg_catalog.concat_ws('/',"
+    " 'server ' || (SELECT system_identifier FROM pg_catalog.pg_control_system()), d.oid, c.oid,"
+    " CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN"
+    " pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) END)"  # [own-server]
+)
+_SERVER = re.compile(r"server [0-9]+/[0-9]+/[0-9]+(/[0-9A-F]{8})?", re.ASCII)
+
+
+def is_server(kind: str) -> bool:
+    """Whether what a ledger accepts is a server with its table, at one of its timelines or at all of them."""
+    return _SERVER.fullmatch(kind) is not None
+
+
+def accepts_server(accepted: Iterable[str], own: str) -> bool:
+    """Whether a server is among those that are accepted, by its timeline or without one."""
+    return not {own, own.rpartition("/")[0]}.isdisjoint(accepted)
+
+
+def look(schema: str) -> str:
+    """The query by which the table and the server are looked at."""
+    return (
+        f"SELECT {', '.join(FLAWS.values())}, {_OWN}"
+        " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+        " JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()"
+        f" WHERE n.nspname = '{schema}' AND c.relname = '{TABLE}'"
+    )
+
+
+def flaws(found: Rows) -> list[str]:
+    """What of the table and the server is not as the proof assumes; the table is locked and cannot change meanwhile."""
+    if not found:
+        return ["its table is not to be found"]
+    return [text for text, flawed in zip(FLAWS, found[0][:-1], strict=True) if flawed is not False]
+
+
+def require_sound(place: str, deed: str, found: Rows) -> str:
+    """What a ledger in this table is bound to; raise where there is a flaw."""
+    if wrong := flaws(found):
+        raise failure(place, deed, "; ".join(wrong))
+    return str(found[0][-1])
+
+
+def said(connection: psycopg.Connection[Any], *statements: str) -> tuple[list[Rows], str | None]:
+    """The rows of each statement that returns any, and the status of the last statement.
+
+    All are sent in one message; none is run after one that fails.
+    """
+    cursor = connection.execute("; ".join(statements))
+    found: list[Rows] = []
+    while True:
+        found += [cursor.fetchall()] if cursor.description else []
+        status = cursor.statusmessage
+        if not cursor.nextset():
+            return found, status
+
+
+# end-proof-region: table
+
+
+# The log of a ledger on a PostgreSQL server: a row for each record, whose key no two transactions can both write.
+#
+# Proof: proofs/ledger/storage.tex
 
 T = TypeVar("T")
 
@@ -53,7 +333,7 @@ class PostgresLog:
         self._driver = _driver()
         self._accepts = [] if accepts is None else [accepts]
         self._server = ""  # what the last look said that a ledger is bound to
-        self._address = server_address.read(address)
+        self._address = read(address)
         self.place = self._address.place
         self.turn = Turn()
         self._table = named(self._address.schema)

@@ -1,21 +1,315 @@
-"""One page for a privacy officer: the budget over time, what is left, and every entry. It needs no other file."""
+"""Reports of a ledger for people: tables, charts and exports."""
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
 from typing import Any
 
 from ...markup.elements import unbroken
+from ...markup.foreign import cell, json_text
 from ...markup.foreign import on_page as escape
-from ...spaces.measures import Approximate
-from . import officer
-from .chart import chart
-from .entries import Entry
-from .journal import now
+from ...numerics.arithmetic import exact, round_up
+from ...spaces.costs import overhead
+from ...spaces.curves.closed_forms import Concentrated, Mixture
+from ...spaces.curves.curve import PrivacyCurve
+from ...spaces.curves.guesses import percent_right, total_variation
+from ...spaces.measures import Approximate, PrivacyProfile, without_delta
+from ...spaces.measures import ZeroConcentratedDivergence as Concentrating
+from .amounts import Account, Amount, Filter, from_texts, written
+from .journal import Entry, Journal, now
 from .ledger import Ledger
-from .stated import OWN, TITLES
+from .records import Record
+from .stated import NOT_STATED, OWN, TITLES, lines
+
+# A budget over time as a picture: steps from nothing to what is spent, in percent of what may be.
+
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 720, 270, 72, 16, 34  # in units of the picture, which scales to the page
+_MOST = 600  # points: more than a screen shows
+_CLASSES = ("first", "second")
+
+
+def chart(entries: Sequence[Entry], limit: Any, names: Sequence[str]) -> str:
+    """An SVG of the share of each number of ``limit`` that was spent, at the time of each entry."""
+    limits = limit if isinstance(limit, tuple) else (limit,)
+    times = [datetime.fromisoformat(one.time).timestamp() for one in entries]
+    places = _places(times)
+    lines = [
+        _steps(places, [_share_of_limit(_parts(one.spent)[at], top) for one in entries], _CLASSES[at])
+        for at, top in enumerate(limits)
+    ]
+    words = "; ".join(
+        f"{name}: {_last(entries, at, top):.0%} spent" for at, (name, top) in enumerate(zip(names, limits, strict=True))
+    )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(words)}">'
+        f"<title>{escape(words)}</title>{_grid()}{''.join(lines)}{_dates(entries)}</svg>"
+    )
+
+
+def _parts(value: Any) -> tuple[float, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _share_of_limit(spent: float, limit: float) -> float:
+    return min(spent / limit, 1.0) if limit > 0 else 0.0
+
+
+def _last(entries: Sequence[Entry], at: int, limit: float) -> float:
+    return _share_of_limit(_parts(entries[-1].spent)[at], limit) if entries else 0.0
+
+
+def _places(times: Sequence[float]) -> list[float]:
+    """Where each entry stands from left to right; a clock that was set back does not move the line back."""
+    latest, steady = float("-inf"), []
+    for time in times:
+        latest = max(latest, time)
+        steady.append(latest)
+    span = steady[-1] - steady[0] if steady else 0.0
+    count = max(len(steady) - 1, 1)
+    return [(one - steady[0]) / span if span else at / count for at, one in enumerate(steady)]
+
+
+def _steps(places: Sequence[float], shares: Sequence[float], kind: str) -> str:
+    every = max(len(places) // _MOST, 1)
+    chosen = sorted({*range(0, len(places), every), *([len(places) - 1] if places else [])})
+    path, height = [f"M{_LEFT} {_y(0):.1f}"], _y(0)
+    for at in chosen:
+        path.append(f"L{_x(places[at]):.1f} {height:.1f}")
+        height = _y(shares[at])
+        path.append(f"L{_x(places[at]):.1f} {height:.1f}")
+    path.append(f"L{_x(1):.1f} {height:.1f}")
+    return f'<path class="{kind}" d="{"".join(path)}"/>'
+
+
+def _x(place: float) -> float:
+    return _LEFT + place * (_WIDTH - _LEFT - 8)
+
+
+def _y(share: float) -> float:
+    return _TOP + (1 - share) * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _grid() -> str:
+    return "".join(
+        f'<line class="{"limit" if share == 1 else "grid"}" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{_y(share):.1f}" '
+        f'y2="{_y(share):.1f}"/><text x="{_LEFT - 6}" y="{_y(share) + 4:.1f}" class="right">{share:.0%}</text>'
+        for share in (0, 0.25, 0.5, 0.75, 1)
+    )
+
+
+def _dates(entries: Sequence[Entry]) -> str:
+    if not entries:
+        return f'<text x="{_WIDTH / 2}" y="{_HEIGHT / 2}" class="middle">nothing was released yet</text>'
+    first, last = entries[0].time[:10], max(one.time for one in entries)[:10]
+    start = f'<text x="{_LEFT}" y="{_HEIGHT - 8}">{escape(first)}</text>'
+    end = f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 8}" class="right">{escape(last)}</text>'
+    return start if first == last else start + end
+
+
+# What a ledger says to a privacy officer, in words: who is protected, what was spent and is left, what can be guessed.
+#
+# Everything that was spent is told in one currency, epsilon at the delta of the budget, where the budget has an
+# epsilon.
+
+_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women"}
+# Digits that a person reads: enough to tell a thousandth, few enough for a line.
+_FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
+
+
+def plural(person: str) -> str:
+    """More than one of what a person is called."""
+    if person in _PLURALS:
+        return _PLURALS[person]
+    if re.search("[^aeiou]y$", person):
+        return f"{person[:-1]}ies"
+    return f"{person}es" if re.search("(s|x|z|ch|sh)$", person) else f"{person}s"
+
+
+def protected(neighbors: str, people: Any, person: str | None) -> str:
+    """Whom a budget or a release protects."""
+    one = "user" if person is None else person
+    if neighbors == "add_remove":
+        return f"one {one} more or less" if people == 1 else f"{people} people (each a {one}) more or less"
+    if people == 1:
+        return f"one {one}, whose rows are exchanged for others"
+    return f"{people} people (each a {one}), whose rows are exchanged for others"
+
+
+def protects(ledger: Ledger) -> str:
+    """Whom the budget of ``ledger`` protects."""
+    for neighbors in ("add_remove", "replace"):
+        if ledger.metric == f"UserDistance(neighbors='{neighbors}')":
+            return protected(neighbors, ledger.d_in, ledger.person)
+    return f"data that differ by {ledger.d_in}, as {ledger.metric} measures it"
+
+
+def facts(ledger: Ledger) -> list[tuple[str, str]]:
+    """Which data, of whom, by whom and what for."""
+    person = NOT_STATED if ledger.user is None else f"a {ledger.person}, told apart by the column {ledger.user}"
+    return [
+        ("protects", protects(ledger)),
+        ("a person is", person),
+        ("table", ledger.dataset),
+        *lines(ledger.stated),
+    ]
+
+
+def spent_and_left(ledger: Ledger) -> tuple[str, str, str, str]:
+    """The budget, what was spent, rounded up, what is left, rounded down, and at which delta all this is told."""
+    budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget,)
+    symbol = "rho" if _concentrated(ledger) else "epsilon"
+    at = f"at delta {budget[1]:.3g}" if len(budget) > 1 else ""
+    spent = main_spent(ledger)
+    left = Decimal(0) if spent >= budget[0] else Decimal(repr(budget[0])) - Decimal(repr(spent))
+    return (
+        f"{symbol} {budget[0]:.6g}",
+        f"{symbol} {four_up(spent)}",
+        f"{symbol} {float(_FOUR_DOWN.create_decimal(left)):g}",
+        at,
+    )
+
+
+def main_spent(ledger: Ledger) -> float:
+    """What was spent, rounded up: as an epsilon at the delta of the budget, or as a rho where the budget is one.
+
+    Of a budget whose releases are mixed it is the least that a sum tells which keeps the budget.
+    """
+    spent = ledger.spent()
+    if ledger.measure != PrivacyProfile():
+        return float(spent[0] if isinstance(spent, tuple) else spent)
+    told = [_epsilon(one, spent[1], ledger.budget) for one in ledger.filters() if one.alive]
+    return min(told, default=ledger.budget[0])
+
+
+def _epsilon(sums: Filter, own: float, budget: tuple[float, float]) -> float:
+    """The epsilon that one sum tells, at the delta of the budget; of steps, no less than their part of the budget."""
+    if not sums.spent:
+        return 0.0
+    if sums.adds == "rho":
+        return PrivacyCurve(Mixture(Concentrated(exact(sums.spent)), exact(own))).epsilon(budget[1])
+    if sums.order is not None:
+        rest = exact(budget[1]) - exact(own)
+        told = sums.spent + overhead(sums.order, rest) if rest > 0 else exact(budget[0])
+        return min(budget[0], max(0.0, round_up(told)))
+    return round_up(sums.spent) if sums.adds == "epsilon" else budget[0]
+
+
+def shares(ledger: Ledger) -> dict[int, tuple[float, float]]:
+    """Of each entry, which part of the budget it cost, and which part was spent up to it.
+
+    Parts are of the number of which most is gone; of several sums that keep the budget, of the one of which least is.
+    """
+    journal = ledger._journal
+    best = _place(journal.account, journal.spent())
+    return {
+        int(one.fields["entries"]): (_part(journal, one, "cost", best), _part(journal, one, "spent", best))
+        for one in journal.log.records()
+        if one.fields["kind"] == "debit"
+    }
+
+
+def _place(account: Account, spent: Amount) -> list[int]:
+    """Which numbers count: all, or of several sums the best one, beside delta."""
+    places = [at for at, most in enumerate(account.limit) if most]
+    if not account.mixes:
+        return places
+    sums = [at for at in places if at != 1]
+    return [min(sums, key=lambda at: float(spent[at] / account.limit[at])), *([1] if 1 in places else [])]
+
+
+def _part(journal: Journal, record: Record, name: str, places: list[int]) -> float:
+    found, limit = from_texts(record.fields[name]), journal.account.limit
+    return max((float(found[at] / limit[at]) for at in places), default=0.0)
+
+
+def guess(ledger: Ledger) -> tuple[float, float]:
+    """How often somebody guesses right whether a person is there: after what was spent, and after the whole budget."""
+    budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget, 0.0)
+    spent = ledger.spent()
+    own = budget[1] if ledger.measure == PrivacyProfile() else spent[1] if isinstance(spent, tuple) else 0.0
+    now = main_spent(ledger), own if any(spent if isinstance(spent, tuple) else (spent,)) else 0.0
+    shares = (total_variation(*one, concentrated=_concentrated(ledger)) for one in (now, budget))
+    first, second = map(percent_right, shares)
+    return first, second
+
+
+def _concentrated(ledger: Ledger) -> bool:
+    return ledger.measure != PrivacyProfile() and without_delta(ledger.measure) == Concentrating()
+
+
+def four_up(number: float) -> str:
+    """Four digits, rounded up, of the decimal as which a number is written."""
+    return f"{float(_FOUR_UP.create_decimal(Decimal(repr(float(number))))):g}"
+
+
+# A ledger for other programs: JSON lines, CSV, and a summary.
+
+_COLUMNS = tuple(Entry.__dataclass_fields__)
+
+
+def summary(ledger: Ledger) -> dict[str, Any]:
+    """What the ledger is for, what was spent, and what is left."""
+    ledger = ledger.at_one_moment()
+    return {
+        "dataset": ledger.dataset,
+        "metric": ledger.metric,
+        "d_in": str(ledger.d_in),
+        **({} if ledger.user is None else {"user": ledger.user, "person": ledger.person}),
+        **ledger.stated,
+        "measure": repr(ledger.measure),
+        "budget": ledger.promise,
+        "counted": repr(ledger.counted),
+        "limit": ledger.limit,
+        "spent": ledger.spent(),
+        "left": ledger.remaining(),
+        **({"filters": list(map(_filter, ledger.filters())), "room": ledger.room()} if ledger.filters() else {}),
+        "head": ledger.head(),
+        **({"accepted": list(ledger.accepted)} if ledger.accepted else {}),
+    }
+
+
+def _filter(one: Filter) -> dict[str, Any]:
+    amounts = {"limit": one.limit, "spent": one.spent, "delta": one.delta}
+    return {"adds": one.adds, **{name: written((part,)) for name, part in amounts.items()}, "alive": one.alive}
+
+
+def json_lines(ledger: Ledger) -> str:
+    """The summary, and each entry, one a line."""
+    ledger = ledger.at_one_moment()
+    return "".join(
+        json_text(one, indent=None, ascii_only=True) + "\n"
+        for one in (summary(ledger), *(one.as_dict() for one in ledger.history()))
+    )
+
+
+def csv_table(ledger: Ledger) -> str:
+    """One line an entry under a header; no spreadsheet takes a text for a formula, nor a terminal for an order."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows([_cell(getattr(one, name)) for name in _COLUMNS] for one in ledger.history())
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(cell(value)) if isinstance(value, str) else words_of(value)
+
+
+def words_of(distance: Any) -> str:
+    """A distance as people read it; a pair with a comma."""
+    return ", ".join(map(str, distance)) if isinstance(distance, tuple) else str(distance)
+
+
+# One page for a privacy officer: the budget over time, what is left, and every entry. It needs no other file.
 
 _KEY = (
     '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>all that may be spent</span></p>'
@@ -28,13 +322,13 @@ def page(ledger: Ledger) -> str:
     """The whole page."""
     ledger = ledger.at_one_moment()
     entries, problems = ledger.history(), ledger.verify()
-    names, parts = _names(ledger), officer.shares(ledger)
+    names, parts = _names(ledger), shares(ledger)
     body = [
         f"<h1>Privacy budget of {escape(ledger.dataset)}</h1>",
         f'<p class="soft">As of {escape(_moment(now()))}. {_count(entries)}.</p>',
         _verdict(problems),
         _tiles(ledger),
-        _facts(officer.facts(ledger)),
+        _facts(facts(ledger)),
         "<h2>What somebody could find out</h2>",
         *_promise(ledger),
         "<h2>Spent over time</h2>",
@@ -77,7 +371,7 @@ def _verdict(problems: Sequence[str]) -> str:
 
 
 def _tiles(ledger: Ledger) -> str:
-    budget, spent, left, at = officer.spent_and_left(ledger)
+    budget, spent, left, at = spent_and_left(ledger)
     whole = f"the budget of all releases together{at and f', {at}'}"
     values = (whole, budget), ("spent so far", spent), ("left", left)
     tiles = (f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>' for name, value in values)
@@ -93,7 +387,7 @@ def _short(value: Any) -> str:
 
 
 def _promise(ledger: Ledger) -> list[str]:
-    now_right, in_the_end = officer.guess(ledger)
+    now_right, in_the_end = guess(ledger)
     there = "is in the data" if "add_remove" in ledger.metric else "has this or that in the data"
     who = f"one particular {ledger.person or 'person'}" if ledger.d_in == 1 else "a particular group"
     return [
@@ -168,7 +462,7 @@ def _moment(time: str) -> str:
 
 
 def _share(part: float) -> str:
-    return f"{officer.four_up(100 * part)} %"
+    return f"{four_up(100 * part)} %"
 
 
 def _release(one: Entry) -> str:

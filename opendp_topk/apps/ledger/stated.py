@@ -1,17 +1,139 @@
-"""What people say of a ledger and of a release in words.
-
-:class:`Stated` alone tells which lines there are. Those that a release may have of its own are fields of an entry, too,
-and docs/release.schema.json describes all of them.
-"""
+"""What people state of a ledger: units of people, and lines for pages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from inspect import Parameter, signature
 from typing import Annotated, Any, TypedDict, TypeVar, get_type_hints
 
-from .units import name_of
+from ...errors import DistanceError, ParameterError, SpaceError, checks
+from ...errors.checks import Number
+from ...numerics.arithmetic import exact
+from ...spaces.domains import Domain
+from ...spaces.metrics import Metric, UserDistance
+from .amounts import stated
+
+# The unit that a ledger protects: of which data set, who a person is, among which neighbours, at what distance.
+#
+# Proof: proofs/ledger/ledger.tex
+
+_LONGEST = 200  # a name is for people to read
+
+
+# proof-region: units
+@dataclass(frozen=True)
+class Unit:
+    """Whom a budget protects: data sets ``dataset`` at distance at most ``d_in`` under the metric ``metric``.
+
+    ``user`` is the column whose values tell people apart, and ``person`` what one of them is called; None where the
+    ledger does not say.
+    """
+
+    dataset: str
+    metric: str
+    d_in: Fraction
+    user: str | None = None
+    person: str | None = None
+
+    @staticmethod
+    def of(dataset: Any, metric: Any, d_in: Any, user: Any = None, person: Any = None) -> Unit:
+        """The unit of a new ledger."""
+        checks.instance("metric", metric, Metric, "the metric of the protected unit, such as UserDistance()")
+        distance = stated(1 if d_in is None else d_in, "d_in")
+        if distance == 0:
+            raise ParameterError("d_in must be > 0: at distance 0 nobody is protected")
+        _require_distance(metric, distance)
+        if not (user is None and person is None) and not isinstance(metric, UserDistance):
+            raise ParameterError("user and person are for tables: leave them out, or give metric=UserDistance()")
+        if user is None and person is not None:
+            raise ParameterError("person is the word for a value of a column: give user, the column, too")
+        column = None if user is None else name_of("user", user)
+        called = column if person is None else name_of("person", person)
+        return Unit(name_of("dataset", dataset), _text(metric), distance, column, called)
+
+    def require(self, metric: Metric) -> None:
+        """Raise unless releases under ``metric`` are counted in this unit."""
+        if _text(metric) != self.metric:  # [same-metric]
+            raise SpaceError(
+                f"the ledger protects data sets at distance {self.d_in} under {self.metric}, and the release is under "
+                f"{_text(metric)}: build it under the ledger's metric"
+            )
+
+    def by_column(self, domain: Domain, at_most: Any = None, shared: Any = False) -> Unit:
+        """This unit as a release counts it that tells users of ``domain`` apart by its own column.
+
+        One person has rows with ``at_most`` values of that column. ``shared`` says that rows with one value may be of
+        several people; otherwise each value is of one person.
+
+        Raises:
+            SpaceError: It is another column than that of the unit, and ``at_most`` is not stated.
+            ParameterError: ``at_most`` or ``shared`` is stated where it is the same column, or is out of range.
+        """
+        several, column = checks.flag("shared", shared), getattr(domain, "user", None)
+        if self.user is None or column == self.user:  # [same-column]
+            if at_most is not None or several:
+                raise ParameterError(
+                    "at_most and shared are for a release by another column than the ledger's: leave them out"
+                )
+            return self
+        if at_most is None:
+            raise SpaceError(
+                f"in this ledger a person is {self.whom}, and the release counts by the column {column}: count by the "
+                f"ledger's, or state at_most, with how many values of {column} one person has rows"
+            )
+        times = checks.count("at_most", at_most) * (2 if several else 1)  # [times]
+        return replace(self, d_in=self.d_in * times, user=column, person=None)
+
+    @property
+    def whom(self) -> str:
+        """Who a person is, in words."""
+        return "not stated" if self.user is None else f"a {self.person}: the column {self.user}"
+
+    def distance(self, d_in: Any) -> Number:
+        """The distance at which a release is charged: this unit's, or a larger one that is asked for."""
+        if d_in is None:
+            return checks.plain(self.d_in) if self.d_in.denominator > 1 else int(self.d_in)
+        found = checks.distance(d_in, "d_in")
+        if found < self.d_in:  # [not-below]
+            raise ParameterError(f"d_in must be at least {self.d_in}, the distance that the ledger protects")
+        return found
+
+
+def _text(metric: Metric) -> str:
+    """The repr of a metric, by what it has of its own: Ctrl-C in the middle of a dataclass's leaves that at ``...``."""
+    shown = type(metric).__repr__
+    return str(getattr(shown, "__wrapped__", shown)(metric))
+
+
+# end-proof-region: units
+
+
+def name_of(name: str, value: Any) -> str:
+    """``value`` as a name: one short line of text that is printable and not blank."""
+    text = checks.plain_text(value) if isinstance(value, str) else ""
+    if not text.strip() or not text.isprintable() or len(text) > _LONGEST:
+        raise ParameterError(f"{name} must be one line of at most {_LONGEST} printable characters")
+    return text
+
+
+def _require_distance(metric: Metric, distance: Fraction) -> None:
+    whole = int(distance) if distance.denominator == 1 else distance
+    try:
+        found = exact(metric.distance(whole, "d_in"))
+    except DistanceError as error:
+        reason = str(error)
+    else:
+        reason = "" if found == distance else "d_in must be a distance of the metric"
+    if reason:
+        raise ParameterError(reason)
+
+
+# What people say of a ledger and of a release in words.
+#
+# :class:`Stated` alone tells which lines there are. Those that a release may have of its own are fields of an entry,
+# too, and docs/release.schema.json describes all of them.
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -21,11 +21,9 @@ from ...sampling.noises.gumbel import Gumbel
 from ...sampling.noises.noise import Noise
 from ...sampling.noises.standard import named
 from ...spaces.measures import is_pure, without_delta
-from .columns import Columns
-from .plan import Plan, Query
-from .promises import NO_BOUND, Promise, finite, sure
-from .units import Users
-from .unlisted import Unlisted
+from .plan import NO_BOUND, Plan, Promise, Query, finite, sure
+from .units import Columns, Users
+from .unknown_domain import Unlisted
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,266 @@
-"""The mechanisms that can give one release, side by side, each at the least scale that meets a budget.
-
-Proof: proofs/planning/comparison.tex
-"""
+"""Mechanisms beside each other, and which one to recommend."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
+from ...core.candidates import is_iterable
+from ...core.measurement import Measurement
 from ...core.spaces import require_space
 from ...errors import DistanceError, ParameterError, ParameterTypeError, SearchError, checks
 from ...errors.checks import Number
+from ...errors.extras import load
+from ...markup import notebook
 from ...measurements._selection import SELECTABLE
-from ...sampling.distributions.events import EVENTS
+from ...numerics.arithmetic import exact, round_up
+from ...sampling.distributions.events import EVENTS, Enclosure
 from ...spaces.costs import require_measure
-from ...spaces.domains import VectorDomain
-from ...spaces.measures import Measure, PrivacyProfile
-from ...spaces.metrics import ScoreMetric
-from . import plots
-from .catalogue import RELEASES, able, default
-from .deciding import WORDS
-from .plan import Query, planned
+from ...spaces.curves.curve import PrivacyCurve
+from ...spaces.domains import AtomDomain, VectorDomain
+from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
+from ...spaces.metrics import L01InfDistance, LInfDistance, ScoreMetric
+from .catalogue import RELEASES, able, default, table
+from .plan import WORDS, Plan, Query, likely, planned, several
 from .top_k import TopK, TopKPlan
 from .units import Budget, Scores, Unit, few_change
+
+# What a comparison draws: curves, several releases, and what a budget buys: accuracy and success.
+
+# Numbers of releases: up to one a day for a month, and few enough for seconds. The delta where none is asked for
+# is one in common use; below the smallest that is drawn nobody asks.
+COUNTS = (1, 2, 4, 8, 16, 32)
+DELTA, _SMALLEST = 1e-6, 1e-12
+_POINTS = 60  # of a curve: more would not be seen
+_PARTS = (0, 0.25, 0.5, 0.75, 0.9)  # of the way to its end, where curves of one release that agree become one line
+# Letters to a line of a label, and inches of a figure of two panels.
+_LETTERS, SIZE = 34, (15, 5.5)
+_STYLES = ("-", "--", ":", "-.")
+_COLOURS = 7  # that are told apart; after them the style of the line changes
+_BUDGET_STEPS = range(-3, 4)  # of doublings of the budget: from an eighth to eight times of it
+_LINE_DIGITS = 5  # of lines that are drawn as one
+_PROFILE = PrivacyProfile()
+
+Points = list[tuple[float, float]]
+Line = tuple[str, Points]
+Value = Callable[[TopKPlan], float | None]
+
+
+def new_figure() -> Any:
+    """A figure for two plots."""
+    return _pyplot().figure(figsize=SIZE, layout="constrained")
+
+
+def new_axes() -> Any:
+    """The axes of a new figure."""
+    return _pyplot().subplots(figsize=(SIZE[0] / 2, SIZE[1]), layout="constrained")[1]
+
+
+def panels(figure: Any) -> Any:
+    """Two axes side by side."""
+    return figure.subplots(1, 2)
+
+
+def curves(rows: Sequence[TopKPlan], query: Query[TopK, Unit], axes: Any) -> Any:
+    """Delta of all releases together against epsilon."""
+    groups = [(label, several(_PROFILE, curve, query.releases)) for label, curve in _groups(rows)]
+    ends = [_end(curve) for _, curve in groups]
+    last = max((end for end in ends if end < math.inf), default=1.0)
+    epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
+    lines = [(label, [(at, curve.delta(at)) for at in epsilons]) for label, curve in groups]
+    shown = [(label, [point for point in points if point[1] >= _SMALLEST]) for label, points in lines]
+    axes.set(
+        xlabel="epsilon (privacy loss)",
+        ylabel="delta (probability)",
+        yscale="log",
+        xlim=(0, 1.02 * last),
+        ylim=(_SMALLEST, 2),
+    )
+    axes.set_title(f"Privacy of {_how_often(query.releases)}, each line a mechanism at its scale")
+    return drawn(axes, shown)
+
+
+def releases(
+    rows: Sequence[TopKPlan], query: Query[TopK, Unit], counts: Sequence[int], delta: Number, axes: Any
+) -> Any:
+    """Epsilon at one delta against the number of releases."""
+    lines = [
+        (label, [(float(n), several(_PROFILE, curve, n).epsilon(delta)) for n in counts])
+        for label, curve in _groups(rows)
+    ]
+    finite = [(label, [point for point in found if 0 < point[1] < math.inf]) for label, found in lines]
+    axes.set(xlabel="number of releases", ylabel=f"epsilon at delta = {float(delta):g}", xscale="log", yscale="log")
+    axes.set_title("What several releases cost together")
+    axes.set_xticks(list(counts), labels=[str(n) for n in counts])
+    axes.set_xticks([], minor=True)
+    return drawn(axes, finite)
+
+
+def budgets_asked(budgets: Iterable[Number] | None, query: Query[TopK, Unit]) -> list[Number]:
+    """Budgets in the main number of the query's, each > 0."""
+    if budgets is None:
+        main = exact(query.budget.main)
+        return [main * 2**step if step >= 0 else main / 2**-step for step in _BUDGET_STEPS]
+    found = [checks.distance(budget, "budgets") for budget in budgets]
+    if not found or not all(0 < budget < math.inf for budget in found):
+        raise ParameterError("budgets must be one or more finite numbers > 0")
+    return found
+
+
+def accuracy(rows: Sequence[TopKPlan], query: Query[TopK, Unit], budgets: Sequence[Number], axes: Any) -> Any:
+    """The accuracy theorem's bound against the budget."""
+    lines = _lines(rows, budgets, lambda row: row.accuracy)
+    sure = f"{float(100 * (1 - exact(query.alpha))):g} %"
+    axes.set(xlabel=_budget_words(query), ylabel="largest shortfall of a winner (units of the scores)")
+    axes.set(xscale="log", yscale="log")
+    axes.set_title(f"Accuracy against cost: bounds for all scores, at {sure}")
+    return _marked(drawn(axes, lines), budgets)
+
+
+def success(
+    rows: Sequence[TopKPlan], query: Query[TopK, Unit], budgets: Sequence[Number], wanted: tuple[Any, str], axes: Any
+) -> Any:
+    """The probability of success on some scores against the budget."""
+    scores, event = wanted
+    scores = rows[0].measurement.input_domain.validate(scores)
+
+    def success(row: TopKPlan) -> float | None:
+        found = likely(row.measurement, scores, event)
+        return None if found is None else found.lower
+
+    lines = _lines(rows, budgets, success)
+    article = "an" if event == "exact" else "a"
+    axes.set(xlabel=_budget_words(query), ylabel=f"probability of {article} {event} release")
+    axes.set(xscale="log", ylim=(-0.02, 1.02))
+    axes.set_title(f"Success against cost: {query.task.release}s of {query.task.k}, on these scores")
+    return _marked(drawn(axes, lines, _apart(lines)), budgets)
+
+
+def _groups(rows: Sequence[TopKPlan]) -> list[tuple[str, PrivacyCurve]]:
+    """The curves that differ to the eye, each with the names of its mechanisms."""
+    names: dict[tuple[float, ...], list[TopKPlan]] = {}
+    for row in rows:
+        key = tuple(float(f"{row.curve.delta(part * _end(row.curve)):.5g}") for part in _PARTS)
+        names.setdefault((*key, float(f"{_end(row.curve):.5g}")), []).append(row)
+    return [(_label(found), found[0].curve) for found in names.values()]
+
+
+def _label(rows: Sequence[TopKPlan]) -> str:
+    return joined([row.name for row in rows])
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names of mechanisms as one label."""
+    return "\n".join(textwrap.wrap(", ".join(names), _LETTERS))
+
+
+def _end(curve: PrivacyCurve) -> float:
+    """The epsilon up to which a curve is drawn."""
+    return curve.epsilon(1e-9)
+
+
+def drawn(axes: Any, lines: Sequence[Line], at: float = math.inf) -> Any:
+    """Lines with their names at the right edge, in the order of their heights at ``at`` and none upon another."""
+    for place, (_, points) in enumerate(lines):
+        style = _STYLES[place // _COLOURS % len(_STYLES)]
+        axes.plot(*zip(*points, strict=True), color=f"C{place % _COLOURS}", linestyle=style, linewidth=1.6)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    _named(axes, lines, at)
+    return axes
+
+
+def _named(axes: Any, lines: Sequence[Line], at: float) -> None:
+    """The names beside the axes, spread evenly over their height, each joined to its line at ``at``."""
+    order = sorted(range(len(lines)), key=lambda place: _anchor(lines[place][1], at)[::-1])
+    heights = [lines[place][0].count("\n") + 1.4 for place in order]
+    filled = 0.0
+    for place, height in zip(order, heights, strict=True):
+        label, points = lines[place]
+        axes.annotate(
+            label,
+            xy=_anchor(points, at),
+            xytext=(1.06, (filled + height / 2) / sum(heights)),
+            textcoords="axes fraction",
+            color=f"C{place % _COLOURS}",
+            fontsize=8,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": f"C{place % _COLOURS}", "linewidth": 0.5, "alpha": 0.6},
+        )
+        filled += height
+
+
+def _anchor(points: Points, at: float) -> tuple[float, float]:
+    """The point of a line that is nearest to ``at`` from the left; by default its end."""
+    return max((point for point in points if point[0] <= at), default=points[0])
+
+
+def _how_often(times: int) -> str:
+    return "one release" if times == 1 else f"{times} releases"
+
+
+def _apart(lines: Sequence[Line]) -> float:
+    """The last budget at which the lines lie well apart: a quarter as far as anywhere."""
+    heights: dict[float, list[float]] = {}
+    for _, points in lines:
+        for budget, height in points:
+            heights.setdefault(budget, []).append(height)
+    apart = {budget: max(found) - min(found) for budget, found in heights.items()}
+    return max((budget for budget in apart if 4 * apart[budget] >= max(apart.values())), default=math.inf)
+
+
+def _marked(axes: Any, budgets: Sequence[Number]) -> Any:
+    """The budgets at which was compared, as they are."""
+    axes.set_xticks([float(budget) for budget in budgets], labels=[f"{float(budget):.3g}" for budget in budgets])
+    axes.set_xticks([], minor=True)
+    return axes
+
+
+def _lines(rows: Sequence[TopKPlan], budgets: Sequence[Number], value: Value) -> list[Line]:
+    """A line a mechanism, of the points that are known; those that agree to the eye share one."""
+    found: dict[tuple[str, ...], tuple[list[str], list[tuple[float, float]]]] = {}
+    for row in rows:
+        points = []
+        for budget in budgets:
+            other = _at(row, budget)
+            height = None if other is None else value(other)
+            if height is not None and math.isfinite(height):
+                points.append((float(budget), height))
+        if points:
+            key = tuple(f"{height:.{_LINE_DIGITS}g}" for _, height in points)
+            found.setdefault(key, ([], points))[0].append(row.name)
+    return [(joined(names), points) for names, points in found.values()]
+
+
+def _at(row: TopKPlan, main: Number) -> TopKPlan | None:
+    """The row at another budget; None where no scale meets that."""
+    budget = row.query.budget
+    d_out = main if budget.delta is None else (main, budget.delta)
+    try:
+        return planned(replace(row.query, budget=replace(budget, d_out=d_out)))
+    except SearchError:
+        return None
+
+
+def _budget_words(query: Query[TopK, Unit]) -> str:
+    many, delta = "" if query.releases == 1 else f" of {query.releases} releases", query.budget.delta
+    if delta is not None:
+        return f"epsilon{many} at delta = {float(delta):g}"
+    return f"{query.budget.measure.symbol}{many}"
+
+
+def _pyplot() -> Any:
+    return load("matplotlib.pyplot", "plot needs matplotlib", "opendp_topk[plot]")
+
+
+# The mechanisms that can give one release, side by side, each at the least scale that meets a budget.
+#
+# Proof: proofs/planning/comparison.tex
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table has room for
 
@@ -63,7 +298,10 @@ class Comparison:
             f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {_times(query.releases)} at "
             f"d_in = {query.unit.d_in} within {budget.d_out} under {budget.measure!r}, alpha = {query.alpha}"
         )
-        lines = [("mechanism", "scale", budget.measure.symbol, "accuracy", "decided by"), *map(_cells, self.rows)]
+        lines = [
+            ("mechanism", "scale", budget.measure.symbol, "accuracy", "decided by"),
+            *map(_comparison_cells, self.rows),
+        ]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         named = {row.name for row in self.rows}
@@ -86,11 +324,9 @@ class Comparison:
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
         """
-        return plots.curves(self.rows, self.query, plots.new_axes() if axes is None else axes)
+        return curves(self.rows, self.query, new_axes() if axes is None else axes)
 
-    def plot_releases(
-        self, counts: Iterable[int] = plots.COUNTS, *, delta: Number | None = None, axes: Any = None
-    ) -> Any:
+    def plot_releases(self, counts: Iterable[int] = COUNTS, *, delta: Number | None = None, axes: Any = None) -> Any:
         """Draw epsilon at one delta against the number of releases, a line a mechanism, at the scale of its row.
 
         Args:
@@ -106,8 +342,8 @@ class Comparison:
             ParameterError: A count is not an integer >= 1, or ``delta`` is not in (0, 1).
         """
         asked = [checks.count("counts", count) for count in counts]
-        at = checks.probability(delta if delta is not None else self.query.budget.delta or plots.DELTA, "delta")
-        return plots.releases(self.rows, self.query, asked, at, plots.new_axes() if axes is None else axes)
+        at = checks.probability(delta if delta is not None else self.query.budget.delta or DELTA, "delta")
+        return releases(self.rows, self.query, asked, at, new_axes() if axes is None else axes)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
@@ -121,8 +357,8 @@ class Comparison:
         Raises:
             MissingExtraError: No figure is given and matplotlib is not installed (extra ``plot``).
         """
-        drawn = plots.new_figure() if figure is None else figure
-        left, right = plots.panels(drawn)
+        drawn = new_figure() if figure is None else figure
+        left, right = panels(drawn)
         self.plot_curves(axes=left)
         self.plot_releases(axes=right)
         return drawn
@@ -142,8 +378,8 @@ class Comparison:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
             ParameterError: A budget is not a number > 0.
         """
-        drawn = plots.new_axes() if axes is None else axes
-        return plots.accuracy(self.rows, self.query, plots.budgets_asked(budgets, self.query), drawn)
+        drawn = new_axes() if axes is None else axes
+        return accuracy(self.rows, self.query, budgets_asked(budgets, self.query), drawn)
 
     def plot_success(
         self, scores: Any, event: str = "exact", budgets: Iterable[Number] | None = None, *, axes: Any = None
@@ -168,8 +404,8 @@ class Comparison:
             DataError: ``scores`` is not a member of the input domain.
         """
         wanted = checks.choice("event", event, EVENTS)
-        drawn = plots.new_axes() if axes is None else axes
-        return plots.success(self.rows, self.query, plots.budgets_asked(budgets, self.query), (scores, wanted), drawn)
+        drawn = new_axes() if axes is None else axes
+        return success(self.rows, self.query, budgets_asked(budgets, self.query), (scores, wanted), drawn)
 
 
 def compare(
@@ -283,7 +519,7 @@ def _budget(measure: Measure, d_out: Any) -> Any:
     return d_out
 
 
-def _cells(row: TopKPlan) -> tuple[str, ...]:
+def _comparison_cells(row: TopKPlan) -> tuple[str, ...]:
     loss: Sequence[float] = row.loss if isinstance(row.loss, tuple) else (row.loss,)
     shown = ", ".join(map(six_up, loss))
     near = "-" if row.accuracy is None else six_up(row.accuracy)
@@ -297,3 +533,247 @@ def six_up(number: float) -> str:
 
 def _times(releases: int) -> str:
     return "once" if releases == 1 else f"{releases} times"
+
+
+# Which mechanism to take for a release, why, and what the next best would have cost.
+#
+# Nothing is released here: the rows are those of a comparison, whose losses proofs/planning/comparison.tex proves.
+
+NEAR = "near"
+_DIGITS = 6  # of a bound or a probability: what agrees in them is equally good
+_CERTAIN = 1e-9  # a probability of failure that does not matter, far above the width of an enclosure
+_HALVINGS, _STEPS = 40, 12  # of a scale, from which 12 bisections leave one part in 4096
+
+
+@dataclass(frozen=True)
+class Option:
+    """A mechanism at the least scale that meets the budget, and how likely it succeeds on the proxy, if known."""
+
+    row: TopKPlan
+    success: Enclosure | None
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return self.row.name
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation:
+    """What :func:`recommend` returns: the mechanism to take, why, and the others, the best first.
+
+    ``measurement`` is ready to release. ``as_good`` is the loss at which the ``next_best`` would reach the same goal, a
+    number or an (epsilon, delta), rounded up; None where there is no other or no such scale was found.
+    """
+
+    query: Query[TopK, Unit]
+    goal: str
+    options: tuple[Option, ...]
+    next_best: Option | None
+    as_good: Any
+
+    def __post_init__(self) -> None:
+        checks.instance("query", self.query, Query, "a query, as recommend makes it")
+        checks.instance("options", self.options, tuple, "a tuple of one option or more, as recommend makes it")
+        if not self.options or not all(isinstance(one, Option) for one in self.options):
+            raise ParameterError("options must hold one option or more, as recommend makes them")
+
+    @property
+    def name(self) -> str:
+        """The mechanism to take."""
+        return self.options[0].name
+
+    @property
+    def measurement(self) -> Measurement:
+        """Its measurement at the least scale that meets the budget."""
+        return self.options[0].row.measurement
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        best = self.options[0]
+        said = f"{best.name} with scale {six_up(best.row.scale)}: {_reach(best, self.goal)}."
+        alike = [one.name for one in self.options[1:] if _key(self.goal)(one)[0] == _key(self.goal)(best)[0]]
+        said += f" As good: {', '.join(alike)}." if alike else ""
+        if self.next_best is None:
+            return said
+        measure = self.query.budget.measure
+        need = "" if self.as_good is None else f", and would need {_loss(measure, self.as_good)} to do as well"
+        return f"{said} Next comes {self.next_best.name}: {_reach(self.next_best, self.goal)}{need}."
+
+    @property
+    def caution(self) -> str:
+        """What the reason leaves open."""
+        kept = " Counts are those of the rows that were kept, not of the whole table." if self._few else ""
+        if self.goal != NEAR:
+            said = (
+                "This holds on the proxy. It must be public or made up: private scores would reveal something of them."
+            )
+            return said + kept
+        named = {option.name for option in self.options}
+        far = " and ".join(name for name in ("canonical", "joint") if name in named and self.query.task.k > 1)
+        stand = (
+            f" Where the k best stand out from the rest, {far} may find them with far less noise than the bound says: "
+            "a proxy shows whether that is so."
+        )
+        return f"These are bounds for the worst scores.{stand if far else ''}{kept}"
+
+    @property
+    def _few(self) -> bool:
+        return few_change(self.query.unit.nameless(self.query.task.n_candidates))
+
+    def _repr_html_(self) -> str:
+        columns = zip(*(_recommendation_cells(one, self.goal) for one in self.options), strict=True)
+        names = ("mechanism", "scale", "within", *([] if self.goal == NEAR else [f"P({self.goal})"]))
+        return notebook.grid(f"Take {self.why} {self.caution}", dict(zip(names, columns, strict=True)))
+
+    def __repr__(self) -> str:
+        return f"Take {self.why}\n{self.caution}"
+
+
+def recommend(
+    k: int,
+    candidates: int | Sized,
+    budget: Any,
+    proxy: Any = None,
+    *,
+    goal: str | None = None,
+    measure: Measure | None = None,
+    release: str = "ranking",
+    d_in: int = 1,
+    alpha: Number = 0.05,
+    max_items: int | None = None,
+) -> Recommendation:
+    """The mechanism to take for the k best of counts, why, and what the next best would have cost.
+
+    Args:
+        k: How many to release.
+        candidates: How many candidates there are, or the list of them.
+        budget: A number > 0, of epsilon unless ``measure`` says otherwise, or a pair (epsilon, delta).
+        proxy: Counts like the private ones that are public, or made up; one for each candidate. Never the private
+            counts: the choice of a mechanism would reveal something of them.
+        goal: ``"near"``: the smallest bound, for all scores, on how many users a winner falls short. ``"exact"``,
+            ``"great"`` or ``"good"``: the likeliest such release on the proxy, as
+            :meth:`Measurement.success_probability` defines it. By default ``"exact"`` with a proxy, else ``"near"``.
+        measure: That of the budget: ``MaxDivergence()`` for a number and ``PrivacyProfile()`` for a pair if not given.
+        release: ``"ranking"``, best first, or ``"set"``.
+        d_in: By how many users neighbouring tables differ, who are added or removed.
+        alpha: The bounds of ``"near"`` may fail with this probability.
+        max_items: How many counts one user moves at most, where a rule keeps so many items of each: noise on all counts
+            is then among the mechanisms, and all that is promised is of the counts of what was kept.
+
+    Returns:
+        A :class:`Recommendation` with a measurement on vectors of counts. It prints as its reason.
+
+    Raises:
+        ParameterError: An argument is out of range, or a goal needs a proxy.
+        DataError: The proxy is no vector of integers, one a candidate.
+
+    Runtime:
+        That of :func:`compare`; with a proxy some seconds, or minutes for more than 10^5 candidates.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> advice = tk.recommend(3, 50, 1.0, proxy=[900, 800, 700] + 47 * [10], release="set")
+        >>> advice.measurement.check(1, 1.0)
+        True
+        >>> len(advice.measurement(list(range(50))))
+        3
+    """
+    number = len(candidates) if isinstance(candidates, Sized) and is_iterable(candidates) else candidates
+    chosen = (NEAR if proxy is None else EVENTS[0]) if goal is None else checks.choice("goal", goal, (NEAR, *EVENTS))
+    if chosen != NEAR and proxy is None:
+        raise ParameterError(f"goal={chosen!r} needs a proxy: counts that are public or made up")
+    asked = measure if measure is not None else PrivacyProfile() if isinstance(budget, tuple) else MaxDivergence()
+    few = None if max_items is None else L01InfDistance(changes=checks.count("max_items", max_items), monotonic=True)
+    metric = LInfDistance(monotonic=True) if few is None else few
+    space = VectorDomain(AtomDomain(int), size=checks.count("candidates", number)), metric
+    scores = None if proxy is None else space[0].validate(proxy)
+    found = compare(*space, asked, k=k, d_in=d_in, d_out=budget, release=release, alpha=alpha)
+    options = sorted((_option(row, scores, chosen) for row in found), key=_key(chosen))
+    best = _key(chosen)(options[0])[0]
+    rest = [one for one in options if _key(chosen)(one)[0] > best and (chosen == NEAR or one.success is not None)]
+    other = rest[0] if rest else None
+    needed = None if other is None else _as_good(other, options[0], scores, chosen)
+    return Recommendation(found.query, chosen, tuple(options), other, needed)
+
+
+def _option(row: TopKPlan, scores: Any, goal: str) -> Option:
+    """The mechanism with how likely the goal is on the proxy."""
+    return Option(row, None if scores is None or goal == NEAR else likely(row.measurement, scores, goal))
+
+
+def _key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
+    """What sorts options: the goal first, then the bound for all scores, then the order of the catalogue."""
+
+    order = [row.name for row in table()]  # of equal ones the first is the plainest
+
+    def key(option: Option) -> tuple[float, float, int]:
+        near = math.inf if option.row.accuracy is None else float(f"{option.row.accuracy:.{_DIGITS}g}")
+        misses = 2.0 if option.success is None else float(f"{_misses(option.success):.{_DIGITS}g}")
+        return (near if goal == NEAR else misses), near, order.index(option.name)
+
+    return key
+
+
+def _as_good(option: Option, best: Option, scores: Any, goal: str) -> Any:
+    """The loss of ``option`` at a scale at which it reaches the goal as well as ``best``; None if there is none."""
+    query = option.row.query
+
+    def at(scale: float) -> TopKPlan:
+        return Plan(query, query.task.built(query.unit.nameless(query.task.n_candidates), query.budget.measure, scale))
+
+    def reaches(scale: float) -> bool:
+        return _key(goal)(_option(at(scale), scores, goal))[0] <= _key(goal)(best)[0]
+
+    scale = _largest(reaches, option.row.scale)
+    return None if scale is None else _paid(at(scale))
+
+
+def _largest(reaches: Callable[[float], bool], above: float) -> float | None:
+    """A scale below ``above`` that passes, close to the largest one; None if none is found."""
+    low = above
+    for _ in range(_HALVINGS):
+        low, high = low / 2, low
+        if reaches(low):
+            break
+    else:
+        return None
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reaches(middle) else (low, middle)
+    return low
+
+
+def _paid(plan: TopKPlan) -> Any:
+    loss, d_out = plan.measurement.map(plan.query.unit.d_in), plan.query.budget.d_out
+    return (loss.epsilon(d_out[1]), d_out[1]) if isinstance(loss, PrivacyCurve) else loss
+
+
+def _reach(option: Option, goal: str) -> str:
+    """How far an option reaches the goal, in words."""
+    if goal != NEAR:
+        if option.success is None:
+            return f"how likely it is {goal} on the proxy is not known"
+        return f"{goal} on the proxy but for a probability of {six_up(_misses(option.success))}"
+    if option.row.accuracy is None:
+        return "the number of possible releases is too large for its bound"
+    near, alpha = six_up(option.row.accuracy), option.row.query.alpha
+    return f"no winner falls short by more than {near}, but for a probability of {alpha}"
+
+
+def _loss(measure: Measure, loss: Any) -> str:
+    if isinstance(loss, tuple):
+        return f"epsilon = {six_up(loss[0])} at delta = {float(loss[1]):g}"
+    return f"{measure.symbol} = {six_up(loss)}"
+
+
+def _misses(success: Enclosure) -> float:
+    """The probability, at most, that the goal is missed; of what is as good as certain, one and the same."""
+    return max(round_up(1 - exact(success.lower)), _CERTAIN)
+
+
+def _recommendation_cells(option: Option, goal: str) -> list[str]:
+    near = "-" if option.row.accuracy is None else six_up(option.row.accuracy)
+    likely = "-" if option.success is None else f"{option.success.lower:.3f}"
+    return [option.name, six_up(option.row.scale), near, *([] if goal == NEAR else [likely])]

@@ -17,13 +17,10 @@ from ...numerics.arithmetic import exact
 from ...spaces.domains import GroupedFrameDomain
 from ...spaces.metrics import UserDistance
 from ...transformations.keep_items import make_keep_groups
-from .columns import Columns
-from .least_scale import least_scale
-from .plan import Plan, Query
-from .promises import Promise, sure
+from .plan import Plan, Promise, Query, least_scale, sure
 from .release_record import parameters_of
 from .top_k import TopK
-from .units import Users
+from .units import Columns, Users
 
 _CHOSEN = {
     "random": "drawn at random",

@@ -27,11 +27,9 @@ from ...transformations.count_by_number import make_count_by_number
 from ...transformations.quantile_scores import make_quantile_scores
 from ...transformations.sum_by_item import whole_steps
 from .catalogue import default
-from .columns import Columns, numeral
-from .plan import Plan
-from .promises import NO_BOUND, Promise, finite, sure
+from .plan import NO_BOUND, Plan, Promise, finite, sure
 from .top_k import TopK
-from .units import Space, Unit, Users
+from .units import Columns, Space, Unit, Users, numeral
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # of a bound, as people read it
 _WRITTEN = re.compile(r"-?\d{1,40}(\.\d{1,600}|/[1-9]\d{0,600})?", re.ASCII)

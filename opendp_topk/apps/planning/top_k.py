@@ -24,11 +24,8 @@ from ...spaces.domains import AtomDomain, VectorDomain
 from ...spaces.measures import Measure, is_pure
 from ...spaces.metrics import LInfDistance
 from .catalogue import Mechanism
-from .columns import Columns
-from .least_scale import least_scale
-from .plan import Plan, Query, likely
-from .promises import NO_BOUND, Promise, finite, largest, sure
-from .units import Space, Unit, Users
+from .plan import NO_BOUND, Plan, Promise, Query, finite, largest, least_scale, likely, sure
+from .units import Columns, Space, Unit, Users
 
 _NAMES = {
     **{noise.name: noise.words for noise in STANDARD},

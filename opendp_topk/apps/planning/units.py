@@ -1,16 +1,306 @@
-"""Whom a budget protects, and how far all releases together may go."""
+"""Who counts as a person, in which columns, and in which units results are told."""
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from fractions import Fraction
 from typing import Any, Protocol
 
 from ...core.transformation import Transformation
-from ...spaces.domains import VectorDomain
+from ...errors import ColumnError, ParameterError
+from ...spaces.domains import FrameDomain, GroupedFrameDomain, ValuedFrameDomain, VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile, without_delta
-from ...spaces.metrics import L01InfDistance, ScoreMetric
-from .columns import Columns
-from .numbered_rows import in_rows
+from ...spaces.metrics import L01InfDistance, ScoreMetric, UserDistance
+from ...transformations.count_by_item import make_count_by_item, nameless_count
+from ...transformations.keep_items import make_keep_items, nameless_keep
+from ...transformations.minimum_users import nameless_minimum, then_minimum_users
+from ...transformations.sum_by_item import make_sum_by_item, nameless_sum
+from ..ledger.amounts import stated
+
+# Tables without a column of people: every row is taken for a user, and nobody has more than so many of them.
+#
+# Proof: proofs/planning/numbered_rows.tex
+
+ROW = "row number"  # the column of users where each row is taken for one
+
+
+# proof-region: numbered_rows
+def numbered_rows(frame: Any) -> Any:
+    """The rows of a frame of polars, each with a number of its own in the column ``ROW``.
+
+    Raises:
+        ColumnError: The table has such a column.
+    """
+    rows = frame.lazy()
+    if ROW in rows.collect_schema().names():
+        raise ColumnError(f"the table has a column {ROW!r}, which is to be made: rename it")
+    return rows.with_row_index(ROW)  # [a-number-each]
+
+
+# end-proof-region: numbered_rows
+
+
+def in_rows(words: str) -> str:
+    """A sentence about users where each of them is a row."""
+    return re.sub(r"\buser(s?)\b", r"row\1", words)
+
+
+# Items of several columns: one text for the entries of a row, from which they are read back.
+#
+# Proof: proofs/planning/joined_items.tex
+
+
+# proof-region: joined_items
+def joined(parts: Sequence[str]) -> str:
+    """One text for several, with commas between them, and a backslash before each comma or backslash within."""
+    return ",".join(part.replace("\\", "\\\\").replace(",", "\\,") for part in parts)  # [escaped]
+
+
+def parts_of(text: str) -> list[str]:
+    """The texts that :func:`joined` put together."""
+    found, signs = [""], iter(text)
+    for sign in signs:
+        if sign == ",":
+            found.append("")  # [next-part]
+        else:
+            found[-1] += next(signs, "") if sign == "\\" else sign  # [unescaped]
+    return found
+
+
+def with_joined(frame: Any, names: Sequence[str]) -> Any:
+    """A frame of polars with the entries of these columns as one text, in the column ``joined(names)``.
+
+    Raises:
+        ColumnError: A column holds neither integers nor strings nor categories, or has the name of a pattern.
+    """
+    import polars as pl
+
+    from ...tables.frames import INTEGERS, STRINGS
+
+    schema = frame.lazy().collect_schema()
+    for name in names:
+        if name.startswith("^") or type(schema[name]).__name__ not in (*INTEGERS, *STRINGS):  # [check-columns]
+            raise ColumnError(
+                f"column {name!r} is a part of items: it must hold integers, strings or categories, and its name must "
+                "not begin with ^"
+            )
+    texts = [
+        pl.col(name)
+        .cast(pl.String)
+        .str.replace_all("\\", "\\\\", literal=True)
+        .str.replace_all(",", "\\,", literal=True)
+        for name in names
+    ]
+    return frame.with_columns(pl.concat_str(texts, separator=",").alias(joined(names)))  # [each-row]
+
+
+# end-proof-region: joined_items
+
+
+# The columns of a table that count: users, items, perhaps numbers to add up, and how much of one user counts.
+
+_PARTS = 10**6  # the largest denominator of a number whose float64 a record holds in its place
+_DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What ranks items: the number of their users where ``value`` is None, and otherwise sums of that column.
+
+    ``parts`` are the columns of which an item consists, where these are several; ``item`` names them together.
+    ``group`` says in which group a row is, where there are lists for several groups.
+    Of a user at most ``max_items`` items count, chosen by the rule ``keep``. Each user adds a number within ``bounds``
+    to an item, in multiples of ``step``. Of the table's own items those with fewer than ``minimum_users`` are left out.
+    """
+
+    user: str = "user"
+    item: str = "item"
+    value: str | None = None
+    bounds: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+    step: Fraction = Fraction(1)
+    max_items: int | None = None
+    keep: str = "random"
+    minimum_users: int | None = None
+    parts: tuple[str, ...] = ()
+    group: str | None = None
+
+    @property
+    def left_out(self) -> int:
+        """The largest number of users with which an item is surely left out."""
+        return 0 if self.minimum_users is None else self.minimum_users - 1
+
+    @property
+    def noun(self) -> str:
+        """Count, or sum."""
+        return "count" if self.value is None else "sum"
+
+    @property
+    def ranked(self) -> str:
+        """The end of the question which items are released."""
+        if self.value is not None:
+            return f"have the largest sums of {self.value}"
+        return "have most rows" if self.of_rows else "do most users have"
+
+    @property
+    def capped(self) -> str:
+        """Which items of a user count, in words."""
+        capped = "" if self.max_items is None else f", of each user {self._most}"
+        return capped + (f", without items of fewer than {self.minimum_users} users" if self.left_out else "")
+
+    @property
+    def counted(self) -> str:
+        """What an accuracy theorem speaks of where some of a user's items are left out, as the end of a sentence."""
+        if self.max_items is None:
+            return ""
+        return f"; {self.noun}s are of the rows that were kept (of each user {self._most}), not of the whole table"
+
+    @property
+    def _most(self) -> str:
+        which = {
+            "order": "the first in alphabetical order",
+            "random": "drawn at random",
+            "rows": "those with the most rows",
+            "value": "those with the largest totals",
+        }[self.keep]
+        items = "1 item" if self.max_items == 1 else f"{self.max_items} items"
+        return f"at most {items}, {which}"
+
+    def amount(self, steps: float) -> str:
+        """A difference of scores in words."""
+        if self.value is None:
+            return "1 user" if steps == 1 else f"{steps} users"
+        return written(int(steps), self.step)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that a table must have."""
+        more = (one for one in (self.value, self.group) if one is not None)
+        return (*(() if self.of_rows else (self.user,)), *(self.parts or (self.item,)), *more)
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether every row is taken for a user."""
+        return self.user == ROW
+
+    @property
+    def tables(self) -> FrameDomain | ValuedFrameDomain | GroupedFrameDomain:
+        """The tables that have them."""
+        return self.domain if self.group is None else GroupedFrameDomain(self.user, self.item, self.group)
+
+    @property
+    def domain(self) -> FrameDomain | ValuedFrameDomain:
+        """The tables that have them, of one group where there are several."""
+        if self.value is None:
+            return FrameDomain(self.user, self.item)
+        return ValuedFrameDomain(self.user, self.item, self.value)
+
+    def could_be(self, released: Sequence[Any]) -> bool:
+        """Whether this could be released, as a record writes it: no item comes twice, and all are of one kind.
+
+        An item of several columns is a list of as many texts.
+        """
+        wide, lists = len(parts_of(self.item)), [one for one in released if isinstance(one, list)]
+        distinct = {joined(one) if isinstance(one, list) else one for one in released}
+        kinds = {type(item) for item in released}
+        return len(distinct) == len(released) and len(kinds) <= 1 and all(len(one) == wide > 1 for one in lists)
+
+    def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
+        """From a table to the scores of ``candidates``, or where these are None, of its own items."""
+        domain, metric = self.domain, UserDistance(neighbors)
+        items = None if candidates is None else tuple(candidates)
+        scored: Any = self._scores(domain, metric, items)
+        if self.keep != "order" and self.max_items is not None:
+            by, step = self.keep, self.step
+            kept = make_keep_items(domain, metric, most=self.max_items, by=by, candidates=items, granularity=step)
+            scored = kept >> scored
+        if self.minimum_users is not None:
+            scored = scored >> then_minimum_users(minimum_users=self.minimum_users, candidates=items)
+        chained: Transformation = scored
+        return chained
+
+    def _scores(self, domain: Any, metric: UserDistance, candidates: Iterable[Any] | None) -> Transformation:
+        if self.value is None:
+            return make_count_by_item(domain, metric, candidates=candidates, max_items=self.max_items)
+        return make_sum_by_item(
+            domain,
+            metric,
+            candidates=candidates,
+            bounds=self.bounds,
+            granularity=self.step,
+            max_items=self.max_items,
+        )
+
+    def nameless(self, neighbors: str, n_candidates: int) -> Transformation:
+        """The scores of so many candidates, for their map alone."""
+        metric, most, domain = UserDistance(neighbors), self.max_items, self.domain
+        if isinstance(domain, FrameDomain):
+            scored: Any = nameless_count(domain, metric, n_candidates=n_candidates, max_items=most)
+        else:
+            options = {"bounds": self.bounds, "granularity": self.step, "max_items": most}
+            scored = nameless_sum(domain, metric, n_candidates=n_candidates, **options)
+        if self.minimum_users is not None:
+            scored = scored >> nameless_minimum(
+                scored.output_domain, scored.output_metric, minimum_users=self.minimum_users
+            )
+        if self.keep != "order" and most is not None:
+            by, step = self.keep, self.step
+            scored = (
+                nameless_keep(domain, metric, most=most, by=by, n_candidates=n_candidates, granularity=step) >> scored
+            )
+        chained: Transformation = scored
+        return chained
+
+    def read(self, rows: Any) -> Any:
+        """A table with rows numbered where they are users, and items as one column."""
+        import polars as pl
+
+        if not isinstance(rows, pl.LazyFrame | pl.DataFrame):
+            return rows
+        rows = with_joined(rows, self.parts) if self.parts else rows
+        return numbered_rows(rows) if self.of_rows else rows
+
+
+def signed(text: str, name: str) -> Fraction:
+    """What a person wrote, exactly, as ``stated`` reads it, with a sign or without."""
+    text = text.strip()
+    with contextlib.suppress(ParameterError):
+        return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
+    raise ParameterError(f"{name} must be a finite number, such as -2, 0.1 or 1/3, of at most 300 digits")
+
+
+def exactly(number: float) -> Fraction:
+    """The number that was written as a float: a fraction such as 1/3 if it is nothing shorter, else its decimal."""
+    decimal = Fraction(repr(number))
+    simple = decimal.limit_denominator(_PARTS)
+    return simple if float(simple) == number else decimal
+
+
+# proof-region: numeral
+def numeral(number: Fraction) -> int | str:
+    """A number of a grid as records write it: an integer, or else a text that ``Fraction`` reads as the very same.
+
+    The text is a decimal where that is finite and of at most 40 digits, and otherwise a fraction in lowest terms.
+    """
+    if number.denominator == 1:
+        return int(number)  # [integer]
+    decimal = written(1, number)
+    return decimal if Fraction(decimal) == number else str(number)  # [same]
+
+
+# end-proof-region: numeral
+
+
+def written(steps: int, step: Fraction) -> str:
+    """A score of so many steps as people write it."""
+    exact = steps * step
+    return f"{_DIGITS.divide(Decimal(exact.numerator), Decimal(exact.denominator)):f}"
+
+
+# Whom a budget protects, and how far all releases together may go.
 
 Space = Transformation | tuple[VectorDomain, ScoreMetric]
 

@@ -1,22 +1,86 @@
-"""The k best items of a table, where nobody lists the candidates."""
+"""Plans for items that nobody lists."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any, ClassVar, Protocol
 
+from ...core.binary_search import binary_search_chain, binary_search_param
 from ...core.measurement import Measurement
-from ...errors import checks
+from ...errors import ParameterError, SearchError, checks
 from ...measurements._key_selection import MOST_KEYS
+from ...measurements._key_shares import shares
+from ...measurements._selection_curve import chances
+from ...measurements.partition_selection import then_partition_selection
+from ...measurements.stable_histogram import then_stable_histogram
 from ...measurements.unknown_domain_top_k import then_unknown_domain_top_k
-from ...numerics.arithmetic import exact
-from .columns import Columns
-from .plan import Plan, Query
-from .promises import NO_BOUND, Promise, finite, largest, sure
-from .units import Users
-from .unlisted import Unlisted
+from ...measurements.weighted_partition_selection import SCALES, UNIT, make_weighted_partition_selection
+from ...numerics.arithmetic import exact, round_down
+from ...sampling.distributions.discrete import largest_fall
+from ...spaces.curves.normal import tail
+from ...spaces.domains import FrameDomain
+from ...spaces.measures import is_pure, without_delta
+from ...spaces.metrics import UserDistance
+from ...transformations.keep_items import make_keep_items
+from ...transformations.minimum_users import add_to_counts
+from ..ledger.amounts import stated
+from .plan import NO_BOUND, Plan, Promise, Query, finite, largest, sure
+from .units import Columns, Users
+
+# Items that come from the table itself, where nobody lists the candidates: what such tasks share.
+
+_FAR = 2.0**60  # a threshold at which delta is no matter, while the scale is searched for
+
+
+class OfTable(Protocol):
+    """A task whose items are those of the table."""
+
+    release: ClassVar[str] = "ranking"
+    searched: ClassVar[tuple[str, ...]] = ("scale", "threshold")
+
+    def needs_no_noise(self, query: Query[Any, Users]) -> bool:
+        """Never: whether an item comes out depends on the table."""
+        return False
+
+    def on(self, plan: Plan[Any, Users], items: Any) -> Measurement:
+        """The measurement of the plan, which takes items as they come."""
+        return plan.measurement
+
+    def because(self, plan: Plan[Any, Users]) -> str:
+        """Nothing."""
+        return ""
+
+
+class Unlisted(OfTable, Protocol):
+    """A task whose noise has a scale, and whose threshold keeps items of few users from coming out."""
+
+    def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
+        """The chain from a table to what is released."""
+
+    def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
+        """The smallest threshold that meets the budget with this scale."""
+        built, budget = self.built, query.budget.d_out
+        return float(binary_search_param(lambda t: built(query, scale, t), query.unit.d_in, budget))
+
+    def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
+        """The chain with the smallest scale, and then the smallest threshold, that meet the budget.
+
+        Raises:
+            SearchError: None meets it.
+        """
+        whole = query.budget.d_out[0], 1.0
+        found = binary_search_chain(lambda scale: self.built(query, scale, _FAR), query.unit.d_in, whole)
+        scale = found.parameters["scale"]
+        return self.built(query, scale, self.least_threshold(query, scale))
+
+
+# The k best items of a table, where nobody lists the candidates.
 
 _LIMIT = 10  # times k: enough that the base is a small count, and few enough that the logarithm of it costs little
 
@@ -103,3 +167,292 @@ class TopKUnknownDomain(Unlisted):
             f"{self.k}; and for every t the t-th released item has a {noun} within {amount(math.floor(near))} of the "
             f"t-th largest {noun}{columns.counted}"
         )
+
+
+# All items of a table whose noisy counts reach a threshold, with these counts.
+
+_LEAST = 2  # one user alone must not reach it without noise
+
+
+@dataclass(frozen=True)
+class AboveThreshold(Unlisted):
+    """All items of the table with enough users; with Gaussian noise, or of the two kinds that with which fewer do."""
+
+    gaussian: bool = False
+    k: ClassVar[None] = None
+    counted: ClassVar[bool] = True
+    name: ClassVar[str] = "stable_histogram"
+
+    def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
+        """The chain from a table to the items and their counts."""
+        return self._chain(query, scale=scale, threshold=int(threshold))
+
+    def within(self, query: Query[Any, Users], epsilon: Any, delta: Any) -> Measurement:
+        """The chain whose scale and threshold are chosen so that one user costs no more than this."""
+        return self._chain(query, epsilon=epsilon, delta=delta)
+
+    def _chain(self, query: Query[Any, Users], **options: Any) -> Measurement:
+        measurement: Measurement = query.unit.scores(None) >> then_stable_histogram(
+            query.budget.measure, gaussian=self.gaussian, **options
+        )
+        left_out = query.unit.columns.left_out
+        return measurement >> add_to_counts(left_out) if left_out else measurement
+
+    def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
+        """The chain with which an item of the fewest users surely gets in: with Laplace noise, or with Gaussian.
+
+        Under epsilon and delta the noise of a group of users is Laplace.
+        """
+        pure = is_pure(without_delta(query.budget.measure))
+        if pure and query.unit.d_in > 1:
+            return super().least(query, known)
+        kinds = (self,) if self.gaussian else (self, replace(self, gaussian=True))
+        found = []
+        for kind in kinds:
+            with suppress(ParameterError):
+                found.append(kind._within_all(query) if pure else super(AboveThreshold, kind).least(query, known))
+        if not found:
+            raise SearchError("no noise and no threshold meet the budget: raise epsilon or delta")
+        return min(found, key=lambda one: self.accuracy(Plan(query, one)))
+
+    def _within_all(self, query: Query[Any, Users]) -> Measurement:
+        budget = query.budget
+        return self.within(query, stated(budget.main, "epsilon"), stated(budget.delta, "delta"))
+
+    def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
+        """The smallest threshold that meets the budget with this scale, a whole number."""
+        built, d_in, budget = self.built, query.unit.d_in, query.budget.d_out
+        if built(query, scale, _LEAST).check(d_in, budget):
+            return _LEAST
+        return int(binary_search_param(lambda t: built(query, scale, t), d_in, budget, T=int))
+
+    # proof-region: gets_in
+    def accuracy(self, plan: Plan[Any, Users]) -> float:
+        """The score with which an item surely gets in."""
+        scale, threshold, gaussian = (plan.measurement.parameters[key] for key in ("scale", "threshold", "gaussian"))
+        left_out = plan.query.unit.columns.left_out
+        sure: float = left_out + threshold + largest_fall(exact(scale), plan.query.alpha, gaussian=gaussian)  # [falls]
+        return sure
+
+    # end-proof-region: gets_in
+
+    def question(self, columns: Columns) -> str:
+        """What is asked."""
+        return f"which items have a {columns.noun} above a threshold, where nobody lists the items?"
+
+    def words(self, plan: Plan[Any, Users]) -> str:
+        """The mechanism in words."""
+        columns = plan.query.unit.columns
+        kind = "Gaussian" if plan.measurement.parameters["gaussian"] else "Laplace"
+        return f"{self.name}: discrete {kind} noise on each {columns.noun}{columns.capped}"
+
+    def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
+        """Which items surely get in."""
+        columns, least = plan.query.unit.columns, plan.accuracy
+        assert least is not None
+        gets_in = f"an item gets in if its {columns.noun} is at least {columns.amount(least)}{columns.counted}"
+        words = f"with probability at least {sure(plan.query.alpha)}, {gets_in}"
+        within = finite(least) if columns.value is None else None
+        return {"accuracy": Promise(words, within, float(plan.query.alpha))}
+
+
+# All items of a table that enough users have, and nothing of how many.
+#
+# Proof: proofs/planning/keys.tex
+
+_HALF = Fraction(1, 2)  # the probability of which it is said how many users give it: two rounds reach no more than 0.84
+_CELLS = 64  # of the noise of the first round, equally likely: the number of users is a hundredth too large
+_NEARLY = 1 + 2.0**-48  # so that a scale in floats meets its rho
+_STEPS = 32  # of a delta to its half: what is looked for where several users share one
+_MOST = 2**40  # users: more than there are
+
+
+@dataclass(frozen=True)
+class Keys(OfTable):
+    """All items of the table with enough users, without counts; of the ways to find them that with which fewer do.
+
+    ``rounds`` is None where each item is drawn for itself, and otherwise how often each user spreads a weight.
+    """
+
+    rounds: int | None = None
+    k: ClassVar[None] = None
+    release: ClassVar[str] = "set"
+    fewer: ClassVar[tuple[int, ...]] = (20, 1)  # items of a user, of which it is said how many users an item would need
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return "partition_selection" if self.rounds is None else "weighted_partition_selection"
+
+    def built(self, query: Query[Any, Users], main: float, delta: float) -> Measurement:
+        """The chain from a table to the items, for so much epsilon, or with a scale of so much under rho."""
+        unit, measure = query.unit, query.budget.measure
+        columns = unit.columns
+        found: Any
+        if self.rounds is None:
+            found = unit.scores(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
+        else:
+            domain, metric = FrameDomain(columns.user, columns.item), UserDistance(unit.neighbors)
+            how = {"epsilon" if is_pure(without_delta(measure)) else "scale": main, "delta": delta}
+            found = make_weighted_partition_selection(
+                domain,
+                metric,
+                measure,
+                max_items=columns.max_items or 1,
+                rounds=self.rounds,
+                minimum_users=columns.minimum_users or 1,
+                **how,
+            )
+            if columns.keep != "order":
+                found = make_keep_items(domain, metric, most=found.parameters["max_items"], by=columns.keep) >> found
+        measurement: Measurement = found
+        return measurement
+
+    def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
+        """The chain that releases an item of the fewest users as likely as not, where each has ``max_items``.
+
+        In two rounds users spread what items do not need over others that they have, which finds more items. So where
+        weights are the better way, and users may have several items, there are two.
+
+        Raises:
+            SearchError: None meets the budget.
+        """
+        pure, several = is_pure(without_delta(query.budget.measure)), query.unit.columns.max_items != 1
+        if pure:
+            each = self._least(query)
+            once = replace(self, rounds=1)._least(query) if several else each
+            if likely_users(each, _HALF) <= likely_users(once, _HALF):
+                return each
+        return replace(self, rounds=2 if several else 1)._least(query)
+
+    def _least(self, query: Query[Any, Users]) -> Measurement:
+        d_in, main, delta = query.unit.d_in, query.budget.main, round_down(stated(query.budget.delta, "delta"))
+        if is_pure(without_delta(query.budget.measure)):
+            both_ways = self.rounds is None and query.unit.neighbors == "replace"
+            loss = round_down(exact(main) / (d_in * (2 if both_ways else 1)))
+        else:
+            squares = d_in**2 * (2 if query.unit.neighbors == "replace" else 1)
+            inverse = sum((1 / part**2 for part in SCALES[self.rounds or 1]), Fraction(0))
+            loss = _NEARLY * math.sqrt(squares * inverse / (2 * exact(main)))
+        whole = self.built(query, loss, delta)
+        if whole.check(d_in, query.budget.d_out):
+            return whole
+
+        def with_less(steps: int) -> Measurement:
+            return self.built(query, loss, delta * 2.0 ** (-steps / _STEPS))
+
+        return with_less(binary_search_param(with_less, d_in, query.budget.d_out, T=int))
+
+    def accuracy(self, plan: Plan[Any, Users]) -> float:
+        """The number of users with which an item comes out as likely as not."""
+        return likely_users(plan.measurement, _HALF)
+
+    def question(self, columns: Columns) -> str:
+        """What is asked."""
+        return "which items do enough users have, where nobody lists the items?"
+
+    def words(self, plan: Plan[Any, Users]) -> str:
+        """The mechanism in words."""
+        rounds = plan.measurement.parameters.get("rounds")
+        capped = plan.query.unit.columns.capped
+        if rounds is None:
+            return f"{plan.measurement.parameters['mechanism']}: each item with the largest probability{capped}"
+        where = "" if rounds == 1 else ", once more where the first time they seemed to have too few"
+        return f"{plan.measurement.parameters['mechanism']}: Gaussian noise on weights of users{where}{capped}"
+
+    def because(self, plan: Plan[Any, Users]) -> str:
+        """How many users an item would need if fewer items of a user counted."""
+        query, most = plan.query, plan.query.unit.columns.max_items or 1
+        found = []
+        for cap in (cap for cap in self.fewer if cap < most):
+            columns = replace(query.unit.columns, max_items=cap)
+            users = Plan(query, self.least(replace(query, unit=replace(query.unit, columns=columns)))).accuracy
+            if users is not None and users < (plan.accuracy or 0):
+                found.append(f"{users:.0f} where {f'at most {cap} items' if cap > 1 else '1 item'} of each counted")
+        if not found:
+            return ""
+        return (
+            "the items of a user share what may be lost, so an item would need fewer users with a smaller "
+            f"--max-items: {' and '.join(found)}"
+        )
+
+    def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
+        """How many users an item needs."""
+        users = plan.accuracy
+        assert users is not None
+        among = "or more have it, among the items of each that count"
+        number = "1 user" if users == 1 else f"{users:.0f} users"
+        words = f"with probability at least 50 %, an item gets in if {number} {among}"
+        return {"accuracy": Promise(NO_BOUND if users == math.inf else words, finite(users), float(_HALF))}
+
+
+# proof-region: likely_users
+def likely_users(measurement: Measurement, chance: Fraction) -> float:
+    """A number of users such that an item which as many, or more, have comes out with a probability of ``chance``."""
+    known = measurement.parameters
+    least, most = known.get("minimum_users", 1), known["max_items"]
+    if "rounds" not in known:
+        table = chances(*shares(exact(known["epsilon"]), exact(known["delta"]), most))  # [table]
+        return float(least - 1 + min(n for n, p in enumerate(table) if p >= chance * table[-1]))  # [first-enough]
+    return _least_integer(least, lambda users: comes_out(known, users) >= chance)  # [users]
+
+
+def comes_out(known: Mapping[str, Any], users: int) -> Fraction:
+    """A number that is not above the probability of an item of so many users, not fewer than the minimum."""
+    first, last, level, weight = _in_weights(known)
+    weight *= users
+    if known["rounds"] == 1:
+        return _at_least(weight - level, last)  # [one-round]
+    enough, kept = level + last, 1 - _root(known["max_items"]) / 2**16
+    sums = (weight * min(Fraction(1), enough / (weight + farthest)) * kept for farthest in _quantiles(first))
+    return sum((_at_least(one - level, last) for one in sums), Fraction(0)) / _CELLS  # [two-rounds]
+
+
+def _in_weights(known: Mapping[str, Any]) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """The scales of the first and the last noise, the threshold, and the weight of a user who has most items."""
+    parts, most = SCALES[known["rounds"]], known["max_items"]
+    sigma, level = exact(known["scale"]), exact(math.nextafter(known["threshold"], math.inf))  # [level-up]
+    return sigma * parts[0], sigma * parts[-1], level, 1 / _root(most) - Fraction(2, UNIT)  # [weight]
+
+
+def _root(most: int) -> Fraction:
+    """A number that is not below the square root."""
+    return Fraction(math.isqrt(most * 2**80) + 1, 2**40)  # [root]
+
+
+def _at_least(gap: Fraction, scale: Fraction) -> Fraction:
+    """A number that is not above the probability that noise of this ``scale`` is at least -``gap``."""
+    step = Fraction(1, UNIT)
+    if gap >= step:
+        return 1 - tail((gap - step) / scale)  # [above-threshold]
+    nearly = _HALF - Fraction(2, 5) * (step + max(Fraction(0), -gap)) / scale
+    return max(Fraction(0), nearly * (1 - Fraction(1, 2**12)))  # [below-threshold]
+
+
+@functools.lru_cache(maxsize=64)
+def _quantiles(scale: Fraction) -> tuple[Fraction, ...]:
+    """For all but one of the cells, from the lowest, numbers >= 0 that noise exceeds no likelier than all above it."""
+    found = []
+    for cell in range(1, _CELLS):
+        beyond = Fraction(_CELLS - cell, _CELLS)
+        at = max(0.0, NormalDist().inv_cdf(cell / _CELLS))
+        while beyond < _HALF and tail(exact(at)) > beyond:
+            at += 2.0**-20  # [quantile]
+        found.append(exact(at) * scale + Fraction(1, UNIT))  # [one-step]
+    return tuple(found)
+
+
+def _least_integer(low: int, holds: Any) -> float:
+    """The least integer from ``low`` on at which ``holds``, which stays so; infinity where it is beyond all users."""
+    high = low
+    while not holds(high):
+        low, high = high + 1, 2 * high
+        if high > _MOST:
+            return math.inf
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)  # [least-integer]
+    return high
+
+
+# end-proof-region: likely_users

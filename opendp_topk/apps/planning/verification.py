@@ -1,22 +1,199 @@
-"""Whether a record says what this library computes, and what the ledger says that has paid."""
+"""A record held against the library: its measurement built again, its numbers computed again."""
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NoReturn
 
+from ...combinators.followed_by import make_followed_by
+from ...combinators.partition_by import ByGroup
+from ...core.candidates import BestCounts, IndexCandidates
+from ...core.measurement import Measurement
 from ...core.version import version
-from ...errors import LedgerError, ParameterError
+from ...errors import LedgerError, ParameterError, SpaceError, TableError, TopKError, checks
 from ...numerics.arithmetic import exact
+from ...sampling.noises.standard import STANDARD
+from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...spaces.metrics import UserDistance
+from ...transformations.quantile_scores import multiples
 from ..ledger import Entry, Ledger
 from ..ledger.charges import claimed
-from ..ledger.entries import RELEASED
+from ..ledger.journal import RELEASED, now
+from ..ledger.planned import require_presented
 from ..ledger.stated import in_words
-from .columns import Columns
-from .rebuilding import Rebuilt, rebuilt
-from .release_record import IN_WORDS, Claim, ReleaseRecord, canonical, digest_of
+from .by_gap import SetByGap
+from .catalogue import able
+from .groups import InGroups
+from .plan import Plan, Promise, Query, promises_of
+from .quantile import Numbers, Quantile
+from .release_record import (
+    IN_WORDS,
+    Claim,
+    Read,
+    Released,
+    ReleaseRecord,
+    canonical,
+    digest_of,
+    list_digest,
+    named,
+    parameters_of,
+    plain,
+    proof_of,
+    quantiles_of,
+    salted,
+)
+from .top_k import Counts, TopK
+from .units import Budget, Columns, Users, exactly, numeral
+from .unknown_domain import AboveThreshold, Keys, TopKUnknownDomain
+
+# The measurement of a release, built again from what its record says of it.
+
+_SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
+_MEASURES = {named(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
+_MOST = 2**32  # candidates and users: more than there are, so that no forged number keeps a computer busy
+_NAMES = {"loss": "utility"}  # of a parameter, as it was called in the first records of this kind
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """The plan of a release, whose measurement has all that was released, and what theorems promise of it."""
+
+    plan: Plan[Any, Users]
+    promises: dict[str, Promise]
+
+    @functools.cached_property
+    def claim(self) -> Claim:
+        """What it costs."""
+        return Claim.of(self.plan)
+
+    @functools.cached_property
+    def proof(self) -> dict[str, Any]:
+        """What a record would say of its proof."""
+        return proof_of(self.plan.measurement)
+
+
+def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
+    """The measurement with exactly the parameters of the record, and its theorems; None where this library has none."""
+    try:
+        if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _short(record):
+            return None
+        wanted = canonical({_NAMES.get(name, name): value for name, value in record.mechanism.items()})
+        for plan in _plans(record):
+            whole = _followed(plan, record.mechanism.get("then"))
+            known = {name: plain(value) for name, value in parameters_of(whole).items() if name != "scale"}
+            if canonical(known) == wanted:
+                return Rebuilt(replace(plan, measurement=whole), promises_of(plan))
+    except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
+        pass
+    return None
+
+
+def _short(record: ReleaseRecord) -> bool:
+    """Whether another number of items was released than was asked for, of a list, or of one for each group."""
+    lists = 1 if record.partition is None else record.partition["groups"]
+    return record.listed and not record.may_stop and len(record.released.items) != (record.k or 0) * lists
+
+
+def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
+    """What could have been planned, each with its measurement of the items."""
+    claim, known = record.claim, record.mechanism
+    unit = Users(claim.neighbors, claim.d_in, _columns(known))
+    budget, alpha = Budget(_MEASURES[claim.measure], _stated(claim)), exactly(record.promises["accuracy"].alpha)
+    if record.partition is not None and record.listed and not record.may_stop:
+        for task in _listed(record):
+            grouped = Query(_grouped(task, record.partition), unit, budget, alpha=alpha)
+            with suppress(ParameterError, SpaceError):
+                yield Plan(grouped, grouped.task.built(grouped, float(record.scale or 0)))
+        return
+    if record.listed and not record.may_stop:
+        numbers = unit.columns if isinstance(unit.columns, Numbers) else None
+        for task in _listed(record) if numbers is None else [replace(Quantile.of(numbers), release=record.release)]:
+            query = Query(task, unit, budget, alpha=alpha)
+            with suppress(ParameterError, SpaceError):
+                yield Plan(
+                    query, task.built(unit.nameless(task.n_candidates), budget.measure, float(record.scale or 0))
+                )
+        return
+    if known["mechanism"].endswith("partition_selection"):
+        keys = Keys(known.get("rounds"))
+        wanted = Query(keys, unit, budget, alpha=alpha)
+        yield Plan(wanted, keys.built(wanted, known.get("epsilon", record.scale), known["delta"]))
+        return
+    if record.by_gap and record.release == SetByGap.release:
+        noise = {one.name: one for one in STANDARD}[known["noise"]]
+        apart = SetByGap(record.k or 0, known["candidates"], noise, known["test_scale"])
+        stated = Query(apart, unit, budget, alpha=alpha)
+        yield Plan(stated, apart.built(stated, float(record.scale or 0), known["threshold"]))
+        return
+    above, drawn = record.k is None, known.get("gaussian") is True
+    top = TopKUnknownDomain(int(record.k or 0), known["limit"], known["candidates"]) if not above else None
+    unlisted = AboveThreshold(drawn) if top is None else top
+    asked = Query(unlisted, unit, budget, alpha=alpha)
+    if isinstance(unlisted, AboveThreshold) and "epsilon" in known:
+        yield Plan(asked, unlisted.within(asked, exactly(known["epsilon"]), exactly(known["delta"])))
+        return
+    yield Plan(asked, unlisted.built(asked, float(record.scale or 0), known["threshold"]))
+
+
+def _listed(record: ReleaseRecord) -> Iterator[TopK]:
+    k, candidates, counted = record.k or 0, record.mechanism["candidates"], record.released.counts is not None
+    few = record.mechanism.get("max_items") is not None
+    for row in able(k, candidates, record.release, counted, few):
+        yield (Counts if counted else TopK)(k, candidates, record.release, row)
+
+
+def _grouped(task: TopK, partition: Mapping[str, Any]) -> InGroups:
+    return InGroups(task, range(partition["groups"]), partition.get("max_groups", 1), partition.get("by"))
+
+
+def _columns(known: Mapping[str, Any]) -> Columns:
+    """The columns that counted."""
+    if "quantile" in known or "quantiles" in known:
+        return _numbers(known)
+    columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
+    columns = replace(columns, keep=known.get("by", "order"), minimum_users=known.get("minimum_users"))
+    if "partition" in known:
+        columns = replace(columns, group=known["partition"]["group"])
+    if columns.value is None:
+        return columns
+    return replace(columns, **_grid(known))
+
+
+def _numbers(known: Mapping[str, Any]) -> Numbers:
+    grid, asked = _grid(known), {"quantiles": quantiles_of(known), "max_rows": known["max_rows"]}
+    spread = {"places": known["places"]} if "places" in known else {}
+    return Numbers(known["user"], value=known["value"], **grid, **asked, **spread)
+
+
+def _grid(known: Mapping[str, Any]) -> dict[str, Any]:
+    lower, upper, step = (exactly(known[name]) for name in ("lower", "upper", "granularity"))
+    return {"bounds": (lower, upper), "step": step}
+
+
+def _stated(claim: Claim) -> Any:
+    """The budget at which a curve was read: its epsilon as the decimal that it is written as."""
+    if not isinstance(claim.d_out, tuple):
+        return claim.d_out
+    return exactly(claim.d_out[0]), claim.d_out[1]
+
+
+def _followed(plan: Plan[Any, Users], loss: Any) -> Measurement:
+    """The measurement with the count of all others after it, where that was released."""
+    if loss is None:
+        return plan.measurement
+    d_out = tuple(loss) if isinstance(loss, list) else loss
+    return make_followed_by(plan.measurement, follow=_nothing, d_in=plan.query.unit.d_in, d_out=d_out)
+
+
+def _nothing(released: Any) -> NoReturn:
+    raise ParameterError("a measurement that was rebuilt for its map releases nothing")
+
+
+# Whether a record says what this library computes, and what the ledger says that has paid.
 
 AGREES, DISAGREES, UNKNOWN = VERDICTS = ("agrees", "does not agree", "cannot be known")
 _LATER = "another version than this one made the record, or other sources of it: verify it with those"
@@ -237,3 +414,229 @@ def _untold(paid: list[Finding]) -> Iterator[Finding]:
             "without a digest in a ledger, items, numbers, words and the list of candidates may have been edited",
         )
     yield Finding("table", UNKNOWN, "that these rows were read, by this engine, a record cannot show")
+
+
+# A question that is asked again is answered from the record of its release: the same answer, which costs nothing.
+#
+# What was released is public, and saying it again is post-processing. Whether the table has changed since is not looked
+# at, because the answer to that would be one more release.
+
+
+def answer(fields: Mapping[str, Any], ledger: Ledger, question: Mapping[str, Any]) -> ReleaseRecord:
+    """The record ``fields``, if it is whole, paid for by a released entry of ``ledger``, and answers ``question``.
+
+    Raises:
+        TableError: It is not, or it answers another question.
+    """
+    found = verified(fields, ledger)
+    wrong = [one for one in found if one.verdict == DISAGREES]
+    sealed = any(one.what == "digest" and one.verdict == AGREES for one in found)
+    if wrong or not sealed:
+        raise TableError(
+            f"the record is no answer: its {wrong[0].what if wrong else 'digest'} cannot be relied on. Nothing was "
+            "released; `opendp-topk verify` says what does not agree"
+        )
+    record = ReleaseRecord.from_dict(fields)
+    asked, told = question, _answered(record)
+    others = [name for name in asked if canonical(asked[name]) != canonical(told[name])]
+    if others:
+        raise TableError(
+            f"the record is no answer: it is of another question, by its {', '.join(others)}. Nothing was released: "
+            "ask as it was asked, or pay for a release"
+        )
+    return record
+
+
+def asked(
+    plan: Plan[Any, Users],
+    where: str | None,
+    candidates: str | None,
+    words: Mapping[str, Any],
+    groups: str | None = None,
+) -> dict[str, Any]:
+    """What makes a question the same: ``plan``, rows, the digests of lists, and words as records have them."""
+    known, task = parameters_of(plan.measurement), plan.query.task
+    return {
+        "k": task.k,
+        "counts": getattr(task, "counted", False),
+        "kind of release": task.release,
+        "cost": asdict(Claim.of(plan)),
+        "mechanism": {name: plain(value) for name, value in known.items() if name != "scale"},
+        "scale": plain(known["scale"]),
+        "rows": where,
+        "candidates": candidates,
+        "groups": groups,
+        "label": words.get("label"),
+        "words": {name: word for name, word in words.items() if name != "label"},
+    }
+
+
+def _answered(record: ReleaseRecord) -> dict[str, Any]:
+    """The question of which a record tells the answer."""
+    stated = record.stated
+    return {
+        "k": record.k,
+        "counts": record.released.counts is not None,
+        "kind of release": record.release,
+        "cost": asdict(record.claim),
+        "mechanism": {name: plain(value) for name, value in record.mechanism.items()},
+        "scale": record.scale,
+        "rows": record.read.where,
+        "candidates": record.read.candidates,
+        "groups": record.read.groups,
+        "label": stated.get("label"),
+        "words": {name: word for name, word in stated.items() if name != "label"},
+    }
+
+
+# A release from Python with the record that the command writes, whose digest its ledger keeps.
+
+
+def release_with_record(
+    ledger: Ledger,
+    measurement: Measurement,
+    data: Any,
+    *,
+    alpha: float = 0.05,
+    d_in: Any = None,
+    **words: Any,
+) -> tuple[Any, dict[str, Any]]:
+    """One release that ``ledger`` pays for, and its record, which ``opendp-topk verify`` and ``show`` read as JSON.
+
+    Args:
+        ledger: Who pays. Its entry keeps the digest of the record.
+        measurement: From a table to items, under epsilon or rho or one of them with a delta, as ``opendp-topk release``
+            makes it: counts or sums by item, a selection, and with listed candidates ``index_candidates()`` at its end;
+            or noise on all counts, and ``largest_counts`` with the candidates. Or ``make_partition_by`` of one such
+            measurement for all groups, after ``make_keep_groups`` or without.
+        data: A member of its input domain.
+        alpha: With which probability the accuracy theorems in the record may fail.
+        d_in: As for :meth:`Ledger.release`, a whole number of users.
+        words: ``label``, ``period``, ``purpose``, ``at_most`` and ``shared``, as for :meth:`Ledger.release`.
+
+    Returns:
+        What was released, and the record: a dictionary for ``json.dump``.
+
+    Raises:
+        ParameterError: The measurement is none of those; ``ledger.release`` releases it without a record.
+        BudgetError, SpaceError, LedgerError, DataError: As :meth:`Ledger.release`.
+
+    Example:
+        >>> import tempfile, pathlib, polars as pl, opendp_topk as tk
+        >>> folder, pure = tempfile.TemporaryDirectory(), tk.MaxDivergence()
+        >>> pages, space = ["/", "/docs", "/blog"], (tk.FrameDomain("visitor", "page"), tk.UserDistance())
+        >>> top = space >> tk.then_count_by_item(candidates=pages) >> tk.then_report_noisy_top_k(pure, k=2, scale=4.0)
+        >>> given = {"dataset": "visits", "metric": space[1], "user": "visitor"}
+        >>> ledger = tk.Ledger.create(pathlib.Path(folder.name, "budget"), budget=1, measure=pure, **given)
+        >>> visits = pl.DataFrame({"visitor": [1, 2, 2], "page": ["/", "/", "/docs"]})
+        >>> named = top >> tk.index_candidates(pages)
+        >>> items, record = tk.release_with_record(ledger, named, visits, label="week 1")
+        >>> record["items"] == items, record["d_out"], ledger.history()[0].record is None
+        (True, 0.5, False)
+        >>> ledger.close(), folder.cleanup()
+        (None, None)
+    """
+    checks.instance("ledger", ledger, Ledger, "a ledger")
+    checks.instance("measurement", measurement, Measurement, "a measurement")
+    distance = ledger.d_in if d_in is None else d_in
+    times = words.get("at_most")
+    if d_in is None and times is not None:
+        distance *= checks.count("at_most", times) * (2 if words.get("shared") else 1)
+    groups = _groups(measurement)
+    draft = _draft(measurement, distance, alpha, data)
+    found = rebuilt(draft)
+    if found is None or lines(repr(found.plan.measurement)) != lines(repr(measurement)):
+        raise ParameterError(
+            "measurement must be one that `opendp-topk release` makes, from a table to items, for a record: release it "
+            "by ledger.release, without one"
+        )
+    require_presented(measurement, data)
+    reserved, made = ledger.reserve(measurement, d_in=distance, **words), []
+
+    def digest(released: Any) -> str:
+        written = _release_as_written(released, found.plan.query.unit.columns)
+        listed = Released.of(written) if groups is None else Released.of_groups(groups, written)
+        made.append(_finished(draft, found, listed, salted(reserved.paid), reserved.told))
+        return made[0].digest
+
+    return reserved.release(data, recorded=digest), made[0].as_dict()
+
+
+def _parted(measurement: Measurement) -> ByGroup | None:
+    """What releases one list for each of several groups, alone or after what chooses the groups of a user."""
+    last = getattr(measurement.function, "then", None)
+    found = getattr(last if isinstance(last, Measurement) else measurement, "function", None)
+    return found if isinstance(found, ByGroup) else None
+
+
+def _groups(measurement: Measurement) -> tuple[Any, ...] | None:
+    parted = _parted(measurement)
+    return None if parted is None else parted.groups
+
+
+def _member(measurement: Measurement) -> Measurement:
+    """The measurement of each group; of one list, itself."""
+    parted = _parted(measurement)
+    return measurement if parted is None else parted.plan.members[0]
+
+
+def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
+    """The record before there is a release, with as many items as there will be."""
+    known, metric, measure = parameters_of(measurement), measurement.input_metric, measurement.output_measure
+    groups = _groups(measurement)
+    asked = quantiles_of(known)
+    column = "value" if asked else "item"
+    if not isinstance(metric, UserDistance) or not {"user", column, "candidates"} <= known.keys():
+        raise ParameterError("measurement must start from a table of users and items, or numbers, for a record")
+    last = getattr(_member(measurement).function, "then", None)
+    items = last.items if isinstance(last, IndexCandidates | BestCounts) else None
+    if known["candidates"] is not None and "minimum_users" in known:
+        raise ParameterError(
+            "measurement must not have minimum_users beside listed candidates for a record, since it does not tell the "
+            "list: `opendp-topk release --candidates FILE --minimum-users M` makes one, and ledger.release releases it "
+            "without"
+        )
+    if (known["candidates"] is None) != (items is None):
+        raise ParameterError("measurement must end in index_candidates where its candidates are listed, for a record")
+    if asked:
+        items = None  # they follow from the bounds
+    k, counted = len(asked) or known.get("k"), "count_scale" in known
+    if isinstance(last, BestCounts):
+        k, counted = last.k, True
+    kind, length = type(data).__module__.partition(".")[0], (k or 0) * len(groups or [None])
+    loss = measurement.map(d_in)
+    claim = Claim(named(measure), measure.symbol, metric.neighbors, int(d_in), loss)
+    return ReleaseRecord(
+        time="",
+        released=Released([""] * length, counts=[0] * length if counted else None),
+        k=k,
+        release="set"
+        if known["mechanism"].endswith(("partition_selection", "quantiles", "by_gap"))
+        else known.get("release", "ranking"),
+        claim=claim,
+        mechanism={name: plain(value) for name, value in known.items() if name != "scale"},
+        scale=plain(known.get("scale")),
+        promises={"accuracy": Promise("", None, float(checks.probability(alpha, "alpha")))},
+        ledger=None,
+        proof=proof_of(measurement),
+        read=Read(
+            {"name": kind, "version": str(getattr(sys.modules.get(kind), "__version__", ""))},
+            candidates=None if items is None else list_digest(items),
+            groups=None if groups is None else list_digest(groups),
+        ),
+        library={"name": "opendp_topk", "version": version()},
+    )
+
+
+def _release_as_written(released: Any, columns: Columns) -> Any:
+    """What was released as a record writes it: a number of a grid as the very same, and not as the nearest float."""
+    if not isinstance(columns, Numbers):
+        return released
+    places = multiples(columns.bounds, columns.step)
+    return [numeral((columns.least + places.index(one)) * columns.step) for one in released]
+
+
+def _finished(
+    draft: ReleaseRecord, found: Rebuilt, released: Released, paid: dict[str, Any], stated: dict[str, Any]
+) -> ReleaseRecord:
+    return replace(draft, time=now(), released=released, promises=found.promises, ledger=paid, stated=stated)

@@ -139,7 +139,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         if name == _SAID and getattr(report, "when", "") == "teardown"
     ]
     if said and not config.getoption("--dp-replay"):
-        from ..audit.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, TONES
+        from ..audit.report import NOT_REFUTED, NOT_TESTED, REFUTED, TONES
 
         terminalreporter.write(f"dp_audit: {len(said)} claims: ")
         for word, after in ((REFUTED, ", "), (NOT_REFUTED, ", "), (NOT_TESTED, "; ")):

@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Iterator
 
-from opendp_topk.apps.audit.verdicts import REFUTED
+from opendp_topk.apps.audit.report import REFUTED
 
 from . import after, before
 from .case import Case

@@ -140,7 +140,7 @@ FAULTS = (
     Fault(
         "turns-in-one-order",
         "of two inputs whose calls are timed the same one is called first in each turn",
-        "apps/audit/draws.py",
+        "apps/audit/blackbox.py",
         "for coin in (SYSTEM.auxiliary(count) & 1).tolist():  # [coin]",
         "for coin in (SYSTEM.auxiliary(count) & 0).tolist():  # [coin]",
     ),
@@ -168,7 +168,7 @@ FAULTS = (
     Fault(
         "person-with-one-row",
         "a person leaves a table with one row of several",
-        "apps/audit/made_pairs.py",
+        "apps/audit/neighbours.py",
         "frame.filter([other != person for other in persons])",
         "frame.filter([place != persons.index(person) for place in range(len(persons))])",
     ),
@@ -189,7 +189,7 @@ FAULTS = (
     Fault(
         "coin-forgets-what-it-said",
         "a second comparison of the same float branches as if the first had not been made",
-        "apps/audit/digits.py",
+        "apps/audit/replay.py",
         "self._low, self._high = (self._low, count) if below else (count, self._high)",
         "pass",
     ),

@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "renyi-share-alone",
         "the header's limit on the divergence is not held against that on rho",
-        "apps/ledger/accounts.py",
+        "apps/ledger/amounts.py",
         "return order * rho <= most and keeps_renyi(order, most, epsilon, delta)  # [one-share]",
         "return keeps_renyi(order, most, epsilon, delta)  # [one-share]",
     ),
@@ -183,7 +183,7 @@ FAULTS = (
     Fault(
         "laplace-kept",
         "keys above a threshold always get Laplace noise",
-        "apps/planning/above_threshold.py",
+        "apps/planning/unknown_domain.py",
         "kinds = (self,) if self.gaussian else (self, replace(self, gaussian=True))",
         "kinds = (self,)",
     ),

@@ -15,14 +15,14 @@ FAULTS = (
     Fault(
         "reserved-presented-late",
         "a reservation is used up by what is no table",
-        "apps/ledger/reservation.py",
+        "apps/ledger/planned.py",
         "        require_presented(self._measurement, data)  # [still-open]\n",
         "",
     ),
     Fault(
         "lists-after-the-debit",
         "a release pays before it asks whether the candidates are of the kind of their column",
-        "apps/ledger/reservation.py",
+        "apps/ledger/planned.py",
         "require_readable(measurement.input_domain, data, public_lists(measurement))",
         "require_readable(measurement.input_domain, data, {})",
     ),

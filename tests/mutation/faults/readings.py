@@ -250,14 +250,14 @@ FAULTS = (
     Fault(
         "one-arrangement",
         "a search tries neighbours in one order, direction and level only",
-        "apps/audit/arrangements.py",
+        "apps/audit/neighbours.py",
         "versions += admitted(domain, metric, d_in, *_version(n, scores, moves, unit))",
         "versions = [(x, x_prime)]",
     ),
     Fault(
         "one-direction",
         "a search moves scores up only",
-        "apps/audit/arrangements.py",
+        "apps/audit/neighbours.py",
         "sign = 1 if n // _ORDERS % _DIRECTIONS else -1",
         "sign = 1",
     ),

@@ -8,14 +8,14 @@ FAULTS = (
     Fault(
         "no-digest",
         "an entry is settled without the digest of its record",
-        "apps/ledger/reservation.py",
+        "apps/ledger/planned.py",
         "RELEASED, kept)",
         "RELEASED)",
     ),
     Fault(
         "last-digest",
         "a later state exchanges the digest of a record",
-        "apps/ledger/entries.py",
+        "apps/ledger/journal.py",
         'if one["state"] != RELEASED:',
         'if one["state"]:',
     ),

@@ -324,7 +324,7 @@ FAULTS = (
     Fault(
         "texts-for-numbers",
         "candidates of several columns are texts where the table has numbers",
-        "apps/cli/candidates.py",
+        "apps/cli/files.py",
         "map(str, _integers(own, name)) if schema[name].is_integer() else own",
         "own",
     ),
@@ -534,7 +534,7 @@ FAULTS = (
     Fault(
         "paid-before-read",
         "a table that cannot be read is found after the debit",
-        "apps/cli/engines.py",
+        "apps/cli/release.py",
         "            held = rows.held()\n            if paid",
         "            held = rows.held() if paid is None else rows\n            if paid",
     ),

@@ -1,12 +1,129 @@
-"""The page of one proof document: its statements, its code, who relies on it, and its LaTeX."""
+"""Documents and code as elements of pages."""
 
 from __future__ import annotations
 
+import keyword
+import re
+from collections.abc import Callable
+
 from .... import proof
 from ....markup.elements import Markup, el, join
-from .code import latex, region_code
-from .page import Address, Material, page, section, status
-from .state import Document
+from ....proof.regions import TAGS
+from .page import Address, Document, Material, Region, page, section, status
+
+# Regions of code as HTML, with the lines numbered and those that a proof cites in colour.
+
+_QUOTES = '"""'
+_TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
+_TOKEN = re.compile(
+    r"(?P<comment>#.*)|(?P<string>[rbf]{0,2}(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'))|(?P<word>[^\W\d]\w*)"
+)
+
+
+def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
+    """The lines of a region, the first of which has the number ``first`` in its file.
+
+    Args:
+        code: The region.
+        first: Its first line's number.
+        cited: The address of the page that shows the proof; empty for this one.
+        tags: Tags that a proof cites and that this page has not shown; those that are shown are taken out.
+    """
+    lines, quoted = [], False
+    for number, line in enumerate(code.splitlines(), start=first):
+        tagged = bool(TAGS.search(line))
+        before = "" if quoted else line.partition(_QUOTES)[0]
+        rest = line[len(before) :]
+        quoted ^= line.count(_QUOTES) % 2 == 1
+        lines.append(
+            el(
+                "span",
+                el("span", number, class_="at"),
+                _coloured(before, cited, tags),
+                el("span", rest, class_="string") if rest else "",
+                "\n",
+                class_="line tagged" if tagged else "line",
+            )
+        )
+    return el(
+        "div", el("pre", el("code", *lines)), class_="scroll code", tabindex="0", role="region", aria_label="Code"
+    )
+
+
+def region_code(region: Region, cited: str, tags: set[str]) -> list[Markup]:
+    """A region with its place and state; the arguments are those of :func:`listing`."""
+    place = f"opendp_topk/{region.source}, " if region.code else ""
+    shown = listing(region.code, region.first_line, cited, tags) if region.code else el("p", "The region is missing.")
+    state = status("current" if region.is_current else "stale")
+    return [el("h3", f"{place}region {region.pin.region} ", state), shown]
+
+
+def _coloured(line: str, cited: str, tags: set[str]) -> Markup:
+    parts: list[str] = []
+    at = 0
+    for match in _TOKEN.finditer(line):
+        parts.append(line[at : match.start()])
+        at = match.end()
+        if match.lastgroup == "comment":
+            parts.append(_comment(match[0], cited, tags))
+        elif match.lastgroup == "string":
+            parts.append(el("span", match[0], class_="string"))
+        else:
+            parts.append(el("span", match[0], class_="keyword") if keyword.iskeyword(match[0]) else match[0])
+    return join([*parts, line[at:]])
+
+
+def _comment(comment: str, cited: str, tags: set[str]) -> Markup:
+    """A comment, in which tags lead to where the proof cites them."""
+    if not TAGS.fullmatch(comment.rstrip()):
+        return el("span", comment, class_="comment")
+    parts: list[str] = ["# "]
+    for tag in _TAG.findall(comment):
+        known = tag in tags
+        parts += [
+            el("a", f"[{tag}]", href=f"{cited}#cites-{tag}", id=f"tag-{tag}", class_="tag")
+            if known
+            else el("span", f"[{tag}]", class_="tag"),
+            " ",
+        ]
+        tags.discard(tag)
+    return el("span", *parts[:-1], class_="comment")
+
+
+_MACRO = re.compile(r"\\codetag\{([^{}]*)\}|\\relieson(?:\[([^\[\]]*)\])?\{([^{}]*)\}|\\label\{([^{}]*)\}")
+
+
+def latex(source: str, address: Callable[[str, str], str | None], tags: set[str], listed: set[str]) -> Markup:
+    """The LaTeX of a document, in which tags lead to the code and relied statements to their documents.
+
+    Args:
+        source: The text of the document.
+        address: Document and label -> where this statement is shown; None where it is not.
+        tags: The tags of the code that the page shows.
+        listed: The labels that the page shows elsewhere; all others can be led to here.
+    """
+    parts: list[str] = []
+    seen = set(listed)
+    at = 0
+    for match in _MACRO.finditer(source):
+        parts.append(source[at : match.start()])
+        at = match.end()
+        tag, label, target, own = match.groups()
+        if tag in tags:
+            name = f"cites-{tag}"
+            parts.append(el("a", match[0], href=f"#tag-{tag}", id=None if name in seen else name, class_="tag"))
+            seen.add(name)
+        elif target and address(target, label or ""):
+            parts.append(el("a", match[0], href=address(target, label or "")))
+        elif own:
+            parts.append(el("span", match[0], class_="keyword", id=None if own in seen else f"s-{own}"))
+            seen.add(own)
+        else:
+            parts.append(match[0])
+    return el("pre", join([*parts, source[at:]]), class_="latex")
+
+
+# The page of one proof document: its statements, its code, who relies on it, and its LaTeX.
 
 
 def document_page(document: Document, material: Material) -> str:

@@ -7,12 +7,11 @@ from typing import Any
 
 from ....markup.elements import Markup, breakable, el, join, table
 from ..registry import Claim, tests_are_here
-from ..verdicts import FAILS, NOT_TESTED
-from . import plots
+from ..report import FAILS, NOT_TESTED
+from . import verification as plots
+from .claim import sections, text
 from .graph import graph
-from .page import Address, Material, count, page, section, signatures, status
-from .prose import sections, text
-from .state import faults
+from .page import Address, Material, count, faults, page, section, signatures, status
 from .verification import SYMBOLS, rows
 
 

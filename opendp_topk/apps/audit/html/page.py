@@ -1,16 +1,312 @@
-"""The frame of a page: head, style and script inline, navigation, and words that several pages share."""
+"""Pages of the audit, and what they show."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+from .... import proof
+from ....core.measurement import Measurement
+from ....errors import ParameterError, PrivacyViolationError, ProofError
 from ....markup.elements import Markup, breakable, el, join
+from ....proof.regions import tags
+from ....spaces.domains import VectorDomain
+from ....spaces.metrics import LInfDistance
+from .. import shipped
+from ..neighbours import within
 from ..registry import Claim
-from .findings import Finding
-from .state import Document
+from ..report import Report
+from ..verify import verify_with
+
+# The proof documents as they stand: what each pins, states and relies on, and which part of that is stale.
+
+_TITLE = re.compile(r"\\proofdocument\{[^{}]*\}")
+_KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
+_STATED = re.compile(rf"\\begin\{{({_KINDS})\}}(?:\[([^\[\]]*)\])?\s*\\label\{{([^{{}}]*)\}}")
+_ENVIRONMENT = re.compile(rf"\\begin\{{({_KINDS})\}}.*?\\end\{{\1\}}", re.DOTALL)
+_CITED = re.compile(r"\\codetag\{([^{}]*)\}")
+_LABEL = re.compile(r"\\label\{([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region of code that a document pins, as it stands; ``code`` is empty where it is missing.
+
+    ``source`` is its file below the package; ``reaches`` names the code beyond the region that belongs to the pin.
+    """
+
+    pin: proof.Pin
+    code: str
+    first_line: int
+    digest: str
+    source: str = ""
+    reaches: tuple[str, ...] = ()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the code is what was proved."""
+        return bool(self.code) and self.digest == self.pin.digest
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that others can rely on; ``text`` is its LaTeX."""
+
+    label: str
+    kind: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reliance:
+    """A statement on which a document relies; without a label, all that the target states."""
+
+    target: str
+    label: str
+    is_current: bool
+
+    def __str__(self) -> str:
+        return f"{self.target}#{self.label}" if self.label else self.target
+
+
+@dataclass(frozen=True)
+class Document:
+    """A proof document."""
+
+    name: str
+    title: str
+    status: str
+    source: str
+    regions: tuple[Region, ...]
+    statements: tuple[Statement, ...]
+    labels: frozenset[str]
+    relies_on: tuple[Reliance, ...]
+    foundations: tuple[str, ...]
+    carriers: tuple[str, ...]
+    others: tuple[str, ...]
+    reading: proof.Reading | None = None
+
+    @property
+    def faults(self) -> list[str]:
+        """What is stale in this document itself, one sentence each."""
+        return [
+            f"region {one.pin.region} " + (f"of {one.source} {_moved(one)}" if one.code else "is missing")
+            for one in self.regions
+            if not one.is_current
+        ] + [
+            f"the statement {one} on which it relies is not what it was, or was never recorded"
+            for one in self.relies_on
+            if not one.is_current
+        ]
+
+    @property
+    def tags(self) -> set[str]:
+        """The tags of its code that the document cites."""
+        return {tag for one in self.regions for tag in tags(one.code)} & set(_CITED.findall(self.source))
+
+
+def _moved(one: Region) -> str:
+    return f"was proved at {one.pin.digest or 'no digest'}; it or what it reaches is at {one.digest} now"
+
+
+def documents() -> dict[str, Document]:
+    """All proof documents by name, sorted."""
+    return {name: _document(name) for name in proof.documents()}
+
+
+def faults(names: Iterable[str], known: dict[str, Document]) -> list[tuple[str, str]]:
+    """What is stale in these documents: pairs of a document and a sentence."""
+    return [(name, fault) for name in names if name in known for fault in known[name].faults]
+
+
+def _document(name: str) -> Document:
+    text = proof.text(name)
+    then, now, strayed = proof.relied_then(name), proof.relied_now(name), proof.strayed(name)
+    return Document(
+        name=name,
+        title=_title(text) or name,
+        status=proof.Proof(name).status,
+        source=text.strip() + "\n",
+        regions=tuple(_region(pin) for pin in proof.pins(name)),
+        statements=tuple(
+            Statement(label, kind, title or "", _environment(text, label))
+            for kind, title, label in _STATED.findall(text)
+        ),
+        labels=frozenset(_LABEL.findall(text)),
+        relies_on=tuple(_reliance(key, key not in strayed) for key in sorted(then | now)),
+        foundations=tuple(proof.foundations(name)),
+        carriers=tuple(proof.carriers(name)),
+        others=tuple(proof.others(name)),
+        reading=proof.last(name),
+    )
+
+
+def _reliance(key: str, is_current: bool) -> Reliance:
+    target, _, label = key.partition("#")
+    return Reliance(target, label, is_current)
+
+
+def _region(pin: proof.Pin) -> Region:
+    try:
+        code, reaches = proof.region(pin.region), tuple(proof.reaches(pin))
+        return Region(pin, code, proof.first_line(pin.region), pin.actual, pin.source, reaches)
+    except ProofError:
+        return Region(pin, "", 1, "")
+
+
+def _environment(text: str, label: str) -> str:
+    return next((m[0] for m in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in m[0]), "")
+
+
+def _title(text: str) -> str:
+    """The title without its commands."""
+    start = _TITLE.search(text)
+    if start is None:
+        return ""
+    depth, end = 0, start.end()
+    while end < len(text):
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
+        end += 1
+        if depth == 0:
+            break
+    inner = re.sub(r"\\texorpdfstring\{[^{}]*\}\{([^{}]*)\}", r"\1", text[start.end() + 1 : end - 1])
+    return re.sub(r"\\[a-zA-Z]+ ?|[{}$]", "", inner.replace(r"\_", "_")).strip()
+
+
+# What the exact verifier finds, for the table and for the plots of the report.
+
+# Doublings around what was asked: a map that bends shows within two of them.
+STRETCHES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
+"""By what the distance per scale is multiplied for the points of a plot."""
+
+Laws = dict[Any, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A claim, and the largest loss met, where neighbours are ``ratio`` scales apart."""
+
+    ratio: float
+    claimed: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row: a shipped mechanism under one measure and metric; ``report`` is None where no law is declared."""
+
+    example: shipped.Example
+    report: Report | None
+    points: tuple[Point, ...] = ()
+
+    @property
+    def measure(self) -> str:
+        """The name of the measure."""
+        return type(self.example.measurement.output_measure).__name__
+
+    @property
+    def case(self) -> str:
+        """The arguments that tell this row from others of the constructor."""
+        given = {
+            name: getattr(value, "name", value) for name, value in self.example.arguments.items() if name != "scale"
+        }
+        return ", ".join(f"{name} = {value}" for name, value in given.items())
+
+    @property
+    def verdict(self) -> str:
+        """That of the report, or ``no law``."""
+        return "no law" if self.report is None else self.report.verdict
+
+
+def findings(budget: int, progress: Callable[[int, int], None]) -> list[Finding]:
+    """Every shipped mechanism, measure and kind of neighbour, with plots for one kind of neighbour each.
+
+    Args:
+        budget: The number of pairs to try for each row, at most; the two likeliest always are.
+        progress: Called with the number of rows that are done, and of all.
+    """
+    examples = list(shipped.examples())
+    found: list[Finding] = []
+    for _, group in itertools.groupby(examples, key=lambda one: (one.constructor, str(one.arguments))):
+        members = list(group)
+        reports = _reports(members, budget)
+        laws: dict[Fraction, Laws] = {}
+        found += [Finding(example, report, _points(example, report, laws)) for example, report in reports]
+        progress(len(found), len(examples))
+    return found
+
+
+def _reports(members: list[shipped.Example], budget: int) -> list[tuple[shipped.Example, Report | None]]:
+    """All of a group at once, which share their laws; one by one where a claim is refuted."""
+    try:
+        return shipped.verify_all(budget, members)
+    except PrivacyViolationError as refuted:
+        if len(members) == 1:
+            return [(members[0], refuted.report)]
+    return [pair for example in members for pair in _reports([example], budget)]
+
+
+def _points(example: shipped.Example, report: Report | None, laws: dict[Fraction, Laws]) -> tuple[Point, ...]:
+    """The pair that was worst, and its likes, at other scales; none for what takes no vector of scores."""
+    if report is None or report.witness is None or example.measurement.input_metric == LInfDistance():
+        return ()
+    if not isinstance(example.measurement.input_domain, VectorDomain):
+        return ()
+    found = []
+    for stretch in STRETCHES:
+        ratio = float(stretch * report.d_in)
+        if stretch == 1:
+            found.append(Point(ratio, report.claimed, report.loss))
+            continue
+        measurement = rescaled(example, 1 / stretch)
+        law = shipped.MERGED[example.constructor][0](measurement) if example.constructor in shipped.MERGED else None
+        pairs = list(_likes(example, report, 1 / stretch))
+        try:
+            at = verify_with(laws.setdefault(stretch, {}), measurement, report.d_in, law, pairs, len(pairs), None)
+        except PrivacyViolationError as refuted:
+            at = refuted.report
+        except ParameterError:
+            continue  # no law of these pairs could be computed
+        found.append(Point(ratio, at.claimed, at.loss))
+    return tuple(found)
+
+
+def rescaled(example: shipped.Example, scale: Fraction) -> Measurement:
+    """The example at another scale."""
+    import opendp_topk
+
+    make: Callable[..., Measurement] = getattr(opendp_topk, example.constructor)
+    old = example.measurement
+    arguments: Mapping[str, Any] = {**example.arguments, "scale": float(scale)}
+    return make(old.input_domain, old.input_metric, old.output_measure, **arguments)
+
+
+def _likes(example: shipped.Example, report: Report, scale: Fraction) -> Iterator[tuple[Any, Any]]:
+    """The worst pair with the gaps between its scores in proportion to the scale, and as it is.
+
+    At small scales the pair as it is has gaps of many scales, whose laws take long and are hardly worse: it is left out
+    there, but for integers, which cannot be in proportion.
+    """
+    assert report.witness is not None
+    assert isinstance(example.measurement.input_domain, VectorDomain)
+    x, x_prime = report.witness.x, report.witness.x_prime
+    element = example.measurement.input_domain.element_domain.T
+    if scale > 1 or element is int:
+        yield x, x_prime
+    spread = tuple(element(Fraction(a) * scale) for a in x)
+    moved = tuple(element(Fraction(s) + Fraction(b) - Fraction(a)) for s, a, b in zip(spread, x, x_prime, strict=True))
+    if within(example.measurement.input_metric, spread, moved, Fraction(report.d_in)):
+        yield spread, moved
+
+
+# The frame of a page: head, style and script inline, navigation, and words that several pages share.
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 

@@ -14,13 +14,11 @@ from ....errors import ParameterError, ProofError, TableError, checks
 from ....errors.files import write_whole
 from ....proof import latex
 from ..registry import proofs
-from ..verdicts import FAILS, NOT_TESTED
+from ..report import FAILS, NOT_TESTED
 from .claim import claim_page
 from .document import document_page
-from .findings import Finding, findings
 from .index import index
-from .page import Material
-from .state import documents
+from .page import Finding, Material, documents, findings
 
 Progress = Callable[[str, int, int], None]
 _JOBS = 2  # builds of LaTeX at a time: each takes a core

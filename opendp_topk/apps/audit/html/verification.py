@@ -1,17 +1,136 @@
-"""The rows of the exact verifier, as tables and plots."""
+"""What the verifier found, with plots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from ....markup.elements import Markup, breakable, el, join, table
 from ....spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
-from ..report import limit
-from . import plots
-from .findings import Finding, rescaled
-from .page import Address, status
+from ..report import FAILS, limit
+from .page import Address, Finding, Point, rescaled, status
+
+# Plots as inline SVG: claimed against measured losses.
+
+# In pixels: small enough for several plots side by side, with room for numbers on the left and below.
+_WIDTH, _HEIGHT = 250, 190
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 22, 36
+
+
+def curve(title: str, points: Sequence[Point], claim: Sequence[tuple[float, float]], symbol: str) -> Markup:
+    """What is claimed (a line through ``claim``) and what was met (dots), against the distance per scale."""
+    right = claim[-1][0]
+    top = max(value for _, value in claim)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * x / right, _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * y / top
+
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*pair) for pair in [(0.0, 0.0), *claim]))
+    dots = []
+    for point in points:
+        x, y = place(point.ratio, point.loss)
+        dots.append(el("circle", el("title", _in_words(point)), cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5, class_="dot"))
+    words = "; ".join(map(_in_words, points))
+    drawn = el(
+        "svg",
+        *_axes(right, top, place),
+        el("polyline", points=line, class_="claim"),
+        *dots,
+        _text("d_in / scale", (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 4, "middle"),
+        _text(symbol, 4, 11, "start"),
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        aria_label=f"{title}: claimed and largest loss met. {words}.",
+    )
+    return el("figure", drawn, el("figcaption", title), class_="plot")
+
+
+def _in_words(point: Point) -> str:
+    return f"at d_in/scale {point.ratio:g} claimed {point.claimed:.4g}, met {point.loss:.4g}"
+
+
+def _axes(right: float, top: float, place: object) -> list[Markup]:
+    at = place
+    assert callable(at)
+    made = []
+    for value in ticks(right):
+        x, y = at(value, 0)
+        made += [_line(x, _TOP, x, y), _text(f"{value:g}", x, y + 13, "middle")]
+    for value in ticks(top):
+        x, y = at(0, value)
+        made += [_line(x, y, _WIDTH - _RIGHT, y), _text(f"{value:g}", x - 4, y + 3.5, "end")]
+    return made
+
+
+def ticks(top: float) -> list[float]:
+    """Round numbers from 0 to ``top``, at most six."""
+    step = 10.0 ** math.floor(math.log10(top))
+    step = next(step * factor for factor in (0.1, 0.2, 0.25, 0.5, 1, 2) if top / (step * factor) <= 5)
+    return [round(n * step, 12) for n in range(math.floor(top / step * (1 + 1e-9)) + 1)]
+
+
+def has_place(one: Finding) -> bool:
+    """Whether a row has a place on logarithmic axes: a claim and a finite loss above 0."""
+    return one.report is not None and 0 < one.report.loss < math.inf and limit(one.report.claimed) > 0
+
+
+def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
+    """One dot a row, the claim to the right and the largest loss upward; on the diagonal the claim is attained."""
+    shown = [one for one in found if has_place(one)]
+    values = [value for one in shown if one.report for value in (one.report.loss, limit(one.report.claimed))]
+    low, high = (f(math.log10(v(values))) for f, v in ((math.floor, min), (math.ceil, max)))
+    high = max(high, low + 1)
+    size = _HEIGHT + 60
+
+    def place(value: float) -> float:
+        return (math.log10(value) - low) / (high - low) * (size - _LEFT - _BOTTOM)
+
+    base, made = size - _BOTTOM, []
+    for power in range(low, high + 1):
+        at, label = place(10.0**power), f"{10.0**power:g}"
+        made += [_line(_LEFT + at, _TOP, _LEFT + at, base), _line(_LEFT, base - at, size - _RIGHT, base - at)]
+        made += [_text(label, _LEFT + at, base + 13, "middle"), _text(label, _LEFT - 4, base - at + 3.5, "end")]
+    end = place(10.0**high)
+    made.append(el("line", x1=_LEFT, y1=base, x2=_LEFT + end, y2=f"{base - end:.1f}", class_="claim"))
+    for one in shown:
+        assert one.report is not None
+        claimed, met = limit(one.report.claimed), one.report.loss
+        words = f"{one.example.constructor} {one.case}: claimed {claimed:.4g}, met {met:.4g}"
+        cx, cy = _LEFT + place(claimed), base - place(met)
+        kind = "dot bad" if one.verdict == FAILS else "dot"
+        made.append(el("circle", el("title", words), cx=f"{cx:.1f}", cy=f"{cy:.1f}", r=4, class_=kind))
+    worst = sum(one.verdict == FAILS for one in shown)
+    drawn = el(
+        "svg",
+        *made,
+        _text(f"claimed {symbol}", (_LEFT + size - _RIGHT) / 2, size - 4, "middle"),
+        _text(f"largest {symbol} met", 4, 11, "start"),
+        viewBox=f"0 0 {size} {size}",
+        role="img",
+        aria_label=f"{measure}: {len(shown)} rows, {worst} of them above the diagonal, where the loss is the claim. "
+        "The table below has the numbers.",
+    )
+    return el("figure", drawn, el("figcaption", measure), class_="plot wide")
+
+
+def bar(share: float) -> Markup:
+    """A ratio of at most 1 as a bar, for the eye alone."""
+    width = f"{60 * min(share, 1.0):.1f}"
+    inner = el("rect", width=60, height=8, class_="empty"), el("rect", width=width, height=8, class_="full")
+    return el("svg", *inner, viewBox="0 0 60 8", width=60, height=8, aria_hidden="true", class_="bar")
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> Markup:
+    return el("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_="grid")
+
+
+def _text(text: str, x: float, y: float, anchor: str) -> Markup:
+    return el("text", text, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor)
+
+
+# The rows of the exact verifier, as tables and plots.
 
 SYMBOLS: dict[type[Measure], str] = {
     MaxDivergence: "epsilon",
@@ -49,7 +168,7 @@ def _row(one: Finding) -> list[Any]:
         return [one.case, str(measurement.input_metric), *["-"] * 5, status(one.verdict)]
     ratio: Any = "-"
     if report.tightness is not None:
-        ratio = join([f"{report.tightness:.4f} ", plots.bar(report.tightness)]), report.tightness
+        ratio = join([f"{report.tightness:.4f} ", bar(report.tightness)]), report.tightness
     witness = report.witness
     where = "" if witness is None else ", ".join(f"{key} {_short(value)}" for key, value in witness.where.items())
     pair: Any = "-"
@@ -83,9 +202,7 @@ def figures(found: Iterable[Finding]) -> Markup:
         if one.points:
             last = one.points[-1].ratio
             start = one.points[-1].ratio / _FINE
-            made.append(
-                plots.curve(one.case or "default arguments", one.points, _claim(one, start, last), one_symbol(one))
-            )
+            made.append(curve(one.case or "default arguments", one.points, _claim(one, start, last), one_symbol(one)))
     return el("div", *made, class_="plots") if made else join([])
 
 

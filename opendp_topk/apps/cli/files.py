@@ -1,0 +1,322 @@
+"""Files that the command reads and writes: candidates, public counts, plans, and what it keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from ...core.candidates import candidate_remarks, public_items
+from ...errors import CandidatesError, ParameterError, TableError
+from ...errors.files import quoted, read_ordinary
+from ...tables.listing import FileList
+from ..ledger import Ledger
+from ..ledger.files import write_new
+from ..planning.plan import Plan
+from ..planning.quantile import Numbers
+from ..planning.units import Users, joined, parts_of, with_joined
+from . import show
+from .asking import Options
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..planning.several import Scheduled
+
+
+# ``--files``: which files a table was, for those who may see it; a record holds no more of the list than its digest.
+#
+# The number of files, their names and above all their sizes are exact functions of the rows: whoever knows all rows
+# but one person's would read off them whether that person is in the table. So they are kept apart from the record,
+# which is public. The list begins with 244 random bits, so that its SHA-256 tells nothing to those who do not have
+# it; to those who have it, it attests which files, by names below the path and by sizes, were counted. It says
+# nothing of contents.
+
+FilesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--files",
+        metavar="FILE",
+        help="Write which files are read, with their sizes, to this new file, which is as private as the table; the "
+        "record holds its SHA-256.",
+        show_default=False,
+    ),
+]
+
+
+@contextlib.contextmanager
+def kept(path: str | None, files: FileList | None) -> Iterator[str | None]:
+    """Write the list to a new file that only its owner may read; its digest. Where the block fails, it is removed.
+
+    Raises:
+        ParameterError: There are no files to list.
+        TableError: The file exists, or cannot be written.
+    """
+    if path is None:
+        yield None
+        return
+    if files is None:
+        raise ParameterError("--files lists files, and standard input is none: leave it out")
+    content, place, reason = files.written(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
+    try:
+        write_new(place, content)
+    except FileExistsError:
+        reason = "it exists already: choose another name"
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no such name"
+    if reason:
+        raise TableError(f"--files {quoted(path)} cannot be written: {reason}")
+    try:
+        yield f"sha256:{hashlib.sha256(content).hexdigest()}"
+    except BaseException:
+        with contextlib.suppress(OSError):
+            place.unlink()
+        raise
+
+
+# Public or made-up counts, on which a plan says how likely the exact top-k would be.
+
+Counts = NDArray[np.int64]
+COLUMN = "count"
+_MOST_CANDIDATES = 10**7
+
+
+def read_proxy(path: str | Path, n_candidates: int) -> Counts:
+    """The column ``count`` of a .parquet or .csv file, one row a candidate; candidates without a row count 0.
+
+    Raises:
+        TableError: The file cannot be read, has no such column, has more rows than there are candidates, or holds
+            something else than integers >= 0.
+        ParameterError: There are too many candidates to count them one by one.
+    """
+    from ...tables.files import read_table
+    from ...tables.guard import guarded
+
+    if n_candidates > _MOST_CANDIDATES:
+        raise ParameterError(f"--proxy works for at most {_MOST_CANDIDATES} candidates: leave it out")
+    named = f"the proxy {quoted(str(path))}"
+    if Path(path).suffix.lower() not in (".parquet", ".csv"):
+        raise TableError(f"{named} must be a file whose name ends in .parquet or .csv")
+    frame = read_table(path)
+    if COLUMN not in guarded(frame.collect_schema).names():
+        raise TableError(f"{named} must have a column named {COLUMN!r}")
+    counts = _integers_of_column(guarded(frame.select(COLUMN).collect).to_series())
+    if counts is None or (counts < 0).any():
+        raise TableError(f"the column {COLUMN!r} of {named} must hold an integer >= 0 in every row")
+    if len(counts) > n_candidates:
+        raise TableError(f"{named} must have at most one row a candidate, which are {n_candidates}")
+    return np.concatenate([counts, np.zeros(n_candidates - len(counts), dtype=np.int64)])
+
+
+def _integers_of_column(column: pl.Series) -> Counts | None:
+    """The values as int64, or None where one is no integer or too large."""
+    import polars as pl
+
+    if column.dtype == pl.String:
+        column = column.str.strip_chars()
+    elif not column.dtype.is_integer():
+        return None
+    numbers = column.cast(pl.Int64, strict=False)
+    return None if numbers.null_count() else np.asarray(numbers.to_numpy(), dtype=np.int64)
+
+
+# The public list of candidates, from a file.
+
+_MOST_OF_A_LIST = 2**31  # bytes of a list: far more than can be counted, and no more than memory has
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
+
+
+def read_candidates(
+    path: str | Path, columns: Sequence[str] | None = (), *, what: str = "candidates"
+) -> tuple[Any, ...]:
+    """The candidates that a file lists, in its order; or ``what`` else it lists.
+
+    A .json file holds one list; a .parquet or .csv file holds one column (a .csv file under a header line);
+    any other file is UTF-8 text with one item a line, where only the line ends are removed and blank lines
+    are skipped. With ``columns`` a .parquet or .csv file holds these, and no others, and items are their entries,
+    joined; None takes any columns, as where items are only counted.
+
+    Raises:
+        CandidatesError: There are none, or one is repeated.
+        TableError: The file cannot be read.
+    """
+    file = Path(path)
+    kind = file.suffix.lower()
+    if kind in (".parquet", ".csv"):
+        return public_items(_items(file, columns, what), _named(file, what))
+    if columns:
+        raise TableError(
+            f"the list of candidates must be a .csv or .parquet file with the columns {', '.join(columns)}"
+        )
+    text = _text(file, what)
+    return public_items(_json(file, text) if kind == ".json" else _lines(text), _named(file, what))
+
+
+def remarked(items: tuple[Any, ...], *columns: str, what: str = "candidates") -> tuple[Any, ...]:
+    """``items``, of which is said on standard error what looks odd: they are public."""
+    if len(columns) > 1:
+        rows = [parts_of(item) for item in items]
+        for name, entries in zip(columns, zip(*rows, strict=True), strict=True):
+            for remark in candidate_remarks(tuple(dict.fromkeys(entries)), column=name):
+                show.note(f"The list of candidates, {name}: {remark}.")
+        return items
+    for remark in candidate_remarks(items, column=columns[0]):
+        show.note(f"The list of {what}: {remark}.")
+    return items
+
+
+def as_integers(items: tuple[Any, ...], column: str, what: str = "candidates") -> tuple[int, ...]:
+    """The candidates as integers, for a table whose items are integers; or ``what`` else they are.
+
+    Raises:
+        CandidatesError: One is no integer, or two are the same integer.
+    """
+    return public_items(_integers(items, column, what), f"the {what}")
+
+
+def as_written(items: tuple[Any, ...], columns: Sequence[str], frame: Any) -> tuple[str, ...]:
+    """Candidates of several columns as a frame of polars has them: where its column holds integers, 07 is 7.
+
+    Raises:
+        CandidatesError: An entry for a column of integers is none, or two candidates are the same item.
+    """
+    schema, entries = frame.lazy().collect_schema(), zip(*map(parts_of, items), strict=True)
+    found = (
+        map(str, _integers(own, name)) if schema[name].is_integer() else own
+        for name, own in zip(columns, entries, strict=True)
+    )
+    return public_items(map(joined, zip(*found, strict=True)), "the candidates")
+
+
+def _integers(items: Sequence[Any], column: str, what: str = "candidates") -> list[int]:
+    numbers = []
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, str):
+            numbers.append(item)
+        elif _INTEGER.fullmatch(item):
+            numbers.append(int(item))
+        else:
+            raise CandidatesError(
+                f"column {column!r} holds integers, so the {what} must be integers: {what[:-1]} {number} is not"
+            )
+    return numbers
+
+
+def _named(file: Path, what: str) -> str:
+    return f"the {what} in {quoted(str(file))}"
+
+
+def _text(file: Path, what: str) -> str:
+    content = read_ordinary(file, f"the list of {what}", TableError, at_most=_MOST_OF_A_LIST)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    raise TableError(f"the list of {what} must be a readable file, but {quoted(str(file))} is not UTF-8 text")
+
+
+def _lines(text: str) -> list[str]:
+    lines = (line.removesuffix("\r") for line in text.split("\n"))
+    return [line for line in lines if line.strip()]
+
+
+def _json(file: Path, text: str) -> list[Any]:
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        listed = None
+    if not isinstance(listed, list) or not all(type(item) in (str, int) for item in listed):
+        raise TableError(f"{quoted(str(file))} must hold one JSON list of strings or of integers")
+    return listed
+
+
+def _items(file: Path, columns: Sequence[str] | None, what: str) -> list[Any]:
+    from ...tables.files import read_table
+    from ...tables.guard import guarded
+
+    frame = read_table(file)
+    table = guarded(frame.collect)
+    if columns is None:
+        columns = table.columns if table.width > 1 else ()
+    if columns:
+        if sorted(table.columns) != sorted(columns):
+            raise TableError(
+                f"the list of candidates must have the columns {', '.join(columns)} and no others, as --item names them"
+            )
+        return list(with_joined(table, columns)[joined(columns)].drop_nulls())
+    if table.width != 1:
+        raise TableError(f"the list of {what} must have one column, but {quoted(str(file))} has {table.width}")
+    return table.to_series().drop_nulls().to_list()
+
+
+# Plans of several releases that are kept in files: paying for them, and the query of one of them.
+
+_MOST_OF_A_PLAN = 2**20  # bytes: a plan has some hundred
+
+
+def read_plan(path: str) -> Scheduled:
+    """The plan in a file.
+
+    Raises:
+        TableError: It cannot be read.
+        ParameterError: It is none.
+    """
+    from ..planning.several import Scheduled
+
+    content = read_ordinary(path, "the file of --plan", TableError, at_most=_MOST_OF_A_PLAN)
+    try:
+        found = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise TableError(f"the plan {quoted(path)} cannot be read: it is no JSON")
+    return Scheduled.from_dict(found)
+
+
+def reserved(ledger: str, path: str, label: str) -> tuple[int, int]:
+    """Pay from a ledger for all releases of the plan in a file: the number of the entry, and how many they are."""
+    kept = read_plan(path)
+    with Ledger(ledger) as account:
+        column = kept.unit.columns.user if account.user is None else account.user
+        one = kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, replace(kept.unit.columns, user=column)))
+        made = account.reserve_all(
+            [(one.measurement, name) for name in kept.labels], d_in=kept.unit.d_in, delta=kept.delta, label=label
+        )
+        return made.number, kept.releases
+
+
+def one_of(path: str, n_candidates: int | None, options: Options) -> Plan[Any, Users]:
+    """The plan of one of the releases of the plan in a file, by the columns of ``options``.
+
+    Raises:
+        ParameterError: The plan is for another list, or for none, or keeps other items of each user than are asked for.
+    """
+    kept = read_plan(path)
+    if isinstance(kept.unit.columns, Numbers):
+        if n_candidates is not None or options.item:
+            raise ParameterError("the plan is for a quantile: leave --candidates and --item out")
+        options.require_no_items()
+        numbers = replace(kept.unit.columns, user=options.user)
+        return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, numbers), options.failing)
+    if n_candidates is None:
+        raise ParameterError("the plan is for a list of candidates: give --candidates")
+    if kept.task.n_candidates != n_candidates:
+        raise ParameterError(f"the plan is for {kept.task.n_candidates} candidates: give the list that it was made for")
+    own = kept.unit.columns
+    other = options.max_items not in (None, own.max_items)
+    if other or options.keep not in (None, None if own.max_items is None else own.keep):
+        items = "all items" if own.max_items is None else f"at most {own.max_items} items ({own.keep})"
+        raise ParameterError(f"the plan counts {items} of a user: leave --max-items and --keep out, or plan anew")
+    given = options.columns
+    found = replace(own, user=given.user, item=given.item, parts=given.parts)
+    return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, found), options.failing)
