@@ -1,168 +1,25 @@
-"""Measurements of the groups of one table, made together, on Spark by its workers."""
+"""One release for each group of a table, those of selections from equal lists of candidates all at once.
+
+Proof: proofs/combinators/together.tex
+"""
 
 from __future__ import annotations
 
-import pickle
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..core.measurement import Measurement
 from ..core.queryable import sealed
-from ..core.repeatable import Composed, Repeatable
-from ..errors import ForeignError, PickleError
-from ..tables.grouping import cells_by_group
-from ..tables.packed import CountsByGroup, Integers, counted
-from ..tables.spark import answers
-from ..transformations.count_by_item import DistinctUsers
-
-# What a measurement does that counts the users of listed items and selects some of them.
-#
-# Proof: proofs/combinators/together.tex
-
-
-class Selecting(NamedTuple):
-    """A measurement that counts the distinct users of ``items``, selects, and hands the release to ``after``."""
-
-    items: tuple[Any, ...]
-    select: Repeatable
-    after: tuple[Callable[[Any], Any], ...]
-
-    def finished(self, release: Any) -> Any:
-        """What becomes of one release."""
-        for step in self.after:
-            release = step(release)
-        return release
-
-
-# proof-region: selecting
-def selecting(member: Measurement) -> Selecting | None:
-    """The parts of a measurement that counts listed items and selects from them; None of any other."""
-    steps = _steps(member.function)
-    if len(steps) < 2 or not isinstance(steps[0], DistinctUsers) or not isinstance(steps[1], Repeatable):
-        return None
-    return Selecting(tuple(steps[0].items), steps[1], tuple(steps[2:]))  # [steps]
-
-
-def _steps(function: Any) -> list[Any]:
-    """The functions that are applied one after the other."""
-    if isinstance(function, Composed):
-        return [*_steps(function.first), *_steps(function.then)]
-    return _steps(function.function) if isinstance(function, Measurement) else [function]  # [flat]
-
-
-# end-proof-region: selecting
-
-
-# Selections for the groups of a Spark frame, drawn by the workers that hold the counts.
-#
-# The counts of many groups and candidates are more than a driver should hold. Then each worker draws for the groups of
-# which it has the counts, and what comes to the driver is the winners' places alone.
-#
-# Proof: proofs/combinators/together.tex
+from ._selecting import Selecting, selecting
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    Drawn = tuple[Integers, Any]
-
-FEW = 10_000_000  # groups times candidates: up to there the driver takes as long, and 0.8 GB
-_AT_ONCE = 2**20  # counts that a worker takes at a time, 24 MiB
-_CELLS = 2**22  # scores that are drawn for at a time, 32 MiB
-
-
-# proof-region: spark_groups
-def task_for_workers(rows: Any, size: int, members: Sequence[Measurement], places: Sequence[int]) -> bytes | None:
-    """What workers need to draw for the ``members`` at these places, from so many counts.
-
-    None if the driver should draw: where the counts are few or not of Spark, and where the members are several objects
-    or one that cannot be sent.
-    """
-    if not rows.implementation.is_pyspark() or size <= FEW:
-        return None  # [few]
-    member = members[places[0]]
-    if any(members[at] is not member for at in places):
-        return None  # [one-member]
-    try:
-        wanted = None if len(places) == len(members) else np.asarray(places, dtype=np.int64)
-        return pickle.dumps(partial(drawn, member, wanted))  # [task]
-    except PickleError:
-        return None
-
-
-def select_in_workers(
-    rows: Any, groups: Sequence[Any], most: int, kind: Selecting, task: bytes, places: Sequence[int]
-) -> Any:
-    """The release of ``kind.select`` for the group at each of ``places``, an array with a row each.
-
-    Args:
-        rows: What ``identifier_columns`` returned for the roles user, item and group; a frame of Spark.
-        groups: As for ``split_by_group``.
-        most: As there.
-        kind: The parts of the member.
-        task: What ``task_for_workers`` returned.
-        places: Ascending places in ``groups``.
-
-    Raises:
-        ForeignError: Spark failed, lost a partition, or tore a group apart. Nothing was released.
-    """
-    cells = partial(cells_by_group, rows, groups, kind.items, most)
-    found = [one for answer in answers(cells, task) for one in answer]  # [answers]
-    homes = np.concatenate([np.zeros(0, dtype=np.int64), *(names for names, _ in found)])
-    if len(np.unique(homes)) < len(homes):
-        raise ForeignError("Spark split the counts of a group: nothing was released")  # [one-place]
-    empty = np.setdiff1d(np.asarray(places, dtype=np.int64), homes)  # [empty]
-    found += _each(kind, empty, counted(homes[:0], homes[:0], len(kind.items)))  # [zeros]
-    order = np.argsort(np.concatenate([homes, empty]))
-    return np.concatenate([releases for _, releases in found])[order]  # [places]
-
-
-def drawn(member: Measurement, wanted: Integers | None, batches: Iterable[pa.RecordBatch]) -> list[Drawn]:
-    """Places of groups, all or those ``wanted``, and a release for each, from cells in the order of groups."""
-    kind = selecting(member)
-    assert kind is not None
-    found: list[Drawn] = []
-    for cells in _whole_groups(batches):
-        homes, places, counts = cells if wanted is None else cells[:, np.isin(cells[0], wanted)]  # [wanted]
-        names, at = np.unique(homes, return_inverse=True)  # [groups]
-        found += _each(kind, names, counted(at * len(kind.items) + places, counts, len(kind.items)))  # [each-group]
-    return found
-
-
-def _each(kind: Selecting, names: Integers, table: CountsByGroup) -> Iterator[Drawn]:
-    """The releases on the rows of ``table``, with the names of these, some at a time."""
-    height = max(_CELLS // table.width, 1)
-    for start in range(0, len(names), height):
-        here = names[start : start + height]
-        scores: Any = table.rows(start, start + len(here))
-        yield here, kind.select.each(scores)  # [draw]
-
-
-def _whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
-    """The cells, an array of three rows at a time, which ends where a group does if groups come one after the other."""
-    held, taken = [np.zeros((3, 0), dtype=np.int64)], 0
-    for batch in batches:
-        held.append(np.stack([column.to_numpy() for column in batch.columns]))
-        taken += batch.num_rows
-        if taken >= _AT_ONCE:
-            cells = np.concatenate(held, axis=1)
-            end = int(np.searchsorted(cells[0], cells[0][-1]))
-            yield cells[:, :end]  # [cut]
-            held, taken = [cells[:, end:]], 0
-    yield np.concatenate(held, axis=1)  # [rest]
-
-
-# end-proof-region: spark_groups
-
-
-# One release for each group of a table, those of selections from equal lists of candidates all at once.
-#
-# Proof: proofs/combinators/together.tex
+    from ..tables.packed import CountsByGroup
 
 _LISTS = 16  # lists of candidates at most are counted at once, since each of them takes a pass of its own
+_CELLS = 2**22  # counts at a time, 32 MiB
 
 
 # proof-region: together
@@ -194,6 +51,7 @@ def release_by_group(rows: Any, groups: Sequence[Any], most: int, plan: Plan) ->
     A user belongs to the first ``most`` of ``groups`` in which the user has a row.
     """
     from ..tables.grouping import count_by_group, split_by_group
+    from ._spark_groups import select_in_workers, task_for_workers
 
     releases: list[Any] = [None] * len(plan.members)
     listed = [

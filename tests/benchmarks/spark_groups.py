@@ -13,7 +13,7 @@ import sys
 import time
 
 import opendp_topk as tk
-from opendp_topk.combinators import _together as _spark_groups
+from opendp_topk.combinators import _spark_groups
 from opendp_topk.tables.grouping import cells_by_group
 
 from .spark_scores import children, peak, session

@@ -54,9 +54,11 @@ def test_a_release_loads_the_constructor_that_it_takes(tmp_path: Path) -> None:
     (tmp_path / "books.txt").write_text("a\nb\nc\n", encoding="utf-8")
     columns = "--user", "user", "--item", "book", "--candidates", str(tmp_path / "books.txt")
     modules = loaded("release", str(tmp_path / "loans.csv"), *columns, "--k", "1", "--epsilon", "1")
-    assert rooms(modules, "measurements.report_noisy_top_k", "samplers.race")
+    assert rooms(modules, "measurements.report_noisy_top_k")
+    assert rooms(modules, "sampling.samplers.race")
     assert "mpmath" not in modules
-    assert not rooms(modules, "audit", "samplers.joint", "samplers.canonical", "planning.keys", "planning.verification")
+    assert not rooms(modules, "apps.audit", "apps.planning.unknown_domain", "apps.planning.verification")
+    assert not rooms(modules, "sampling.samplers.joint", "sampling.samplers.canonical")
     others = rooms(
         modules, "measurements.canonical", "measurements.joint", "measurements.lipschitz", "measurements.peeled"
     )

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.combinators import _together as _spark_groups
-from opendp_topk.combinators._together import Selecting, selecting
+from opendp_topk.combinators import _spark_groups
+from opendp_topk.combinators._selecting import Selecting, selecting
 from opendp_topk.tables import spark as spark_tasks
 
 from ..concepts.sentinels import raises_exactly

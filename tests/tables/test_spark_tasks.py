@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.combinators import _together as _spark_groups
-from opendp_topk.combinators._together import selecting
+from opendp_topk.combinators import _spark_groups
+from opendp_topk.combinators._selecting import selecting
 from opendp_topk.measurements import _spark_scores
 from opendp_topk.tables.grouping import cells_by_group
 

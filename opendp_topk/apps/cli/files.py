@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ...core.candidates import candidate_remarks, public_items
 from ...errors import CandidatesError, ParameterError, TableError
 from ...errors.files import quoted, read_ordinary
-from ...tables.listing import FileList
 from ..ledger import Ledger
 from ..ledger.files import write_new
 from ..planning.plan import Plan
@@ -31,6 +30,7 @@ from .asking import Options
 if TYPE_CHECKING:
     import polars as pl
 
+    from ...tables.listing import FileList
     from ..planning.several import Scheduled
 
 

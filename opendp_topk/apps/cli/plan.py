@@ -37,7 +37,7 @@ from . import show
 from .asking import Options, met, named, require_noise, stating, too_small
 from .files import Counts, read_candidates, read_proxy
 from .ledger_files import new_file
-from .release import require_neighbors
+from .payment import require_neighbors
 
 # Every mechanism that can give a release, side by side.
 

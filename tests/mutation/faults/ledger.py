@@ -337,7 +337,7 @@ FAULTS = (
     Fault(
         "settled-unkept",
         "an entry says that it was released before its record is kept",
-        "apps/cli/release.py",
+        "apps/cli/payment.py",
         "            keep(made[0])\n",
         "",
     ),

@@ -7,7 +7,7 @@ from tests.mutation.fault import Fault
 _MERGE = "sampling/samplers/merge.py"
 _TAPE = "sampling/samplers/entropy.py"
 _PARTS = "measurements/_in_parts.py"
-_GROUPS = "combinators/_together.py"
+_GROUPS = "combinators/_spark_groups.py"
 _SPARK = "tables/spark.py"
 
 FAULTS = (

@@ -1,0 +1,151 @@
+"""Paying for a release from a ledger, before the table is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ...core.measurement import Measurement
+from ...errors import ParameterError
+from ...errors.files import quoted
+from ...spaces.measures import PrivacyProfile
+from ...spaces.metrics import UserDistance
+from ..ledger import Ledger
+from ..ledger.charges import Paid, text_of
+from ..ledger.planned import Reservation, require_presented
+from ..ledger.stated import OWN, in_words, said
+from ..planning.plan import Plan, Query
+from ..planning.release_record import ReleaseRecord
+from ..planning.units import ROW, Users
+from .exit_codes import Interrupted
+from .output import folder_of
+
+
+def told(words: Mapping[str, Any], account: Ledger | None) -> dict[str, Any]:
+    """What the record of a release tells in words, beside what the ledger says that pays.
+
+    ``words`` are those of :meth:`Ledger.release`: lines for people, and whom another column tells apart.
+    """
+    words = {**words, "label": text_of(words["label"])}
+    said({name: words[name] for name in OWN})
+    if account is None:
+        return in_words(None, None, {}, words)
+    return in_words(account.user, account.person, account.stated, words)
+
+
+@contextlib.contextmanager
+def budget(ledger: str | None, query: Query[Any, Users], words: Mapping[str, Any]) -> Iterator[Ledger | None]:
+    """The ledger from which the release is paid, if one is named."""
+    if ledger is None:
+        if words["at_most"] is not None and not query.unit.columns.of_rows:
+            raise ParameterError("--at-most goes with --ledger, which says what a person is")
+        told(words, None)  # whether they are words, before the table is read
+        yield None
+        return
+    with Ledger(ledger) as account:
+        require_neighbors(account, query.unit.neighbors)
+        if account.measure not in (query.budget.measure, PrivacyProfile()):
+            symbol = account.measure.symbol
+            advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
+            raise ParameterError(f"the ledger counts {symbol}: {advice}")
+        _require_column(account, query.unit.columns.user, words["at_most"])
+        yield account
+
+
+def require_neighbors(account: Ledger, neighbors: str) -> None:
+    """Raise unless the ledger protects such neighbours."""
+    if account.metric != repr(UserDistance(neighbors)):
+        raise ParameterError(f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly")
+
+
+def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
+    """Raise unless people are told apart by the ledger's column, or a bound is stated."""
+    own = account.user is None or account.user == column
+    if own and column == ROW:
+        raise ParameterError(
+            "the ledger does not say who a person is, and so keeps no bound on the rows of one: make it with `ledger "
+            "create --user PERSON`"
+        )
+    if own and at_most is not None:
+        raise ParameterError("--at-most is for a release by another column than the ledger's: leave it out")
+    if not own and at_most is None:
+        raise ParameterError(
+            f"in the ledger a person is a {account.person}: give --user {account.user}, or state by --at-most with how "
+            f"many values of {column} one {account.person} has rows"
+        )
+
+
+def drawn(
+    plan: Plan[Any, Users],
+    rows: Any,
+    account: Ledger | None,
+    words: Mapping[str, Any],
+    recorded: Callable[[Any, Mapping[str, Any] | None, Mapping[str, Any]], ReleaseRecord],
+    planned: int | None = None,
+    *,
+    keep: Callable[[ReleaseRecord], None] = lambda record: None,
+    again: bool = False,
+) -> tuple[ReleaseRecord, str]:
+    """The record, by ``recorded``, of a release, of what has paid for it before the table was counted, and of words.
+
+    The entry of the ledger gets the digest of the record, once ``keep`` has it; beside the record is told why, if it
+    could not. ``planned`` is the number of the entry that has paid for it with others. Unless it is to be paid
+    ``again``, a release of a label and a period that was paid before is refused.
+    """
+    measurement, query, made = plan.measurement, plan.query, []
+    if account is None:
+        return recorded(measurement(rows), None, told(words, None)), ""
+    require_presented(measurement, rows)
+    before = account.count()
+    delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
+    try:
+        reserved = (
+            account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=_once(words, again), **words)
+            if planned is None
+            else _next(account, planned, words["label"], measurement)
+        )
+
+        def digest(released: Any) -> str:
+            made.append(recorded(released, reserved.paid, reserved.told))
+            keep(made[0])
+            return made[0].digest
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", f"entry {reserved.number} was released")  # it is told at the end
+            reserved.release(rows, recorded=digest)
+        return made[0], reserved.unsettled
+    except KeyboardInterrupt:
+        if account.count() == before:
+            raise
+    raise Interrupted("interrupted: nothing was released, and the ledger keeps the debit")
+
+
+def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> None:
+    """Raise if an entry has paid for a release with this label and period already."""
+    if not _once(words, again):
+        return
+    numbers = Paid(account._journal, words["label"], words["period"]).numbers
+    if not numbers:
+        return
+    folder, number = folder_of(account), numbers[-1]
+    place = None if folder is None else folder / f"{number}.json"
+    there = place is not None and place.is_file()
+    which = f", {quoted(str(place))}," if there else ""
+    raise ParameterError(
+        f"entry {number} of the ledger has paid for a release with this label and period already. To have that answer, "
+        f"give its record{which} as --from-record; to pay for another, add --again, or name another --label or --period"
+    )
+
+
+def _once(words: Mapping[str, Any], again: bool) -> bool:
+    return bool(words["label"]) and not again
+
+
+def _next(account: Ledger, planned: int, label: str, measurement: Measurement) -> Reservation:
+    """The place of this label among planned releases; without one, the first that nobody has drawn."""
+    paid = account.planned(planned)
+    if not paid.left():
+        raise ParameterError("all releases of this plan were drawn")
+    return paid.reserve(label or None, measurement)
