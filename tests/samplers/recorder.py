@@ -11,8 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers import race, scan
-from opendp_topk.sampling.samplers import race as forecast_race
+from opendp_topk.sampling.samplers import forecast_race, race, scan
 
 from ..oracles import noise as oracle
 from .streams import Streams

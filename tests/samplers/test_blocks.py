@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.sampling.samplers import forecast, race, upper_tail
-from opendp_topk.sampling.samplers import race as forecast_race
+from opendp_topk.sampling.samplers import forecast, forecast_race, race, upper_tail
 from opendp_topk.sampling.samplers import settle as short
 
 from ..oracles import one_shot

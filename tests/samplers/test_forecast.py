@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.sampling.samplers import race
-from opendp_topk.sampling.samplers import race as forecast_race
+from opendp_topk.sampling.samplers import forecast_race, race
 from opendp_topk.sampling.samplers.advantages import Scores
 from opendp_topk.sampling.samplers.entropy import Entropy, Indices
 from opendp_topk.sampling.samplers.forecast import _ahead, forecast

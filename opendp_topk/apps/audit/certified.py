@@ -23,8 +23,7 @@ from ...numerics.arithmetic import as_mpq
 from ...proof import machine
 from ...sampling.noises.noise import Noise
 from ...sampling.noises.standard import STANDARD
-from ...sampling.samplers import race, scan, upper_tail
-from ...sampling.samplers import race as forecast_race
+from ...sampling.samplers import forecast_race, race, scan, upper_tail
 from ...sampling.samplers.entropy import SYSTEM, Entropy, Indices
 from ...sampling.samplers.quantile_tables import DIGITS, table
 from ...sampling.samplers.race import top_k

@@ -1,0 +1,104 @@
+"""Long vectors of scores: who cannot reach the forecast of the threshold enters only with noise from the upper tail.
+
+The forecast may be wrong. Until the race has reached it, whoever was put off is only put off; if it is not reached,
+all of them enter, with digits under the condition of what is known of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...numerics.surveyed import GROUP
+from .advantages import widened
+from .entropy import Indices
+from .scan import Drawn, Mark, Scan, chosen, joined, leading
+from .upper_tail import BLOCK, LEVELS, survivors
+
+GROUPS = BLOCK // GROUP  # in a block
+FEWEST = 4  # blocks; with fewer, the race of whole blocks is as fast, and
+MOST = 2**7  # winners a block, one candidate in 32; with more, few would be put off
+_MANY = 2**14  # candidates by their tails; where more are expected, those near the forecast are told apart
+_MOST_NEAR = 8  # one score in so many may be near: more of them are raced in whole blocks
+_MIDDLE = 4  # of those near who need so many leading ones, one in 16 is bounded
+_TOGETHER = 512  # groups at a time, a MiB of scores, which a cache holds
+_AGAIN = 16  # blocks at a time that enter where the forecast was wrong
+
+
+# proof-region: forecast_race
+def race_forecast(
+    scan: Scan, values: NDArray[Any], groups: NDArray[Any], best: NDArray[Any], mark: Mark, far: int
+) -> bool:
+    """Take all of the scan's candidates into the race, and return True; or nobody, and return False.
+
+    ``values`` are whole blocks of scores, ``groups`` the best of each group of them and ``best`` that of each block.
+    ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. Whoever may reach it though
+    fewer ones than ``far`` lead is near. Too many are, if nobody enters.
+    """
+    levels, some = scan.levels(best, mark), np.arange(len(values), len(scan.scores.values))
+    reaches, able = None, np.ones(len(some), dtype=np.bool_)
+    if levels.min() < LEVELS[0] or float(np.exp2(-levels.astype(np.float64)).sum()) * BLOCK > _MANY:
+        reaches = scan.nearer(far, mark)
+        found = _near(reaches, values, groups)
+        if found is None:
+            return False
+        near, their = found
+        able = np.concatenate([able, scan.near(their, _MIDDLE, mark)])  # [middle]
+        some, levels = np.concatenate([some, near]), np.maximum(levels, far)
+    fresh = scan.fresh(some)  # [draw]
+    able |= leading(fresh, _MIDDLE)
+    place = survivors(levels, scan.entropy)
+    if reaches is not None:
+        place = place[~reaches(widened(values[place]))]  # [others]
+    drawn = joined([chosen(fresh, able), scan.tail(place, levels[place // BLOCK])])  # [draw-others]
+    reaching = scan.add_reaching(drawn, mark[1])
+    if not scan.reached(mark):
+        held = joined([chosen(fresh, ~able), chosen(drawn, ~reaching)])
+        _all_others(scan, levels, held, drawn[0][reaching])  # [wrong]
+    return True
+
+
+def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> None:
+    """All enter who have not: those held back, and the others, who do not begin with as many ones as ``levels`` say."""
+    scan.add(held)  # [held]
+    out = np.zeros(len(scan.scores.values), dtype=np.bool_)
+    out[held[0]], out[entered] = True, True
+    for start in range(0, len(levels), _AGAIN):
+        some = np.flatnonzero(~out[start * BLOCK : (start + _AGAIN) * BLOCK]) + start * BLOCK
+        scan.add(scan.body(some, levels[some // BLOCK]))  # [rest]
+
+
+def _near(
+    reaches: Callable[[NDArray[Any]], Any], values: NDArray[Any], groups: NDArray[Any]
+) -> tuple[Indices, NDArray[Any]] | None:
+    """The places of all ``values`` that ``reaches`` holds for, ascending, and these values; None if too many."""
+    rows = values.reshape(len(groups), -1)
+    reaching = np.flatnonzero(reaches(groups))  # [reaching]
+    found, those, left = [np.zeros(0, dtype=np.int64)], [widened(values[:0])], len(values) // _MOST_NEAR
+    for start in range(0, len(reaching), _TOGETHER):
+        part = reaching[start : start + _TOGETHER]
+        in_a_row = part[-1] - part[0] < 2 * len(part)  # groups between them have nobody who is near
+        some = widened((rows[part[0] : part[-1] + 1] if in_a_row else rows[part]).ravel())
+        place = _true(reaches(some))
+        found.append(place + part[0] * GROUP if in_a_row else part[place // GROUP] * GROUP + place % GROUP)  # [apart]
+        those.append(some[place])
+        left -= len(place)
+        if left < 0:
+            return None
+    return np.concatenate(found), np.concatenate(those)
+
+
+def _true(marks: NDArray[np.bool_]) -> Indices:
+    """The places of what is true, ascending, where little is."""
+    if len(marks) % 8:
+        return marks.nonzero()[0]  # [one-by-one]
+    eights = marks.view(np.uint64)
+    some = (eights != 0).nonzero()[0]  # [eights]
+    place = eights[some].view(np.bool_).nonzero()[0]
+    return np.asarray(some[place >> 3] * 8 + (place & 7))  # [within]
+
+
+# end-proof-region: forecast_race
