@@ -64,8 +64,7 @@ class Scores:
         return np.array([_nearest(self.sign * self._ratio(value, origin)) for value, origin in pairs])  # [ratio]
 
     def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:
-        """Return a mask of the ``values`` with an advantage above ``bound``; it may include some at or below ``bound``.
-        """
+        """Return a mask of the ``values`` with an advantage above ``bound``; it may include some at or below it."""
         return self.exceeding(bound, reference)(values)
 
     def exceeding(self, bound: Fraction | mpq, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
@@ -121,7 +120,7 @@ def _differences(values: NDArray[Any], reference: Any) -> Floats:
     if values.dtype == np.float64:
         return np.asarray(values - reference)  # [float-difference]
     raw, origin = values.view(np.uint64), np.asarray(reference).view(np.uint64)
-    smaller = -(values < reference).astype(np.int64)  # 0 or -1: all values take the same path, so time does not depend on signs
+    smaller = -(values < reference).astype(np.int64)  # 0 or -1: all are computed alike, so signs take no time
     magnitude = ((raw - origin) ^ smaller.view(np.uint64)) - smaller.view(np.uint64)  # [modular-difference]
     return np.asarray(np.copysign(magnitude.astype(np.float64), smaller.astype(np.float64)))  # [sign]
 

@@ -24,8 +24,7 @@ class Uniform:
         self._digits = self._known = 0
 
     def bounds(self, known: int) -> tuple[mpq, mpq]:
-        """Return bounds that are 2^-known apart; ``known`` is a multiple of 64 and does not decrease from call to call.
-        """
+        """Return bounds that are 2^-known apart; ``known`` is a multiple of 64 and never decreases between calls."""
         while self._known < known:
             self._digits = self._digits << _WORD | int(self._entropy.auxiliary(1)[0])  # [digits]
             self._known += _WORD

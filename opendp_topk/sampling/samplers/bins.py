@@ -29,8 +29,7 @@ _CHUNK = 2**15  # scores at a time: 256 KiB, which stay in a cache while they ar
 # proof-region: bins
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Bins of width 2^power below ``origin``, numbered from 1; the bin after number ``last`` contains all lower scores.
-    """
+    """Bins of width 2^power below ``origin``, numbered from 1; the one after number ``last`` has all lower scores."""
 
     origin: NDArray[Any]
     power: int
@@ -54,9 +53,7 @@ class Edges:
         return np.asarray(found + np.uint16(1))
 
     def tops(self, lowest: Any) -> NDArray[Any]:
-        """Return for each bin, in descending order, an upper bound on those of its scores that are not above the
-        origin.
-        """
+        """Return for each bin, in descending order, an upper bound on its scores that are not above the origin."""
         steps = np.arange(self.last + 1)
         if self.origin.dtype == np.float64:
             with np.errstate(over="ignore"):
@@ -119,13 +116,11 @@ class Bins:
         return np.asarray(np.where(ranks < len(self.best), exact, self._tops[self._bins(ranks)]))  # [top]
 
     def limit(self, level: Fraction) -> float | int:
-        """Return a limit >= ``level`` for differences of scores, as :meth:`Ladder.limit` does."""
+        """Return a limit for differences of scores, as :meth:`Ladder.limit` does."""
         return limited(self.scores.dtype, level)
 
     def ceilings(self, k: int, limit: float | int) -> Indices:
-        """Return for each of the k best a number n: the first n places include all that are at most ``limit`` >= 0
-        worse.
-        """
+        """Return for each of the k best a number n: the first n places include all at most ``limit`` >= 0 worse."""
         least = lowered(self.first[:k], lowest(self.scores.dtype), limit)
         exact = len(self.best) - np.searchsorted(self.first[::-1], least)
         return np.where(least > self.first[-1], exact, self._ends[self.edges.labels(least)])  # [reach]
@@ -245,8 +240,7 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, sca
 
 
 def _best(scores: NDArray[Any], columns: NDArray[Any], rank: int, known: Any) -> Indices:
-    """Return, best first, all candidates above a score and one from each of the first columns whose best is this score.
-    """
+    """Return, best first, all candidates above a score, and one of each of the first columns whose best it is."""
     wide = len(columns)
     rows = wide * np.arange(_EACH)[:, np.newaxis]
     above, level = rows + np.flatnonzero(columns > known), rows + np.flatnonzero(columns == known)[:rank]

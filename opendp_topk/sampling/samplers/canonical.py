@@ -35,7 +35,7 @@ from .subsets import Cell, below
 Integers = NDArray[np.int64]
 
 _SINGLE = 64  # up to this many classes, each is a cell of its own: one pass is quicker than splitting
-_SAMPLES = 2**9  # a fall is evaluated at no more than about this many places, to see which cells are worth splitting
+_SAMPLES = 2**9  # a fall is evaluated at about this many places at most, to see which cells are worth splitting
 _MOST_CELLS = 2**17  # where splitting ends: any partition is right, and a coarse one only has more proposals rejected
 _NARROW = 1.0  # weights in a cell differ by a factor of e at most, so that a good part of its proposals is accepted
 _STRIPS = 2**7  # initial cells, each of all first gaps: one look replaces many rounds of splitting in two
@@ -65,8 +65,7 @@ class Fall:
 
     @cached_property
     def samples(self) -> tuple[Integers, Floats]:
-        """Ascending places and their bounds: all places, or, if the fall is large, many at the head and few at the end.
-        """
+        """Ascending places and their bounds: all places, or in a large fall many at the head and few at the end."""
         places = _sampled(self.size)
         return places, self.bound(places)
 
@@ -226,9 +225,10 @@ def draws(
         k: The size of the subset, 1 <= k < d.
         sign: +1 if larger scores are better, -1 if smaller ones are.
         capped: Whether M is replaced by max(M, m).
-        exponential: False for a probability proportional to e^(u(S) / scale), the output distribution of the largest
+        exponential: False (the default) for a probability proportional to e^(u(S) / scale), the output distribution of
+            the largest
             u(S) / scale + Z(S) with Gumbel noise; True for the output distribution with exponential noise.
-        entropy: The source of digits.
+        entropy: The source of digits; by default the operating system.
 
     Yields:
         int64 arrays of shape (k,).
@@ -266,8 +266,7 @@ def draws(
 
 
 def _depth(d: int, k: int, scale: Fraction, gamma: Fraction) -> Fraction | None:
-    """Return a depth: sets with a member this much worse than the k-th best have hardly any weight. None if unlimited.
-    """
+    """Return the depth below the k-th best at which a set's weight is negligible; None if ``gamma`` is 0."""
     return None if gamma == 0 else (ceil(k * (log(d / k) + 1)) + _RARE) * scale / gamma
 
 

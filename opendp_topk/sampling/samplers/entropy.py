@@ -101,7 +101,7 @@ def _read(n: int) -> memoryview:
 SYSTEM = Entropy()
 
 
-# The digits of racers who race more than once: what was drawn of them before is read again, and never drawn anew.
+# Digits for racers that race more than once: digits that were drawn before are read again, and never drawn anew.
 
 
 # proof-region: tape
@@ -144,7 +144,7 @@ class Tape(Entropy):
 # end-proof-region: tape
 
 
-# The exact top-k without noise; among equal scores the lowest index wins.
+# The exact top-k without noise; the lowest index wins a tie.
 
 _CHUNK = 2**18  # 2 MiB of scores at a time, which stay in a cache while they are partitioned
 

@@ -25,9 +25,7 @@ _WORD = 64  # digits come in machine words
 
 # proof-region: exponentials
 def geometric(factor: mpq, entropy: Entropy = SYSTEM) -> int:
-    """Return ``floor(factor * E)`` for a fresh exponential E and ``factor`` > 0: P(m) = (1 - q) q^m, q = exp(-1 /
-    factor).
-    """
+    """Draw ``floor(factor * E)`` for an exponential E and ``factor`` > 0: P(m) = (1 - q) q^m, q = exp(-1 / factor)."""
     ends = ((factor * lower // 1, factor * upper // 1) for lower, upper in _narrower(_word(entropy), entropy))
     return next(int(least) for least, most in ends if least == most)  # [floor-exact]
 
@@ -51,7 +49,7 @@ def reach(
         lower: Float64 lower bounds on the levels, >= 0.
         upper: Float64 upper bounds, possibly infinite.
         level: The exact level of one index, called only if the bounds do not decide.
-        entropy: The source of further digits.
+        entropy: The source of further digits; by default the operating system.
     """
     below, above = _bounds(words)
     reached = below >= upper  # [reached]
@@ -76,8 +74,7 @@ def _word(entropy: Entropy) -> int:
 
 
 def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
-    """Yield ever narrower intervals that contain the exponential whose uniform begins with the 64 digits of ``word``.
-    """
+    """Yield ever narrower intervals with the exponential whose uniform begins with the 64 digits of ``word``."""
     digits = _WORD
     while True:
         left = (1 << digits) - word
@@ -92,7 +89,7 @@ def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
 
 @functools.lru_cache(maxsize=2)
 def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
-    """Of this precision, rounding down and rounding up."""
+    """Return contexts of this precision, rounding down and rounding up."""
     return (
         gmpy2.context(precision=precision, round=gmpy2.RoundDown),
         gmpy2.context(precision=precision, round=gmpy2.RoundUp),

@@ -22,7 +22,7 @@ from .upper_tail import LEVELS
 
 _STEPS = 64  # grid steps between no noise and the largest noise that 16 digits distinguish
 _LONGEST = 2.0**900  # largest step: noise with a heavier tail gets no forecast, and nothing overflows
-_DEVIATIONS = 3.5  # deviations by which more candidates than winners are expected above the threshold: larger errors are rare
+_DEVIATIONS = 3.5  # by which the expected number above the threshold exceeds k: larger errors are rare
 _ROOM = 1.1  # times the number of scores required are at least the reference
 _OPEN = 4  # groups whose scores are all examined, at least
 _MANY = 2**10  # times as many groups contribute their best score: no score of the remaining groups stands out
@@ -81,9 +81,7 @@ def _exceeded(noise: Noise, known: Floats, others: Floats, each: float) -> Float
 
 
 def _expected(k: int, each: float) -> float:
-    """Return the expected number that makes k exceedances most likely, if each sampled score represents ``each``
-    others.
-    """
+    """Return the expected number that makes k exceedances most likely, if each score represents ``each`` others."""
     room = _DEVIATIONS * math.sqrt(1 + each)
     return ((room + math.sqrt(room**2 + 4 * k)) / 2) ** 2
 
@@ -127,8 +125,9 @@ def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def _grid(noise: Noise) -> tuple[float, Floats, Floats]:
-    """Return the step of a grid for ``noise``, the odds to exceed each point (row) from each number of steps behind,
-    and the squares of the odds.
+    """Return the step of a grid for ``noise``, the odds to exceed a point from some steps behind, and their squares.
+
+    The odds and their squares have a row for each point.
     """
     entries = table(noise)
     step = float(entries.tail[DIGITS - 1]) / _STEPS
@@ -139,8 +138,7 @@ def _grid(noise: Noise) -> tuple[float, Floats, Floats]:
 
 
 def _reach(noise: Noise) -> Floats:
-    """Return for each level the most steps by which noise lifts a score if its digits do not begin with that many ones.
-    """
+    """Return for each level the most steps that noise lifts a score if its digits do not begin with so many ones."""
     return np.asarray(table(noise).tail[LEVELS.start : LEVELS.stop] / _grid(noise)[0])
 
 

@@ -21,30 +21,32 @@ from .scan import Drawn, Mark, Scan, chosen, joined, leading
 from .settle import Racers, settle
 from .upper_tail import BLOCK, LEVELS, survivors
 
-# Long vectors of scores: who cannot reach the forecast of the threshold enters only with noise from the upper tail.
+# Long vectors of scores: candidates that cannot reach the forecast of the threshold enter only with noise from the
+# upper tail.
 #
-# The forecast may be wrong. Until the race has reached it, whoever was put off is only put off; if it is not reached,
-# all of them enter, with digits under the condition of what is known of them.
+# The forecast may be wrong. Until the race has reached it, the other candidates are only deferred. If it is not
+# reached, all of them enter, with digits conditioned on what is known of them.
 
 GROUPS = BLOCK // GROUP  # in a block
 FEWEST = 4  # blocks; with fewer, the race of whole blocks is as fast, and
-MOST = 2**7  # winners a block, one candidate in 32; with more, few would be put off
-_MANY = 2**14  # candidates by their tails; where more are expected, those near the forecast are told apart
-_MOST_NEAR = 8  # one score in so many may be near: more of them are raced in whole blocks
-_MIDDLE = 4  # of those near who need so many leading ones, one in 16 is bounded
-_TOGETHER = 512  # groups at a time, a MiB of scores, which a cache holds
-_AGAIN = 16  # blocks at a time that enter where the forecast was wrong
+MOST = 2**7  # winners a block, one candidate in 32; with more, few would be deferred
+_MANY = 2**14  # candidates by their tails; if more are expected, those near the forecast are separated
+_MOST_NEAR = 8  # at most one score in this many may be near; otherwise whole blocks are raced
+_MIDDLE = 4  # leading ones; of the near candidates that need this many, only one in 16 is bounded
+_TOGETHER = 512  # groups at a time, a MiB of scores, which fits in a cache
+_AGAIN = 16  # blocks at a time that enter if the forecast was wrong
 
 
 # proof-region: forecast_race
 def race_forecast(
     scan: Scan, values: NDArray[Any], groups: NDArray[Any], best: NDArray[Any], mark: Mark, far: int
 ) -> bool:
-    """Take all of the scan's candidates into the race, and return True; or nobody, and return False.
+    """Take all of the scan's candidates into the race and return True, or take none and return False.
 
     ``values`` are whole blocks of scores, ``groups`` the best of each group of them and ``best`` that of each block.
-    ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. Whoever may reach it though
-    fewer ones than ``far`` lead is near. Too many are, if nobody enters.
+    ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. A candidate is near if it
+    may
+    reach the mark with fewer than ``far`` leading ones. None enters if too many are near.
     """
     levels, some = scan.levels(best, mark), np.arange(len(values), len(scan.scores.values))
     reaches, able = None, np.ones(len(some), dtype=np.bool_)
@@ -70,7 +72,7 @@ def race_forecast(
 
 
 def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> None:
-    """All enter who have not: those held back, and the others, who do not begin with as many ones as ``levels`` say."""
+    """Take all others into the race: those held back, and those without as many leading ones as in ``levels``."""
     scan.add(held)  # [held]
     out = np.zeros(len(scan.scores.values), dtype=np.bool_)
     out[held[0]], out[entered] = True, True
@@ -82,13 +84,13 @@ def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> N
 def _near(
     reaches: Callable[[NDArray[Any]], Any], values: NDArray[Any], groups: NDArray[Any]
 ) -> tuple[Indices, NDArray[Any]] | None:
-    """The places of all ``values`` that ``reaches`` holds for, ascending, and these values; None if too many."""
+    """Return the places, ascending, of ``values`` for which ``reaches`` is true, and these values; None if too many."""
     rows = values.reshape(len(groups), -1)
     reaching = np.flatnonzero(reaches(groups))  # [reaching]
     found, those, left = [np.zeros(0, dtype=np.int64)], [widened(values[:0])], len(values) // _MOST_NEAR
     for start in range(0, len(reaching), _TOGETHER):
         part = reaching[start : start + _TOGETHER]
-        in_a_row = part[-1] - part[0] < 2 * len(part)  # groups between them have nobody who is near
+        in_a_row = part[-1] - part[0] < 2 * len(part)  # no candidate of the groups between them is near
         some = widened((rows[part[0] : part[-1] + 1] if in_a_row else rows[part]).ravel())
         place = _true(reaches(some))
         found.append(place + part[0] * GROUP if in_a_row else part[place // GROUP] * GROUP + place % GROUP)  # [apart]
@@ -100,7 +102,7 @@ def _near(
 
 
 def _true(marks: NDArray[np.bool_]) -> Indices:
-    """The places of what is true, ascending, where little is."""
+    """Return the places of true entries, ascending; fast if they are rare."""
     if len(marks) % 8:
         return marks.nonzero()[0]  # [one-by-one]
     eights = marks.view(np.uint64)
@@ -114,17 +116,17 @@ def _true(marks: NDArray[np.bool_]) -> Indices:
 
 # The exact top-k of noisy scores, by a lazy race.
 #
-# Every candidate i owns a uniform U_i; its noisy score is x_i / scale + F^{-1}(U_i). Digits of U_i are drawn
-# only as far as the result depends on them. Candidates that cannot reach the k best are dropped on the way,
-# most of them without a single digit of their own: a block of scores that all lie far below the threshold is
-# represented by the few candidates whose uniforms begin with enough ones.
+# Every candidate i owns a uniform U_i; its noisy score is x_i / scale + F^{-1}(U_i). Digits of U_i are drawn only as
+# far as the result depends on them. Candidates that cannot reach the k best are dropped on the way, most of them
+# without a single digit of their own: a block of scores that are all far below the threshold is represented by the few
+# candidates whose uniforms begin with enough ones.
 #
-# The result is distributed exactly as with real-valued noise. Nothing here knows of privacy.
+# The result is distributed exactly as with real-valued noise. This module does not deal with privacy.
 
 _FIRST_BLOCKS = 8  # few at first: the best blocks set the threshold by which the others are skipped
-_MOST_BLOCKS = 512  # two million scores at a time, so that what a batch needs beside them stays small
+_MOST_BLOCKS = 512  # two million scores at a time, so that a batch needs little other memory
 _DEEP = (8, 6)  # levels tried first on scores far below: one in 256 of them enters, or one in 64
-_FEW = 64  # one near score in so many may be drawn by itself: no more than enter at the lower of these levels
+_FEW = 64  # one near score in this many may be drawn by itself: no more than enter at the lower of these levels
 
 
 # proof-region: race
@@ -138,7 +140,7 @@ def top_k(
     ordered: bool,
     entropy: Entropy = SYSTEM,
 ) -> Indices:
-    """The indices of the k largest of ``sign * values / scale + noise``, with independent noise.
+    """Return the indices of the k largest of ``sign * values / scale + noise``, with independent noise.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64. Or scores
@@ -148,7 +150,7 @@ def top_k(
         k: The number of winners, 1 <= k <= d.
         sign: +1 for the largest scores, -1 for the smallest.
         ordered: Best first if True; otherwise ascending indices.
-        entropy: The source of digits.
+        entropy: The source of digits; by default the operating system.
 
     Returns:
         int64 array of shape (k,).
@@ -161,7 +163,7 @@ def top_k(
 def contenders(
     values: NDArray[Any] | Surveyed, scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
 ) -> tuple[Racers, Floats, Floats]:
-    """Candidates of whom the k best are the k best of all, with bounds on their noisy advantages."""
+    """Return candidates whose k best are the k best of all, with bounds on their noisy advantages."""
     seen = values if isinstance(values, Surveyed) else None
     scores = Scores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
     d = len(scores.values)
@@ -183,7 +185,7 @@ def contenders(
 
 
 def _best_of(values: NDArray[Any], size: int, sign: int) -> NDArray[Any]:
-    """The best of each ``size`` successive values."""
+    """Return the best of each ``size`` successive values."""
     pick = np.maximum if sign > 0 else np.minimum
     starts = np.arange(0, len(values), size)
     return np.asarray(pick.reduceat(values, starts)) if len(starts) else values
@@ -199,7 +201,7 @@ def _race_all_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any]) -> None
 
 
 def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:
-    """Take the first blocks of ``batch`` into the race, and say how many: those whose scores reach equally far."""
+    """Take the first blocks of ``batch``, whose scores reach equally far, into the race, and return their number."""
     levels = scan.levels(best[batch])
     warm = int(np.count_nonzero(levels < _DEEP[0]))  # [warm]
     if warm == 0:
@@ -220,13 +222,13 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
 
 
 def _skip(scan: Scan, batch: Indices, levels: Indices) -> None:
-    """Blocks in which every uniform needs that many leading ones: only those that have them enter."""
+    """Take blocks in which every uniform needs this many leading ones: only candidates that have them enter."""
     position = survivors(levels, scan.entropy)
     scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
 
 
 def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, least: int) -> None:
-    """Near candidates with ``least`` leading ones enter; of the others, those with ``level`` leading ones."""
+    """Take near candidates with ``least`` leading ones, and of the others those with ``level`` leading ones."""
     near = near.ravel()
     one_by_one = np.flatnonzero(near)
     if 2 * len(one_by_one) < near.size:
@@ -239,7 +241,7 @@ def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, leas
 
 
 def _index(batch: Indices, position: Indices) -> Indices:
-    """The candidate at a position of the concatenated blocks of ``batch``."""
+    """Return the candidates at these positions of the concatenated blocks of ``batch``."""
     return batch[position // BLOCK] * BLOCK + position % BLOCK
 
 
