@@ -22,9 +22,9 @@ from .standard import STANDARD
 
 _FLOAT_PRECISION = 64  # bits: more than the 53 of a float, so that its last bit is nearly always the right one
 _CHECK_PRECISION = 128  # bits: twice the other, so that the checks detect an enclosure that does not narrow
-_WIDEST = 2.0**1000  # times a score or a scale of common size it is still a finite float
+_WIDEST = 2.0**1000  # its product with a score or a scale of common size is still a finite float
 _MPFR = type(mpfr(0))
-_FROM_INSIDE = mpq(1, 2**64)  # floats bound noise of which 64 digits are drawn, and so no quantile beyond
+_FROM_INSIDE = mpq(1, 2**64)  # floats bound noise with 64 drawn digits, and so no quantile beyond
 _STEPS = (mpq(1, 8), mpq(1))  # a small step, which is close to the density, and a large one
 
 

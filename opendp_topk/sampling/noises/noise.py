@@ -46,15 +46,12 @@ class Noise:
     has no density.
 
     The other properties that the theorems use are known for the five noises only. ``is_max_stable``: given the winner,
-    the
-    ranking of the remaining candidates is distributed as in a new race, so a ranking is a sequence of choices of
+    the ranking of the remaining candidates is distributed as in a new race, so a ranking is a sequence of choices of
     one. ``is_memoryless``: the excess of the noise over any point at or above 0 has the distribution of the noise
-    itself,
-    so a single winner is that of permute-and-flip. ``is_two_sided``: the density is even, and its logarithm is
-    1-Lipschitz.
-    ``has_exponential_odds``: F / (1 - F) is e^z. ``tail``: a number c with 1 - F(z) <= c e^{-z} for all z.
-    ``steepness``: a number c with -ln F(z + v) >= -e^{-c v} ln F(z) for all z and v >= 0.
-    ``race`` names the module with its distribution in a race, as ``LAW``, and ``words`` is its name in prose.
+    itself, so a single winner is that of permute-and-flip. ``is_two_sided``: the density is even, and its logarithm is
+    1-Lipschitz. ``has_exponential_odds``: F / (1 - F) is e^z. ``tail``: a number c with 1 - F(z) <= c e^{-z} for all z.
+    ``steepness``: a number c with -ln F(z + v) >= -e^{-c v} ln F(z) for all z and v >= 0. ``race`` names the module
+    with its distribution in a race, as ``LAW``, and ``words`` is its name in prose.
     """
 
     name: str

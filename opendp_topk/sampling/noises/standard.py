@@ -1,4 +1,4 @@
-"""The noises of the library: one list, from which all others are made.
+"""The noises of the library: one list, from which all other lists are made.
 
 Proof: proofs/noises/standard.tex
 """

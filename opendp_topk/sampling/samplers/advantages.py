@@ -31,8 +31,7 @@ class Scores:
     """Scores with a scale > 0 and a direction: integers or finite floats of at most 64 bits, or Python integers.
 
     Scores of fewer than 64 bits are widened by :meth:`take`, so the arguments ``values`` of the other methods are
-    int64,
-    uint64, Python integers or float64.
+    int64, uint64, Python integers or float64.
     """
 
     values: NDArray[Any]
@@ -52,8 +51,7 @@ class Scores:
         """Return the advantages of ``values`` (a part of the scores), each within 2^-50 of itself + 2^-1070.
 
         ``reference`` is one score for all, or an array with one score for each. An advantage above the largest float64
-        is
-        infinite.
+        is infinite.
         """
         if self._divisor is not None and values.dtype != object:
             differences = _differences(values, reference)

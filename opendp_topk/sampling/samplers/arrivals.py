@@ -1,6 +1,6 @@
 """Arrivals of a Poisson process at real times, and the lag by which exponential noise lets a subset win later.
 
-Times and uniforms are real numbers, of which as many binary digits are known as a decision needs.
+Times and uniforms are real numbers; only the binary digits that a decision needs are drawn.
 """
 
 from __future__ import annotations

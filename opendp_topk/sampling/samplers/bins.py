@@ -68,13 +68,11 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """All candidates in an order in which scores of better bins come first.
+    """All candidates, ordered so that scores of better bins come first.
 
     The candidates ``best`` come first, from best to worst. They are bin 0, and no other candidate is better than the
-    last
-    of them. The others are sorted by bin, and within a bin by index: ``counts[i, j]`` candidates of bin j are in the
-    first
-    i + 1 chunks.
+    last of them. The others are sorted by bin, and within a bin by index: ``counts[i, j]`` candidates of bin j are in
+    the first i + 1 chunks.
     """
 
     scores: NDArray[Any]
@@ -209,10 +207,9 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, sca
     """Return the ladder of all candidates at most ``depth`` worse than the ``rank``-th best one, and perhaps of others.
 
     If some candidates are not on the ladder, their scores are below its ``cut``, and all scores on it are not. The cut
-    is
-    more than ``depth`` below the ``rank``-th best score, or equal to that up to rounding, so it bounds how much these
-    candidates matter. If there are many candidates and nearly all are near, they are returned in bins that are narrow
-    against ``scale`` instead.
+    is more than ``depth`` below the ``rank``-th best score, or equal to that up to rounding, so it bounds how much
+    these candidates matter. If more than about a quarter of all candidates are near, all are returned: in bins that are
+    narrow against ``scale`` if this is worth its time, and else on a ladder.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.

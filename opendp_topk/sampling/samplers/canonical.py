@@ -226,8 +226,7 @@ def draws(
         sign: +1 if larger scores are better, -1 if smaller ones are.
         capped: Whether M is replaced by max(M, m).
         exponential: False (the default) for a probability proportional to e^(u(S) / scale), the output distribution of
-            the largest
-            u(S) / scale + Z(S) with Gumbel noise; True for the output distribution with exponential noise.
+            the largest u(S) / scale + Z(S) with Gumbel noise; True for the output distribution with exponential noise.
         entropy: The source of digits; by default the operating system.
 
     Yields:

@@ -23,8 +23,7 @@ Indices = NDArray[np.int64]
 class Entropy:
     """Fresh uniform digits from the operating system's cryptographic generator.
 
-    The indices name the candidates for which digits are drawn. They are ignored here, because all digits are
-    independent.
+    The indices name the candidates that need digits. They are ignored here, because all digits are independent.
     Tests replace this class by one with a separate stream of digits for each candidate.
     """
 

@@ -90,8 +90,8 @@ def _power(exponent: Fraction, bits: int) -> int:
 
 # Integers by inversion of their cumulative distribution: 16 digits and a table, then 32 and 48, then until certain.
 #
-# A uniform U has 2^16 possible first groups of 16 digits; each integer gets as many of them as fit in its probability.
-# The remaining probabilities share the rest of the unit interval, in which further digits decide between neighbours.
+# A uniform U has 2^16 possible beginnings of 16 digits; each integer gets as many of them as fit in its probability.
+# The remaining probabilities share the rest of the unit interval, and further digits decide between neighbours there.
 
 Ints = NDArray[np.int64]
 Digits = NDArray[np.uint16]

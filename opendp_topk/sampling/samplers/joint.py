@@ -52,8 +52,7 @@ class Layer(NamedTuple):
     """All ``outputs`` under ceilings, with losses of at most ``limit``; 2^log_size bounds their number.
 
     It is the first layer of the outputs with a loss above start ln 2 and up to end ln 2, in units of the scale. Sets
-    are
-    found in this ``detail``.
+    are found in this ``detail``.
     """
 
     start: int

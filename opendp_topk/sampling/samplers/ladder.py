@@ -34,8 +34,7 @@ class Ladder:
     """``scores`` in the order of the candidates, larger being better, and ``ascending``.
 
     If not all of the ``size`` candidates are on the ladder, ``who`` has the indices of those that are, in ascending
-    order.
-    The others have scores below ``cut``, and those on the ladder do not.
+    order. The others have scores below ``cut``, and those on the ladder do not.
     """
 
     scores: NDArray[Any]
@@ -151,9 +150,7 @@ def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
 def ascending(scores: NDArray[Any]) -> NDArray[Any]:
     """Return the scores in ascending order.
 
-    Sorting equal numbers takes less time than sorting numbers of which a single one is greater, so one greater number
-    is
-    always added.
+    Sorting equal numbers takes less time than if a single one is greater, so one greater number is always added.
     """
     if scores.dtype == object:
         return np.sort(scores)

@@ -45,8 +45,7 @@ def race_forecast(
 
     ``values`` are whole blocks of scores, ``groups`` the best of each group of them and ``best`` that of each block.
     ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. A candidate is near if it
-    may
-    reach the mark with fewer than ``far`` leading ones. None enters if too many are near.
+    may reach the mark with fewer than ``far`` leading ones. None enters if too many are near.
     """
     levels, some = scan.levels(best, mark), np.arange(len(values), len(scan.scores.values))
     reaches, able = None, np.ones(len(some), dtype=np.bool_)
@@ -222,7 +221,7 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
 
 
 def _skip(scan: Scan, batch: Indices, levels: Indices) -> None:
-    """Take blocks in which every uniform needs this many leading ones: only candidates that have them enter."""
+    """Take blocks whose uniforms all need this many leading ones: only candidates that have them enter."""
     position = survivors(levels, scan.entropy)
     scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
 

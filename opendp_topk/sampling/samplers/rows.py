@@ -126,7 +126,7 @@ class _Races:
 
 
 def decided(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool) -> NDArray[np.bool_]:
-    """Return a mask of the rows in which the bounds decide the k best, and, if ``ordered``, their order."""
+    """Return a mask of the rows whose bounds decide the k best, and, if ``ordered``, their order."""
     first = 0 if ordered else k - 1
     ranked = np.take_along_axis(upper, order, axis=1)[:, first + 1 :]
     rest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]  # [rest]
@@ -238,7 +238,7 @@ def _few(number: Any, d: int, k: int, times: int) -> bool:
 
 
 def _best_first(values: NDArray[Any], sign: int) -> tuple[Indices, list[Fraction]]:
-    """Return the indices in an order in which the scores do not increase, and the exact scores in that order."""
+    """Return the indices, sorted so that the scores do not increase, and the exact scores in that order."""
     scores = [Fraction(sign * score) for score in values.tolist()]
     order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
     return np.array(order, dtype=np.int64), [scores[i] for i in order]  # [exact-scores]

@@ -1,4 +1,4 @@
-"""Candidates whose noise is known to some digits, of which more are drawn only if the release is still open."""
+"""Candidates whose noise is known to some digits; more are drawn only if the release is still open."""
 
 from __future__ import annotations
 
@@ -72,8 +72,7 @@ def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
     """Return the parts into which bounds divide ``runs``, and for each part the number of the run that contains it.
 
     ``lower`` and ``upper`` are the bounds of the racers at ``runs.places``; within each run, ``lower`` descends. A run
-    is
-    cut between two places if every racer before is certainly above every racer after.
+    is cut between two places if every racer before is certainly above every racer after.
     """
     number = runs.numbers
     ranked = np.empty(len(number), dtype=np.complex128)
@@ -114,8 +113,7 @@ class Racers:
     """Candidates still in the race: their indices, and the first digits of their uniforms.
 
     ``words`` has the next 64 digits of those for which they were drawn, if any, and ``exact`` has those that were
-    compared
-    at growing precision; members are places in ``index``.
+    compared at growing precision; members are places in ``index``.
     """
 
     index: Indices

@@ -32,7 +32,7 @@ _HALF_LOG_TWO_PI = 0.9189385332046728  # rounded; the slack at its use covers th
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Blocks of ranks: the first has ``sizes[0]`` ranks, of which at least ``shares[0]`` must be members, and so on.
+    """Blocks of ranks: the first has ``sizes[0]`` ranks, at least ``shares[0]`` of them must be members, and so on.
 
     ``tilts`` do not increase. ``modes`` are the numbers of members with the largest weight, or nearly so.
     """
@@ -54,8 +54,7 @@ class Blocks:
 
     @cached_property
     def tables(self) -> list[tuple[int, Floats, float, float]]:
-        """For each block the first listed number of members, weights from there on, bounds on their sum and the rest.
-        """
+        """For each block the first listed number of members, weights from there on, bounds on sum and others."""
         spread = np.sqrt(self.modes * (1 - self.modes / np.maximum(self.sizes, 1)))
         times = np.maximum((_SPREADS * spread + _MORE) / _SMALLEST, 1)
         width = _SMALLEST * np.exp2(np.ceil(np.log2(times))).astype(np.int64)

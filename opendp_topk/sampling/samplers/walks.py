@@ -38,9 +38,8 @@ class Row(NamedTuple):
 
     The bound is ``bounds[W - start]``, or ``outside`` if there is no such entry, times 2 to the sum of all ``power`` so
     far; no bound exceeds ``peak``. ``unit`` and ``rest`` belong to the step from the previous row, in units of this
-    row.
-    ``damped`` has the bounds of the previous row and the bound outside of them, as this step uses them, in units of the
-    previous row.
+    row. ``damped`` has the bounds of the previous row and the bound outside of them, as this step uses them, in units
+    of the previous row.
     """
 
     start: int
@@ -66,7 +65,7 @@ class Walk:
     blocks: Blocks
 
     def log_bound(self) -> float:
-        """Return an upper bound on ln(1 / P) for the least probability P with which a set is drawn."""
+        """Return an upper bound on ln(1 / P), with P the least probability of a set in a draw."""
         last, powers = np.array([self.rows[-1].at(0)]), sum(row.power for row in self.rows)
         return self.blocks.log_units() + float(log_bounds(last, last)[1][0]) + powers * _LN2 + 2.0**-20  # [log-bound]
 
@@ -91,8 +90,7 @@ class Walk:
 
         Returns:
             Its ranks counted from 0, ascending, and the exact probability with which the set is drawn. Or None, as soon
-            as
-            members drawn so far are known to violate the ceilings, or the walk ends without a set.
+            as members drawn so far are known to violate the ceilings, or the walk ends without a set.
         """
         parts: list[Indices] = []
         odds: list[int] = []
@@ -127,7 +125,7 @@ class Walk:
         return self.blocks.sizes.tolist(), self.blocks.shares.tolist()
 
     def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
-        """Return the least excess before block i, odds for it and those above, and the whole of which they are parts.
+        """Return the least excess before block i, the odds of it and those above, and the total to draw from.
 
         Returns None if no excess is possible.
         """

@@ -28,12 +28,10 @@ class RaceLaw:
     """G, q and x G' of one noise.
 
     ``at(z, before)`` returns their values at z > 0; ``on_disc(left, right, before)`` returns bounds on their moduli on
-    the
-    complex disc with the diameter [left, right]; ``coefficient(m)`` is c_m in -ln q = the sum of c_m z^m. If
-    ``kinked``,
-    there is one formula before z = 1 and one after it; if ``ending``, all have arrived at z = 1. If they are rational,
-    ``cells(scores, edges)`` returns the densities and survival functions of all arrivals, cell by cell; noises whose
-    rankings have a closed form need none.
+    the complex disc with the diameter [left, right]; ``coefficient(m)`` is c_m in -ln q = the sum of c_m z^m. If
+    ``kinked``, there is one formula before z = 1 and one after it; if ``ending``, all have arrived at z = 1. If they
+    are rational, ``cells(scores, edges)`` returns the densities and survival functions of all arrivals, cell by cell;
+    noises whose rankings have a closed form need none.
     """
 
     at: Callable[[Floats, Side], Triple]
