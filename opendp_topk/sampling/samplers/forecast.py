@@ -22,7 +22,7 @@ from .upper_tail import LEVELS
 
 _STEPS = 64  # grid steps between no noise and the largest noise that 16 digits distinguish
 _LONGEST = 2.0**900  # largest step: noise with a heavier tail gets no forecast, and nothing overflows
-_DEVIATIONS = 3.5  # by which the expected number above the threshold exceeds k: larger errors are rare
+_DEVIATIONS = 3.5  # standard deviations by which the expected exceedances are above k: larger errors are rare
 _ROOM = 1.1  # times the number of scores required are at least the reference
 _OPEN = 4  # groups whose scores are all examined, at least
 _MANY = 2**10  # times as many groups contribute their best score: no score of the remaining groups stands out

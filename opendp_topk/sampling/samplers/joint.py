@@ -69,7 +69,8 @@ class Layer(NamedTuple):
 
     @property
     def log_floor(self) -> float:
-        """The same for all outputs that the layer contains, or somewhat less, as far as ``log_size`` is close."""
+        """Base-2 logarithm of about the weight of all outputs in it, or somewhat less, as far as ``log_size`` is close.
+        """
         return self.log_size - self.end
 
 
@@ -200,7 +201,7 @@ def _close(task: Task, layer: Layer, gain: float) -> Layer:
 
 
 def _narrowed(task: Task, found: list[Layer], detail: int, narrow: int, many: float) -> list[Layer]:
-    """Return the same layers, with those that are heavy in at least this detail and split until they are narrow."""
+    """Return the same layers, with the heavy ones in at least this detail and split until they are narrow."""
     kept, heaviest = [found[-1]], -inf
     waiting: list[tuple[float, int, Layer]] = []
 

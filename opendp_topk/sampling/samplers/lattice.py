@@ -36,7 +36,8 @@ class Lattice:
         weights: The weights of the integers.
         shift: The number of digits of the place in a cell.
         cells: The distribution of the cells.
-        certain: For each cell size in the table, the least first 16 digits of a decision that are enough to keep.
+        certain: For each cell size in the table, the least value of the first 16 digits of a decision that is enough to
+            keep.
     """
 
     weights: Weights

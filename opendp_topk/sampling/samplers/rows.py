@@ -191,7 +191,7 @@ def joint(
 
     Returns:
         int64 array of shape (times, k), each row ascending if not ``ordered``. None if there are too many outputs, or
-            if int64 cannot count their utilities in a common unit.
+        if int64 cannot count their utilities in a common unit.
     """
     if not _few(perm if ordered else comb, len(values), k, times):
         return None

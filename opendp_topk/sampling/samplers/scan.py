@@ -42,7 +42,7 @@ class Scan:
     upper: Floats = field(default_factory=lambda: np.zeros(0))
 
     def levels(self, values: NDArray[Any], mark: Mark | None = None) -> Indices:
-        """Return the least number of leading ones that lifts such a score to the threshold, or ``mark``."""
+        """Return the least number of leading ones a uniform needs to lift a score to the threshold, or ``mark``."""
         reference, threshold = mark or (self.reference, self.threshold)
         gap = noisy_lower(-self.scores.advantages(values, reference), np.array([threshold]))  # [gap]
         return np.searchsorted(self.table.tail, gap, side="right") - 1  # [level]

@@ -25,7 +25,7 @@ from .upper_tail import BLOCK
 
 _WORD = 64  # digits come in machine words
 _CHUNK = 2**18  # words at a time, so that memory stays small
-MOST = 2**26  # a thousand of so many share 16 digits with the best; three thousand do in e^-1000 of all cases
+MOST = 2**26  # of so many, a thousand share the best's first 16 digits; three thousand do in e^-1000 of all cases
 
 
 # proof-region: dummies

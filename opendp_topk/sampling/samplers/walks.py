@@ -26,7 +26,7 @@ from .tilts import Blocks, blocks
 _SLACK = 1 + 2.0**-30  # more than the rounding error of a sum of 2^22 rounded products
 _FINE = 2.0**-50  # odds are integers below 2^53, which are exact in float64
 _NEGLIGIBLE = 2.0**-32  # bounds smaller than the largest by this factor are not stored separately
-_TINY = 2.0**-800  # the smallest number that still has its relative error after multiplication
+_TINY = 2.0**-800  # numbers down to this keep their relative error when they are multiplied
 _SHORT = 8  # up to this many bounds at the ends are not worth cutting off
 _LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products neither overflow nor underflow
 _AHEAD = 2**8  # words that are read at a time: 2 KiB, which takes little longer than one

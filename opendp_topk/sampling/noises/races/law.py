@@ -29,9 +29,9 @@ class RaceLaw:
 
     ``at(z, before)`` returns their values at z > 0; ``on_disc(left, right, before)`` returns bounds on their moduli on
     the complex disc with the diameter [left, right]; ``coefficient(m)`` is c_m in -ln q = the sum of c_m z^m. If
-    ``kinked``, there is one formula before z = 1 and one after it; if ``ending``, all have arrived at z = 1. If they
-    are rational, ``cells(scores, edges)`` returns the densities and survival functions of all arrivals, cell by cell;
-    noises whose rankings have a closed form need none.
+    ``kinked``, there is one formula before z = 1 and one after it; if ``ending``, all have arrived at z = 1.
+    ``cells(scores, edges)`` returns the densities and survival functions of all arrivals, cell by cell, if they are
+    rational; noises whose rankings have a closed form do not need it.
     """
 
     at: Callable[[Floats, Side], Triple]
