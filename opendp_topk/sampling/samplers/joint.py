@@ -69,8 +69,7 @@ class Layer(NamedTuple):
 
     @property
     def log_floor(self) -> float:
-        """Base-2 logarithm of about the weight of all outputs in it, or somewhat less, as far as ``log_size`` is close.
-        """
+        """Base-2 logarithm of about the weight of all outputs in it, or somewhat less, if ``log_size`` is close."""
         return self.log_size - self.end
 
 
