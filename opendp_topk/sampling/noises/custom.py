@@ -1,4 +1,4 @@
-"""A noise of the caller's own, given by its quantile, its survival function and the condition that it meets.
+"""A custom noise, given by its quantile, its survival function and the condition that it satisfies.
 
 Proof: proofs/noises/custom.tex
 """
@@ -21,38 +21,38 @@ from .noise import IntervalFunction, Noise
 from .standard import STANDARD
 
 _FLOAT_PRECISION = 64  # bits: more than the 53 of a float, so that its last bit is nearly always the right one
-_CHECK_PRECISION = 128  # twice the other, so that an enclosure that does not narrow shows
-_WIDEST = 2.0**1000  # times a score or a scale of common size it is still a finite float
+_CHECK_PRECISION = 128  # bits: twice the other, so that the checks detect an enclosure that does not narrow
+_WIDEST = 2.0**1000  # its product with a score or a scale of common size is still a finite float
 _MPFR = type(mpfr(0))
-_FROM_INSIDE = mpq(1, 2**64)  # floats bound noise of which 64 digits are drawn, and so no quantile beyond
-_STEPS = (mpq(1, 8), mpq(1))  # one near the density, which a step of 0 would be, and one far from it
+_FROM_INSIDE = mpq(1, 2**64)  # floats bound noise with 64 drawn digits, and so no quantile beyond
+_STEPS = (mpq(1, 8), mpq(1))  # a small step, which is close to the density, and a large one
 
 
 def CustomNoise(
     name: str, *, quantile: IntervalFunction, survival: IntervalFunction, condition: str = "class_a"
 ) -> Noise:
-    """A noise distribution of your own, for ``make_lipschitz_top_k``.
+    """Build a noise distribution of your own, for ``make_lipschitz_top_k``.
 
     Nothing is proved about it: a measurement that uses it is marked as unproven. Its releases are exact, and its map
-    is right, if what you declare is right.
+    is correct, if your arguments are correct.
 
     Args:
-        name: What the repr and the parameters of a measurement show; not one of the library's own noises.
+        name: The name in the repr and the parameters of a measurement; not the name of a noise of the library.
         quantile: ``quantile(u, precision)`` encloses F^{-1}(u) for a rational 0 < u < 1 (a ``gmpy2.mpq``): a pair
             (lower, upper) of ``gmpy2.mpfr`` numbers, rounded outward, which narrows as the precision, in bits, grows.
-            ``Intervals(precision)`` does such arithmetic. A quantile in floating point is refused: with it
-            sampling would not be exact.
+            ``Intervals(precision)`` does such arithmetic. A quantile in floating point is rejected, because
+            sampling with it would not be exact.
         survival: ``survival(z, precision)`` encloses S(z) = 1 - F(z) > 0 for a rational z, to a small relative
-            error. It serves to check the noise, not to draw it.
-        condition: ``"class_a"`` if f(z + c) >= e^{-c} f(z) for the density f, all z and all c >= 0: enough for
-            rankings and sets. ``"lipschitz"`` if only S(z + c) >= e^{-c} S(z): enough for sets.
+            error. It is used to check the noise, not to draw it.
+        condition: ``"class_a"`` (the default) if f(z + c) >= e^{-c} f(z) for the density f, all z and all c >= 0;
+            sufficient for rankings and sets. ``"lipschitz"`` if only S(z + c) >= e^{-c} S(z); sufficient for sets.
 
     Returns:
-        The noise at scale 1, a value: equal to another if names, functions and conditions are. It survives a pickle
-        if its functions do.
+        The noise at scale 1. Two noises are equal if their names, functions and conditions are. A noise can be
+        pickled if its functions can.
 
     Raises:
-        ParameterTypeError: An argument has the wrong type, or a function returned no pair of ``mpfr`` numbers.
+        ParameterTypeError: An argument has the wrong type, or a function did not return a pair of ``mpfr`` numbers.
         ParameterError: ``name`` is taken; or on a grid of points an enclosure is crossed or too wide, the quantile
             decreases or the survival function increases, the two are not inverse to each other, or the condition
             is certainly violated. Passing these checks proves nothing.
@@ -108,7 +108,7 @@ class _Extended:
 
 @dataclass(frozen=True)
 class _Floats:
-    """Float64 bounds on the quantile, by MPFR: a loop in Python of some microseconds an element."""
+    """Float64 bounds on the quantile, by MPFR: a Python loop that takes some microseconds an element."""
 
     quantile: _Extended
 
@@ -128,7 +128,7 @@ class _Floats:
 
 
 def _grid() -> list[mpq]:
-    """Points of (0, 1), dense at both ends; on the right far beyond what is ever drawn."""
+    """Return points of (0, 1), dense at both ends; on the right they extend far beyond any that is drawn."""
     small = [mpq(1, 2**j) for j in range(1, 65)]
     far = [mpq(1, 2**j) for j in (128, 256, 512, 1024, 4096, 16384)]
     return sorted({*small, *(mpq(i, 64) for i in range(1, 64)), *(1 - u for u in (*small, *far))})  # [grid]
@@ -146,7 +146,7 @@ def _pair(role: str, value: Any) -> Interval:
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether two arguments fit its signature; where it has none that can be read, nothing is known against it."""
+    """Return whether two arguments fit its signature; True if the signature cannot be read."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
@@ -157,7 +157,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
 
 
 def _checked_quantile(noise: Noise, u: mpq) -> Interval:
-    """The enclosure at the precision of the checks, after it was held against a coarser one."""
+    """Return the enclosure at the precision of the checks, after comparing it with a coarser one."""
     coarse, fine = (_pair("quantile", noise.quantile(u, p)) for p in (_FLOAT_PRECISION, _CHECK_PRECISION))
     if coarse[0] > fine[1] or fine[0] > coarse[1]:  # [consistent]
         raise ParameterError("quantile must return enclosures of one number, at whatever precision")
@@ -170,7 +170,7 @@ def _checked_quantile(noise: Noise, u: mpq) -> Interval:
 
 
 def _survival(noise: Noise, z: mpq) -> Interval:
-    """The enclosure of the survival function at the precision of the checks, after it was checked itself."""
+    """Return the enclosure of the survival function at the precision of the checks, after checking it."""
     assert noise.survival is not None
     lower, upper = _pair("survival", noise.survival(z, _CHECK_PRECISION))
     if lower > 1 or (mpq(upper) - mpq(lower)) * 2 ** (_CHECK_PRECISION // 2) > mpq(lower):  # [relative]

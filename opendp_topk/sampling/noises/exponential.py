@@ -1,4 +1,4 @@
-"""Exponential noise, in standard form (scale 1): all that is known of it.
+"""Exponential noise, in standard form (scale 1), with all its known properties.
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
@@ -56,7 +56,7 @@ def Exponential() -> Noise:
     """Exponential noise: F(z) = 1 - exp(-z) for z >= 0, F^{-1}(U) = -ln V.
 
     Returns:
-        The noise at scale 1; it is of class A, so it fits rankings and sets.
+        The noise at scale 1. It is of class A, so it is valid for rankings and sets.
 
     Raises:
         Nothing.

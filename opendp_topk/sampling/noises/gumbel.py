@@ -1,4 +1,4 @@
-"""Gumbel noise, in standard form (scale 1): all that is known of it.
+"""Gumbel noise, in standard form (scale 1), with all its known properties.
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
@@ -16,7 +16,7 @@ from ...numerics.arithmetic import Interval, Intervals
 from ...numerics.floats import FloatBounds, log_bounds, minus_log1m_bounds
 from .noise import Noise
 
-_SMALL = 2.0**-7  # below it ln(1 - v) by way of u = 1 - v would lose seven bits and more
+_SMALL = 2.0**-7  # for smaller v, computing ln(1 - v) from u = 1 - v would lose seven bits and more
 
 
 # proof-region: gumbel_noise
@@ -39,7 +39,7 @@ def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:
 
 
 def _survival(z: mpq, precision: int) -> Interval:
-    at = Intervals(precision + 2 * max(0, int(z)))  # so many digits cancel, and fewer
+    at = Intervals(precision + 2 * max(0, int(z)))  # at most this many extra digits cancel
     return at.add(at.rational(1), at.negative(at.exp(at.negative(at.exp(at.rational(-z))))))  # [gumbel-survival]
 
 
@@ -67,7 +67,7 @@ def Gumbel() -> Noise:
     """Gumbel noise: F(z) = exp(-exp(-z)), F^{-1}(U) = -ln(-ln U).
 
     Returns:
-        The noise at scale 1; it is of class A, so it fits rankings and sets.
+        The noise at scale 1. It is of class A, so it is valid for rankings and sets.
 
     Raises:
         Nothing.

@@ -1,4 +1,4 @@
-"""Half-logistic noise, in standard form (scale 1): all that is known of it.
+"""Half-logistic noise, in standard form (scale 1), with all its known properties.
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
@@ -62,7 +62,7 @@ def HalfLogistic() -> Noise:
     """Half-logistic noise: F(z) = tanh(z / 2) for z >= 0, F^{-1}(U) = ln((1 + U) / V).
 
     Returns:
-        The noise at scale 1; it is of class A, so it fits rankings and sets.
+        The noise at scale 1. It is of class A, so it is valid for rankings and sets.
 
     Raises:
         Nothing.

@@ -1,4 +1,4 @@
-"""Laplace noise, in standard form (scale 1): all that is known of it.
+"""Laplace noise, in standard form (scale 1), with all its known properties.
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
@@ -60,7 +60,7 @@ def Laplace() -> Noise:
     """Laplace noise: density exp(-|z|) / 2, F^{-1}(U) = ln(2 U) below the median, -ln(2 V) above.
 
     Returns:
-        The noise at scale 1; it is of class A, so it fits rankings and sets.
+        The noise at scale 1. It is of class A, so it is valid for rankings and sets.
 
     Raises:
         Nothing.

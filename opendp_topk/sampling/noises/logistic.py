@@ -1,4 +1,4 @@
-"""Logistic noise, in standard form (scale 1): all that is known of it.
+"""Logistic noise, in standard form (scale 1), with all its known properties.
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
@@ -60,7 +60,7 @@ def Logistic() -> Noise:
     """Logistic noise: F(z) = 1 / (1 + exp(-z)), F^{-1}(U) = ln U - ln V.
 
     Returns:
-        The noise at scale 1; it is of class A, so it fits rankings and sets.
+        The noise at scale 1. It is of class A, so it is valid for rankings and sets.
 
     Raises:
         Nothing.

@@ -1,10 +1,10 @@
-"""What a noise distribution is to the rest of the library: all that is known of it, in one record.
+"""A noise distribution as the rest of the library uses it: all its known properties, in one record.
 
-A noise is known by its quantile function F^{-1}, its survival function and its density, evaluated with outward
+A noise is given by its quantile function F^{-1}, its survival function and its density, evaluated with outward
 rounding, and by the condition under which the theorems admit it.
 
-- Lipschitz: ln(1 - F) is 1-Lipschitz. It suffices where the release is a set.
-- Class A: f(z + c) >= e^{-c} f(z) for all z and c >= 0. It is needed where the release is ordered, and implies
+- Lipschitz: ln(1 - F) is 1-Lipschitz. It is sufficient if the release is a set.
+- Class A: f(z + c) >= e^{-c} f(z) for all z and c >= 0. It is required if the release is ordered, and implies
   the Lipschitz condition.
 
 Proof: proofs/noises/standard.tex
@@ -36,22 +36,22 @@ IntervalFunction = Callable[[mpq, int], Interval]
 class Noise:
     """A noise distribution.
 
-    ``quantile(u, precision)`` is an interval, rounded outward at ``precision`` bits, that holds F^{-1}(u) for a
+    ``quantile(u, precision)`` is an interval, rounded outward at ``precision`` bits, that contains F^{-1}(u) for a
     rational u in [0, 1] (the ends give the ends of the support, which may be infinite).
     ``quantile_floats(U, V)`` takes bounds (lower, upper) on arrays of U and of V = 1 - U, and returns float64
     bounds on F^{-1}.
-    ``is_class_a`` and ``is_lipschitz`` say which conditions the noise meets. For the five noises of the library both
-    are proved; a noise with ``is_proven`` false comes from the caller, who vouches for them.
-    ``survival(z, precision)`` encloses 1 - F at a rational z, and ``density(z, precision)`` encloses f; a caller gives
-    no density.
+    ``is_class_a`` and ``is_lipschitz`` are the conditions that the noise satisfies. For the five noises of the library
+    both are proved. If ``is_proven`` is false, the noise comes from the caller, who vouches for them.
+    ``survival(z, precision)`` encloses 1 - F at a rational z, and ``density(z, precision)`` encloses f; a custom noise
+    has no density.
 
-    What else the theorems use is known of the five noises only. ``is_max_stable``: the best of the scores, each with
-    such noise, leaves noisy scores of the same law to those who are left, so that a ranking is a sequence of choices of
-    one. ``is_memoryless``: the noise beyond any point at or above 0 has the law of the noise itself, so that one winner
-    is that of permute-and-flip. ``is_two_sided``: the density is even, and its logarithm 1-Lipschitz.
-    ``has_exponential_odds``: F / (1 - F) is e^z. ``tail``: a number c with 1 - F(z) <= c e^{-z} for all z.
-    ``steepness``: a number c with -ln F(z + v) >= -e^{-c v} ln F(z) for all z and v >= 0.
-    ``race`` names the module that holds its law in a race, as ``LAW``, and ``words`` is what people call it.
+    The other properties that the theorems use are known for the five noises only. ``is_max_stable``: given the winner,
+    the ranking of the remaining candidates is distributed as in a new race, so a ranking is a sequence of choices of
+    one. ``is_memoryless``: the excess of the noise over any point at or above 0 has the distribution of the noise
+    itself, so a single winner is that of permute-and-flip. ``is_two_sided``: the density is even, and its logarithm is
+    1-Lipschitz. ``has_exponential_odds``: F / (1 - F) is e^z. ``tail``: a number c with 1 - F(z) <= c e^{-z} for all z.
+    ``steepness``: a number c with -ln F(z + v) >= -e^{-c v} ln F(z) for all z and v >= 0. ``race`` names the module
+    with its distribution in a race, as ``LAW``, and ``words`` is its name in prose.
     """
 
     name: str
@@ -73,12 +73,12 @@ class Noise:
 
     @property
     def claims_more(self) -> bool:
-        """Whether it claims one of the properties that are known of the five noises only."""
+        """Whether it claims one of the properties that are known for the five noises only."""
         flags = self.is_max_stable, self.is_memoryless, self.is_two_sided, self.has_exponential_odds
         return any(flags) or (self.tail, self.steepness, self.race) != (None,) * 3  # [claims-more]
 
     def law_in_a_race(self) -> RaceLaw:
-        """The law of the time at which a candidate with this noise arrives; its module is loaded now."""
+        """Return the distribution of the arrival time of a candidate with this noise; this call loads its module."""
         assert self.race is not None
         return cast("RaceLaw", import_module(self.race).LAW)  # [law-in-a-race]
 

@@ -12,12 +12,12 @@ from ...numerics.floats import Floats
 
 # proof-region: outward_floats
 def down(x: Floats) -> Floats:
-    """The float64 numbers before these."""
+    """Return the float64 numbers before these."""
     return np.nextafter(x, -np.inf)  # [down]
 
 
 def up(x: Floats) -> Floats:
-    """The float64 numbers after these."""
+    """Return the float64 numbers after these."""
     return np.nextafter(x, np.inf)  # [up]
 
 

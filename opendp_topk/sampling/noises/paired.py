@@ -1,4 +1,4 @@
-"""The noises of the library at points that are known to some 100 digits, as sums of two float64 numbers.
+"""The noises of the library at points that are known to about 100 digits, as sums of two float64 numbers.
 
 Proof: proofs/samplers/gap_rows.tex
 """
@@ -13,9 +13,9 @@ from ...numerics.floats import Floats
 from ...numerics.pairs import Pair, log, two_sum
 
 Quantile = Callable[[Pair, Pair], tuple[Floats, Floats, Floats]]
-"""The quantile at U, given as a pair with 1 - U: a pair, and how far their sum is from it at most."""
+"""The quantile at U, given as a pair with 1 - U: a pair, and a bound on the error of its sum."""
 
-_ERROR = 2.0**-72  # of one logarithm
+_ERROR = 2.0**-72  # error of one logarithm
 
 
 # proof-region: paired

@@ -1,4 +1,4 @@
-"""The noises of the library: one list, from which all others are made.
+"""The noises of the library: one list, from which all other lists are made.
 
 Proof: proofs/noises/standard.tex
 """
@@ -19,12 +19,12 @@ STANDARD = (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic())
 
 
 def is_standard(noise: Noise) -> bool:
-    """Whether ``noise`` is one of those of the library, in every field."""
+    """Return whether ``noise`` is one of the library's noises, in every field."""
     return noise in STANDARD  # [five]
 
 
 def named(name: str) -> Noise:
-    """The noise of the library that has this name."""
+    """Return the noise of the library with this name."""
     return next(noise for noise in STANDARD if noise.name == name)  # [named]
 
 
@@ -33,5 +33,5 @@ def named(name: str) -> Noise:
 
 @functools.cache
 def kinds() -> str:
-    """What may be given for a noise, in words."""
+    """Return the possible arguments for a noise, in words."""
     return f"{', '.join(map(repr, STANDARD))} or CustomNoise(...)"

@@ -1,6 +1,6 @@
 """Scores relative to a reference score, in units of the scale: (x_i - x_r) / scale, with outward bounds.
 
-Selection depends on differences of scores only. Taken exactly, or rounded once, before they are divided, they
+Selection depends on differences of scores only. Differences are exact, or rounded once, before the division, so they
 stay accurate near the reference, however large the scores are and however small the scale.
 """
 
@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from ...numerics.arithmetic import as_mpq, round_down, round_up
 from ...numerics.floats import Floats
 
-_RELATIVE = 2.0**-49  # sixteen times the error of one rounding: room for those of an advantage and of a sum
-_ABSOLUTE = 2.0**-1060  # room for subnormal numbers, whose errors are absolute
-_HUGE = 2.0**1022  # advantages are cut here, so that noise is added without overflow
-_SMALLEST_NORMAL = Fraction(2) ** -1022  # smaller numbers have fewer digits, so that a relative error may be large
+_RELATIVE = 2.0**-49  # margin for an advantage and a sum: sixteen times the error of one rounding
+_ABSOLUTE = 2.0**-1060  # margin for subnormal numbers, whose errors are absolute
+_HUGE = 2.0**1022  # advantages are clipped here, so adding noise does not overflow
+_SMALLEST_NORMAL = Fraction(2) ** -1022  # smaller numbers have fewer digits, so their relative error may be large
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Scores with a scale > 0 and a direction: integers or finite floats of at most 64 bits, or Python integers.
 
-    Those of fewer than 64 bits are widened where they are taken: what the others here call values are int64, uint64,
-    Python integers or float64.
+    Scores of fewer than 64 bits are widened by :meth:`take`, so the arguments ``values`` of the other methods are
+    int64, uint64, Python integers or float64.
     """
 
     values: NDArray[Any]
@@ -40,18 +40,18 @@ class Scores:
 
     # proof-region: advantages
     def take(self, where: Any) -> NDArray[Any]:
-        """Some of the scores, in the widest type of their kind."""
+        """Return some of the scores, in the widest type of their kind."""
         return widened(self.values[where])
 
     def exact(self, index: int, reference: Any) -> Fraction:
-        """The advantage of one candidate, exactly."""
+        """Return the exact advantage of one candidate."""
         return self.sign * (Fraction(_plain(self.values[index])) - Fraction(_plain(reference))) / self.scale  # [exact]
 
     def advantages(self, values: NDArray[Any], reference: Any) -> Floats:
-        """The advantages of ``values`` (a part of the scores), each within 2^-50 of itself + 2^-1070.
+        """Return the advantages of ``values`` (a part of the scores), each within 2^-50 of itself + 2^-1070.
 
-        ``reference`` is one score for all, or an array of scores, one for each. Above the largest float64 they are
-        infinite.
+        ``reference`` is one score for all, or an array with one score for each. An advantage above the largest float64
+        is infinite.
         """
         if self._divisor is not None and values.dtype != object:
             differences = _differences(values, reference)
@@ -62,11 +62,11 @@ class Scores:
         return np.array([_nearest(self.sign * self._ratio(value, origin)) for value, origin in pairs])  # [ratio]
 
     def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:
-        """Which of ``values`` have an advantage above ``bound``; some at or below it may be among them."""
+        """Return a mask of the ``values`` with an advantage above ``bound``; it may include some at or below it."""
         return self.exceeding(bound, reference)(values)
 
     def exceeding(self, bound: Fraction | mpq, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
-        """:meth:`may_exceed` for one bound, for as many arrays of values as are asked."""
+        """Return :meth:`may_exceed` for one bound, as a function of the values."""
         cut = mpq(_plain(reference)) + self._unit * as_mpq(bound)
         if self.values.dtype.kind == "f":
             limit: Any = _rounded(cut, self.sign)  # [float-cut]
@@ -77,12 +77,12 @@ class Scores:
 
     @functools.cached_property
     def _unit(self) -> mpq:
-        """``sign * scale`` exactly."""
+        """The exact ``sign * scale``."""
         return self.sign * as_mpq(self.scale)
 
     @functools.cached_property
     def _divisor(self) -> float | None:
-        """``sign * scale`` as a float64 that is exact or a normal number; None where there is none."""
+        """``sign * scale`` as a float64 that is exact or a normal number; None if no such float64 exists."""
         try:
             nearest = float(self.scale)  # [nearest-scale]
         except OverflowError:
@@ -98,18 +98,18 @@ class Scores:
 
 # proof-region: advantage-bounds
 def noisy_bounds(advantages: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Bounds on advantage + noise, where ``lower <= noise <= upper``; nothing is ever NaN."""
+    """Return bounds on advantage + noise, if ``lower <= noise <= upper``; no bound is NaN."""
     return noisy_lower(advantages, lower), noisy_upper(advantages, upper)  # [both]
 
 
 def noisy_lower(advantages: Floats, lower: Floats) -> Floats:
-    """The lower one of :func:`noisy_bounds`."""
+    """Return the lower bound of :func:`noisy_bounds`."""
     below = np.minimum(advantages, _HUGE)  # [clip]
     return (below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE)  # [noisy-lower]
 
 
 def noisy_upper(advantages: Floats, upper: Floats) -> Floats:
-    """The upper one of :func:`noisy_bounds`."""
+    """Return the upper bound of :func:`noisy_bounds`."""
     above = np.maximum(advantages, -_HUGE)
     return (above + upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE)  # [noisy-upper]
 
@@ -118,7 +118,7 @@ def _differences(values: NDArray[Any], reference: Any) -> Floats:
     if values.dtype == np.float64:
         return np.asarray(values - reference)  # [float-difference]
     raw, origin = values.view(np.uint64), np.asarray(reference).view(np.uint64)
-    smaller = -(values < reference).astype(np.int64)  # 0 or -1: all are computed alike, so that signs take no time
+    smaller = -(values < reference).astype(np.int64)  # 0 or -1: all are computed alike, so signs take no time
     magnitude = ((raw - origin) ^ smaller.view(np.uint64)) - smaller.view(np.uint64)  # [modular-difference]
     return np.asarray(np.copysign(magnitude.astype(np.float64), smaller.astype(np.float64)))  # [sign]
 
@@ -130,13 +130,13 @@ _WIDEST = {"i": np.int64, "u": np.uint64, "f": np.float64, "O": np.object_}
 
 
 def widened(values: NDArray[Any]) -> NDArray[Any]:
-    """``values`` as int64, uint64, float64 or Python integers: the same numbers."""
+    """Return ``values`` as int64, uint64, float64 or Python integers: the same numbers."""
     return values.astype(_WIDEST[values.dtype.kind], copy=False)  # [widest]
 
 
 # proof-region: float-cuts
 def _rounded(cut: mpq, sign: int) -> float:
-    """The largest float64 that is not above ``cut``, or with a negative sign the smallest that is not below it."""
+    """Return the largest float64 not above ``cut``, or, if ``sign`` is negative, the smallest not below it."""
     try:
         nearest = int(cut.numerator) / int(cut.denominator)  # [nearest-cut]
     except OverflowError:

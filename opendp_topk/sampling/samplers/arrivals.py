@@ -1,6 +1,6 @@
-"""Arrivals of a Poisson process at real times, and how much later an exponential noise lets a subset win.
+"""Arrivals of a Poisson process at real times, and the lag by which exponential noise lets a subset win later.
 
-Times and uniforms are real numbers, known by as many binary digits as a decision takes.
+Times and uniforms are real numbers; only the binary digits that a decision needs are drawn.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from gmpy2 import mpfr, mpq
 from ...numerics.arithmetic import Interval, Intervals
 from .entropy import Entropy
 
-_WORD = 64  # digits come in words of the machine
-_ALIKE = mpq(-1, 1000)  # in place of a logarithm of 0, whose exponential would take less time than that of others
+_WORD = 64  # digits come in machine words
+_ALIKE = mpq(-1, 1000)  # replaces a logarithm of 0, whose exponential would take less time than that of others
 
 
 # proof-region: arrivals
 class Uniform:
-    """A uniform variable on [0, 1] whose binary digits are drawn when they are needed, and never twice."""
+    """A uniform variable on [0, 1] whose binary digits are drawn when they are needed, and only once."""
 
     def __init__(self, entropy: Entropy) -> None:
         self._entropy = entropy
         self._digits = self._known = 0
 
     def bounds(self, known: int) -> tuple[mpq, mpq]:
-        """Bounds that are 2^-known apart; ``known`` is a multiple of 64 and does not decrease from call to call."""
+        """Return bounds that are 2^-known apart; ``known`` is a multiple of 64 and never decreases between calls."""
         while self._known < known:
             self._digits = self._digits << _WORD | int(self._entropy.auxiliary(1)[0])  # [digits]
             self._known += _WORD
@@ -32,7 +32,7 @@ class Uniform:
 
 
 class Clock:
-    """The time y of the latest arrival of a Poisson process with ``rate`` arrivals in a unit of time."""
+    """The time y of the latest arrival of a Poisson process with ``rate`` arrivals per unit of time."""
 
     def __init__(self, rate: mpq, entropy: Entropy) -> None:
         self._rate = rate
@@ -40,13 +40,14 @@ class Clock:
         self._waits: list[Uniform] = []
 
     def tick(self) -> None:
-        """Let the next arrival come."""
+        """Add the next arrival."""
         self._waits.append(Uniform(self._entropy))  # [wait]
 
     def lag(self, log_weight: mpq, known: int) -> Interval:
-        """An interval that holds ln(w + (1 - w) e^y), where w = e^log_weight <= 1.
+        """Return an interval that contains ln(w + (1 - w) e^y), with w = e^log_weight <= 1.
 
-        Where w = 1 digits are drawn and functions computed as well, so that neither their number nor the time tells.
+        If w = 1, digits are drawn and functions computed as well, so neither the number of digits nor the time reveals
+        it.
         """
         at = Intervals(known + _WORD)
         down = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundDown)

@@ -1,4 +1,4 @@
-"""The highest scores of a long vector, found by bins: only those of which a release may ask are sorted."""
+"""The highest scores of a long vector, found by bins: only the scores that a release may need are sorted."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from numpy.typing import NDArray
 from .entropy import Indices
 from .ladder import Ladder, ascending, ladder, largest_gap, limited, lowered, lowest, mirrored
 
-# The best candidates in order, and all others in bins: scores are counted in place of a sort.
+# The best candidates in order, and all others in bins: counting scores replaces a sort.
 #
-# Proposals need bounds on scores, which bins give that are narrow against the scale of the noise. Decisions need the
-# scores of the few candidates that were proposed, and who these are is looked up bin by bin.
+# Proposals need bounds on scores; bins that are narrow against the scale of the noise provide them. Decisions need the
+# exact scores of the few proposed candidates, which are looked up bin by bin.
 
-_MOST = 2**12  # so many bins are counted within a cache; where more would be needed a sort is as quick
-_LONGEST = 900  # floats: widths of 2^-900 to 2^900, of which no multiple is subnormal or infinite
-_SHIFTS = 40  # integers: widths up to 2^40, of which no multiple has more than 64 digits
-_NARROW = 4  # a bin is at most a quarter of the scale wide, so that few proposals more are made in vain
+_MOST = 2**12  # the counts of this many bins fit in a cache; if more are needed, a sort is as quick
+_LONGEST = 900  # floats: widths of 2^-900 to 2^900, whose multiples are neither subnormal nor infinite
+_SHIFTS = 40  # integers: widths up to 2^40, whose multiples have at most 64 digits
+_NARROW = 4  # a bin is at most a quarter of the scale wide, so few more proposals are rejected
 _CHUNK = 2**15  # scores at a time: 256 KiB, which stay in a cache while they are put into bins
 
 
 # proof-region: bins
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Bins of a width of 2^power below ``origin``, from number 1 on; the one after number ``last`` holds all below."""
+    """Bins of width 2^power below ``origin``, numbered from 1; the one after number ``last`` has all lower scores."""
 
     origin: NDArray[Any]
     power: int
     last: int
 
     def labels(self, scores: NDArray[Any]) -> NDArray[np.uint16]:
-        """The bins of scores that are not better than the origin: a better score has no larger number.
+        """Return the bins of scores that are not better than the origin: a better score has no larger number.
 
-        To better ones they give some number of a bin.
+        A score better than the origin gets an arbitrary bin number.
         """
         if scores.dtype == np.float64:
             with np.errstate(over="ignore"):
@@ -53,7 +53,7 @@ class Edges:
         return np.asarray(found + np.uint16(1))
 
     def tops(self, lowest: Any) -> NDArray[Any]:
-        """For each bin, in descending order, a score that none in it exceeds who is not better than the origin."""
+        """Return for each bin, in descending order, an upper bound on its scores that are not above the origin."""
         steps = np.arange(self.last + 1)
         if self.origin.dtype == np.float64:
             with np.errstate(over="ignore"):
@@ -68,11 +68,11 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """All candidates in an order in which scores of better bins come first.
+    """All candidates, ordered so that scores of better bins come first.
 
-    First come those of ``best``, who are in bin 0, from best to worst; no other one is better than the last of them.
-    The others follow by their bin, and in a bin by their index: ``counts[i, j]`` of
-    bin j are in the first i + 1 chunks.
+    The candidates ``best`` come first, from best to worst. They are bin 0, and no other candidate is better than the
+    last of them. The others are sorted by bin, and within a bin by index: ``counts[i, j]`` candidates of bin j are in
+    the first i + 1 chunks.
     """
 
     scores: NDArray[Any]
@@ -83,7 +83,7 @@ class Bins:
 
     @property
     def everybody(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         return len(self.scores)
 
     @cached_property
@@ -100,39 +100,39 @@ class Bins:
         return self.edges.tops(lowest(self.scores.dtype))
 
     def worst(self, ranks: Indices) -> NDArray[Any]:
-        """The worst score, shape (1,), of those at these ascending places."""
+        """Return the worst score, shape (1,), at these ascending places."""
         bins = self._bins(ranks)
         return np.asarray(self.at(ranks[bins == bins[-1]]).min(keepdims=True))  # [worst]
 
     def at(self, ranks: Indices) -> NDArray[Any]:
-        """The scores of those who have these places in the order, counted from 0."""
+        """Return the scores at these places in the order, counted from 0."""
         return np.asarray(self.scores[self.candidates(ranks)])  # [scores]
 
     def at_most(self, ranks: Indices) -> NDArray[Any]:
-        """Upper bounds, themselves in descending order, on the scores of these places and of all after them."""
+        """Return upper bounds, in descending order, on the scores at these places and at all later ones."""
         exact = self.first[np.minimum(ranks, len(self.best) - 1)]
         return np.asarray(np.where(ranks < len(self.best), exact, self._tops[self._bins(ranks)]))  # [top]
 
     def limit(self, level: Fraction) -> float | int:
-        """A limit >= ``level`` for differences of scores, as for a ladder."""
+        """Return a limit for differences of scores, as :meth:`Ladder.limit` does."""
         return limited(self.scores.dtype, level)
 
     def ceilings(self, k: int, limit: float | int) -> Indices:
-        """For each of the k best a number of first places, among which are all who are at most ``limit`` >= 0 worse."""
+        """Return for each of the k best a number n: the first n places include all at most ``limit`` >= 0 worse."""
         least = lowered(self.first[:k], lowest(self.scores.dtype), limit)
         exact = len(self.best) - np.searchsorted(self.first[::-1], least)
         return np.where(least > self.first[-1], exact, self._ends[self.edges.labels(least)])  # [reach]
 
     def loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
-        """The largest difference by which the i-th of these is worse than rank i; >= 0.
+        """Return the largest difference by which the i-th of ``ranks`` is worse than the i-th best score; it is >= 0.
 
-        The i-th of them, counted from 0, is the i-th best one if they are not ``ordered``.
+        Both are counted from 0. If not ``ordered``, the i-th of ``ranks`` is the i-th best of them.
         """
         scores = self.at(ranks)
         return largest_gap(self.first[: len(ranks)], scores if ordered else np.sort(scores)[::-1])  # [loss]
 
     def candidates(self, ranks: Indices) -> Indices:
-        """Who has these places in the order."""
+        """Return the candidates at these places in the order."""
         bins = self._bins(ranks)
         places = ranks - np.append(0, self._ends)[bins]  # [place]
         found = [self._member(j, place) for j, place in zip(bins.tolist(), places.tolist(), strict=True)]
@@ -142,7 +142,7 @@ class Bins:
         return np.searchsorted(self._ends, ranks, side="right")  # [bin]
 
     def _member(self, j: int, place: int) -> int:
-        """The candidate at a place, counted from 0, of bin j."""
+        """Return the candidate at a place, counted from 0, of bin j."""
         if j == 0:
             return int(self.best[place])  # [best]
         chunk = int(np.searchsorted(self.counts[:, j], place, side="right"))
@@ -152,11 +152,11 @@ class Bins:
 
 
 def bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) -> Bins | None:
-    """Everybody in bins that are narrow against ``scale``, down to ``depth`` below the best; None if these are many.
+    """Return all candidates in bins narrow against ``scale``, down to ``depth`` below the best; None if too many bins.
 
     Args:
         scores: int64, uint64, or finite float64, larger being better.
-        best: The best candidates, from best to worst, and the last of them as good as any other one.
+        best: The best candidates, from best to worst; no other candidate is better than the last of them.
         depth: >= 0.
         scale: > 0.
     """
@@ -188,33 +188,34 @@ def _edges(origin: NDArray[Any], depth: Fraction, scale: Fraction) -> Edges | No
 # end-proof-region: bins
 
 
-# A ladder of the best candidates alone, where the others hardly ever matter: a small part is sorted in place of all.
+# A ladder of only the best candidates, if the others hardly ever matter: a small part is sorted instead of all.
 #
-# A candidate who is far below the others is chosen so seldom that its place among those like it need not be known
-# before. Whoever asks for one who is not on such a ladder gets the ladder of all.
+# A candidate far below the others is chosen so rarely that its place among its equals need not be known in advance. If
+# one that is not on such a ladder is requested, the ladder of all candidates is built.
 
-_MANY = 2**15  # fewer candidates are sorted faster than they are looked through
-_EACH = 64  # best of so many candidates each: some of the best of all are among them, whatever their order
-_LARGEST = 4  # a head of more than this part of all candidates saves less than it takes to find
-_SAMPLE = 2**10  # about so many candidates tell whether the head is that large
+_MANY = 2**15  # fewer candidates are sorted faster than they are scanned
+_EACH = 64  # best of this many candidates each: some of the best of all are among them, whatever their order
+_LARGEST = 4  # a head of more than a quarter of all candidates saves less than it takes to find
+_SAMPLE = 2**10  # about this many candidates estimate whether the head is that large
 
-_LONG = 2**18  # so many candidates are put into bins in less time than they are sorted
-_AMONG = 2**14  # and those that are released are found in less time, too, if they are one in so many
+_LONG = 2**18  # this many candidates are put into bins in less time than they are sorted,
+_AMONG = 2**14  # and the released ones are found in less time if at most one in this many is released
 
 
 # proof-region: head
 def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, scale: Fraction) -> Ladder | Bins:
-    """The ladder of all candidates at most ``depth`` worse than the ``rank``-th best one, and perhaps of others.
+    """Return the ladder of all candidates at most ``depth`` worse than the ``rank``-th best one, and perhaps of others.
 
-    Those who are not on it, if any, are worse than all who are: their scores are below its ``cut``. It lies more than
-    ``depth`` below the ``rank``-th best score, or as much up to rounding, so that it says how little they matter. Where
-    nearly everybody is near, and there are many, they are in bins that are narrow against ``scale`` instead.
+    If some candidates are not on the ladder, their scores are below its ``cut``, and all scores on it are not. The cut
+    is more than ``depth`` below the ``rank``-th best score, or equal to that up to rounding, so it bounds how much
+    these candidates matter. If more than about a quarter of all candidates are near, all are returned: in bins that are
+    narrow against ``scale`` if this is worth its time, and else on a ladder.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
         sign: +1 if larger scores are better, -1 if smaller ones are.
         rank: Counted from 1, at most d.
-        depth: >= 0, or None where everybody matters.
+        depth: >= 0, or None if all candidates matter.
         scale: > 0.
     """
     d = len(values)
@@ -236,7 +237,7 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, sca
 
 
 def _best(scores: NDArray[Any], columns: NDArray[Any], rank: int, known: Any) -> Indices:
-    """From best to worst all candidates above a score, and of the first columns whose best has this score one each."""
+    """Return, best first, all candidates above a score, and one of each of the first columns whose best it is."""
     wide = len(columns)
     rows = wide * np.arange(_EACH)[:, np.newaxis]
     above, level = rows + np.flatnonzero(columns > known), rows + np.flatnonzero(columns == known)[:rank]
@@ -246,7 +247,7 @@ def _best(scores: NDArray[Any], columns: NDArray[Any], rank: int, known: Any) ->
 
 
 def reaching(rungs: Ladder | Bins, rank: int, values: NDArray[Any], sign: int) -> Ladder | Bins:
-    """The same, if it has this rank, counted from 0, and the ladder of all candidates otherwise."""
+    """Return ``rungs`` if they include this rank, counted from 0, and the ladder of all candidates otherwise."""
     return rungs if rank < len(rungs.scores) else ladder(values, sign)  # [reaching]
 
 

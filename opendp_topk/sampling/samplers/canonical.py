@@ -29,20 +29,20 @@ from .subsets import Cell, below
 # A partition of the classes of k-subsets into few cells, each with a bound on its weight.
 #
 # A class (h, t) has the weight C(t-h-2, k-1-h) e^(fall(t) + rise(h)): fall does not increase with t, rise does not
-# decrease with h, and neither is positive. Cells are split where weight may be and where it varies within the cell,
-# so that few proposals are wasted; whatever the partition, the bounds hold.
+# decrease with h, and neither is positive. Cells are split if they may be heavy and their weight varies, so that few
+# proposals are rejected. The bounds are valid for any partition.
 
 Integers = NDArray[np.int64]
 
-_SINGLE = 64  # so few classes are cells of their own: one pass is quicker than splitting
-_SAMPLES = 2**9  # a fall is looked at in so many places at most, to see where cells are worth splitting
-_MOST_CELLS = 2**17  # where splitting ends: any partition is right, and a coarse one only proposes more in vain
+_SINGLE = 64  # up to this many classes, each is a cell of its own: one pass is quicker than splitting
+_SAMPLES = 2**9  # a fall is evaluated at about this many places at most, to see which cells are worth splitting
+_MOST_CELLS = 2**17  # where splitting ends: any partition is right, and a coarse one only has more proposals rejected
 _NARROW = 1.0  # weights in a cell differ by a factor of e at most, so that a good part of its proposals is accepted
-_STRIPS = 2**7  # so many cells at first, of all first gaps: one look in place of many rounds of splitting in two
+_STRIPS = 2**7  # initial cells, each of all first gaps: one look replaces many rounds of splitting in two
 _NEGLIGIBLE = 4.0  # cells lighter than e^-4 of an even share of the heaviest are not worth splitting
 DEPTH = 40  # lighter cells are proposed as if they had 2^-40 of the largest weight, which hardly ever happens
 _LEAST_LOG_TWO_PI = 1.8378  # below ln(2 pi) = 1.837877..., as an upper bound on a binomial needs it
-_BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
+_BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack at its use covers the error
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Fall:
 
     @cached_property
     def samples(self) -> tuple[Integers, Floats]:
-        """Ascending places and their bounds: all places, or in large falls many at the head and few at the end."""
+        """Ascending places and their bounds: all places, or in a large fall many at the head and few at the end."""
         places = _sampled(self.size)
         return places, self.bound(places)
 
@@ -81,7 +81,7 @@ def _sampled(size: int) -> Integers:
 
 # proof-region: cells
 def partition(k: int, fall: Fall, rise: Floats) -> Cells:
-    """Cells that together hold every class (h, t) once, 0 <= h < k < t <= d.
+    """Return cells that together contain every class (h, t) once, 0 <= h < k < t <= d.
 
     Args:
         k: The size of the subsets, k < d.
@@ -121,7 +121,7 @@ def partition(k: int, fall: Fall, rise: Floats) -> Cells:
 
 
 def _strips(k: int, fall: Fall, floor: float) -> Integers:
-    """Cells of all first gaps that divide the lowest members where the fall changes, about evenly."""
+    """Return cells of all first gaps, with the lowest members divided at about even steps of the fall."""
     places, bounds = fall.samples
     depth = -max(float(bounds[-1]), floor)
     number = min(int(depth / _NARROW), _STRIPS)
@@ -134,7 +134,7 @@ def _strips(k: int, fall: Fall, floor: float) -> Integers:
 
 
 def _log_weights(k: int, corners: Integers, fall: Fall, rise: Floats) -> Floats:
-    """Upper bounds on the logarithm of each cell's size times the largest weight in it."""
+    """Return upper bounds on the logarithm of each cell's size times the largest weight in it."""
     return np.asarray(_log_sizes(k, corners) + (fall.bound(corners[2] - k - 1) + rise[corners[1]]))  # [corner]
 
 
@@ -154,7 +154,7 @@ def _split_t(corners: Integers, levels: Floats, fall: Fall, k: int) -> tuple[Int
 
 
 def _log_sizes(k: int, corners: Integers) -> Floats:
-    """Upper bounds on the logarithm of the number of subsets in each cell."""
+    """Return upper bounds on the logarithm of the number of subsets in each cell."""
     first_h, last_h, first_t, last_t = corners
     n, m, j = last_t - first_h - 2, k - 1 - first_h, last_t - k - 1
     rows = np.minimum(last_h - first_h + 1, (n + 1) / (j + 1))  # [rows]
@@ -164,7 +164,7 @@ def _log_sizes(k: int, corners: Integers) -> Floats:
 
 
 def _log_binomials(n: Integers, m: Integers, j: Integers) -> Floats:
-    """Upper bounds on ln C(n, m), where n = m + j."""
+    """Return upper bounds on ln C(n, m), with n = m + j."""
     inner = (m > 0) & (j > 0)
     a, b, c = each = np.where(inner, np.array([n, m, j]), 1).astype(np.float64)
     lower, upper = log_bounds(each, each)
@@ -175,7 +175,7 @@ def _log_binomials(n: Integers, m: Integers, j: Integers) -> Floats:
 
 
 def _bits(log_weights: Floats) -> Integers:
-    """Integers of which 2 ** bits is at least e ** log_weights; none lies more than 40 below 0 or the largest."""
+    """Return integers with 2 ** bits >= e ** log_weights, none more than 40 below the larger of 0 and their largest."""
     powers = log_weights * _BITS_PER_NAT
     powers += np.abs(powers) * 2.0**-48 + 2.0**-10  # [to-base-two]
     top = max(0.0, float(np.ceil(np.max(powers))))  # [top]
@@ -188,15 +188,15 @@ def _bits(log_weights: Floats) -> Integers:
 
 # The k-subset with the best noisy utility among all C(d, k), drawn exactly without listing them.
 #
-# The utility of a subset is gamma m - (1 - gamma) M, with m the worst score inside of it and M the best outside. A
-# cell of classes is proposed with a probability proportional to a bound on its weight, a subset of it uniformly; the
-# proposal is accepted with the probability that corrects the bound, decided by as many binary digits as that takes.
+# The utility of a subset is gamma m - (1 - gamma) M, with m the worst score inside it and M the best outside. A cell of
+# classes is proposed with a probability proportional to a bound on its weight, then a subset of it uniformly. The
+# proposal is accepted with the probability that corrects the bound, decided by as many binary digits as necessary.
 
-_WORD = 64  # digits come in words of the machine
-_CLIP = 2.0**1000  # so that products and sums of a few stay finite; clipping from below raises a bound
-_SHRINK = 1 - 2.0**-40  # a smaller weight of a shortfall bounds it from above: room for all that is rounded
+_WORD = 64  # digits come in machine words
+_CLIP = 2.0**1000  # keeps products and sums of a few terms finite; clipping from below raises a bound
+_SHRINK = 1 - 2.0**-40  # a smaller weight of a shortfall bounds it from above: margin for all roundings
 _RARE = 16  # subsets with a member that is not sorted with the others have less than e^-16 of the weight
-_TINY = 2.0**-900  # a smaller weight counts as none, which bounds from above, too: its products could underflow
+_TINY = 2.0**-900  # a smaller weight counts as 0, which also bounds from above: its products could underflow
 
 
 # proof-region: canonical
@@ -211,12 +211,12 @@ def draws(
     exponential: bool = False,
     entropy: Entropy = SYSTEM,
 ) -> Iterator[Indices]:
-    """Without end, independent k-subsets S with the largest u(S) / scale + noise, as their indices, ascending.
+    """Yield, without end, independent k-subsets S with the largest u(S) / scale + noise, as ascending indices.
 
-    What depends on the scores alone is found once.
+    Work that depends on the scores only is done once.
 
-    u(S) = gamma m - (1 - gamma) M, where m is the least of ``sign * values`` in S and M the greatest outside of S, or
-    max(M, m) in its place if ``capped``.
+    u(S) = gamma m - (1 - gamma) M, with m the least of ``sign * values`` in S and M the greatest outside S. If
+    ``capped``, max(M, m) replaces M.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
@@ -225,9 +225,9 @@ def draws(
         k: The size of the subset, 1 <= k < d.
         sign: +1 if larger scores are better, -1 if smaller ones are.
         capped: Whether M is replaced by max(M, m).
-        exponential: False for a probability proportional to e^(u(S) / scale), the law of the largest
-            u(S) / scale + Z(S) with Gumbel noise; True for the law of the largest with exponential noise.
-        entropy: The source of digits.
+        exponential: False (the default) for a probability proportional to e^(u(S) / scale), the output distribution of
+            the largest u(S) / scale + Z(S) with Gumbel noise; True for the output distribution with exponential noise.
+        entropy: The source of digits; by default the operating system.
 
     Yields:
         int64 arrays of shape (k,).
@@ -265,12 +265,12 @@ def draws(
 
 
 def _depth(d: int, k: int, scale: Fraction, gamma: Fraction) -> Fraction | None:
-    """Sets with a member that is so much worse than the k-th best have hardly any weight."""
+    """Return the depth below the k-th best at which a set's weight is negligible; None if ``gamma`` is 0."""
     return None if gamma == 0 else (ceil(k * (log(d / k) + 1)) + _RARE) * scale / gamma
 
 
 def _bounds(weight: Fraction, advantages: Floats) -> Floats:
-    """Upper bounds, but for less than 2^-1000, on ``weight`` times advantages that are not positive."""
+    """Return upper bounds, up to less than 2^-1000, on ``weight`` times advantages that are not positive."""
     factor = round_down(weight) * _SHRINK if weight >= _TINY else 0.0  # [shrink]
     return np.asarray(np.maximum(advantages, -_CLIP) * factor)  # [product]
 
@@ -284,7 +284,7 @@ def _power_of_two(exponent: int) -> mpq:
 
 
 def accepted(log_weight: mpq, ratio: mpq, clock: Clock | None, entropy: Entropy) -> bool:
-    """Whether a fresh uniform V satisfies ln(ratio V) + lag < log_weight; without a clock there is no lag."""
+    """Return whether a fresh uniform V satisfies ln(ratio V) + lag < log_weight; the lag is 0 without a clock."""
     uniform = Uniform(entropy)  # [fresh]
     if clock is not None:
         clock.tick()  # [tick]

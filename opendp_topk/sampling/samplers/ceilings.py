@@ -17,9 +17,9 @@ from ...numerics.floats import log_bounds
 from .entropy import Entropy, Indices
 from .subsets import each_below
 
-_FEW = 64  # the logarithm of the product of so few numbers takes less time than those of an array
-_SLACK = 1 + 2.0**-30  # more than what a sum of 2^22 terms, or the rounding of a number of 64 digits, is off
-_UP = gmpy2.context(precision=64, round=gmpy2.RoundUp)  # whatever the caller's own context says
+_FEW = 64  # up to this many numbers, the logarithm of their product takes less time than the logarithms of an array
+_SLACK = 1 + 2.0**-30  # covers the error of a sum of 2^22 terms, and of rounding a number of 64 digits
+_UP = gmpy2.context(precision=64, round=gmpy2.RoundUp)  # independent of the caller's own context
 
 
 # proof-region: ceilings
@@ -30,7 +30,7 @@ class Rankings:
     ceilings: Indices
 
     def log_bound(self) -> float:
-        """An upper bound on the logarithm of their number."""
+        """Return an upper bound on the logarithm of the number of rankings."""
         free = self._free()
         if len(free) <= _FEW:
             return float(_UP.log(product([mpz(n) for n in free.tolist()]))) * _SLACK  # [log-of-product]
@@ -38,7 +38,7 @@ class Rankings:
         return float(np.sum(log_bounds(floats, floats)[1])) * _SLACK  # [log-bound]
 
     def draw(self, entropy: Entropy) -> tuple[Indices, mpq]:
-        """One of them, each equally likely, with its probability; ranks are counted from 0."""
+        """Return one ranking, each equally likely, and its probability; ranks are counted from 0."""
         free = self._free()
         ranks: list[int] = []
         left = _Free()
@@ -48,12 +48,12 @@ class Rankings:
         return np.array(ranks, dtype=np.int64), mpq(1, product([mpz(n) for n in free.tolist()]))  # [probability]
 
     def _free(self) -> Indices:
-        """How many ranks are free for each place, whatever those before it have taken."""
+        """Return the number of free ranks for each place, which does not depend on the ranks taken before."""
         return self.ceilings - np.arange(len(self.ceilings))  # [free]
 
 
 class _Free:
-    """A list of free ranks: at first all below some ceiling, in order, of which only those that moved are stored."""
+    """A list of free ranks: initially all below some ceiling, in order. Only the ranks that moved are stored."""
 
     def __init__(self) -> None:
         self._ceiling = self._size = 0
@@ -62,7 +62,7 @@ class _Free:
         self._offsets = [0]
 
     def extend(self, ceiling: int) -> None:
-        """Append the ranks up to the ceiling that are not there yet."""
+        """Append the ranks up to the ceiling that are not in the list yet."""
         if ceiling > self._ceiling:
             while self._starts and self._starts[-1] >= self._size:
                 self._starts.pop()
@@ -73,7 +73,7 @@ class _Free:
             self._ceiling = ceiling
 
     def take(self, place: int) -> int:
-        """Remove the rank at a place; the last one moves there."""
+        """Remove the rank at a place and move the last rank there."""
         taken, last = self._at(place), self._at(self._size - 1)
         self._size -= 1
         self._moved[place] = last  # [move]
@@ -86,7 +86,7 @@ class _Free:
 
 
 def product(factors: list[mpz]) -> mpz:
-    """The product of positive integers, pairs first: long numbers are multiplied by long ones."""
+    """Return the product of positive integers, by pairs, so that long numbers are multiplied by long ones."""
     while len(factors) > 1:
         factors = [a * b for a, b in zip(factors[::2], [*factors[1::2], mpz(1)], strict=False)]  # [pairs]
     return factors[0] if factors else gmpy2.mpz(1)

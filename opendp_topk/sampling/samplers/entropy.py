@@ -14,8 +14,8 @@ from ...numerics.floats import require_subnormals
 
 # The only source of randomness: the operating system.
 #
-# Every candidate owns one uniform variable U in [0, 1], whose binary digits are drawn when they are needed and
-# never twice. A candidate's first 16 digits are its prefix; further digits come in words of 64.
+# Every candidate owns one uniform variable U in [0, 1], whose binary digits are drawn when they are needed, and only
+# once. A candidate's first 16 digits are its prefix; further digits come in words of 64.
 
 Indices = NDArray[np.int64]
 
@@ -23,47 +23,46 @@ Indices = NDArray[np.int64]
 class Entropy:
     """Fresh uniform digits from the operating system's cryptographic generator.
 
-    The indices say for which candidates digits are drawn. They do not matter here: all digits are independent.
-    Tests replace this class by one with a stream of digits a candidate.
+    The indices name the candidates that need digits. They are ignored here, because all digits are independent.
+    Tests replace this class by one with a separate stream of digits for each candidate.
     """
 
     # proof-region: entropy
     def prefixes(self, index: Indices) -> NDArray[np.uint16]:
-        """The first 16 digits of the uniforms of these candidates."""
+        """Return the first 16 digits of the uniforms of these candidates."""
         return np.frombuffer(_read(2 * len(index)), dtype=np.uint16)  # [prefixes]
 
     def words(self, index: Indices) -> NDArray[np.uint64]:
-        """The next 64 digits of the uniforms of these candidates."""
+        """Return the next 64 digits of the uniforms of these candidates."""
         return np.frombuffer(_read(8 * len(index)), dtype=np.uint64)  # [words]
 
     def auxiliary(self, n: int) -> NDArray[np.uint64]:
-        """``n`` words of 64 digits that belong to no candidate."""
+        """Return ``n`` words of 64 digits that belong to no candidate."""
         return np.frombuffer(_read(8 * n), dtype=np.uint64)  # [auxiliary]
 
     # end-proof-region: entropy
 
 
 # proof-region: watch
-_SPARE = 48  # bytes beyond those asked for: they serve the watch alone, so that no digit is refused for its value
-_MARK = 16  # bytes that two places of fair ones share with a probability of 2^-128
-_STEADY = 192  # reads in which each digit of fair spare bytes changes, but with a probability below 2^-182
+_SPARE = 48  # bytes beyond those requested, used for the watch only, so no digit is rejected for its value
+_MARK = 16  # bytes; those at two places of a fair source agree with a probability of 2^-128
+_STEADY = 192  # reads in which each digit of fair spare bytes changes, except with a probability below 2^-182
 _ALL = (1 << 8 * _SPARE) - 1  # a one in every place of the spare bytes
 
 
 class _Watch:
-    """Whether the source repeats itself, as seen in bytes that are used for nothing else.
+    """Detector of a source that repeats itself, from bytes that are used for nothing else.
 
-    Within a read a mark that occurs again tells of a short period. From read to read two earlier marks are kept: one
-    that is renewed every so often, and one that is renewed after 1, 2, 4, 8, ... reads, so that a source which goes
-    round is noticed however long its round (Brent). All that is kept is one tuple, so that a thread that comes between
-    loses reads, and never counts one that was not.
+    A mark that occurs twice within a read reveals a short period. Two earlier marks are kept from read to read: one is
+    renewed at regular intervals, and one after 1, 2, 4, 8, ... reads, so a cycle of any length is noticed (Brent). The
+    state is a single tuple, so a concurrent thread may lose reads but never counts one that did not happen.
     """
 
     def __init__(self) -> None:
         self._kept = b"", b"", 0, _ALL, 0
 
     def repeats(self, spare: bytes) -> bool:
-        """Whether these spare bytes of one read, or those of the last reads, are no fair digits."""
+        """Return whether these spare bytes of one read, or those of the last reads, are not fair digits."""
         oldest, latest, reads, always, ever = self._kept
         mark = spare[:_MARK]
         if mark in (oldest, latest) or spare.find(mark, 1) > 0:  # [mark]
@@ -101,14 +100,14 @@ def _read(n: int) -> memoryview:
 SYSTEM = Entropy()
 
 
-# The digits of racers who race more than once: what was drawn of them before is read again, and never drawn anew.
+# Digits for racers that race more than once: digits that were drawn before are read again, and never drawn anew.
 
 
 # proof-region: tape
 class Tape(Entropy):
-    """Words of racers: first those that were drawn of them before, in their order, then fresh ones, which are kept.
+    """Words of racers: first the words drawn for them before, in order, then fresh ones, which are kept.
 
-    What belongs to no racer, and prefixes, are handed through.
+    Prefixes, and digits that belong to no racer, are passed through.
     """
 
     def __init__(self, before: Iterable[Sequence[int]], entropy: Entropy) -> None:
@@ -123,7 +122,7 @@ class Tape(Entropy):
         return self._entropy.auxiliary(n)  # [auxiliary]
 
     def words(self, index: Indices) -> NDArray[np.uint64]:
-        """The next 64 digits of the uniforms of these racers, who are distinct."""
+        """Return the next 64 digits of the uniforms of these distinct racers."""
         racers = index.tolist()
         ended = [racer for racer in racers if self._read.get(racer, 0) == len(self._words.get(racer, ()))]
         fresh = self._entropy.words(np.array(ended, dtype=np.int64)).tolist()
@@ -132,7 +131,7 @@ class Tape(Entropy):
         return np.array([self._next(racer) for racer in racers], dtype=np.uint64)
 
     def drawn(self, racer: int) -> tuple[int, ...]:
-        """All words drawn of a racer, before or now, in their order."""
+        """Return all words drawn for a racer, before or now, in order."""
         return tuple(self._words.get(racer, ()))  # [all-words]
 
     def _next(self, racer: int) -> int:
@@ -144,16 +143,16 @@ class Tape(Entropy):
 # end-proof-region: tape
 
 
-# The exact top-k without noise; among equal scores the lowest index wins.
+# The exact top-k without noise; the lowest index wins a tie.
 
 _CHUNK = 2**18  # 2 MiB of scores at a time, which stay in a cache while they are partitioned
 
 
 # proof-region: noiseless
 def top_k(values: NDArray[Any], k: int, *, sign: int, ordered: bool) -> Indices:
-    """The indices of the k largest (``sign=+1``) or smallest (``sign=-1``) values.
+    """Return the indices of the k largest (``sign=+1``) or smallest (``sign=-1``) values.
 
-    Best first if ``ordered``, otherwise ascending. Extra memory: O(k) + one chunk.
+    The indices are best first if ``ordered``, otherwise ascending. Extra memory: O(k) + one chunk.
     """
     best = np.zeros(0, dtype=np.int64)
     for start in range(0, len(values), max(_CHUNK, k)):
@@ -168,7 +167,7 @@ def top_k(values: NDArray[Any], k: int, *, sign: int, ordered: bool) -> Indices:
 
 
 def _stable_order(values: NDArray[Any], sign: int) -> Indices:
-    """Positions from best to worst, equal values in their present order."""
+    """Return positions from best to worst, equal values in their present order."""
     if sign < 0:
         return np.argsort(values, kind="stable")
     return len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]  # [reverse]

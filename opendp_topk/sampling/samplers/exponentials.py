@@ -17,21 +17,21 @@ from .quantile_tables import quantile_bounds
 
 # Standard exponential variables, known as intervals that shrink until a question about them is decided.
 #
-# Each variable is E = -ln(1 - U) for a uniform U, whose first 64 digits bound E in float64. Where that leaves a
-# question open, further digits and MPFR decide it, so the answers are those for real-valued E.
+# Each variable is E = -ln(1 - U) for a uniform U, whose first 64 digits bound E in float64. If these bounds do not
+# decide a question, further digits and MPFR do, so the answers are those for real-valued E.
 
-_WORD = 64  # digits come in words of the machine
+_WORD = 64  # digits come in machine words
 
 
 # proof-region: exponentials
 def geometric(factor: mpq, entropy: Entropy = SYSTEM) -> int:
-    """``floor(factor * E)`` for a fresh exponential E, ``factor`` > 0: P(m) = (1 - q) q^m, q = exp(-1 / factor)."""
+    """Draw ``floor(factor * E)`` for an exponential E and ``factor`` > 0: P(m) = (1 - q) q^m, q = exp(-1 / factor)."""
     ends = ((factor * lower // 1, factor * upper // 1) for lower, upper in _narrower(_word(entropy), entropy))
     return next(int(least) for least, most in ends if least == most)  # [floor-exact]
 
 
 def reaches(level: mpq, entropy: Entropy = SYSTEM) -> bool:
-    """Whether E >= level, for a fresh exponential E: an event of probability exp(-level), for ``level`` >= 0."""
+    """Return whether E >= level for a fresh exponential E: an event of probability exp(-level), for ``level`` >= 0."""
     return _reaches(level, _word(entropy), entropy)
 
 
@@ -42,14 +42,14 @@ def reach(
     level: Callable[[int], mpq],
     entropy: Entropy = SYSTEM,
 ) -> NDArray[np.bool_]:
-    """Whether E_i >= level(i), for exponentials with fresh digits: independent events of probability exp(-level(i)).
+    """Return whether E_i >= level(i), with fresh digits for each E_i: independent events of probability exp(-level(i)).
 
     Args:
         words: The first 64 digits of each exponential's uniform, used nowhere else.
         lower: Float64 lower bounds on the levels, >= 0.
         upper: Float64 upper bounds, possibly infinite.
-        level: The exact level of one index, asked for only where the bounds do not decide.
-        entropy: Where further digits come from.
+        level: The exact level of one index, called only if the bounds do not decide.
+        entropy: The source of further digits; by default the operating system.
     """
     below, above = _bounds(words)
     reached = below >= upper  # [reached]
@@ -59,7 +59,7 @@ def reach(
 
 
 def _bounds(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
-    """Float64 bounds on the exponentials whose uniforms begin with these words."""
+    """Return float64 bounds on the exponentials whose uniforms begin with these words."""
     lower, upper = quantile_bounds(Exponential(), words)  # [float-bounds]
     return np.maximum(lower, 0.0), upper  # [nonnegative]
 
@@ -74,7 +74,7 @@ def _word(entropy: Entropy) -> int:
 
 
 def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
-    """Ever narrower intervals with the exponential whose uniform begins with the 64 digits of ``word``."""
+    """Yield ever narrower intervals with the exponential whose uniform begins with the 64 digits of ``word``."""
     digits = _WORD
     while True:
         left = (1 << digits) - word
@@ -89,7 +89,7 @@ def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
 
 @functools.lru_cache(maxsize=2)
 def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
-    """Of this precision, rounding down and rounding up."""
+    """Return contexts of this precision, rounding down and rounding up."""
     return (
         gmpy2.context(precision=precision, round=gmpy2.RoundDown),
         gmpy2.context(precision=precision, round=gmpy2.RoundUp),
@@ -101,13 +101,13 @@ def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
 
 # Independent events of exact rational probabilities, in units of 2^-128.
 
-DIGITS = 128  # two words of the machine; a chance of fewer digits is no delta that anybody asks for
+DIGITS = 128  # two machine words; no practical delta needs a finer probability
 _LOW = 2**_WORD - 1  # the digits of the second word
 
 
 # proof-region: bernoulli
 def events(chances: Sequence[int], entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
-    """Which of independent events happen; the i-th has the probability ``chances[i] / 2^128``, at most 1."""
+    """Return which of independent events happen; the i-th has the probability ``chances[i] / 2^128``, at most 1."""
     certain = np.array([chance >> DIGITS > 0 for chance in chances], dtype=np.bool_)  # [certain]
     high = np.array([chance >> _WORD & _LOW for chance in chances], dtype=np.uint64)
     low = np.array([chance & _LOW for chance in chances], dtype=np.uint64)

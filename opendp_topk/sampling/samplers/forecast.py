@@ -1,6 +1,6 @@
 """A forecast of the threshold at which a race ends, from the scores alone and before anything is drawn.
 
-It may be wrong: then the race goes on, and takes longer. Whatever it is, the law is the same.
+The forecast may be wrong. The race then continues and takes longer, but the output distribution is the same.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from .ladder import ascending
 from .quantile_tables import DIGITS, table
 from .upper_tail import LEVELS
 
-_STEPS = 64  # of the grid, between no noise and the most that 16 digits tell apart
-_LONGEST = 2.0**900  # step: of noise with a heavier tail there is no forecast, and nothing overflows
-_DEVIATIONS = 3.5  # by which more candidates than winners are expected above the threshold: so far off, a race is rare
-_ROOM = 1.1  # as many times the scores as would do are at least the reference
-_OPEN = 4  # groups of which all scores are looked at, or
-_MANY = 2**10  # groups for each of these, of which the best is looked at: of the rest no score stands out
-_PER_WANTED = 2  # as many scores as this for each that is wanted
-_OFTEN = 0.2  # of the groups: where more have a score that is wanted, the others' scores are many of those wanted, too
-_SAMPLE = 2048  # scores stand for all others, or
-_SAMPLE_PER_WANTED = 4  # times as many as are wanted
-_STRIDE = 0x9E3779B1  # an odd number, with which places of the sample have no period that data might have
-_DEAR = 4  # times as long as a candidate who is near takes one who enters from the tail, and
-_READ = 20  # times as long a group that is searched for them
+_STEPS = 64  # grid steps between no noise and the largest noise that 16 digits distinguish
+_LONGEST = 2.0**900  # largest step: noise with a heavier tail gets no forecast, and nothing overflows
+_DEVIATIONS = 3.5  # standard deviations by which the expected exceedances are above k: larger errors are rare
+_ROOM = 1.1  # times the number of scores required are at least the reference
+_OPEN = 4  # groups whose scores are all examined, at least
+_MANY = 2**10  # times as many groups contribute their best score: no score of the remaining groups stands out
+_PER_WANTED = 2  # scores in examined groups for each wanted score
+_OFTEN = 0.2  # of the groups: if more have a wanted score, many wanted scores are among the others of a group, too
+_SAMPLE = 2048  # scores that represent all others, at least
+_SAMPLE_PER_WANTED = 4  # sampled scores for each wanted score
+_STRIDE = 0x9E3779B1  # an odd number that gives the places of the sample no period that data might have
+_DEAR = 4  # time for a candidate that enters from the tail, relative to one that is near
+_READ = 20  # time to search a group, relative to one candidate that is near
 
 
 class Forecast(NamedTuple):
-    """A score and a noisy advantage over it that k candidates will exceed, most likely.
+    """A score, and a noisy advantage over it that k candidates most likely exceed.
 
-    ``level`` is how many leading ones are best asked of those who are left to the upper tail.
+    ``level`` is the best number of leading ones to require of the candidates that are left to the upper tail.
     """
 
     mark: tuple[Any, float]
@@ -47,9 +47,9 @@ class Forecast(NamedTuple):
 
 # proof-region: forecast
 def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> Forecast | None:
-    """The forecast for these scores; None if there is no telling.
+    """Return the forecast for these scores, or None if none is possible.
 
-    ``groups`` holds the best scores of groups.
+    ``groups`` contains the best scores of groups.
     """
     step, above, _ = _grid(noise)
     if not (0 < step <= _LONGEST and above[0, 0] > 0):  # [grid]
@@ -73,7 +73,7 @@ def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> Fore
 
 
 def _exceeded(noise: Noise, known: Floats, others: Floats, each: float) -> Floats:
-    """For each point of the grid, how many most likely exceed it: of those known, or of the others as well."""
+    """Return how many most likely exceed each point of the grid: of those known, or of the others as well."""
     _, above, squares = _grid(noise)
     certain, probable = above @ known, above @ others
     spread = np.sqrt(certain + probable + each * (squares @ others))
@@ -81,20 +81,20 @@ def _exceeded(noise: Noise, known: Floats, others: Floats, each: float) -> Float
 
 
 def _expected(k: int, each: float) -> float:
-    """So many are expected to exceed what k then do most likely, where ``each`` stands for so many others."""
+    """Return the expected number that makes k exceedances most likely, if each score represents ``each`` others."""
     room = _DEVIATIONS * math.sqrt(1 + each)
     return ((room + math.sqrt(room**2 + 4 * k)) / 2) ** 2
 
 
 def _level(noise: Noise, found: Floats, ahead: int, groups: int) -> int:
-    """With which level the search for those near and drawing from the tail take the least time together."""
+    """Return the level that minimizes the total time of searching for near candidates and drawing from the tail."""
     near = np.interp(_reach(noise) - ahead, np.arange(_STEPS + 1), np.cumsum(found), left=0.0)
     tail = found.sum() * np.exp2(-np.arange(LEVELS.start, LEVELS.stop, dtype=np.float64))
     return LEVELS.start + int(np.argmin(near + _READ * np.minimum(near, groups) + _DEAR * tail))  # [level]
 
 
 def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
-    """All scores of the best groups, and the best of each other group, of as many as tell enough."""
+    """Return all scores of the best groups, and the best score of each of as many other groups as are informative."""
     few, d = min(few, len(groups) - 1), len(groups)
     ranked = ascending(groups)[:: -scores.sign]
     looked_at, told = (_ahead(groups, ranked, count, scores.sign) for count in (few, min(_MANY * few + 1, d)))
@@ -104,7 +104,7 @@ def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
 
 
 def _ahead(groups: NDArray[Any], ranked: NDArray[Any], count: int, sign: int) -> NDArray[np.bool_]:
-    """Which groups are the ``count`` best: of equal ones the first, so that no processor's way to sort decides."""
+    """Return a mask of the ``count`` best groups; the first of equal ones, so the processor's sort does not matter."""
     if count == 0:
         return np.zeros(len(groups), dtype=np.bool_)
     last = ranked[count - 1]
@@ -114,9 +114,9 @@ def _ahead(groups: NDArray[Any], ranked: NDArray[Any], count: int, sign: int) ->
 
 
 def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:
-    """The score of the rank, with some room, or the worst.
+    """Return the score of this rank with some margin, or the worst score.
 
-    All are sorted: to select one takes NumPy ten times as long where one score is raised above equal ones.
+    All values are sorted: NumPy's selection takes ten times as long if one score exceeds many equal ones.
     """
     last = min(math.ceil(_ROOM * rank), len(values))
     at = len(values) - last if sign > 0 else last - 1
@@ -125,7 +125,10 @@ def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def _grid(noise: Noise) -> tuple[float, Floats, Floats]:
-    """The step of a grid for ``noise``; a row a point, the odds to exceed it from so many steps behind; the squares."""
+    """Return the step of a grid for ``noise``, the odds to exceed a point from some steps behind, and their squares.
+
+    The odds and their squares have a row for each point.
+    """
     entries = table(noise)
     step = float(entries.tail[DIGITS - 1]) / _STEPS
     odds = 1 - np.searchsorted(entries.lower, step * np.arange(_STEPS), side="left") / len(entries.lower)
@@ -135,7 +138,7 @@ def _grid(noise: Noise) -> tuple[float, Floats, Floats]:
 
 
 def _reach(noise: Noise) -> Floats:
-    """For each level how many steps, at most, the noise lifts whose digits do not begin with so many ones."""
+    """Return for each level the most steps that noise lifts a score if its digits do not begin with so many ones."""
     return np.asarray(table(noise).tail[LEVELS.start : LEVELS.stop] / _grid(noise)[0])
 
 
@@ -148,7 +151,7 @@ def _sampled(scores: Scores, size: int) -> NDArray[Any]:
 
 
 def _behind(scores: Scores, values: NDArray[Any], reference: Any, step: float) -> NDArray[np.int64]:
-    """How many steps, rounded up, ``values`` lie behind the reference; none if they are better, and at most all."""
+    """Return by how many steps, rounded up, ``values`` are below the reference: 0 if better, and at most all steps."""
     steps = scores.advantages(values, reference)
     np.ceil(np.divide(steps, -step, out=steps), out=steps)
     return np.minimum(np.maximum(steps, 0, out=steps), _STEPS, out=steps).astype(np.int64)

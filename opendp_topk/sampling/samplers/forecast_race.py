@@ -32,11 +32,11 @@ _AGAIN = 16  # blocks at a time that enter where the forecast was wrong
 def race_forecast(
     scan: Scan, values: NDArray[Any], groups: NDArray[Any], best: NDArray[Any], mark: Mark, far: int
 ) -> bool:
-    """Take all of the scan's candidates into the race, and return True; or nobody, and return False.
+    """Take all of the scan's candidates into the race and return True, or take none and return False.
 
     ``values`` are whole blocks of scores, ``groups`` the best of each group of them and ``best`` that of each block.
-    ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. Whoever may reach it though
-    fewer ones than ``far`` lead is near. Too many are, if nobody enters.
+    ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. A candidate is near if it
+    may reach the mark with fewer than ``far`` leading ones. None enters if too many are near.
     """
     levels, some = scan.levels(best, mark), np.arange(len(values), len(scan.scores.values))
     reaches, able = None, np.ones(len(some), dtype=np.bool_)
@@ -62,7 +62,7 @@ def race_forecast(
 
 
 def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> None:
-    """All enter who have not: those held back, and the others, who do not begin with as many ones as ``levels`` say."""
+    """Take all others into the race: those held back, and those without as many leading ones as in ``levels``."""
     scan.add(held)  # [held]
     out = np.zeros(len(scan.scores.values), dtype=np.bool_)
     out[held[0]], out[entered] = True, True
@@ -74,7 +74,7 @@ def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> N
 def _near(
     reaches: Callable[[NDArray[Any]], Any], values: NDArray[Any], groups: NDArray[Any]
 ) -> tuple[Indices, NDArray[Any]] | None:
-    """The places of all ``values`` that ``reaches`` holds for, ascending, and these values; None if too many."""
+    """Return the places, ascending, of ``values`` for which ``reaches`` is true, and these values; None if too many."""
     rows = values.reshape(len(groups), -1)
     reaching = np.flatnonzero(reaches(groups))  # [reaching]
     found, those, left = [np.zeros(0, dtype=np.int64)], [widened(values[:0])], len(values) // _MOST_NEAR
@@ -92,7 +92,7 @@ def _near(
 
 
 def _true(marks: NDArray[np.bool_]) -> Indices:
-    """The places of what is true, ascending, where little is."""
+    """Return the places of true entries, ascending; fast if they are rare."""
     if len(marks) % 8:
         return marks.nonzero()[0]  # [one-by-one]
     eights = marks.view(np.uint64)

@@ -1,7 +1,8 @@
 """Many rankings with gaps at once, each over the same short vector of scores and with digits of its own.
 
-The first 80 digits of each finalist bound each gap to some 70 digits after the point; where both ends round to one
-float64 number, that is the gap. What this leaves open is decided race by race, from the digits that were drawn.
+The first 80 digits of each finalist bound each gap to about 70 digits after the point. If both ends round to the same
+float64 number, that number is the gap. Races that this leaves open are decided one by one, from the digits that were
+drawn.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from .entropy import SYSTEM, Entropy, Indices
 from .rows import Shifted, decided
 from .settle import Racers, finalists
 
-_TOGETHER = 2**16  # noisy scores in one table: half a MiB for each bound, which a cache holds
+_TOGETHER = 2**16  # noisy scores in one table: half a MiB for each bound, which fits in a cache
 _MODERATE = Fraction(2) ** 300  # scales and their reciprocals up to this make products that do not underflow
-_RARE = 2.0**-40  # candidates whose noise is so far out are left to exact arithmetic
-_HALF, _LAST = np.uint64(32), np.uint64(2**32 - 1)  # of a word: half its digits, and those
+_RARE = 2.0**-40  # candidates whose noise is this far out are left to exact arithmetic
+_HALF, _LAST = np.uint64(32), np.uint64(2**32 - 1)  # half the digits of a word, and a mask of them
 
 
 # proof-region: gap_rows
 def top_k_with_gaps(
     values: NDArray[Any], scale: Fraction, noise: Noise, k: int, times: int, *, sign: int, entropy: Entropy = SYSTEM
 ) -> tuple[Indices, Floats]:
-    """The results of ``times`` independent calls of :func:`gaps.top_k_with_gaps`, in arrays of shape (times, k)."""
+    """Return the results of ``times`` independent calls of :func:`gaps.top_k_with_gaps`, of shape (times, k)."""
     scores = Scores(widened(np.ascontiguousarray(values)), scale, sign)
     winners, leads = np.empty((times, k), dtype=np.int64), np.empty((times, k))
     races, d = _Races(scores, noise, k, entropy), len(values)
@@ -49,7 +50,7 @@ def top_k_with_gaps(
 
 @dataclass(frozen=True)
 class _Races:
-    """What the races have in common."""
+    """The data that all races share."""
 
     scores: Scores
     noise: Noise
@@ -57,7 +58,7 @@ class _Races:
     entropy: Entropy
 
     def together(self, first: Indices) -> tuple[Indices, Floats]:
-        """As many races; the source of digits numbers the candidates of each from ``first`` on."""
+        """Run several races; the source of digits numbers the candidates of each race from an entry of ``first`` on."""
         values, scale = self.scores.values, self.scores.scale
         served = len(values) <= short.MOST and 1 / _MODERATE <= scale <= _MODERATE  # [moderate]
         known = short.distances(self.scores) if served else None
@@ -91,7 +92,7 @@ class _Races:
     def _gaps(
         self, order: Indices, prefix: NDArray[np.uint16], words: NDArray[np.uint64]
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """The gaps between successive candidates of each row, and the rows in which they are certain."""
+        """Return the gaps between successive candidates of each row, and a mask of the rows whose gaps are certain."""
         (high, low), error = self._noise(prefix, words)
         lead = _leads(self.scores.values[order], self.scores.sign)
         apart, left = two_sum(high[:, :-1], -high[:, 1:])
@@ -107,7 +108,7 @@ class _Races:
         return most, ((least == most) & (least > 0)).all(axis=1)  # [both-round]
 
     def _noise(self, prefix: NDArray[np.uint16], words: NDArray[np.uint64]) -> tuple[Pair, Floats]:
-        """The noise of those whose uniforms begin with these digits, and how far from it that may be."""
+        """Return the noise of candidates whose uniforms begin with these digits, and a bound on its error."""
         front = prefix.astype(np.float64) * 2.0**-16 + (words >> _HALF).astype(np.float64) * 2.0**-48
         back = ((words & _LAST).astype(np.float64) + 0.5) * 2.0**-80  # [middle]
         u, v = two_sum(front, back), two_sum(1 - front, -back)
@@ -117,7 +118,7 @@ class _Races:
 
 
 class _Kept(Shifted):
-    """The digits of one race of several; of some candidates a word was drawn that is handed out first."""
+    """The digits of one race of several; words that were drawn for some candidates before are returned first."""
 
     def __init__(self, entropy: Entropy, offset: int, kept: dict[int, int]) -> None:
         super().__init__(entropy, offset)
@@ -130,7 +131,7 @@ class _Kept(Shifted):
 
 
 def _leads(values: NDArray[Any], sign: int) -> Pair:
-    """How far each of ``values`` is ahead of the next in its row, exactly."""
+    """Return the exact lead of each of ``values`` over the next in its row."""
     ahead, after = (values[:, :-1], values[:, 1:]) if sign > 0 else (values[:, 1:], values[:, :-1])
     if values.dtype == np.float64:
         return two_sum(ahead, -after)  # [float-lead]

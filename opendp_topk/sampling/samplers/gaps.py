@@ -1,7 +1,7 @@
 """The exact ranking of noisy scores with the gaps between them, each gap correctly rounded to float64.
 
-The digits that the race has drawn of the winners and of the runner-up are kept, and further ones are drawn until
-both ends of an interval around a gap round to the same number. Nothing here knows of privacy.
+The digits that the race has drawn for the winners and the runner-up are kept. Further digits are drawn until both ends
+of an interval around a gap round to the same number. This module does not deal with privacy.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .entropy import SYSTEM, Entropy, Indices
 from .race import contenders
 from .settle import MOST_LEVELS, Racer, finalists
 
-_PRECISION = 128  # bits, two words: few gaps in a million are not decided by them and the digits that are drawn first
+_PRECISION = 128  # bits, two words: with the digits that are drawn first, they decide all but a few gaps in a million
 _DOWN = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundDown)
 _UP = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundUp)
-_NEAREST = gmpy2.context(precision=53, round=gmpy2.RoundToNearest)  # as float64 rounds its normal numbers
-_LEAST, _MOST = 2.0**-1000, 2.0**1000  # what is between them is a normal number, with room to spare
+_NEAREST = gmpy2.context(precision=53, round=gmpy2.RoundToNearest)  # rounds as float64 rounds its normal numbers
+_LEAST, _MOST = 2.0**-1000, 2.0**1000  # numbers between them are normal, with a wide margin
 
 
 # proof-region: gaps
 def top_k_with_gaps(
     values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy = SYSTEM
 ) -> tuple[Indices, Floats]:
-    """The ranking of the k largest of ``sign * values + scale * noise``, and how far each is ahead of the next.
+    """Return the ranking of the k largest of ``sign * values + scale * noise``, and how far each is ahead of the next.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
@@ -45,10 +45,10 @@ def top_k_with_gaps(
         noise: The distribution of the noise at scale 1.
         k: The number of winners, 1 <= k < d.
         sign: +1 for the largest scores, -1 for the smallest.
-        entropy: The source of digits.
+        entropy: The source of digits; by default the operating system.
 
     Returns:
-        int64 array of shape (k,), best first; float64 array of shape (k,), the last gap being that to the runner-up.
+        int64 array of shape (k,), best first; float64 array of shape (k,), whose last gap is that to the runner-up.
     """
     with np.errstate(all="ignore"):  # [floating-point-state]
         best = finalists(*contenders(values, scale, noise, k + 1, sign=sign, entropy=entropy), k + 1)  # [runner-up]
@@ -56,7 +56,7 @@ def top_k_with_gaps(
 
 
 def released(best: list[Racer], scores: Scores, noise: Noise) -> tuple[Indices, Floats]:
-    """The indices of all of ``best`` but the last, and the gaps between successive ones."""
+    """Return the indices of all of ``best`` except the last, and the gaps between successive ones."""
     index = np.array([racer.index for racer in best], dtype=np.int64)
     exact = [scores.sign * mpq(score) for score in scores.values[index].tolist()]
     near = [_first(racer, noise) for racer in best]
@@ -69,7 +69,10 @@ def released(best: list[Racer], scores: Scores, noise: Noise) -> tuple[Indices, 
 
 
 def _first(racer: Racer, noise: Noise) -> Interval | None:
-    """An interval that holds the noise, from one quantile and a bound on its slope; None at an end of the digits."""
+    """Return an interval that contains the noise, from one quantile and a bound on its slope.
+
+    Returns None if the known digits are all 0 or all 1.
+    """
     below, above = racer.digits, (1 << racer.known) - racer.digits - 1
     if below == 0 or above == 0:
         return None
@@ -79,7 +82,7 @@ def _first(racer: Racer, noise: Noise) -> Interval | None:
 
 
 def _quick(lead: mpq, a: Interval | None, b: Interval | None, scale: mpq) -> float | None:
-    """The gap between two scores whose difference is ``lead``, if these intervals of noise decide it."""
+    """Return the gap of two scores with the difference ``lead`` if these intervals of noise decide it, else None."""
     if a is None or b is None:
         return None
     least = _NEAREST.plus(_DOWN.add(_DOWN.mul(_DOWN.sub(a[0], b[1]), scale), lead))  # [least-nearest]
@@ -88,7 +91,7 @@ def _quick(lead: mpq, a: Interval | None, b: Interval | None, scale: mpq) -> flo
 
 
 def _gap(a: Racer, b: Racer, scale: mpq) -> float:
-    """How far ``a`` is ahead of ``b`` in units of the scores: a positive real number, rounded to nearest."""
+    """Return how far ``a`` is ahead of ``b`` in units of the scores: a positive real number, rounded to nearest."""
     lead = a.advantage - b.advantage  # [lead]
     for level in range(MOST_LEVELS + 1):
         (a_lower, a_upper), (b_lower, b_upper) = a.enclosure(level), b.enclosure(level)
@@ -101,7 +104,7 @@ def _gap(a: Racer, b: Racer, scale: mpq) -> float:
 
 
 def _rounded(value: mpq | Fraction) -> float:
-    """``value`` rounded to float64 as IEEE 754 does: to nearest, ties to even, and infinite beyond the largest."""
+    """Round ``value`` to float64 as IEEE 754 does: to nearest, ties to even, and infinite beyond the largest."""
     try:
         return int(value.numerator) / int(value.denominator)  # [nearest]
     except OverflowError:
@@ -109,7 +112,7 @@ def _rounded(value: mpq | Fraction) -> float:
 
 
 def noiseless_top_k_with_gaps(values: NDArray[Any], k: int, *, sign: int) -> tuple[Indices, Floats]:
-    """The same without noise: the exact ranking, the lowest index first among equals, and its gaps, rounded."""
+    """Return the exact ranking without noise and its gaps, rounded; the lowest index is first among equal scores."""
     best = noiseless.top_k(values, k + 1, sign=sign, ordered=True)
     scores = [sign * Fraction(score) for score in values[best].tolist()]
     return best[:k], np.array([_rounded(a - b) for a, b in pairwise(scores)])  # [exact-gaps]

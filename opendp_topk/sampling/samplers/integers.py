@@ -21,18 +21,18 @@ from .sprinkled import draw_many, sprinkled
 
 Integers = NDArray[Any]
 
-_FEW = 4  # values up to which one by one costs less than the table that many would share,
-_OFTEN = 8  # unless they are asked for that often: by then they have cost as much as the table
-_MANY = 2**19  # values from which on the table of a medium scale pays: it takes 30 ms, and spares the decisions
-_SMALL = 32  # scales below it have a small table of their own
-_MEDIUM = 1024  # scales below it have a table of their own where values are many
-_CHUNK = 2**16  # values at a time, so that what lies between digits and values stays in the cache
-_LARGE = 2**62  # from here on values are Python integers: int64 would have no room for what follows
+_FEW = 4  # up to this many values, drawing them one by one costs less than the table that many would share,
+_OFTEN = 8  # unless there were this many such calls: by then they have cost as much as the table
+_MANY = 2**19  # from this many values on, the table of a medium scale pays: it takes 30 ms, and saves the decisions
+_SMALL = 32  # smaller scales have a small table of their own
+_MEDIUM = 1024  # smaller scales have a table of their own if there are many values
+_CHUNK = 2**16  # values at a time, so that intermediate arrays stay in the cache
+_LARGE = 2**62  # from here on values are Python integers, because later steps could overflow int64
 
 
 # proof-region: integers
 def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Integers:
-    """n independent integers with P(z) proportional to exp(-|z| / scale); zeros where ``scale`` is 0.
+    """Draw n independent integers with P(z) proportional to exp(-|z| / scale); zeros if ``scale`` is 0.
 
     Returns:
         An int64 array with entries of at most 2^62 in size, or an array of Python integers.
@@ -45,7 +45,7 @@ def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Inte
 
 
 def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Integers:
-    """n independent integers with P(z) proportional to exp(-z^2 / (2 scale^2)); zeros where ``scale`` is 0.
+    """Draw n independent integers with P(z) proportional to exp(-z^2 / (2 scale^2)); zeros if ``scale`` is 0.
 
     Returns:
         An int64 array with entries of at most 2^62 in size, or an array of Python integers.
@@ -59,7 +59,7 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Int
 
 @functools.lru_cache(maxsize=64)
 def _calls(kind: object, scale: Fraction) -> Iterator[int]:
-    """How often few values of this kind and scale were asked for, as long as other scales are not asked for more."""
+    """Return the counter of calls for few values of this kind and scale; other scales may evict it from the cache."""
     return itertools.count()
 
 
@@ -68,7 +68,7 @@ def _laplace(scale: mpq, entropy: Entropy) -> int:
 
 
 def _gaussian(scale: mpq, entropy: Entropy) -> int:
-    """By rejection from discrete Laplace noise of scale t = floor(scale) + 1, which keeps more than a third."""
+    """Draw by rejection from discrete Laplace noise of scale t = floor(scale) + 1; more than a third is kept."""
     t = scale // 1 + 1  # [proposal-scale]
     centre = scale * scale / t
     while True:
@@ -78,7 +78,7 @@ def _gaussian(scale: mpq, entropy: Entropy) -> int:
 
 
 def _inverted(weights: Weights, scale: Fraction, n: int, entropy: Entropy) -> Integers:
-    """n integers with P(z) in proportion to the weight of |z|, which is of the order of ``scale``."""
+    """Draw n integers with P(z) proportional to the weight of |z|, which is of the order of ``scale``."""
     found = np.empty(n, dtype=np.int64)
     if scale < _MEDIUM and n >= _MANY:
         draw_many(sprinkled(weights, mirrored=True), found, entropy)  # [many]
@@ -91,7 +91,7 @@ def _inverted(weights: Weights, scale: Fraction, n: int, entropy: Entropy) -> In
 
 
 def _kept(proposed: Callable[[int], tuple[Integers, NDArray[np.bool_]]], n: int) -> Integers:
-    """n values that were kept, each the first of its place."""
+    """Return n kept values, each the first one that was kept at its place."""
     values, kept = proposed(n)
     while not kept.all():
         open_ = np.flatnonzero(~kept)
@@ -102,7 +102,7 @@ def _kept(proposed: Callable[[int], tuple[Integers, NDArray[np.bool_]]], n: int)
 
 
 def _in_chunks(n: int, draw: Callable[[int], Integers]) -> Integers:
-    """n integers from draws of at most 2^16, so that memory beyond the result stays small."""
+    """Return n integers from draws of at most 2^16, so that memory beyond the result stays small."""
     return np.concatenate([draw(min(_CHUNK, n - start)) for start in range(0, n, _CHUNK)])  # [chunks]
 
 

@@ -1,4 +1,4 @@
-"""Integers with weights exp(-(a x + c x^2)): where levels of the weights lie, and draws by a table of tails."""
+"""Integers with weights exp(-(a x + c x^2)): bounds on their cumulative distribution, and draws by a table of it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ...numerics.arithmetic import Intervals, as_mpq
 from .entropy import Entropy
 
-# Where the cumulative law of noise on the integers steps from one value to the next, in fixed point.
+# Bounds, in fixed point, on the steps of the cumulative distribution of noise on the integers.
 
-_GUARD = 64  # bits of fixed point beyond the digits asked for: errors grow like the cube of the number of steps
+_GUARD = 64  # bits of fixed point beyond the digits requested: errors grow like the cube of the number of steps
 _MARGIN = 8  # bits of MPFR beyond those of the fixed point
 
 
@@ -31,11 +31,11 @@ class Weights:
     square: Fraction
 
     def coarse(self, shift: int) -> Weights:
-        """The weights of the multiples of 2^shift, of which x is the x-th."""
+        """Return the weights of the multiples of 2^shift; the x-th multiple is x in the new weights."""
         return Weights(self.linear * 2**shift, self.square * 4**shift)  # [coarse]
 
     def level(self, x: int) -> mpq:
-        """-ln w(x), exactly."""
+        """Return -ln w(x), exactly."""
         return as_mpq(self.linear) * x + as_mpq(self.square) * x * x  # [level]
 
 
@@ -49,7 +49,7 @@ class Boundaries:
 
 
 def boundaries(weights: Weights, digits: int, *, mirrored: bool) -> Boundaries:
-    """Those of the integers Z whose size H has this weight: Z = H or -H, or, unless ``mirrored``, Z = H or -1 - H."""
+    """Return the boundaries of Z, whose size H has this weight: Z = H or -H if ``mirrored``, else Z = H or -1 - H."""
     sums, rest, bits = _sums(weights, digits, mirrored)
     k, total, half = len(sums), sums[-1], 1 << digits - 1
     error = 2 * k**3  # [error]
@@ -62,7 +62,7 @@ def boundaries(weights: Weights, digits: int, *, mirrored: bool) -> Boundaries:
 
 
 def _sums(weights: Weights, digits: int, halved: bool) -> tuple[list[int], int, int]:
-    """Sums of the first weights, from 1 of them to K, and a bound on the others, in units of 2^-bits."""
+    """Return sums of the first weights, from 1 of them to K, and a bound on the others, in units of 2^-bits."""
     bits = digits + _GUARD
     one = 1 << bits
     ratio, bend = _power(weights.linear + weights.square, bits), _power(2 * weights.square, bits)  # [factors]
@@ -77,7 +77,7 @@ def _sums(weights: Weights, digits: int, halved: bool) -> tuple[list[int], int, 
 
 
 def _power(exponent: Fraction, bits: int) -> int:
-    """floor(2^bits y) for a y that is e^-exponent, or less by next to nothing."""
+    """Return floor(2^bits y) for some y that is equal to e^-exponent or negligibly below it."""
     if exponent == 0:
         return 1 << bits  # [no-bend]
     contexts = Intervals(bits + _MARGIN)
@@ -88,43 +88,43 @@ def _power(exponent: Fraction, bits: int) -> int:
 # end-proof-region: boundaries
 
 
-# Integers by inversion of their cumulative law: 16 digits and a table, then 32 and 48, then until certain.
+# Integers by inversion of their cumulative distribution: 16 digits and a table, then 32 and 48, then until certain.
 #
-# Of the 2^16 beginnings of a uniform U, each integer gets as many as its probability has room for. What is left of the
-# probabilities lies side by side in the rest of the unit interval, where further digits decide between neighbours.
+# A uniform U has 2^16 possible beginnings of 16 digits; each integer gets as many of them as fit in its probability.
+# The remaining probabilities share the rest of the unit interval, and further digits decide between neighbours there.
 
 Ints = NDArray[np.int64]
 Digits = NDArray[np.uint16]
 
 _PART = 16  # digits of U that are drawn at a time
-_CELLS = 2**_PART  # how many beginnings of that length there are
-_DIGITS = 3 * _PART  # digits of U at which the steps are tabulated: one is hit once in 2^46
+_CELLS = 2**_PART  # the number of beginnings of that length
+_DIGITS = 3 * _PART  # digits of U at which the steps are tabulated: a step is hit once in 2^46
 _FINE = 5  # digits after the first 16 at which the rest of the unit interval has a table
-_WORD = 64  # digits come in words of the machine
-_CHUNK = 2**16  # values at a time, so that what lies between digits and values stays in the cache
-_OPEN = -(2**31)  # no value: 21 digits leave it open
+_WORD = 64  # digits come in machine words
+_CHUNK = 2**16  # values at a time, so that intermediate arrays stay in the cache
+_OPEN = -(2**31)  # marks 21 digits that do not decide the value
 
 
 class Law(Protocol):
-    """A law on the integers."""
+    """A distribution on the integers."""
 
     def steps(self, digits: int) -> Boundaries:
-        """Bounds on its cumulative law that many digits fine."""
+        """Return bounds on the cumulative distribution at this many digits."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What the digits of U say of Z, 16 at a time.
+    """A table from the digits of U, 16 at a time, to Z.
 
     Attributes:
-        law: That of Z.
-        guide: For the first 16 digits, Z: the beginnings that are given away.
-        more: For the first 21 digits of the others, counted from the first of them, Z or ``_OPEN``.
-        ends: The steps between what is left of the probabilities, at 48 digits.
-        width: How much greater they may be.
-        least: What Z would be below all of them.
-        given: How many beginnings the integers up to each step were given.
+        law: The distribution of Z.
+        guide: Z for each first 16 digits that are assigned to a single value.
+        more: Z or ``_OPEN`` for the first 21 digits of the others, counted from the first of them.
+        ends: The steps between the remaining probabilities, at 48 digits.
+        width: Upper bound on how much greater the steps may be.
+        least: The value of Z below all steps.
+        given: The number of beginnings that the integers up to each step were assigned.
     """
 
     law: Law
@@ -145,20 +145,20 @@ class Sized:
     mirrored: bool
 
     def steps(self, digits: int) -> Boundaries:
-        """Bounds on the cumulative law that many digits fine."""
+        """Return bounds on the cumulative distribution at this many digits."""
         return boundaries(self.weights, digits, mirrored=self.mirrored)  # [boundaries]
 
 
 @functools.lru_cache(maxsize=16)
 def table(weights: Weights, *, mirrored: bool) -> Table:
-    """The table of such a law, kept: less than three megabytes, and 16 of them."""
+    """Return the table of such a distribution; 16 tables are cached, each of less than three megabytes."""
     law = Sized(weights, mirrored)
     found = law.steps(_DIGITS)  # [sized]
     return tabulated(law, np.array(found.ends, dtype=np.int64), found.width, found.least)
 
 
 def tabulated(law: Law, bounds: Ints, width: int, least: int) -> Table:
-    """The table of a law with these bounds 48 digits fine."""
+    """Return the table of a distribution with these bounds at 48 digits."""
     steps = np.maximum(bounds, 0)
     room = np.maximum(np.diff(steps) - width, 0) >> 2 * _PART  # [room]
     given = np.append(0, np.cumsum(room))
@@ -170,7 +170,7 @@ def tabulated(law: Law, bounds: Ints, width: int, least: int) -> Table:
 
 
 def _more(ends: Ints, width: int, least: int, total: int) -> NDArray[np.int32]:
-    """The values that 21 digits decide, for those from ``total`` / 2^16 on."""
+    """Return the values that 21 digits decide, for uniforms from ``total`` / 2^16 on."""
     shift, length = 2 * _PART - _FINE, _CELLS - total << _FINE
     cells, late = ((ends + back >> shift) - (total << _FINE) for back in (0, width))
     entered = np.bincount(cells, minlength=length)
@@ -189,7 +189,7 @@ def draw(law: Table, out: Ints, entropy: Entropy) -> None:
 
 
 def _looked_up(law: Table, out: Ints, entropy: Entropy) -> tuple[Ints, Ints]:
-    """Fill ``out`` but for those that 21 digits leave open: their places, and the first 32 digits of each."""
+    """Fill ``out`` except for values that 21 digits leave open: return their places and first 32 digits."""
     first, total = digits_for(len(out), entropy), int(law.given[-1])
     law.guide.take(first, out=out, mode="clip")  # [sixteen]
     late = np.flatnonzero(first >= total)
@@ -201,7 +201,7 @@ def _looked_up(law: Table, out: Ints, entropy: Entropy) -> tuple[Ints, Ints]:
 
 
 def _searched(law: Table, known: Ints, entropy: Entropy) -> Ints:
-    """The values for 32 digits that may leave them open."""
+    """Return the values for uniforms whose first 32 digits may leave them open."""
     known = (known << _PART) + digits_for(len(known), entropy)  # [forty-eight]
     counts = np.searchsorted(law.ends, known, side="right")
     near = known - law.ends[counts - 1] < law.width  # [near]
@@ -211,7 +211,7 @@ def _searched(law: Table, known: Ints, entropy: Entropy) -> Ints:
 
 
 def _value(law: Table, known: int, entropy: Entropy) -> int:
-    """The value for a uniform that begins with these 48 digits, by as many more as it takes."""
+    """Return the value for a uniform that begins with these 48 digits, by as many more as necessary."""
     digits, words = _DIGITS, 1
     while True:
         for fresh in entropy.auxiliary(words).tolist():
@@ -228,7 +228,7 @@ def _value(law: Table, known: int, entropy: Entropy) -> int:
 
 
 def digits_for(n: int, entropy: Entropy) -> Digits:
-    """n fresh groups of 16 digits."""
+    """Return n fresh groups of 16 digits."""
     return entropy.auxiliary(-(-n // 4)).view(np.uint16)[:n]  # [digits]
 
 

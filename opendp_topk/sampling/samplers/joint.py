@@ -1,8 +1,8 @@
 """The joint exponential mechanism over all rankings, or sets, of k candidates, drawn exactly without listing them.
 
 The loss of an output is its largest gap max_i (x_[i] - x_{S[i]}), in units of the scale. Outputs are proposed in
-nested layers: layer j holds all outputs with a loss up to some level, equally likely, and the last layer all outputs.
-An output is accepted with the probability that turns the total of its proposals into e^(-loss).
+nested layers: layer j contains all outputs with a loss up to some level, equally likely, and the last layer contains
+all outputs. An output is accepted with the probability that turns the total of its proposals into e^(-loss).
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from .subsets import below
 from .walks import Walk, walk
 
 _LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so that no layer ends too early
-_BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
+_BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack at its use covers the error
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
-_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting, nor more detail
+_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting or more detail
 _NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
-_COARSE = 64  # and by so much in the first detail, before it is known in which one they will be drawn
-_MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
-_FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
-_DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
-_CLOSE, _ANEW = 2.0, 8.0  # so many bits a finer walk must gain to be worth its time: at first, and for all layers anew
-_PATIENCE = 2**8  # proposals in vain, after which better layers are worth their time
+_COARSE = 64  # the same in the first detail, before it is known in which one they will be drawn
+_MANY = 4  # with each further 4 layers, narrow means one bit more: a rejected proposal costs less than a layer
+_FEW = 32  # sets of up to this size are counted exactly, which takes less time than a walk
+_DETAIL, _FINER = 2, 2  # sets: gaps between kept conditions, and the factor by which the next attempt is finer
+_CLOSE, _ANEW = 2.0, 8.0  # bits that a finer walk must gain to be worth its time: at first, and for all layers anew
+_PATIENCE = 2**8  # rejected proposals, after which better layers are worth their time
 _DIGITS = 40  # weights of layers are integers up to about 2^40
 
 
@@ -49,9 +49,10 @@ Outputs: TypeAlias = Rankings | Paths | Walk
 
 
 class Layer(NamedTuple):
-    """All ``outputs`` under ceilings, whose losses are at most ``limit``; 2^log_size bounds their number.
+    """All ``outputs`` under ceilings, with losses of at most ``limit``; 2^log_size bounds their number.
 
-    It is the first layer of those with a loss > start ln 2 scales, up to end ln 2. Sets are found in this ``detail``.
+    It is the first layer of the outputs with a loss above start ln 2 and up to end ln 2, in units of the scale. Sets
+    are found in this ``detail``.
     """
 
     start: int
@@ -63,19 +64,19 @@ class Layer(NamedTuple):
 
     @property
     def log_weight(self) -> float:
-        """The logarithm to base 2 of about the weight of all that it is the first layer of, or somewhat more."""
+        """Base-2 logarithm of about the weight of all outputs whose first layer this is, or somewhat more."""
         return self.log_size - self.start
 
     @property
     def log_floor(self) -> float:
-        """The same, or somewhat less: that of all that it holds, as far as ``log_size`` is close."""
+        """Base-2 logarithm of about the weight of all outputs in it, or somewhat less, if ``log_size`` is close."""
         return self.log_size - self.end
 
 
 # proof-region: joint
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is asked for: k winners, in order or not, at a scale, of scores that are known by their ranks."""
+    """The task: to select k winners, in order or not, at a scale, of scores that are known by their ranks."""
 
     rungs: Ladder | Bins
     scale: Fraction
@@ -84,11 +85,11 @@ class Task:
 
     @property
     def exact(self) -> bool:
-        """Whether outputs under ceilings are counted, so that there is no detail to speak of."""
+        """Whether the outputs under ceilings are counted exactly, so that detail does not apply."""
         return self.ordered or self.k <= _FEW
 
     def layer(self, start: int, end: int, detail: int) -> Layer:
-        """All outputs with a loss up to end ln 2 scales."""
+        """Return the layer of all outputs with a loss up to end ln 2 scales."""
         limit = self.rungs.limit(_level(end) * self.scale)
         outputs = _outputs(self.rungs.ceilings(self.k, limit), self.ordered, detail)  # [reached]
         if limit < inf:
@@ -96,13 +97,13 @@ class Task:
         return Layer(start, end, limit, outputs, _log_size(outputs), detail)
 
     def latest(self, end: int) -> int:
-        """The last end of those with the limit of this one; integers have few limits where the scale is small."""
+        """Return the last end with the same limit as this one; integers have few limits if the scale is small."""
         limit = self.rungs.limit(_level(end) * self.scale)
         following = end + 1 if isinstance(limit, float) else ceil((limit + 1) / (_level(1) * self.scale))
         return max(end, following - 1)  # [latest]
 
     def finer(self, layer: Layer, detail: int) -> Layer:
-        """The same layer in another detail."""
+        """Return the same layer in another detail."""
         outputs = layer.outputs if self.exact else _outputs(layer.outputs.ceilings, False, detail)
         return layer._replace(outputs=outputs, log_size=_log_size(outputs), detail=detail)  # [same-layer]
 
@@ -110,7 +111,7 @@ class Task:
 def draw(
     values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
 ) -> Indices:
-    """k indices with a probability proportional to exp(-max_i (x_[i] - x_{S[i]}) / scale), x being ``sign * values``.
+    """Draw k indices with probability proportional to exp(-max_i (x_[i] - x_{S[i]}) / scale), x = ``sign * values``.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
@@ -118,7 +119,7 @@ def draw(
         k: The number of winners, 1 <= k <= d.
         sign: +1 if larger scores are better, -1 if smaller ones are.
         ordered: True for a ranking, S[i] its i-th index; False for a set, S[i] its i-th best member.
-        entropy: The source of digits.
+        entropy: The source of digits; by default the operating system.
 
     Returns:
         int64 array of shape (k,), ascending if not ``ordered``.
@@ -129,7 +130,7 @@ def draw(
 def draws(
     values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
 ) -> Iterator[Indices]:
-    """Independent ones of what :func:`draw` draws, without end; layers are found once, and better ones kept."""
+    """Yield independent results of :func:`draw`, without end; layers are found once, and improved layers are kept."""
     rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale, scale)  # [deep-enough]
     task = Task(rungs, scale, k, ordered)
     nested = layers(task)
@@ -142,7 +143,7 @@ def draws(
 
 
 def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, entropy: Entropy) -> Indices | None:
-    """An output, or none after so many proposals in vain that better layers are worth their time."""
+    """Return an output, or None after so many rejected proposals that better layers are worth their time."""
     rungs, limits, shares = task.rungs, [layer.limit for layer in nested], _shares([layer.start for layer in nested])
     weights, exponent = _weights(shares, [layer.log_size for layer in nested])
     proposals = list(accumulate(weights))  # [proposals]
@@ -164,9 +165,10 @@ def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, e
 
 
 def layers(task: Task) -> list[Layer]:
-    """Nested layers: one that starts at a holds the outputs with a loss up to b ln 2, b being the next one's start.
+    """Return nested layers: one that starts at a has the outputs with a loss up to b ln 2, with b the next start.
 
-    The first starts at 0; the last holds all outputs. Where weight may be they are narrow, and their sets well found.
+    The first layer starts at 0; the last contains all outputs. Layers that may be heavy are narrow, and their sets are
+    found in detail.
     """
     last = _last(task.rungs.everybody, task.k, task.ordered)
     everything = _everything(task.rungs.everybody, task.k, task.ordered)
@@ -184,13 +186,13 @@ def layers(task: Task) -> list[Layer]:
 
 
 def improved(task: Task, found: list[Layer]) -> list[Layer]:
-    """The same layers in more detail, if there is more, all of them narrow where weight may be."""
+    """Return the same layers in more detail, if more is possible, all of them narrow if they may be heavy."""
     detail = max(layer.detail for layer in found)
     return _narrowed(task, found, detail * _FINER if detail < task.k else detail, _NARROW, inf)  # [more-detail]
 
 
 def _close(task: Task, layer: Layer, gain: float) -> Layer:
-    """The same layer, of sets in so much detail that twice as much would make it no more than ``gain`` lighter."""
+    """Return the layer with sets in so much detail that twice as much makes it at most ``gain`` lighter."""
     if task.exact or layer.detail >= task.k:
         return layer
     finer = task.finer(layer, layer.detail * _FINER)
@@ -198,7 +200,7 @@ def _close(task: Task, layer: Layer, gain: float) -> Layer:
 
 
 def _narrowed(task: Task, found: list[Layer], detail: int, narrow: int, many: float) -> list[Layer]:
-    """The same layers, but those that are heavy in this detail at least, and split until they are narrow."""
+    """Return the same layers, with the heavy ones in at least this detail and split until they are narrow."""
     kept, heaviest = [found[-1]], -inf
     waiting: list[tuple[float, int, Layer]] = []
 
@@ -227,7 +229,7 @@ def _narrowed(task: Task, found: list[Layer], detail: int, narrow: int, many: fl
 
 @functools.lru_cache(maxsize=64)
 def _last(d: int, k: int, ordered: bool) -> int:
-    """Where the last layer starts."""
+    """Return the start of the last layer."""
     return ceil(_log_size(_everything(d, k, ordered))) + _SPARE  # [last-start]
 
 
@@ -242,17 +244,17 @@ def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Outputs:
 
 
 def _log_size(outputs: Outputs) -> float:
-    """An upper bound on log2(1 / P), P being the least probability with which one of these outputs is drawn."""
+    """Return an upper bound on log2(1 / P), with P the least probability that one of these outputs has in a draw."""
     return outputs.log_bound() * _BITS_PER_NAT + 2.0**-20
 
 
 def _shares(starts: list[int]) -> list[mpq]:
-    """How often each output of a layer is to be proposed from this layer: 2^-a - 2^-b, and 2^-a from the last."""
+    """Return how often each output of a layer is proposed from this layer: 2^-a - 2^-b, and 2^-a from the last."""
     return [mpq((1 << b - a) - 1, 1 << b) for a, b in pairwise(starts)] + [mpq(1, 1 << starts[-1])]  # [shares]
 
 
 def _weights(shares: list[mpq], log_sizes: list[float]) -> tuple[list[int], int]:
-    """Integers w and an exponent e: 2^e w is at least the share times the size of each layer."""
+    """Return integers w and an exponent e: 2^e w is at least the share times the size of each layer."""
     logs = [
         size + log2(int(share.numerator)) - log2(int(share.denominator))
         for size, share in zip(log_sizes, shares, strict=True)
@@ -262,7 +264,7 @@ def _weights(shares: list[mpq], log_sizes: list[float]) -> tuple[list[int], int]
 
 
 def _level(bits: int) -> Fraction:
-    """A loss of at least ``bits`` ln 2, in units of the scale."""
+    """Return a loss of at least ``bits`` ln 2, in units of the scale."""
     return bits * _LN2  # [level]
 
 

@@ -1,7 +1,7 @@
-"""Scores in order, without the order of the candidates: ranks, differences between them, and who has a rank.
+"""Scores in order, without the order of the candidates: ranks, differences between them, and candidates by rank.
 
-A sort of the values alone takes a fraction of the time of a stable sort of the candidates. Who has a rank is looked up
-for the few that are released.
+Sorting only the values takes a fraction of the time of a stable sort of the candidates. Candidates are looked up by
+rank for the few that are released.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from ...numerics.arithmetic import round_up
 from .entropy import Indices
 
-_FEW = 2**11  # so few candidates are sorted themselves
-_DENSE = 4  # where one rank in so many is asked for, a sort of the candidates takes less memory than looking up
-_SINGLY = 3  # so few values are looked for in one pass each
-_HEAD = 64  # ranks in the best 64th are looked for among those that reach the worst of them
+_FEW = 2**11  # up to this many candidates are sorted directly
+_DENSE = 4  # if one rank in this many is requested, sorting the candidates takes less memory than looking up
+_SINGLY = 3  # up to this many values are searched in one pass each
+_HEAD = 64  # ranks in the best 64th are searched among the scores that reach the worst of them
 _CHUNK = 2**15  # 256 KiB of scores at a time, which stay in a cache while they are hashed
-_HASH_BITS = 16  # a table of 65,536 entries: it stays in a cache, too
+_HASH_BITS = 16  # a table of 65,536 entries, which also stays in a cache
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # an odd number, whose products spread over the leading digits
 _WORD = 64  # binary digits of a score
 _MOST = 2**64 - 1  # the largest difference of 64-bit integers
@@ -33,8 +33,8 @@ _MOST = 2**64 - 1  # the largest difference of 64-bit integers
 class Ladder:
     """``scores`` in the order of the candidates, larger being better, and ``ascending``.
 
-    ``who`` has the indices of the candidates who are on the ladder, in ascending order, where they are not all of
-    the ``size`` there are; the others have scores below ``cut``, and these have not.
+    If not all of the ``size`` candidates are on the ladder, ``who`` has the indices of those that are, in ascending
+    order. The others have scores below ``cut``, and those on the ladder do not.
     """
 
     scores: NDArray[Any]
@@ -45,7 +45,7 @@ class Ladder:
 
     @property
     def everybody(self) -> int:
-        """How many candidates there are, on the ladder or not."""
+        """The number of candidates, on the ladder or not."""
         return len(self.scores) if self.who is None else self.size
 
     @property
@@ -54,11 +54,11 @@ class Ladder:
         return self.ascending[::-1]
 
     def limit(self, level: Fraction) -> float | int:
-        """A limit >= ``level`` for differences of scores: the next float64, or the largest integer at or below it."""
+        """Return a limit for differences of scores: the next float64 >= ``level``, or for integers its floor."""
         return limited(self.scores.dtype, level)
 
     def ceilings(self, k: int, limit: float | int) -> Indices:
-        """For each of the k best ranks the number of scores that are at most ``limit`` >= 0 worse."""
+        """Return for each of the k best ranks the number of scores that are at most ``limit`` >= 0 worse."""
         least = np.searchsorted(self.ascending, lowered(self.best[:k], self.ascending[0], limit))  # [reach]
         return np.asarray(len(self.ascending) - least)
 
@@ -68,33 +68,33 @@ class Ladder:
         return self.best
 
     def worst(self, ranks: Indices) -> NDArray[Any]:
-        """The worst score, shape (1,), of those who have these ascending ranks."""
+        """Return the worst score, shape (1,), at these ascending ranks."""
         return self.at(ranks[-1:])  # [worst]
 
     def at(self, ranks: Indices) -> NDArray[Any]:
-        """The scores of these ranks, counted from 0."""
+        """Return the scores of these ranks, counted from 0."""
         return self.best[ranks]  # [score]
 
     def at_most(self, ranks: Indices) -> NDArray[Any]:
-        """Upper bounds on the scores of ranks, in their order: the scores, or the cut for those not on the ladder."""
+        """Return upper bounds on the scores of ranks, in order: the scores, or the cut for ranks not on the ladder."""
         if self.who is None:
             return self.best[ranks]
         return np.append(self.best, self.cut)[np.minimum(ranks, len(self.scores))]  # [bound]
 
     def loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
-        """The largest difference by which the i-th best of ``ranks`` is worse than rank i; >= 0.
+        """Return the largest difference by which the i-th of ``ranks`` is worse than rank i; it is >= 0.
 
-        The i-th of them, counted from 0, is the i-th best one if they are not ``ordered``: they ascend.
+        Both are counted from 0. If not ``ordered``, ``ranks`` ascend, so the i-th of them is the i-th best.
         """
         return largest_gap(self.best[: len(ranks)], self.best[ranks])  # [loss]
 
     def candidates(self, ranks: Indices) -> Indices:
-        """Who has these distinct ranks; among equal scores the lowest index has the first rank."""
+        """Return the candidates at these distinct ranks; among equal scores the lowest index has the first rank."""
         found = self._places(ranks)
         return found if self.who is None else self.who[found]  # [who]
 
     def _places(self, ranks: Indices) -> Indices:
-        """The same for those who are on the ladder alone, counted in their order."""
+        """Return the same for the candidates on the ladder only, counted in their order."""
         d = len(self.scores)
         if d <= max(_FEW, _DENSE * len(ranks)) or self.scores.dtype == object:
             return d - 1 - np.argsort(self.scores[::-1], kind="stable")[::-1][ranks]  # [sorted]
@@ -112,7 +112,7 @@ class Ladder:
         return np.asarray(grouped[(np.cumsum(counts) - counts)[which] + place])  # [look-up]
 
     def _each(self, values: NDArray[Any], which: Indices, place: Indices) -> Indices:
-        """The ``place``-th candidate, counted from 0, that has a value, for a few values."""
+        """Return the ``place``-th candidate, counted from 0, that has a value, for a few values."""
         found = np.zeros(len(place), dtype=np.int64)
         for i, value in enumerate(values):
             at, held = which == i, self.scores == value
@@ -123,7 +123,7 @@ class Ladder:
         return found
 
     def _holders(self, values: NDArray[Any], worst: int) -> Indices:
-        """In ascending order candidates among whom are all that have one of ``values``."""
+        """Return candidates, in ascending order, that include all with one of ``values``."""
         if _HEAD * worst < len(self.scores):
             return np.flatnonzero(self.scores >= values[0])  # [head]
         table = np.zeros(2**_HASH_BITS, dtype=np.bool_)
@@ -134,13 +134,13 @@ class Ladder:
 
 
 def ladder(values: NDArray[Any], sign: int) -> Ladder:
-    """Canonical scores on a ladder: for ``sign`` = -1 they are mirrored, so that the smallest become the largest."""
+    """Return a ladder of canonical scores; if ``sign`` is -1 they are mirrored, so the smallest become the largest."""
     scores = mirrored(values, sign)
     return Ladder(scores, ascending(scores))  # [sort]
 
 
 def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
-    """Larger scores are better: ``values``, or for ``sign`` = -1 a mirror image of them."""
+    """Return scores of which larger ones are better: ``values``, or a mirror image of them if ``sign`` is -1."""
     scores = np.ascontiguousarray(values)
     if sign < 0:
         scores = -scores if scores.dtype == np.float64 else ~scores  # [mirror]
@@ -148,9 +148,9 @@ def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
 
 
 def ascending(scores: NDArray[Any]) -> NDArray[Any]:
-    """The scores in ascending order.
+    """Return the scores in ascending order.
 
-    A sort of equal numbers takes less time than one in which a single number is greater. So there always is one.
+    Sorting equal numbers takes less time than if a single one is greater, so one greater number is always added.
     """
     if scores.dtype == object:
         return np.sort(scores)
@@ -160,17 +160,17 @@ def ascending(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 def lowest(kind: np.dtype[Any]) -> Any:
-    """A number of this type, 64-bit integers or floats, that no score is below."""
+    """Return a number of this type, 64-bit integers or floats, that is not above any score."""
     return kind.type((np.finfo if kind == np.float64 else np.iinfo)(kind).min)
 
 
 def limited(kind: np.dtype[Any], level: Fraction) -> float | int:
-    """A limit >= ``level`` for differences of such scores: the next float64, or the largest integer at or below it."""
+    """Return a limit for differences of such scores: the next float64 >= ``level``, or for integers its floor."""
     return round_up(level) if kind == np.float64 else floor(level)  # [limit]
 
 
 def largest_gap(above: NDArray[Any], below: NDArray[Any]) -> Fraction | int:
-    """The largest difference of pairs of scores, of which one at least is not negative."""
+    """Return the largest difference of pairs of scores, at least one of which is not negative."""
     if above.dtype == np.float64:
         with np.errstate(over="ignore"):
             rounded = above - below
@@ -184,12 +184,12 @@ def largest_gap(above: NDArray[Any], below: NDArray[Any]) -> Fraction | int:
 
 
 def _past(others: Indices, place: Indices) -> Indices:
-    """The ``place``-th integers, counted from 0, that are not among the ascending ``others``."""
+    """Return the ``place``-th integers, counted from 0, that are not among the ascending ``others``."""
     return np.asarray(place + np.searchsorted(others - np.arange(len(others)), place, side="right"))  # [past]
 
 
 def lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:
-    """The least values of their type that are at most ``limit`` below ``scores``; 64-bit integers end at ``lowest``."""
+    """Return the least values of their type at most ``limit`` below ``scores``; 64-bit integers end at ``lowest``."""
     if scores.dtype == object:
         return scores - limit
     if scores.dtype == np.float64:

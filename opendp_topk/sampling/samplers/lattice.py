@@ -1,7 +1,7 @@
 """Noise of large scale on the integers: a cell of 2^j integers by inversion, a place in it, and one decision.
 
 The place within the cell is uniform, so its digits are those of the source. A cell is proposed with the weight of its
-heaviest member, and a place is kept with the probability that makes the law exact.
+heaviest member, and a place is kept with the probability that makes the output distribution exact.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .inversion import Ints, Table, Weights, draw, table
 
 _CHOICE = 16  # digits of the decision that are drawn for all
 _FINE = 40  # bits of fixed point from which the bound of a decision is rounded up to 16
-_WORD = 64  # digits come in words of the machine
-_NARROW = _WORD - _CHOICE  # the largest shift at which one word serves for the place and the decision
-_LARGE = 2**62  # from here on values are Python integers: int64 would have no room for what follows
+_WORD = 64  # digits come in machine words
+_NARROW = _WORD - _CHOICE  # the largest shift at which one word is enough for the place and the decision
+_LARGE = 2**62  # from here on values are Python integers, because later steps could overflow int64
 _MARGIN = 2.0**-48  # more than the relative errors of five float64 operations
 
 
@@ -33,10 +33,11 @@ class Lattice:
     """Cells of 2^shift integers.
 
     Attributes:
-        weights: Those of the integers.
-        shift: How many digits the place in a cell has.
-        cells: The law of the cells.
-        certain: For the sizes of cells in the table, from where on the first 16 digits of a decision suffice.
+        weights: The weights of the integers.
+        shift: The number of digits of the place in a cell.
+        cells: The distribution of the cells.
+        certain: For each cell size in the table, the least value of the first 16 digits of a decision that is enough to
+            keep.
     """
 
     weights: Weights
@@ -48,7 +49,7 @@ class Lattice:
 # proof-region: lattice
 @functools.lru_cache(maxsize=16)
 def lattice(weights: Weights, shift: int) -> Lattice:
-    """The cells of this law, kept."""
+    """Return the cells of this distribution, cached."""
     coarse = weights.coarse(shift)
     cells = table(coarse, mirrored=False)
     first = math.ceil((coarse.linear + coarse.square) * 2**_FINE)
@@ -58,7 +59,7 @@ def lattice(weights: Weights, shift: int) -> Lattice:
 
 
 def propose(law: Lattice, n: int, entropy: Entropy) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """n integers, and which of them are kept."""
+    """Return n integers, and a mask of those that are kept."""
     cells = np.empty(n, dtype=np.int64)
     draw(law.cells, cells, entropy)
     words = -(-(law.shift + _CHOICE) // _WORD)
@@ -79,7 +80,7 @@ def propose(law: Lattice, n: int, entropy: Entropy) -> tuple[NDArray[Any], NDArr
 
 
 def _places(shift: int, digits: NDArray[np.uint64]) -> NDArray[Any]:
-    """The leading ``shift`` digits of each row of words, the last word of a row being the leading one."""
+    """Return the leading ``shift`` digits of each row of words; the last word of a row is the leading one."""
     if shift <= _NARROW:
         return (digits[:, 0] >> np.uint64(_WORD - shift)).astype(np.int64)  # [narrow-place]
     drop, size = _WORD * digits.shape[1] - shift, 8 * digits.shape[1]
@@ -89,7 +90,7 @@ def _places(shift: int, digits: NDArray[np.uint64]) -> NDArray[Any]:
 
 
 def _decided(law: Lattice, cells: Ints, sizes: NDArray[Any], choices: Ints, entropy: Entropy) -> NDArray[np.bool_]:
-    """Independent events of probability w(size) / w(2^shift cell), whose uniforms begin with these 16 digits."""
+    """Draw independent events of probability w(size) / w(2^shift cell), whose uniforms begin with these 16 digits."""
     more = entropy.auxiliary(len(cells)) >> np.uint64(_CHOICE)
     digits = (choices.astype(np.uint64) << np.uint64(_NARROW)) | more  # [decision]
     spare = max(law.shift - _NARROW, 0)

@@ -1,10 +1,10 @@
 """Single noise variables, known as intervals that shrink until a comparison of two of them is decided.
 
-Each variable is F^{-1}(U) for a uniform U whose digits are drawn when a comparison asks for them, and kept: one
-variable may be compared with many others, one after the other. Nothing here knows of privacy.
+Each variable is F^{-1}(U) for a uniform U. Its digits are drawn when a comparison needs them, and kept: one variable
+may be compared with many others, one after the other. This module does not deal with privacy.
 
-The first comparison uses 64 digits of both, and nearly always decides. If fewer digits were tried first, the time of an
-answer would show whether a noisy score is near a noisy threshold.
+The first comparison uses 64 digits of both variables, and nearly always decides. If fewer digits were tried first, the
+response time would reveal whether a noisy score is near a noisy threshold.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gmpy2 import mpq
 from ..noises.noise import Noise
 from .entropy import SYSTEM, Entropy
 
-_WORD = 64  # digits come in words of the machine
+_WORD = 64  # digits come in machine words
 
 
 # proof-region: lazy_noise
 class LazyNoise:
-    """One variable with the distribution of ``noise``: the same one whenever it is asked for."""
+    """One variable with the distribution of ``noise``; its value never changes."""
 
     def __init__(self, noise: Noise, entropy: Entropy = SYSTEM) -> None:
         self._noise = noise
@@ -32,7 +32,7 @@ class LazyNoise:
         self._bounds: list[tuple[mpq, mpq] | None] = []
 
     def bounds(self, level: int) -> tuple[mpq, mpq] | None:
-        """Rationals on both sides of the variable, closer at every level; None while one of them would be infinite."""
+        """Return rationals on both sides of the variable, closer at each level; None while one would be infinite."""
         while len(self._bounds) <= level:
             for word in self._entropy.auxiliary(max(self._known // _WORD, 1)).tolist():  # [double]
                 self._digits = self._digits << _WORD | word
@@ -46,7 +46,7 @@ class LazyNoise:
 
 
 def reaches(lead: mpq, own: LazyNoise, scale: mpq, other: LazyNoise, other_scale: mpq) -> bool:
-    """Whether ``lead + scale * own >= other_scale * other``, for scales >= 0."""
+    """Return whether ``lead + scale * own >= other_scale * other``, for scales >= 0."""
     for level in itertools.count():
         first, second = own.bounds(level), other.bounds(level)
         if first is not None and second is not None:

@@ -1,7 +1,7 @@
-"""One race in several parts: each part keeps at most k finalists, and their digits travel with them.
+"""One race in several parts: each part keeps at most k finalists together with their digits.
 
-The winners of the whole are among the winners of the parts. Where parts meet, the digits of their finalists are read
-again, and only what lies beyond them is fresh. So the winners are those of one race, however the candidates are shared.
+The winners of the whole race are among the winners of the parts. If parts are merged, the digits of their finalists are
+read again, and only further digits are fresh. So the winners are those of one race, however the candidates are split.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .settle import Racers, settle
 
 @dataclass(frozen=True)
 class Race:
-    """What all parts of one race share: the arguments of :func:`race.top_k`, but that the scale may be 0."""
+    """The data that all parts of a race share: the arguments of :func:`race.top_k`, except that the scale may be 0."""
 
     scale: Fraction
     noise: Noise
@@ -38,10 +38,10 @@ class Race:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part:
-    """The best of ``size`` candidates, at most k of them: their labels and scores, and all digits drawn of them.
+    """The best of ``size`` candidates, at most k of them: their labels and scores, and all digits drawn for them.
 
-    ``prefix`` holds the first 16 digits of each finalist and ``words`` the further ones. At scale 0 no digit was drawn.
-    A part is as private as the scores; it is written as a pickle, and never shown.
+    ``prefix`` has the first 16 digits of each finalist and ``words`` the further ones. At scale 0 no digit was drawn. A
+    part is as sensitive as the scores: it is written as a pickle, and its content is never displayed.
     """
 
     size: int
@@ -56,13 +56,13 @@ class Part:
 
 # proof-region: merge
 def partial(labels: Sequence[Any], values: NDArray[Any], race: Race, entropy: Entropy = SYSTEM) -> Part:
-    """The finalists among some candidates: the k best of them, or all where there are no more.
+    """Return the finalists among some candidates: the k best of them, or all if there are no more.
 
     Args:
-        labels: One for each candidate: distinct in the whole race, and of one kind with an order, such as positions.
+        labels: One for each candidate: distinct in the whole race, and of one type with an order, such as positions.
         values: Canonical scores, shape (n,), n >= 0: int64, uint64, Python integers as objects, or finite float64.
-        race: What the parts share.
-        entropy: The source of digits.
+        race: The data that the parts share.
+        entropy: The source of digits; by default the operating system.
     """
     k = min(race.k, len(values))
     if race.scale == 0 or k == 0:
@@ -78,9 +78,9 @@ def partial(labels: Sequence[Any], values: NDArray[Any], race: Race, entropy: En
 
 
 def merge(parts: Sequence[Part], race: Race, entropy: Entropy = SYSTEM) -> Part:
-    """The finalists of one or more parts together, whose candidates are different ones.
+    """Return the finalists of one or more parts together; the parts have no candidate in common.
 
-    ``entropy`` is asked for words of finalists by their places in the parts laid end to end.
+    Words of finalists are requested from ``entropy`` by their places in the concatenated parts.
     """
     joined = _joined(parts)
     if race.scale == 0:
@@ -94,9 +94,9 @@ def merge(parts: Sequence[Part], race: Race, entropy: Entropy = SYSTEM) -> Part:
 
 
 def finish(part: Part, race: Race, entropy: Entropy = SYSTEM) -> list[Any]:
-    """The labels of the k winners, where ``part`` has the finalists of all d >= k candidates.
+    """Return the labels of the k winners, if ``part`` has the finalists of all d >= k candidates.
 
-    Best first if ``race.ordered``, otherwise ascending.
+    The labels are best first if ``race.ordered``, otherwise ascending.
     """
     if race.scale == 0:
         best = _exact_best(part.labels, part.values, race)  # [exact-winners]
@@ -107,7 +107,7 @@ def finish(part: Part, race: Race, entropy: Entropy = SYSTEM) -> list[Any]:
 
 
 def _winners(part: Part, race: Race, ordered: bool, tape: Tape) -> Indices:
-    """The places of the k best finalists."""
+    """Return the places of the k best finalists."""
     require_subnormals()  # [no-flushing]
     scores, entries = Scores(part.values, race.scale, race.sign), table(race.noise)
     reference = part.values[part.values.argmax() if race.sign > 0 else part.values.argmin()]  # [reference]
@@ -119,7 +119,7 @@ def _winners(part: Part, race: Race, ordered: bool, tape: Tape) -> Indices:
 
 
 def _joined(parts: Sequence[Part]) -> Part:
-    """The finalists of all parts, those of the first part first."""
+    """Return the finalists of all parts, those of the first part first."""
     held = [part for part in parts if part.labels] or parts[:1]
     values = [part.values for part in held]
     if len({scores.dtype for scores in values}) > 1:
@@ -134,13 +134,13 @@ def _joined(parts: Sequence[Part]) -> Part:
 
 
 def _noiseless(size: int, labels: Sequence[Any], values: NDArray[Any], race: Race) -> Part:
-    """The exact best of these candidates, at most k of them, as the finalists of ``size``."""
+    """Return the exact best of these candidates, at most k of them, as the finalists of ``size``."""
     best = _exact_best(labels, values, race)
     return Part(size, _at(labels, best), values[best], np.zeros(len(best), dtype=np.uint16), ((),) * len(best))
 
 
 def _exact_best(labels: Sequence[Any], values: NDArray[Any], race: Race) -> Indices:
-    """The places of the k best without noise, best first; among equal scores the lowest label is the best."""
+    """Return the places of the k best without noise, best first; among equal scores the lowest label is best."""
     k = min(race.k, len(values))
     if k == 0:
         return np.zeros(0, dtype=np.int64)

@@ -13,8 +13,8 @@ from gmpy2 import mpq, mpz
 from .entropy import Entropy, Indices
 from .subsets import below, choose
 
-_SLACK = 2.0**-30  # more than what a logarithm below 2^12 is rounded
-_UP = gmpy2.context(precision=64, round=gmpy2.RoundUp)  # whatever the caller's own context says
+_SLACK = 2.0**-30  # more than the rounding error of a logarithm below 2^12
+_UP = gmpy2.context(precision=64, round=gmpy2.RoundUp)  # independent of the caller's own context
 
 
 # proof-region: paths
@@ -25,11 +25,11 @@ class Paths:
     ceilings: Indices
 
     def log_bound(self) -> float:
-        """An upper bound on the logarithm of their number."""
+        """Return an upper bound on the logarithm of the number of sets."""
         return float(_UP.log(self._rows[-1])) + _SLACK  # [log-bound]
 
     def draw(self, entropy: Entropy) -> tuple[Indices, mpq]:
-        """One of them, each equally likely, with its probability; ranks are counted from 0, in ascending order."""
+        """Return one set, each equally likely, and its probability; ranks are counted from 0, in ascending order."""
         ends, left = [0, *self.ceilings.tolist()], len(self.ceilings)
         parts = []
         for i in range(left - 1, -1, -1):
@@ -65,7 +65,7 @@ class Paths:
 
 
 def _binomials(n: int, most: int) -> list[mpz]:
-    """C(n, t) for t = 0, ..., min(n, most)."""
+    """Return C(n, t) for t = 0, ..., min(n, most)."""
     found = [mpz(1)]
     for t in range(min(n, most)):
         found.append(found[-1] * (n - t) // (t + 1))  # [binomial]

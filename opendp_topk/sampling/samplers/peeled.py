@@ -1,4 +1,4 @@
-"""Peeling: the best of noisy scores leaves, and the others race again with fresh noise."""
+"""Peeling: the best of noisy scores is removed, and the others race again with fresh noise."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TOGETHER = 2**16  # scores at a time, of all draws together
 def top_k(
     values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy = SYSTEM
 ) -> Indices:
-    """The winners of k races for one place, each among those that have not won yet, in the order of the races.
+    """Return the winners of k races for one place, each among those that have not won yet, in the order of the races.
 
-    The arguments are those of :func:`race.top_k`; every race draws noise of its own.
+    The arguments are those of :func:`race.top_k`; every race draws its own noise.
     """
     scores, left = values.copy(), np.arange(len(values))  # [all]
     for last in range(len(left) - 1, len(left) - 1 - k, -1):
@@ -34,14 +34,14 @@ def top_k(
 def many(
     values: NDArray[Any], scale: Fraction, noise: Noise, k: int, times: int, *, sign: int, entropy: Entropy = SYSTEM
 ) -> Indices:
-    """The results of ``times`` independent calls of :func:`top_k`, an int64 array of shape (times, k)."""
+    """Return the results of ``times`` independent calls of :func:`top_k`, an int64 array of shape (times, k)."""
     together = max(_TOGETHER // len(values), 1)
     parts = [min(together, times - start) for start in range(0, times, together)]
     return np.concatenate([_side_by_side(np.tile(values, (n, 1)), scale, noise, k, sign, entropy) for n in parts])
 
 
 def _side_by_side(scores: NDArray[Any], scale: Fraction, noise: Noise, k: int, sign: int, entropy: Entropy) -> Indices:
-    """The winners of peeling in each row of ``scores``, which is overwritten."""
+    """Return the winners of peeling in each row of ``scores``, which is overwritten."""
     n, d = scores.shape
     left, row = np.tile(np.arange(d), (n, 1)), np.arange(n)  # [all-rows]
     for last in range(d - 1, d - 1 - k, -1):

@@ -12,13 +12,13 @@ from ...numerics.floats import Floats, require_subnormals
 from ..noises.noise import Noise
 
 DIGITS = 16  # two tables of half a MiB, which decide all but a few candidates
-_PREFIXES = 2**DIGITS  # how many there are
-_ROUND = 9  # a caller's quantile is evaluated at some 4,096 points only, denser towards both ends
+_PREFIXES = 2**DIGITS  # the number of prefixes
+_ROUND = 9  # a custom quantile is evaluated at some 4,096 points only, denser towards both ends
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Bounds on the noise of a candidate of which only the first 16 digits of its uniform are known.
+    """Bounds on the noise of a candidate if only the first 16 digits of its uniform are known.
 
     ``lower[p] <= F^{-1}(U) <= upper[p]`` for every U in [p / 2^16, (p + 1) / 2^16].
     ``tail[j] >= F^{-1}(1 - 2^-j)``, for j in 0..16: noise above it needs j leading ones in U.
@@ -32,7 +32,7 @@ class Table:
 # proof-region: quantile_tables
 @functools.lru_cache(maxsize=16)
 def table(noise: Noise) -> Table:
-    """The table of ``noise``, built on the first call (a few milliseconds, or 4,096 quantiles by MPFR) and kept."""
+    """Return the table of ``noise``, cached; the first call takes a few milliseconds, or 4,096 quantiles by MPFR."""
     require_subnormals()  # [no-flushing]
     nodes = np.arange(_PREFIXES + 1)
     if not noise.is_proven:
@@ -49,13 +49,13 @@ def table(noise: Noise) -> Table:
 
 
 def _is_round(n: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which integers in 0..2^16 are multiples of a power of two of at least 1/512 of their size."""
+    """Return which integers in 0..2^16 are multiples of a power of two of at least 1/512 of their size."""
     step = 1 << np.maximum(np.frexp(n)[1].astype(np.int64) - _ROUND, 0)
     return np.equal(n % step, 0)  # [round]
 
 
 def quantile_bounds(noise: Noise, digits: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> tuple[Floats, Floats]:
-    """Float64 bounds on F^{-1}(U) for every U in [n, n + 1] / 2^64, where n are the first 64 digits of U."""
+    """Return float64 bounds on F^{-1}(U) for all U in [n, n + 1] / 2^64, with n the first 64 digits of U."""
     return noise.quantile_floats(_unit(digits), _unit(~digits))  # [complement]
 
 

@@ -46,7 +46,7 @@ def top_k(
     ordered: bool,
     entropy: Entropy = SYSTEM,
 ) -> Indices:
-    """The indices of the k largest of ``sign * values / scale + noise``, with independent noise.
+    """Return the indices of the k largest of ``sign * values / scale + noise``, with independent noise.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64. Or scores
@@ -56,7 +56,7 @@ def top_k(
         k: The number of winners, 1 <= k <= d.
         sign: +1 for the largest scores, -1 for the smallest.
         ordered: Best first if True; otherwise ascending indices.
-        entropy: The source of digits.
+        entropy: The source of digits; by default the operating system.
 
     Returns:
         int64 array of shape (k,).
@@ -69,7 +69,7 @@ def top_k(
 def contenders(
     values: NDArray[Any] | Surveyed, scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
 ) -> tuple[Racers, Floats, Floats]:
-    """Candidates of whom the k best are the k best of all, with bounds on their noisy advantages."""
+    """Return candidates whose k best are the k best of all, with bounds on their noisy advantages."""
     seen = values if isinstance(values, Surveyed) else None
     scores = Scores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
     d = len(scores.values)
@@ -91,7 +91,7 @@ def contenders(
 
 
 def _best_of(values: NDArray[Any], size: int, sign: int) -> NDArray[Any]:
-    """The best of each ``size`` successive values."""
+    """Return the best of each ``size`` successive values."""
     pick = np.maximum if sign > 0 else np.minimum
     starts = np.arange(0, len(values), size)
     return np.asarray(pick.reduceat(values, starts)) if len(starts) else values
@@ -107,7 +107,7 @@ def _race_all_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any]) -> None
 
 
 def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:
-    """Take the first blocks of ``batch`` into the race, and say how many: those whose scores reach equally far."""
+    """Take the first blocks of ``batch``, whose scores reach equally far, into the race, and return their number."""
     levels = scan.levels(best[batch])
     warm = int(np.count_nonzero(levels < _DEEP[0]))  # [warm]
     if warm == 0:
@@ -128,13 +128,13 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
 
 
 def _skip(scan: Scan, batch: Indices, levels: Indices) -> None:
-    """Blocks in which every uniform needs that many leading ones: only those that have them enter."""
+    """Take blocks whose uniforms all need this many leading ones: only candidates that have them enter."""
     position = survivors(levels, scan.entropy)
     scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
 
 
 def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, least: int) -> None:
-    """Near candidates with ``least`` leading ones enter; of the others, those with ``level`` leading ones."""
+    """Take near candidates with ``least`` leading ones, and of the others those with ``level`` leading ones."""
     near = near.ravel()
     one_by_one = np.flatnonzero(near)
     if 2 * len(one_by_one) < near.size:
@@ -147,7 +147,7 @@ def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, leas
 
 
 def _index(batch: Indices, position: Indices) -> Indices:
-    """The candidate at a position of the concatenated blocks of ``batch``."""
+    """Return the candidates at these positions of the concatenated blocks of ``batch``."""
     return batch[position // BLOCK] * BLOCK + position % BLOCK
 
 

@@ -22,11 +22,11 @@ from .settle import Racers, settle
 
 # Many races at once, each over a short vector of scores and with digits of its own.
 #
-# The bounds of all races over vectors of one length form a table, a row a race. A race whose bounds leave its winners
-# open is settled by itself, from the digits that it has drawn.
+# The bounds of all races over vectors of one length form a table, with a row for each race. If the bounds of a race
+# leave its winners open, the race is settled by itself, from the digits that it has drawn.
 
-_TOGETHER = 2**16  # noisy scores in one table: half a MiB for each bound, which a cache holds
-_LONGEST = 1024  # scores of a vector in a table: of longer ones a race by itself, which drops most, takes as long
+_TOGETHER = 2**16  # noisy scores in one table: half a MiB for each bound, which fits in a cache
+_LONGEST = 1024  # scores of a vector in a table: for longer ones a separate race, which drops most, takes as long
 
 
 # proof-region: rows
@@ -41,7 +41,7 @@ def top_k(
     ordered: bool,
     entropy: Entropy = SYSTEM,
 ) -> Indices:
-    """The results of ``times`` independent calls of :func:`race.top_k`, an int64 array of shape (times, k)."""
+    """Return the results of ``times`` independent calls of :func:`race.top_k`, an int64 array of shape (times, k)."""
     table = np.broadcast_to(values, (times, len(values)))  # [repeated]
     return _Races(scale, noise, k, sign, ordered, entropy).over(table, np.arange(times) * len(values))
 
@@ -56,16 +56,16 @@ def each(
     ordered: bool,
     entropy: Entropy = SYSTEM,
 ) -> Indices:
-    """The results of a call of :func:`race.top_k` for each of n vectors, an int64 array of shape (n, k).
+    """Return the results of a call of :func:`race.top_k` for each of n vectors, an int64 array of shape (n, k).
 
     Args:
         vectors: Scores of shape (n, d), or n vectors of at least k scores each, whose lengths and types may differ.
-        scale: As in :func:`race.top_k`, like all that follows.
+        scale: As in :func:`race.top_k`, like all arguments below.
         noise: The distribution of the noise at scale 1.
         k: The number of winners of each race.
         sign: +1 for the largest scores, -1 for the smallest.
         ordered: Best first if True; otherwise ascending indices.
-        entropy: The source of digits.
+        entropy: The source of digits; by default the operating system.
     """
     races = _Races(scale, noise, k, sign, ordered, entropy)
     if isinstance(vectors, np.ndarray):
@@ -83,7 +83,7 @@ def each(
 
 @dataclass(frozen=True)
 class _Races:
-    """What several races have in common."""
+    """The data that several races share."""
 
     scale: Fraction
     noise: Noise
@@ -93,7 +93,7 @@ class _Races:
     entropy: Entropy
 
     def over(self, table: NDArray[Any], first: Indices) -> Indices:
-        """A race over each row of ``table``; the source of digits numbers its candidates from ``first`` on."""
+        """Run a race over each row of ``table``; the source of digits numbers its candidates from ``first`` on."""
         winners = np.empty((len(table), self.k), dtype=np.int64)
         together = max(_TOGETHER // table.shape[1], 1)
         for start in range(0, len(table), together):
@@ -126,7 +126,7 @@ class _Races:
 
 
 def decided(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool) -> NDArray[np.bool_]:
-    """In which rows bounds leave nothing open of the k best, and of their order."""
+    """Return a mask of the rows whose bounds decide the k best, and, if ``ordered``, their order."""
     first = 0 if ordered else k - 1
     ranked = np.take_along_axis(upper, order, axis=1)[:, first + 1 :]
     rest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]  # [rest]
@@ -136,7 +136,7 @@ def decided(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool)
 
 
 class Shifted(Entropy):
-    """The digits of one race of several, whose candidates are numbered on from race to race."""
+    """The digits of one race of several, with candidates numbered consecutively over all races."""
 
     def __init__(self, entropy: Entropy, offset: int) -> None:
         self._entropy = entropy
@@ -155,12 +155,12 @@ class Shifted(Entropy):
 # end-proof-region: rows
 
 
-# Many draws of one output among few: all outputs are listed once, and race with noise of their own.
+# Many draws of one output among few: all outputs are listed once, and race with independent noise.
 #
-# The output with the largest noisy utility is what joint and canonical selection draw; listing them costs as much as a
-# few draws without a list, and from then on a draw is a race over a short vector.
+# Joint and canonical selection draw the output with the largest noisy utility. Listing all outputs costs as much as a
+# few draws without a list; after that, a draw is a race over a short vector.
 
-_EACH = 2**6  # outputs: to list so many takes no longer than one draw without a list
+_EACH = 2**6  # outputs: listing this many takes no longer than one draw without a list
 
 
 # proof-region: listed
@@ -175,9 +175,9 @@ def joint(
     ordered: bool,
     entropy: Entropy = SYSTEM,
 ) -> Indices | None:
-    """``times`` rankings or sets S, independent ones, each with the largest u(S) / scale + noise; None if too many.
+    """Return ``times`` independent rankings or sets S, each with the largest u(S) / scale + noise; None if too many.
 
-    u(S) = -max_i (x_[i] - x_{S[i]}), x being ``sign * values``, as in :func:`joint.draw`.
+    u(S) = -max_i (x_[i] - x_{S[i]}), with x = ``sign * values``, as in :func:`joint.draw`.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
@@ -187,10 +187,11 @@ def joint(
         times: >= 1.
         sign: +1 if larger scores are better, -1 if smaller ones are.
         ordered: True for rankings, S[i] the i-th index; False for sets, S[i] the i-th best member.
-        entropy: The source of digits.
+        entropy: The source of digits; by default the operating system.
 
     Returns:
-        int64 array of shape (times, k), each row ascending if not ``ordered``.
+        int64 array of shape (times, k), each row ascending if not ``ordered``. None if there are too many outputs, or
+        if int64 cannot count their utilities in a common unit.
     """
     if not _few(perm if ordered else comb, len(values), k, times):
         return None
@@ -213,10 +214,10 @@ def canonical(
     capped: bool,
     entropy: Entropy = SYSTEM,
 ) -> Indices | None:
-    """``times`` k-subsets S, independent ones, each with the largest u(S) / scale + noise; None if too many.
+    """Return ``times`` independent k-subsets S, each with the largest u(S) / scale + noise; None if too many.
 
-    u(S) is that of :func:`canonical.draws`, which has the other arguments, too; k < d. The rows, of shape (times, k),
-    are ascending.
+    u(S) and the other arguments are those of :func:`canonical.draws`; k < d. The rows, of shape (times, k), are
+    ascending.
     """
     if not _few(comb, len(values), k, times):
         return None
@@ -232,12 +233,12 @@ def canonical(
 
 
 def _few(number: Any, d: int, k: int, times: int) -> bool:
-    """Whether so few outputs, all in all, that a race over them is one over a short vector, and listing them pays."""
+    """Return whether outputs are few enough for a race over a short vector, and listing them is worth its time."""
     return d <= short.MOST and number(d, k) <= min(short.MOST, _EACH * times)
 
 
 def _best_first(values: NDArray[Any], sign: int) -> tuple[Indices, list[Fraction]]:
-    """The indices in an order in which the scores do not increase, and the scores in that order, exactly."""
+    """Return the indices, sorted so that the scores do not increase, and the exact scores in that order."""
     scores = [Fraction(sign * score) for score in values.tolist()]
     order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
     return np.array(order, dtype=np.int64), [scores[i] for i in order]  # [exact-scores]
@@ -252,7 +253,7 @@ def _drawn(
     times: int,
     entropy: Entropy,
 ) -> Indices | None:
-    """The winners of races of outputs, as indices; None where the utilities have no unit that int64 numbers count."""
+    """Return the winners of races of outputs, as indices; None if int64 cannot count the utilities in a common unit."""
     unit, most = lcm(*(utility.denominator for utility in utilities)), max(utilities)
     heights = [int((utility - most) * unit) for utility in utilities]  # [heights]
     if min(heights) < -(2**63):

@@ -1,4 +1,4 @@
-"""How often something is run: a number with given probabilities, drawn exactly by inversion of one uniform.
+"""A random number of runs with given probabilities, drawn exactly by inversion of one uniform.
 
 Proof: proofs/samplers/run_counts.tex
 """
@@ -13,7 +13,7 @@ from gmpy2 import mpq
 from ...numerics.arithmetic import Interval, Intervals
 from .entropy import SYSTEM, Entropy
 
-_WORD = 64  # digits come in words of the machine
+_WORD = 64  # digits come in machine words
 
 
 # proof-region: run_counts
@@ -23,7 +23,7 @@ def run_count(
     ratio: Callable[[int], mpq],
     entropy: Entropy = SYSTEM,
 ) -> int:
-    """A number >= ``least``: that with the probability in ``first``, and n + 1 with ``ratio(n)`` times that of n."""
+    """Draw a number >= ``least``, which has the probability ``first``; n + 1 has ``ratio(n)`` times that of n."""
     digits = known = 0
     for level in itertools.count():
         for word in entropy.auxiliary(1 << max(level - 1, 0)).tolist():  # [double]

@@ -1,4 +1,4 @@
-"""The candidates that may still win, and a threshold below which nobody can."""
+"""The candidates that may still win, and a threshold below which no candidate can."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .quantile_tables import DIGITS, Table
 Mark = tuple[Any, float]  # a score, and a noisy advantage over it
 Drawn = tuple[Indices, NDArray[np.uint16]]  # candidates, and the first digits of their uniforms
 
-_FAR = 1024.0  # in units of the scale; so far from the reference, bounds with a relative error get wide
+_FAR = 1024.0  # in units of the scale; this far from the reference, bounds with a relative error get wide
 
 
 # proof-region: scan
@@ -42,17 +42,17 @@ class Scan:
     upper: Floats = field(default_factory=lambda: np.zeros(0))
 
     def levels(self, values: NDArray[Any], mark: Mark | None = None) -> Indices:
-        """How many leading ones a uniform needs at least, so as to lift such a score to the threshold, or ``mark``."""
+        """Return the least number of leading ones a uniform needs to lift a score to the threshold, or ``mark``."""
         reference, threshold = mark or (self.reference, self.threshold)
         gap = noisy_lower(-self.scores.advantages(values, reference), np.array([threshold]))  # [gap]
         return np.searchsorted(self.table.tail, gap, side="right") - 1  # [level]
 
     def near(self, values: NDArray[Any], level: int, mark: Mark | None = None) -> NDArray[np.bool_]:
-        """Which of these scores may reach the threshold, or ``mark``, though fewer ones than ``level`` lead."""
+        """Return which of these scores may reach the threshold, or ``mark``, with fewer than ``level`` leading ones."""
         return self.nearer(level, mark)(values)
 
     def nearer(self, level: int, mark: Mark | None = None) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
-        """:meth:`near` for one level and the present threshold, for as many arrays of scores as are asked."""
+        """Return :meth:`near` for one level and the present threshold, as a function of the scores."""
         reference, threshold = mark or (self.reference, self.threshold)
         if not np.isfinite(threshold):
             return lambda values: np.ones(values.shape, dtype=np.bool_)
@@ -60,14 +60,14 @@ class Scan:
         return self.scores.exceeding(bound, reference)  # [near]
 
     def reached(self, mark: Mark) -> bool:
-        """Whether the threshold is not below ``mark``."""
+        """Return whether the threshold is at or above ``mark``."""
         if self.reference == mark[0]:
             return self.threshold >= mark[1]  # [reached-at-once]
         ahead = self.scores.advantages(np.array([self.reference], dtype=self.scores.take([]).dtype), mark[0])
         return bool(noisy_lower(ahead, np.array([self.threshold]))[0] >= mark[1])  # [reached]
 
     def draw(self, index: Indices, level: int = 0) -> None:
-        """Add candidates with fresh prefixes; those who have not ``level`` leading ones must be below the threshold."""
+        """Add candidates with fresh prefixes; those without ``level`` leading ones must be below the threshold."""
         drawn = self.fresh(index)
         self.add(chosen(drawn, leading(drawn, level)) if level else drawn)
 
@@ -76,16 +76,16 @@ class Scan:
         self.add(self.tail(index, levels))
 
     def fresh(self, index: Indices) -> Drawn:
-        """``index`` with fresh prefixes."""
+        """Return ``index`` with fresh prefixes."""
         return index, self.entropy.prefixes(index)
 
     def tail(self, index: Indices, levels: Indices) -> Drawn:
-        """``index``, whose uniforms begin with ``levels`` ones, with prefixes."""
+        """Return ``index``, whose uniforms begin with ``levels`` ones, with prefixes."""
         fresh = self.entropy.prefixes(index).astype(np.int64) >> levels
         return index, (_ones(levels) | fresh).astype(np.uint16)  # [conditional]
 
     def body(self, index: Indices, levels: Indices) -> Drawn:
-        """``index``, whose uniforms do not begin with ``levels`` ones, with prefixes."""
+        """Return ``index``, whose uniforms do not begin with ``levels`` ones, with prefixes."""
         prefix = np.zeros(len(index), dtype=np.uint16)
         left = np.arange(len(index))
         while len(left):
@@ -94,7 +94,7 @@ class Scan:
         return index, prefix
 
     def add_reaching(self, drawn: Drawn, reach: float) -> NDArray[np.bool_]:
-        """Add those who may have a noisy advantage of ``reach`` over the present reference, and say which they are."""
+        """Add candidates that may have a noisy advantage of ``reach`` over the reference, and return their mask."""
         index, prefix = drawn
         prefix_places = prefix.astype(np.intp)
         ahead = self.scores.advantages(self.scores.take(index), self.reference)
@@ -141,23 +141,23 @@ class Scan:
 
 
 def leading(drawn: Drawn, level: int) -> NDArray[np.bool_]:
-    """Which of ``drawn`` have prefixes that begin with ``level`` ones."""
+    """Return which of ``drawn`` have prefixes that begin with ``level`` ones."""
     return np.asarray(drawn[1] >= _ones(level))  # [able]
 
 
 def chosen(drawn: Drawn, those: NDArray[np.bool_]) -> Drawn:
-    """Those of ``drawn``, with their prefixes."""
+    """Return those of ``drawn`` in the mask, with their prefixes."""
     places = those.nonzero()[0]  # once for both, and without a branch for each
     return drawn[0][places], drawn[1][places]
 
 
 def joined(parts: Sequence[Drawn]) -> Drawn:
-    """Candidates of several parts, one after the other."""
+    """Return the candidates of several parts, one after the other."""
     return np.concatenate([index for index, _ in parts]), np.concatenate([prefix for _, prefix in parts])
 
 
 def _ones(level: Any) -> Any:
-    """The least prefix that begins with so many ones."""
+    """Return the least prefix that begins with this many ones."""
     return (1 << DIGITS) - (1 << (DIGITS - level))  # [ones]
 
 

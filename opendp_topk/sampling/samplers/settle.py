@@ -1,4 +1,4 @@
-"""Candidates whose noise is known to some digits, of which more are drawn only where the release is open."""
+"""Candidates whose noise is known to some digits; more are drawn only if the release is still open."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, quantile_bounds, table
 
-# Runs of places in a ranking within which the order is open, and how bounds divide them, all runs in one pass.
+# Runs of places in a ranking within which the order is open, and their division by bounds, all runs in one pass.
 
 
 # proof-region: runs
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Disjoint runs in ascending order: run r holds the places ``starts[r], ..., ends[r] - 1``."""
+    """Disjoint runs in ascending order: run r has the places ``starts[r], ..., ends[r] - 1``."""
 
     starts: Indices
     ends: Indices
@@ -38,12 +38,12 @@ class Runs:
 
     @property
     def lengths(self) -> Indices:
-        """How many places each run has."""
+        """The number of places in each run."""
         return self.ends - self.starts
 
     @property
     def numbers(self) -> Indices:
-        """For each place of each run, which run it is in."""
+        """The number of the run for each place of each run."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @property
@@ -55,7 +55,7 @@ class Runs:
 
 
 def opened(lower: Floats, upper: Floats) -> Runs:
-    """The parts into which bounds divide the one run of all places; ``lower`` descends."""
+    """Return the parts into which bounds divide the one run of all places; ``lower`` descends."""
     rest = np.maximum.accumulate(upper[::-1])[::-1]
     begins = np.ones(len(lower) + 1, dtype=np.bool_)
     np.greater(lower[:-1], rest[1:], out=begins[1:-1])  # [cut-of-all]
@@ -64,15 +64,15 @@ def opened(lower: Floats, upper: Floats) -> Runs:
 
 
 def apart(number: Indices, lower: Floats, upper: Floats) -> bool:
-    """Whether bounds of the racers of runs with these numbers leave nothing open within any; ``lower`` descends."""
+    """Return whether bounds decide the order within all runs, whose racers have these numbers; ``lower`` descends."""
     return bool(((lower[:-1] > upper[1:]) | (number[:-1] != number[1:])).all())  # [apart]
 
 
 def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
-    """The parts into which bounds divide ``runs``, and for each part the number of the run that it is of.
+    """Return the parts into which bounds divide ``runs``, and for each part the number of the run that contains it.
 
-    ``lower`` and ``upper`` hold the bounds of the racers at ``runs.places``; within each run, ``lower`` descends. A
-    run is cut where every racer before is certainly above every racer after.
+    ``lower`` and ``upper`` are the bounds of the racers at ``runs.places``; within each run, ``lower`` descends. A run
+    is cut between two places if every racer before is certainly above every racer after.
     """
     number = runs.numbers
     ranked = np.empty(len(number), dtype=np.complex128)
@@ -87,14 +87,14 @@ def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
 
 
 def decided(lower: Floats, upper: Floats, k: int, ordered: bool) -> bool:
-    """Whether bounds of all racers, ``lower`` descending, leave nothing open of the k best, and of their order."""
+    """Return whether bounds of all racers decide the k best, and, if ``ordered``, their order; ``lower`` descends."""
     first = 0 if ordered else k - 1
     rest = np.maximum.accumulate(upper[:first:-1])[::-1]  # [rest-of-all]
     return bool((lower[first:k][: len(rest)] > rest[: k - first]).all())  # [decided]
 
 
 def matter(parts: Runs, k: int, ordered: bool) -> NDArray[np.bool_]:
-    """Which parts leave the k best open, or where ``ordered`` their order."""
+    """Return which parts leave the k best open, or, if ``ordered``, their order."""
     open_end: NDArray[np.bool_] = (parts.starts < k) & (parts.lengths > 1)  # [ranking]
     return open_end if ordered else np.logical_and(open_end, parts.ends > k)  # [set]
 
@@ -102,9 +102,9 @@ def matter(parts: Runs, k: int, ordered: bool) -> NDArray[np.bool_]:
 # end-proof-region: runs
 
 
-# From bounds to certainty: draw digits until the winners, and their order where it is released, are decided.
+# From bounds to certainty: draw digits until the winners, and their order if it is released, are decided.
 
-_WORD = 64  # digits come in words of the machine
+_WORD = 64  # digits come in machine words
 MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source that repeats itself leaves two undecided
 
 
@@ -112,7 +112,7 @@ MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source tha
 class Racers:
     """Candidates still in the race: their indices, and the first digits of their uniforms.
 
-    ``words`` holds the next 64 digits of those for whom they were drawn, if of any, and ``exact`` those that were
+    ``words`` has the next 64 digits of those for which they were drawn, if any, and ``exact`` has those that were
     compared at growing precision; members are places in ``index``.
     """
 
@@ -129,15 +129,15 @@ class Racers:
 
 # proof-region: settle
 def settle(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
-    """The k winners among ``racers``, whose noisy advantages lie between ``lower`` and ``upper``.
+    """Return the k winners among ``racers``, whose noisy advantages are between ``lower`` and ``upper``.
 
-    Best first if ``ordered``; else in no particular order.
+    The winners are best first if ``ordered``; else in no particular order.
     """
     return racers.index[_settled(racers, lower, upper, k, ordered)]  # [winners]
 
 
 def finalists(racers: Racers, lower: Floats, upper: Floats, k: int) -> list[Racer]:
-    """The k winners among ``racers``, best first, each with all digits that were drawn of it."""
+    """Return the k winners among ``racers``, best first, each with all digits that were drawn for it."""
     best = [_exact(racers, member) for member in _settled(racers, lower, upper, k, True).tolist()]  # [finalists]
     lacking = [racer for racer in best if not racer.knows_enough]
     while lacking:
@@ -177,7 +177,7 @@ def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool
 
 
 def _undecided(runs: Runs, lower: Floats, upper: Floats, k: int, ordered: bool) -> tuple[Runs, Indices]:
-    """The parts of ``runs`` that bounds leave open where it matters, and the number of the run that each is of."""
+    """Return the parts of ``runs`` that bounds leave open if that matters, and the number of the run of each part."""
     parts, parent = divided(runs, lower, upper)
     chosen = matter(parts, k, ordered)
     return parts[chosen], parent[chosen]
@@ -191,7 +191,7 @@ def _draw_words(racers: Racers, members: Indices) -> None:
 
 
 def _closer_bounds(racers: Racers, members: Indices, references: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Bounds on the noisy advantages of ``members``, each over its reference, from the first 64 digits of each."""
+    """Return bounds on the noisy advantages of ``members``, each over its reference, from 64 digits of each."""
     assert racers.words is not None
     rest = racers.words[members] >> np.uint64(16)
     digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | rest  # [first-64]
@@ -205,7 +205,7 @@ def _decide_all(racers: Racers, order: Indices, runs: Runs) -> None:
 
 
 def _decide(racers: Racers, members: Indices) -> Indices:
-    """``members`` in descending order, by comparisons at growing precision."""
+    """Return ``members`` in descending order, by comparisons at growing precision."""
     exact = [_exact(racers, member) for member in members.tolist()]
     exact.sort(key=functools.cmp_to_key(_compare))
     return np.array([racer.member for racer in exact], dtype=np.int64)
@@ -232,17 +232,17 @@ class Racer:
 
     @functools.cached_property
     def advantage(self) -> mpq:
-        """The advantage over the reference, exactly."""
+        """The exact advantage over the reference."""
         advantage = self._racers.scores.exact(self.index, self._racers.reference)
         return mpq(advantage.numerator, advantage.denominator)  # [advantage]
 
     @property
     def knows_enough(self) -> bool:
-        """Whether no digits are missing for the enclosure of level 0."""
+        """Whether the known digits are enough for the enclosure of level 0."""
         return self.known >= 2 * _WORD
 
     def enclosure(self, level: int) -> Interval:
-        """An interval that holds the noise; it shrinks as ``level`` grows."""
+        """Return an interval that contains the noise; it shrinks as ``level`` grows."""
         while len(self._enclosures) <= level:
             precision = 2 * _WORD << len(self._enclosures)
             while self.known < precision:
@@ -254,7 +254,7 @@ class Racer:
         return self._enclosures[level]
 
     def append(self, word: int) -> None:
-        """Note the next 64 digits."""
+        """Append the next 64 digits."""
         self.digits = self.digits << _WORD | word
         self.known += _WORD
 
@@ -279,19 +279,19 @@ def _compare(a: Racer, b: Racer) -> int:
 
 # Short vectors of scores: every candidate draws, and its noisy score is bounded relative to the best score.
 #
-# What lies below is measured from the best score, so all distances have one sign and one multiplication bounds them.
+# Scores are measured from the best score down, so all distances have one sign and one multiplication bounds them.
 
-MOST = 512  # scores; from here on it pays to drop those that cannot win before the others are sorted
+MOST = 512  # scores; with more it pays to drop those that cannot win before the others are sorted
 _MODERATE = Fraction(2) ** 900  # scales and their reciprocals up to this make factors that are normal numbers
-_RELATIVE = 2.0**-50  # eight times the error of one rounding: room for those of a distance and of a sum
-_ABSOLUTE = 2.0**-1060  # room for subnormal numbers, whose errors are absolute
+_RELATIVE = 2.0**-50  # margin for a distance and a sum: eight times the error of one rounding
+_ABSOLUTE = 2.0**-1060  # margin for subnormal numbers, whose errors are absolute
 _HUGE = 2.0**1022  # distances up to here are added to noise without overflow
 
 
 # proof-region: short
 @dataclass(frozen=True)
 class Factors:
-    """Float64 bounds on 1 / scale with room for rounding: ``least`` from below, ``most`` from above."""
+    """Float64 bounds on 1 / scale with a margin for rounding: ``least`` from below, ``most`` from above."""
 
     least: float
     most: float
@@ -299,7 +299,7 @@ class Factors:
 
 @functools.lru_cache(maxsize=256)
 def factors(scale: Fraction) -> Factors | None:
-    """The factors of ``scale``, or None where it is too large or too small for them."""
+    """Return the factors of ``scale``, or None if it is too large or too small for them."""
     if not 1 / _MODERATE <= scale <= _MODERATE:
         return None  # [moderate]
     room = Fraction(_RELATIVE)
@@ -308,7 +308,7 @@ def factors(scale: Fraction) -> Factors | None:
 
 @functools.lru_cache(maxsize=16)
 def padded(noise: Noise) -> NDArray[np.float64]:
-    """The table of ``noise``, a row (lower, upper) for each prefix, with room for the rounding of one sum."""
+    """Return the table of ``noise``, a row (lower, upper) for each prefix, with a margin for rounding one sum."""
     entries = table(noise)
     lower = entries.lower - (np.abs(entries.lower) * _RELATIVE + _ABSOLUTE)  # [padded-lower]
     upper = entries.upper + (np.abs(entries.upper) * _RELATIVE + _ABSOLUTE)  # [padded-upper]
@@ -316,7 +316,7 @@ def padded(noise: Noise) -> NDArray[np.float64]:
 
 
 def behind(values: NDArray[Any], best: Any, sign: int) -> Floats:
-    """How far ``values`` (int64, uint64 or float64) lie behind the ``best`` of them, each rounded to nearest."""
+    """Return how far ``values`` (int64, uint64 or float64) are behind the ``best`` of them, each rounded to nearest."""
     ahead, after = (best, values) if sign > 0 else (values, best)
     if values.dtype == np.float64:
         return np.asarray(ahead - after)  # [float-distance]
@@ -325,14 +325,14 @@ def behind(values: NDArray[Any], best: Any, sign: int) -> Floats:
 
 
 def bounds(distance: Floats, factor: Factors, noise: NDArray[np.float64]) -> tuple[Floats, Floats]:
-    """Bounds on noise minus distance / scale, given rows of a padded table; nothing is ever NaN."""
+    """Return bounds on noise minus distance / scale, given rows of a padded table; no bound is NaN."""
     far = distance * factor.most + _ABSOLUTE  # [far]
     close = distance * factor.least - _ABSOLUTE  # [close]
     return noise[..., 0] - far, noise[..., 1] - close  # [bounds]
 
 
 class Known(NamedTuple):
-    """What is known of short vectors before anything is drawn: the best score, and how far the others lie behind."""
+    """The best score of short vectors and the distances of the others behind it, known before anything is drawn."""
 
     best: Any
     distance: Floats
@@ -340,13 +340,13 @@ class Known(NamedTuple):
 
 
 def distances_by_row(rows: NDArray[Any], scale: Fraction, sign: int) -> Known | None:
-    """For each of several vectors, a row each, what :func:`distances` says; None where it would say so of one."""
+    """Return :func:`distances` for several vectors, one in each row; None if it is None for one of them."""
     best = rows.max(axis=1, keepdims=True) if sign > 0 else rows.min(axis=1, keepdims=True)  # [best-of-each]
     return _measured(rows, best, scale, sign)
 
 
 def distances(scores: Scores) -> Known | None:
-    """The distances of all scores from the best; None where float64 numbers do not serve."""
+    """Return the distances of all scores from the best; None if float64 numbers are not sufficient."""
     values = scores.values
     best = values[values.argmax() if scores.sign > 0 else values.argmin()]  # [best]
     return _measured(values, best, scores.scale, scores.sign)
@@ -363,7 +363,7 @@ def _measured(values: NDArray[Any], best: Any, scale: Fraction, sign: int) -> Kn
 
 
 def everybody(scores: Scores, noise: Noise, entropy: Entropy) -> tuple[Racers, Floats, Floats] | None:
-    """All candidates as racers, with bounds on their noisy advantages; None where float64 numbers do not serve."""
+    """Return all candidates as racers, with bounds on their noisy advantages; None if float64 is not sufficient."""
     known = distances(scores)
     if known is None:
         return None

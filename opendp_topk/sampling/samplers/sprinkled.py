@@ -1,7 +1,8 @@
 """Noise on the integers for long vectors: every value from 16 digits, and then other values at some of the places.
 
-The 2^16 beginnings of a uniform all belong to integers, none of which gets more than the probability that it has at
-the places that keep their values. What its law lacks there, it gets at the others, which lie at independent distances.
+Each of the 2^16 beginnings of a uniform belongs to an integer. No integer gets more of them than its probability allows
+at the places that keep their values. The rest of its probability comes from the other places, which are at independent
+distances.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from numpy.typing import NDArray
 from .entropy import Entropy
 from .inversion import Boundaries, Ints, Table, Weights, boundaries, digits_for, draw, tabulated
 
-_PART = 16  # digits that decide on a value, and in which the probability of another one is counted
-_CELLS = 1 << _PART  # how many beginnings of that length there are
+_PART = 16  # digits that decide on a value, and the resolution of the probability of another one
+_CELLS = 1 << _PART  # the number of beginnings of that length
 _DIGITS = 3 * _PART  # digits at which steps are tabulated, as in ``inversion``: products of those fit int64
 _LEAST = 2**9  # of 2^16, the least share of places with other values: smaller ones have long tables of distances
 _HALF = 2**15  # of 2^16, more than the largest share
-_GUARD = 32  # bits of fixed point beyond the digits asked for: an error is below one for each place passed
+_GUARD = 32  # bits of fixed point beyond the digits requested: an error is below one for each place passed
 _CHUNK = 2**16  # values at a time, so that table and values stay in the cache
-_BLOCK = 2**20  # values at a time where others are put: memory beyond the result stays small
+_BLOCK = 2**20  # values at a time when others are put in: memory beyond the result stays small
 _SPREAD = 4  # standard deviations beyond the mean, so that one draw of distances nearly always suffices
 
 
 # proof-region: sprinkled
 @dataclass(frozen=True)
 class Gaps:
-    """Places to pass before one that has another value: g with probability (1 - odds / 2^16)^g odds / 2^16."""
+    """The places passed before one with another value: g with probability (1 - odds / 2^16)^g odds / 2^16."""
 
     odds: int
 
     def steps(self, digits: int) -> Boundaries:
-        """Bounds on the cumulative law that many digits fine."""
+        """Return bounds on the cumulative distribution at this many digits."""
         one = power = 1 << digits + _GUARD
         ends: list[int] = []
         while power >> _GUARD:  # [enough]
@@ -48,7 +49,10 @@ class Gaps:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """What a law of ``boundaries`` lacks: up to each step from ``least + 1`` on it is ``given`` that many cells."""
+    """The part of a distribution of ``boundaries`` that its cells lack.
+
+    ``given`` is the number of cells up to each step from ``least + 1`` on.
+    """
 
     weights: Weights
     mirrored: bool
@@ -57,31 +61,31 @@ class Rest:
     least: int
 
     def steps(self, digits: int) -> Boundaries:
-        """Bounds on the cumulative law that many digits fine."""
+        """Return bounds on the cumulative distribution at this many digits."""
         found = boundaries(self.weights, digits, mirrored=self.mirrored)  # [deeper]
         ends = self.left(np.array(found.ends, dtype=object), found.least, digits)
         return Boundaries(ends.tolist(), self.width(found.width), found.least)
 
     def left(self, ends: NDArray[Any], least: int, digits: int) -> NDArray[Any]:
-        """Lower bounds, from those of ``boundaries``."""
+        """Return lower bounds, from those of ``boundaries``."""
         places = np.arange(len(ends)) + least - self.least
         cells = self.given.take(places, mode="clip").astype(ends.dtype)  # [cells]
         lacking = np.maximum(ends - cells * (_CELLS - self.odds << digits - 2 * _PART), 0)  # [lacking]
         return np.maximum.accumulate(lacking * _CELLS // self.odds)  # [left]
 
     def width(self, width: int) -> int:
-        """How much greater the steps may be, where those of ``boundaries`` may be greater by ``width``."""
+        """Return how much greater the steps may be, if those of ``boundaries`` may be greater by ``width``."""
         return 2 + width * _CELLS // self.odds  # [rest-width]
 
 
 @dataclass(frozen=True, eq=False)
 class Sprinkled:
-    """A law in three parts.
+    """A distribution in three parts.
 
     Attributes:
-        guide: For 16 digits, a value.
-        rest: The law of the other values.
-        gaps: The law of the places between those.
+        guide: The value for each 16 digits.
+        rest: The distribution of the other values.
+        gaps: The distribution of the places between those.
         odds: Of 2^16, the share of the other values.
     """
 
@@ -93,7 +97,10 @@ class Sprinkled:
 
 @functools.lru_cache(maxsize=8)
 def sprinkled(weights: Weights, *, mirrored: bool) -> Sprinkled:
-    """The parts of the law of ``boundaries``, kept: at scales below 1024 less than five megabytes, and 8 of them."""
+    """Return the parts of the distribution of ``boundaries``.
+
+    The results of 8 calls are cached, each of less than five megabytes at scales below 1024.
+    """
     found = boundaries(weights, _DIGITS, mirrored=mirrored)  # [bounds]
     ends = np.array(found.ends, dtype=np.int64)
     masses = np.maximum(np.diff(np.maximum(ends, 0)) - found.width, 0)  # [masses]
@@ -135,7 +142,7 @@ def _replace(law: Sprinkled, out: Ints, entropy: Entropy) -> None:
 
 
 def _places(law: Sprinkled, n: int, entropy: Entropy) -> Ints:
-    """Of the first n places, each with the probability of another value."""
+    """Select each of the first n places with the probability of another value."""
     found, last = [], -1
     while last < n:
         mean = (n - last) * law.odds >> _PART

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from .entropy import Entropy
 
-_WORD = 64  # digits come in words of the machine
-_FEW = 32  # so few numbers are sorted, and told apart, in less time one by one
+_WORD = 64  # digits come in machine words
+_FEW = 32  # up to this many numbers are sorted, and tested for equality, in less time one by one
 
 
 class Cell(NamedTuple):
@@ -30,12 +30,12 @@ class Cell(NamedTuple):
 
 # proof-region: subsets
 def size(k: int, cell: Cell) -> gmpy2.mpz:
-    """The number of k-subsets whose class lies in ``cell``."""
+    """Return the number of k-subsets whose class is in ``cell``."""
     return _down_to(k, cell, cell.last_t) - _down_to(k, cell, cell.first_t - 1)  # [cell-size]
 
 
 def draw_class(k: int, cell: Cell, entropy: Entropy) -> tuple[int, int]:
-    """The class of a uniformly drawn k-subset among those whose class lies in ``cell``."""
+    """Return the class of a uniformly drawn k-subset among those whose class is in ``cell``."""
     before = _down_to(k, cell, cell.first_t - 1)
     place = before + below(size(k, cell), entropy)  # [place]
     lowest = range(cell.first_t, cell.last_t + 1)
@@ -46,7 +46,7 @@ def draw_class(k: int, cell: Cell, entropy: Entropy) -> tuple[int, int]:
 
 
 def members(k: int, h: int, t: int, entropy: Entropy) -> NDArray[np.int64]:
-    """The ranks, less one, of a uniformly drawn subset of class (h, t); of {1, ..., k} where h = t = k."""
+    """Return the ranks, less one, of a uniformly drawn subset of class (h, t), or of {1, ..., k} if h = t = k."""
     if h == k:
         return np.arange(k)  # [best]
     body = h + 1 + choose(t - h - 2, k - 1 - h, entropy)  # [body]
@@ -54,7 +54,7 @@ def members(k: int, h: int, t: int, entropy: Entropy) -> NDArray[np.int64]:
 
 
 def choose(n: int, m: int, entropy: Entropy) -> NDArray[np.int64]:
-    """``m`` distinct integers of 0..n-1, ascending; every such set is equally likely."""
+    """Draw ``m`` distinct integers of 0..n-1, ascending; every such set is equally likely."""
     if 2 * m > n:
         kept = np.ones(n, dtype=bool)
         kept[choose(n, n - m, entropy)] = False  # [complement]
@@ -71,7 +71,7 @@ def choose(n: int, m: int, entropy: Entropy) -> NDArray[np.int64]:
 
 
 def _few(n: int, m: int, entropy: Entropy) -> list[int]:
-    """What ``choose`` returns where 2 m <= n, from the same words."""
+    """Return the result of ``choose`` if 2 m <= n, from the same words."""
     chosen: set[int] = set()
     while len(chosen) < m:
         words = entropy.auxiliary(m - len(chosen)).tolist()  # [few-missing]
@@ -80,7 +80,7 @@ def _few(n: int, m: int, entropy: Entropy) -> list[int]:
 
 
 def below(n: int | gmpy2.mpz, entropy: Entropy) -> int:
-    """A uniform integer in 0..n-1."""
+    """Draw a uniform integer in 0..n-1."""
     bits = int(n - 1).bit_length()
     words = -(-bits // _WORD)
     while True:
@@ -90,7 +90,7 @@ def below(n: int | gmpy2.mpz, entropy: Entropy) -> int:
 
 
 def each_below(n: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
-    """For each n >= 1 a uniform integer in 0..n-1."""
+    """Draw for each n >= 1 a uniform integer in 0..n-1."""
     n = n.astype(np.uint64)
     fair = np.uint64(2**_WORD - 1) - (np.uint64(2**_WORD - 1) % n + np.uint64(1)) % n  # [fair-below]
     words = entropy.auxiliary(len(n)).copy()
@@ -100,14 +100,14 @@ def each_below(n: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
 
 
 def _down_to(k: int, cell: Cell, t: int) -> gmpy2.mpz:
-    """The number of subsets with a first gap in the cell's range and lowest member in k+1..t."""
+    """Return the number of subsets with a first gap in the cell's range and lowest member in k+1..t."""
     return gmpy2.bincoef(t - cell.first_h, k - cell.first_h) - gmpy2.bincoef(
         t - cell.last_h - 1, k - cell.last_h - 1
     )  # [two-sums]
 
 
 def _with_gap(k: int, first: int, last: int, t: int) -> gmpy2.mpz:
-    """The number of subsets of the classes (first, t), ..., (last, t)."""
+    """Return the number of subsets of the classes (first, t), ..., (last, t)."""
     rest = gmpy2.bincoef(t - 2 - last, k - 2 - last) if last < k - 1 else 0
     return gmpy2.bincoef(t - 1 - first, k - 1 - first) - rest  # [one-sum]
 

@@ -1,9 +1,9 @@
-"""How many members the blocks between ceilings get, as weights close to 1 where they are likely.
+"""Numbers of members of the blocks between ceilings, as weights that are close to 1 for likely numbers.
 
-With ceilings n_1 <= ... <= n_k, a set of ranks is under them if its i-th member is one of the first n_i ranks. Of
-these conditions only some matter; they cut the ranks into blocks. A block of b ranks has C(b, t) subsets with t
-members, and its weight is C(b, t) z^(t - c) for a tilt z and the number c of conditions that end with it, in units of
-about the heaviest one.
+With ceilings n_1 <= ... <= n_k, a set of ranks is under them if its i-th member is one of the first n_i ranks. Only
+some of these conditions matter; they cut the ranks into blocks. A block of b ranks has C(b, t) subsets with t members.
+Its weight is C(b, t) z^(t - c) for a tilt z and the number c of conditions that end with it, in units of about the
+largest weight.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ...numerics.floats import Floats, log_bounds
 
 Integers = NDArray[np.int64]
 
-_CORNERS = 256  # of so many conditions the tilts are made: tilts that fit badly cost time alone
-_BENDS = 48  # at so many places the bend of the conditions is measured: a guess, on which the time depends
+_CORNERS = 256  # conditions from which the tilts are computed: tilts that fit badly only cost time
+_BENDS = 48  # places at which the bend of the conditions is measured: a guess that affects only the time
 _REACHES = 4  # times the cube root of variance by square of the bend, the length on which both are of equal weight
-_STEEPEST = 2.0**60  # a tilt for blocks of which all ranks must be members
-_SPREADS, _MORE = 7, 8  # weights are listed up to so many standard deviations and members from the heaviest
+_STEEPEST = 2.0**60  # a tilt for blocks whose ranks must all be members
+_SPREADS, _MORE = 7, 8  # weights are listed up to this many standard deviations and members from the heaviest
 _SMALLEST = 16  # the narrowest table; wider ones have twice its width, four times, and so on
-_SLACK = 1 + 2.0**-30  # above what a weight's products round: fewer than 2^22 operations of 2^-53 each
+_SLACK = 1 + 2.0**-30  # exceeds the rounding of a weight's products: fewer than 2^22 operations of 2^-53 each
 _STIRLING = 16  # from here on three terms of Stirling's series are within 1e-9
-_HALF_LOG_TWO_PI = 0.9189385332046728  # rounded; the slack where it is used covers the error
+_HALF_LOG_TWO_PI = 0.9189385332046728  # rounded; the slack at its use covers the error
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Blocks of ranks: the first has ``sizes[0]`` of them, of which ``shares[0]`` at least must be members, and so on.
+    """Blocks of ranks: the first has ``sizes[0]`` ranks, at least ``shares[0]`` of them must be members, and so on.
 
     ``tilts`` do not increase. ``modes`` are the numbers of members with the largest weight, or nearly so.
     """
@@ -44,7 +44,7 @@ class Blocks:
 
     # proof-region: tilts
     def log_units(self) -> float:
-        """An upper bound on the logarithm of the product of the weights' units, C(b, mode) z^(mode - c)."""
+        """Return an upper bound on the logarithm of the product of the weights' units, C(b, mode) z^(mode - c)."""
         b, a, spare = self.sizes, self.modes, self.modes - self.shares
         lower, upper = log_bounds(self.tilts, self.tilts)
         tilted = spare * np.where(spare > 0, upper, lower)
@@ -80,7 +80,7 @@ class Blocks:
 
 
 def blocks(ceilings: Integers, detail: int) -> Blocks:
-    """Blocks of ceilings n_1 <= ... <= n_k with n_i >= i; the larger ``detail``, the more of them there are."""
+    """Return blocks of ceilings n_1 <= ... <= n_k with n_i >= i; a larger ``detail`` makes more blocks."""
     places = np.arange(1, len(ceilings) + 1)
     spare = ceilings - places
     least = np.minimum.accumulate(spare[::-1])[::-1]
@@ -94,7 +94,7 @@ def blocks(ceilings: Integers, detail: int) -> Blocks:
 
 
 def _spaced(reaches: Floats, detail: int) -> Integers:
-    """Ascending places, the last included, with gaps of up to 1 / ``detail`` of a reach and of the way to an end."""
+    """Return ascending places, with the last, at gaps of up to 1 / ``detail`` of a reach and of the way to an end."""
     last = len(reaches) - 1
     way = np.minimum(np.arange(last + 1), np.arange(last, -1, -1))
     gaps = (np.minimum(way, reaches) / detail).astype(np.int64).tolist()
@@ -105,7 +105,7 @@ def _spaced(reaches: Floats, detail: int) -> Integers:
 
 
 def _reaches(spare: Integers, needed: Integers) -> Floats:
-    """Over how many conditions, about, a set that keeps close to all of them forgets by how much it does."""
+    """Return about how many conditions it takes until a set close to all of them forgets how close it was."""
     at = _evenly(len(spare), _BENDS)
     if len(at) < 3:
         return np.full(len(spare), np.inf)
@@ -116,7 +116,7 @@ def _reaches(spare: Integers, needed: Integers) -> Floats:
 
 
 def _tilts(spare: Integers, needed: Integers) -> Floats:
-    """The slopes, not increasing, of a line from (0, 0) above points (spare, needed), at the points."""
+    """Return the slopes, not increasing, of a line from (0, 0) above points (spare, needed), at the points."""
     corners = [(0, 0)]
     picked = _evenly(len(spare), _CORNERS)
     for x, y in zip(spare[picked].tolist(), needed[picked].tolist(), strict=True):
@@ -130,32 +130,32 @@ def _tilts(spare: Integers, needed: Integers) -> Floats:
 
 
 def _evenly(n: int, most: int) -> Integers:
-    """Distinct places of 0..n-1, ascending, with both ends: all, or ``most`` of them."""
+    """Return distinct places of 0..n-1, ascending, with both ends: all, or ``most`` of them."""
     number = min(n, most)
     return np.arange(number) * (n - 1) // max(number - 1, 1)
 
 
 def _steps(ascending: Integers) -> Integers:
-    """The first number, and by how much each other one exceeds the one before."""
+    """Return the first number, and the difference of each other number to the one before."""
     steps = ascending.copy()
     steps[1:] -= ascending[:-1]
     return steps
 
 
 def _rises(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
-    """Whether the slope from b to c is at least that from a to b."""
+    """Return whether the slope from b to c is at least that from a to b."""
     return (c[1] - b[1]) * (b[0] - a[0]) >= (b[1] - a[1]) * (c[0] - b[0])
 
 
 @cache
 def _small_factorials(most: int) -> Floats:
-    """ln n! for n up to 16 at most, whose factorials float64 holds: the series is not close enough for them."""
+    """Return ln n! for n up to 16 at most, with exact float64 factorials: the series is not close enough for them."""
     factorials = np.cumprod(np.append(1.0, np.arange(1.0, most + 1)))
     return log_bounds(factorials, factorials)[0]
 
 
 def _log_factorials(n: Integers) -> Floats:
-    """ln n! within 2^-30 + 2^-44 ln n!."""
+    """Return ln n! within 2^-30 + 2^-44 ln n!."""
     large = np.maximum(n, _STIRLING).astype(np.float64)
     log = log_bounds(large, large)[0]
     series = (large + 0.5) * log - large + (1 / 12 - 1 / (360 * large * large)) / large + _HALF_LOG_TWO_PI

@@ -1,4 +1,4 @@
-"""Winners among items that nobody lists, with a threshold."""
+"""Winners among items of an unknown domain, with a threshold."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from .entropy import SYSTEM, Entropy, Indices
 from .quantile_tables import DIGITS
 from .upper_tail import BLOCK
 
-# The best of many equal candidates: how its uniform begins, without a race among them.
+# The first digits of the best of many equal candidates, without a race among them.
 #
-# A release that ends with the first of them needs no other. Digit by digit, those stay whose digit is a one, if any do.
+# A release that ends with the first of them needs no other. Digit by digit, those whose digit is a one remain, if there
+# are any.
 
-_WORD = 64  # digits come in words of the machine
+_WORD = 64  # digits come in machine words
 _CHUNK = 2**18  # words at a time, so that memory stays small
-MOST = 2**26  # of them a thousand share their first 16 digits with the best; three thousand do in e^-1000 of all cases
+MOST = 2**26  # of so many, a thousand share the best's first 16 digits; three thousand do in e^-1000 of all cases
 
 
 # proof-region: dummies
 class Led(Entropy):
-    """The digits of ``entropy``, but that the prefixes of the candidates in ``places`` are ``prefix``."""
+    """The digits of ``entropy``, except that the prefixes of the candidates in ``places`` are ``prefix``."""
 
     def __init__(self, entropy: Entropy, places: range, prefix: int) -> None:
         self._entropy, self._places, self._prefix = entropy, places, prefix
@@ -47,10 +48,10 @@ class Led(Entropy):
 
 
 def best(n: int, others: int, entropy: Entropy) -> tuple[int, int]:
-    """The first 16 digits of the largest of ``n`` uniforms, and how many of them begin so.
+    """Return the first 16 digits of the largest of ``n`` uniforms, and the number of uniforms that begin with them.
 
     Raises:
-        EntropyError: With ``others`` candidates they are as many as a block: such a source repeats itself.
+        EntropyError: Together with ``others`` candidates they are as many as a block: such a source repeats itself.
     """
     prefix = 0
     for _ in range(DIGITS):
@@ -62,7 +63,7 @@ def best(n: int, others: int, entropy: Entropy) -> tuple[int, int]:
 
 
 def _ones(n: int, entropy: Entropy) -> int:
-    """How many of ``n`` digits are ones."""
+    """Return how many of ``n`` digits are ones."""
     found = 0
     for start in range(0, n, _CHUNK * _WORD):
         digits = min(n - start, _CHUNK * _WORD)
@@ -76,22 +77,21 @@ def _ones(n: int, entropy: Entropy) -> int:
 
 # The noisy top-k of counts by key, up to a stop symbol that takes part in the race.
 #
-# The slots of the race are the ``limit`` best keys, dummies that fill up where there are fewer keys, and the stop
-# symbol.
+# The slots of the race are the ``limit`` best keys, dummies that replace missing keys, and the stop symbol.
 
 _FEW = 1000  # keys with which all that race are fewer than a block
 _MANY = 512  # dummies from which on one round of digits costs less than a race among them
-_EXACT_FLOATS = 2**53  # integers up to it are float64 exactly
+_EXACT_FLOATS = 2**53  # integers up to it are exact in float64
 
 
 # proof-region: unlisted
 @dataclass(frozen=True)
 class Search:
-    """What is released of counts by key: the k best of so many noisy slots, up to the first that is no key.
+    """The parameters of a release of counts by key: the k best noisy slots, up to the first that is not a key.
 
     Attributes:
-        limit: How many keys may take part, at least k.
-        threshold: The score of the stop symbol, above the (limit + 1)-th best count.
+        limit: The number of keys that may take part, at least k.
+        threshold: The score of the stop symbol, relative to the (limit + 1)-th best count.
         scale: The scale of the noise, >= 0; without noise keys win ties against the stop symbol.
         noise: The distribution of the noise at scale 1.
         k: The number of slots that are drawn, if there are so many.
@@ -108,7 +108,7 @@ class Search:
 class Slots:
     """The keys that may be released, best first, and the scores of all slots: keys, dummies, and last the stop symbol.
 
-    Scores are those in ``values`` divided by ``unit``.
+    The scores are ``values`` divided by ``unit``.
     """
 
     keys: tuple[Any, ...]
@@ -116,15 +116,15 @@ class Slots:
     unit: int
 
     def named(self, slots: Sequence[int]) -> tuple[Any, ...]:
-        """The keys of these slots, up to the first that is no key."""
+        """Return the keys of these slots, up to the first slot that is not a key."""
         count = next((place for place, slot in enumerate(slots) if slot >= len(self.keys)), len(slots))  # [stop]
         return tuple(self.keys[slot] for slot in slots[:count])
 
 
 def slots_of(counts: Mapping[Any, int], limit: int, threshold: Fraction, most: int | None = None) -> Slots:
-    """The slots for counts by key: what leads the (limit + 1)-th best count, dummies at 0, the stop symbol.
+    """Return the slots for counts by key: leads over the (limit + 1)-th best count, dummies at 0, the stop symbol.
 
-    Of the dummies there are as many as keys are missing, or ``most``, if that is given.
+    There are as many dummies as missing keys, or ``most`` if it is given.
     """
     ranked = _best(counts, limit + 1)
     base = counts[ranked[limit]] if len(ranked) > limit else 0  # [base]
@@ -139,12 +139,12 @@ def slots_of(counts: Mapping[Any, int], limit: int, threshold: Fraction, most: i
 
 
 def top_k(counts: Mapping[Any, int], search: Search, entropy: Entropy = SYSTEM) -> tuple[Any, ...]:
-    """The keys whose slots are the best of the k best noisy ones, best first, up to the first slot that is no key.
+    """Return the keys of the k best noisy slots, best first, up to the first slot that is not a key.
 
     Args:
         counts: Positive counts by key.
-        search: What is released of them.
-        entropy: The source of digits.
+        search: The parameters of the release.
+        entropy: The source of digits; by default the operating system.
     """
     k, scale, noise, missing = search.k, search.scale, search.noise, search.limit - len(counts)
     if scale and len(counts) <= _FEW and missing in range(_MANY, MOST):
@@ -161,7 +161,7 @@ def top_k(counts: Mapping[Any, int], search: Search, entropy: Entropy = SYSTEM) 
 
 
 def repeated(counts: Mapping[Any, int], search: Search, times: int, entropy: Entropy = SYSTEM) -> list[tuple[Any, ...]]:
-    """The results of ``times`` independent calls of :func:`top_k`."""
+    """Return the results of ``times`` independent calls of :func:`top_k`."""
     if search.scale == 0 or search.limit >= _MANY:
         return [top_k(counts, search, entropy) for _ in range(times)]  # [one-by-one]
     slots = slots_of(counts, search.limit, search.threshold)
@@ -171,7 +171,7 @@ def repeated(counts: Mapping[Any, int], search: Search, times: int, entropy: Ent
 
 
 def _best(counts: Mapping[Any, int], n: int) -> tuple[Any, ...]:
-    """The n keys with the largest counts, fewer where there are fewer; equal counts in the order of the keys."""
+    """Return the n keys with the largest counts, or all if there are fewer; equal counts in the order of the keys."""
     return tuple(sorted(counts, key=lambda key: (-counts[key], key))[:n])  # [ties]
 
 

@@ -1,7 +1,7 @@
-"""Which candidates of a block have noise in its upper tail, without drawing the noise of the others.
+"""The candidates of a block with noise in its upper tail, drawn without the noise of the others.
 
-Of ``BLOCK`` independent uniforms, the number that begin with ``level`` ones is Binomial(BLOCK, 2^-level), and
-given the number, every set of positions of that size is equally likely.
+Of ``BLOCK`` independent uniforms, the number that begin with ``level`` ones is Binomial(BLOCK, 2^-level). Given the
+number, every set of positions of that size is equally likely.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from .entropy import Entropy
 
-BLOCK = 4096  # a power of two, so that 16 digits modulo it are uniform; 32 KiB of scores, which the first cache holds
-LEVELS = range(4, 17)  # from one survivor in 16, where drawing for each begins to pay, to all digits of a prefix
-_WORD = 64  # digits come in words of the machine
+BLOCK = 4096  # a power of two, so that 16 digits modulo it are uniform; 32 KiB of scores, which fit in the first cache
+LEVELS = range(4, 17)  # from one survivor in 16, for which drawing each begins to pay, to all digits of a prefix
+_WORD = 64  # digits come in machine words
 
 
 # proof-region: upper_tail
 def survivors(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
-    """The positions that survive in several blocks, laid end to end.
+    """Draw the surviving positions in several concatenated blocks.
 
     Args:
         levels: For each block the number of leading ones that a surviving uniform must have, in 4..16.
-        entropy: Where the digits come from.
+        entropy: The source of digits.
 
     Returns:
         Distinct positions, ascending: position p is element p mod BLOCK of block p div BLOCK. Each element of
@@ -45,7 +45,7 @@ def survivors(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
 
 
 def _positions(n: int, entropy: Entropy) -> NDArray[np.int64]:
-    """``n`` independent positions in a block, four from each word."""
+    """Draw ``n`` independent positions in a block, four from each word."""
     quarters = entropy.auxiliary(-(-n // 4)).view(np.uint16)[:n]  # [quarters]
     return (quarters % np.uint16(BLOCK)).astype(np.int64)  # [position]
 
@@ -65,7 +65,7 @@ def _sizes(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
 
 @functools.cache
 def _cumulative(level: int) -> NDArray[np.uint64]:
-    """floor(2^64 P(N <= n)) for N ~ Binomial(BLOCK, 2^-level), up to the first n that attains 2^64 - 1."""
+    """Return floor(2^64 P(N <= n)) for N ~ Binomial(BLOCK, 2^-level), up to the first n at which it is 2^64 - 1."""
     values = []
     for exact in _exact_cumulative(level):
         values.append(int(exact >> (BLOCK * level - _WORD)))  # [floor]
@@ -75,7 +75,7 @@ def _cumulative(level: int) -> NDArray[np.uint64]:
 
 
 def _refined(level: int, word: int, entropy: Entropy) -> int:
-    """The number of n with P(N <= n) <= W, where the digits of W begin with ``word`` and are drawn on."""
+    """Return the number of n with P(N <= n) <= W, whose digits begin with ``word``; further digits are drawn."""
     shift = BLOCK * level
     for digits in count(2 * _WORD, _WORD):
         word = word << _WORD | int(entropy.auxiliary(1)[0])
@@ -89,7 +89,7 @@ def _refined(level: int, word: int, entropy: Entropy) -> int:
 
 
 def _exact_cumulative(level: int) -> Iterator[gmpy2.mpz]:
-    """The integers 2^(BLOCK level) P(N <= n), n = 0, 1, ..., BLOCK."""
+    """Yield the integers 2^(BLOCK level) P(N <= n), n = 0, 1, ..., BLOCK."""
     odds = gmpy2.mpz(2) ** level - 1
     term = odds**BLOCK
     total = gmpy2.mpz(0)

@@ -1,8 +1,9 @@
 """Sets under ceilings, drawn by a random walk whose odds are floats that err on one side.
 
 The walk goes from block to block, from the last ranks to the first, and decides how many members each block gets. Its
-odds come from bounds on numbers of sets, from above and rounded up: so a set may be missed, but none is drawn with a
-probability below what was promised. With which probability it is drawn is known exactly, and is corrected later.
+odds come from upper bounds on numbers of sets, rounded up. So a walk may end without a set, but no set is drawn with a
+probability below the bound of :meth:`Walk.log_bound`. The exact probability of the set drawn is known, and is corrected
+later.
 """
 
 from __future__ import annotations
@@ -22,22 +23,23 @@ from .entropy import Entropy, Indices
 from .subsets import below, choose
 from .tilts import Blocks, blocks
 
-_SLACK = 1 + 2.0**-30  # more than what a sum of 2^22 rounded products rounds
-_FINE = 2.0**-50  # odds are whole numbers below 2^53, which float64 holds
-_NEGLIGIBLE = 2.0**-32  # bounds so much smaller than the largest are no longer kept apart
-_TINY = 2.0**-800  # as small as a number may be and have its relative error when it is multiplied
-_SHORT = 8  # so few bounds at the ends are not worth cutting off
+_SLACK = 1 + 2.0**-30  # more than the rounding error of a sum of 2^22 rounded products
+_FINE = 2.0**-50  # odds are integers below 2^53, which are exact in float64
+_NEGLIGIBLE = 2.0**-32  # bounds smaller than the largest by this factor are not stored separately
+_TINY = 2.0**-800  # numbers down to this keep their relative error when they are multiplied
+_SHORT = 8  # up to this many bounds at the ends are not worth cutting off
 _LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products neither overflow nor underflow
-_AHEAD = 2**8  # words are read so many at a time: 2 KiB, which takes little longer than one
-_LN2 = 0.6931471805599453  # ln 2 rounded; the slack where it is used covers the error
+_AHEAD = 2**8  # words that are read at a time: 2 KiB, which takes little longer than one
+_LN2 = 0.6931471805599453  # ln 2 rounded; the slack at its use covers the error
 
 
 class Row(NamedTuple):
     """Bounds for the walks through the first blocks that have W more members than these blocks' shares.
 
-    The bound is ``bounds[W - start]``, or ``outside`` where there is no such entry, times 2 to the sum of all ``power``
-    so far; none exceeds ``peak``. ``unit`` and ``rest`` belong to the step from the row before, in units of this row,
-    as does ``damped``: the bounds of that row and what is outside of them, as this step takes them, in its units.
+    The bound is ``bounds[W - start]``, or ``outside`` if there is no such entry, times 2 to the sum of all ``power`` so
+    far; no bound exceeds ``peak``. ``unit`` and ``rest`` belong to the step from the previous row, in units of this
+    row. ``damped`` has the bounds of the previous row and the bound outside of them, as this step uses them, in units
+    of the previous row.
     """
 
     start: int
@@ -57,19 +59,19 @@ class Row(NamedTuple):
 # proof-region: walks
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """All sets of ranks under ``ceilings``, found among those under the conditions of ``blocks``, which are fewer."""
+    """All sets of ranks under ``ceilings``, found among those under the fewer conditions of ``blocks``."""
 
     ceilings: Indices
     blocks: Blocks
 
     def log_bound(self) -> float:
-        """An upper bound on ln(1 / P) for the least probability P with which a set is drawn."""
+        """Return an upper bound on ln(1 / P), with P the least probability of a set in a draw."""
         last, powers = np.array([self.rows[-1].at(0)]), sum(row.power for row in self.rows)
         return self.blocks.log_units() + float(log_bounds(last, last)[1][0]) + powers * _LN2 + 2.0**-20  # [log-bound]
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The first row is that of no blocks, the last one that of all."""
+        """The rows, from the one without any block to the one with all blocks."""
         k, tilt = len(self.ceilings), float(self.blocks.tilts[0])
         found, left = [Row(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0, (np.ones(1), 0.0))], k
         steps = zip(self.blocks.tables, self.blocks.shares.tolist(), self.blocks.tilts.tolist(), strict=True)
@@ -84,8 +86,11 @@ class Walk:
         return found
 
     def draw(self, entropy: Entropy) -> tuple[Indices, mpq] | None:
-        """A set under the ceilings, as ranks counted from 0, ascending, with the exact probability with which it is
-        drawn; or none, as soon as the last of its members are known not to be under them.
+        """Draw a set under the ceilings.
+
+        Returns:
+            Its ranks counted from 0, ascending, and the exact probability with which the set is drawn. Or None, as soon
+            as members drawn so far are known to violate the ceilings, or the walk ends without a set.
         """
         parts: list[Indices] = []
         odds: list[int] = []
@@ -116,11 +121,14 @@ class Walk:
 
     @cached_property
     def _ends(self) -> tuple[list[int], list[int]]:
-        """The sizes and the shares of the blocks, as numbers of Python."""
+        """The sizes and the shares of the blocks, as Python integers."""
         return self.blocks.sizes.tolist(), self.blocks.shares.tolist()
 
     def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
-        """The least excess before block i, odds for it and those above, and the whole of which they are parts."""
+        """Return the least excess before block i, the odds of it and those above, and the total to draw from.
+
+        Returns None if no excess is possible.
+        """
         before, row = self.rows[i : i + 2]
         first, weights, _, _ = self.blocks.tables[i]
         sizes, shares = self._ends
@@ -142,7 +150,7 @@ class Walk:
 
 
 class _Ahead(Entropy):
-    """Words that are read many at a time, for one walk, which asks for them one by one."""
+    """Words that are read many at a time, for one walk, which requests them one by one."""
 
     def __init__(self, entropy: Entropy) -> None:
         self._entropy, self._words = entropy, np.zeros(0, dtype=np.uint64)
@@ -156,7 +164,7 @@ class _Ahead(Entropy):
 
 
 def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], total: float, other: float, k: int) -> Row:
-    """The next row: ``raw`` from the bounds before, weights of ``total``, and ``other`` for unlisted ones."""
+    """Return the next row: ``raw`` from the bounds before, weights of ``total``, and ``other`` for unlisted weights."""
     raw = raw if len(raw) else np.zeros(1)
     most, inflow = float(raw[raw.argmax()]), damped[1] * total  # [most]
     unlisted = 2 * other * before.peak
@@ -178,7 +186,7 @@ def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], tot
 
 
 def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
-    """Upper bounds on the row's bounds times (new / tilt)^W, and one on all outside."""
+    """Return upper bounds on the row's bounds times (new / tilt)^W, and one on all outside."""
     if new == tilt:
         return row.bounds, row.outside
     ratio, end = min(new / tilt * (1 + 2.0**-51), 1.0), row.start + len(row.bounds)  # [ratio]
@@ -191,7 +199,7 @@ def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
 
 
 def _window(values: Floats, start: int, outside: float, low: int, high: int) -> Floats:
-    """The entries from ``low`` to ``high`` of values from ``start`` on, with ``outside`` around them."""
+    """Return the entries from ``low`` to ``high`` of values from ``start`` on, with ``outside`` around them."""
     first, last = max(low, start), min(high + 1, start + len(values))
     if (first, last) == (low, high + 1):
         return values[first - start : last - start]  # [inside]
@@ -202,7 +210,7 @@ def _window(values: Floats, start: int, outside: float, low: int, high: int) -> 
 
 
 def walk(ceilings: Indices, detail: int) -> Walk:
-    """The walk over the sets under ``ceilings``; with more ``detail`` it draws fewer others, in vain."""
+    """Return the walk over the sets under ``ceilings``; with more ``detail``, fewer draws are rejected."""
     return Walk(ceilings, blocks(ceilings, detail))
 
 

@@ -25,7 +25,7 @@ class Factor:
     power: int
 
     def times(self, series: Series) -> Series:
-        """The product with ``series``, cut at its degree."""
+        """Return the product with ``series``, truncated to its degree."""
         if self.constant == 0 and self.slope == 0:
             return [self.slope] * len(series)
         result = [self.constant * c + self.slope * b for b, c in zip([mpfr(0), *series], series, strict=False)]
@@ -40,14 +40,14 @@ Cell = tuple[list[Factor], list[Factor]]
 
 
 def middles(edges: list[Fraction]) -> list[tuple[mpfr, mpfr, Fraction]]:
-    """The middle and the half-width of each cell, and the logarithm of its right end: [0, 1] first."""
+    """Return the middle and the half-width of each cell, and the logarithm of its right end: [0, 1] first."""
     ends = [exponential(edge) for edge in edges]
     first = [(mpfr("0.5"), mpfr("0.5"), edges[0])]
     return first + [((b + a) / 2, (b - a) / 2, edge) for a, b, edge in zip(ends, ends[1:], edges[1:], strict=False)]
 
 
 def exponential(value: Fraction) -> mpfr:
-    """e^value at the precision of the context."""
+    """Return e^value at the precision of the context."""
     return gmpy2.exp(mpfr(mpq(value.numerator, value.denominator)))  # [exponential]
 
 

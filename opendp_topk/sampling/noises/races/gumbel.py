@@ -10,9 +10,9 @@ import numpy as np
 from ....numerics.floats import Floats, exp
 from .law import RaceLaw, Side, Triple
 
-_CLIP = 100.0  # e^-100 is far below all that is added as error
-_FAR_CLIP = 600.0  # so that the exponential stays a normal float64
-_SMALL = 0.25  # below it 1 - e^-z would lose digits, and a series takes its place
+_CLIP = 100.0  # e^-100 is far below all errors that are added
+_FAR_CLIP = 600.0  # keeps the exponential a normal float64
+_SMALL = 0.25  # below it 1 - e^-z would lose digits, so a series replaces it
 
 
 # proof-region: gumbel_race
@@ -28,7 +28,7 @@ def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
 
 
 def _one_minus_exp(z: Floats) -> Floats:
-    """1 - e^-z for 0 <= z <= 1/4."""
+    """Return 1 - e^-z for 0 <= z <= 1/4."""
     total = np.full_like(z, 1 / 13)
     for n in range(12, 1, -1):
         total = (1 - z * total) / n  # [one-minus-exp]
