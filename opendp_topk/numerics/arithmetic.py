@@ -1,8 +1,8 @@
 """Exact rationals and directed rounding.
 
 Privacy maps are evaluated in exact rational arithmetic and rounded once, upward. A transcendental bound is
-evaluated by MPFR, whose results are correctly rounded in the direction asked for. ``*_up`` never returns less
-than the exact value, ``*_down`` never more.
+evaluated by MPFR, whose results are correctly rounded in the requested direction. A function ``*_up`` never
+returns less than the exact value, a function ``*_down`` never more.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _DOWN = gmpy2.RoundDown
 
 
 def exact(value: Number) -> Fraction:
-    """The rational number that ``value`` is: a finite float is a rational already."""
+    """Return ``value`` as a rational; every finite float is one."""
     return Fraction(value)  # [exact]
 
 
 def round_up(value: Fraction | int) -> float:
-    """The smallest float64 that is not below ``value`` (infinity above the largest finite float)."""
+    """Return the smallest float64 that is not below ``value`` (infinity above the largest finite float)."""
     nearest = _nearest(value)
     return nearest if _at_least(nearest, value) else math.nextafter(nearest, math.inf)  # [round-up]
 
 
 def round_down(value: Fraction | int) -> float:
-    """The largest float64 that is not above ``value``."""
+    """Return the largest float64 that is not above ``value``."""
     return -round_up(-value)  # [round-down]
 
 
 def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
-    """A float64 that is not below ``factor * ln(value)``, for ``factor >= 0`` and ``value >= 1``."""
+    """Return a float64 that is not below ``factor * ln(value)``, for ``factor >= 0`` and ``value >= 1``."""
     with gmpy2.context(precision=_WIDE, round=_UP):
         product = mpfr(as_mpq(factor)) * _log(value)  # [scaled-log]
     return _double(product)
@@ -57,7 +57,7 @@ def _nearest(value: Fraction | int) -> float:
 
 
 def _at_least(number: float, value: Fraction | int) -> bool:
-    """Whether ``number >= value``, by integers: Python's own comparison takes several times as long."""
+    """Return whether ``number >= value``, by integers: Python's own comparison is several times slower."""
     if math.isinf(number):
         return number > 0  # [infinite]
     above, below = number.as_integer_ratio()
@@ -75,20 +75,20 @@ def _double(value: mpfr) -> float:
 
 
 def as_mpq(value: Fraction | mpq | int) -> mpq:
-    """``value`` from its two integers: gmpy2 takes for a bad fraction one whose reading a signal interrupts."""
+    """Convert ``value`` by its two integers: if a signal interrupts gmpy2's own conversion, it rejects the fraction."""
     return mpq(value.numerator, value.denominator)
 
 
 # end-proof-region: rounding
 
 
-# Losses of common scales are kept exactly; of others, and of logarithms, as many digits as leave sums short.
+# Losses at common scales stay exact; others, and logarithms, are shortened, so their sums stay short.
 # proof-region: shortened
 _KEPT_BITS = 256
 
 
 def shortened_up(value: Fraction) -> Fraction:
-    """``value``, or where its denominator has more than 256 bits, a rational above it by less than 2^-127 of it."""
+    """Return ``value``; if its denominator has more than 256 bits, a rational above it by less than 2^-127 of it."""
     if value.denominator.bit_length() <= _KEPT_BITS or value <= 0:
         return value
     bits = _WIDE + value.denominator.bit_length() - value.numerator.bit_length()
@@ -101,7 +101,7 @@ def shortened_up(value: Fraction) -> Fraction:
 
 # proof-region: as_written
 def as_written(value: Number) -> Fraction:
-    """The decimal that a float prints as, one tenth for 0.1; any other number as it is."""
+    """Return the decimal that a float prints as (one tenth for 0.1), and any other number exactly."""
     return Fraction(repr(float(value))) if isinstance(value, float) else exact(value)  # [decimal]
 
 
@@ -112,22 +112,22 @@ Interval = tuple[mpfr, mpfr]
 
 
 # proof-region: intervals
-_MOST_DIGITS = 2**30  # no memory holds longer numbers, and MPFR takes no more than about so many
-_KEPT = 64  # precisions of which the contexts are kept: levels double them, so that few are in use
+_MOST_DIGITS = 2**30  # about the limit of MPFR; longer numbers would not fit into memory
+_KEPT = 64  # cached contexts, one a precision: levels double the precision, so few are in use
 
 
 class Intervals:
     """Interval arithmetic by MPFR at one precision: lower ends rounded down, upper ends rounded up.
 
-    An interval is a pair (lower, upper) of ``gmpy2.mpfr`` numbers. Each method returns one that holds the result of
-    its operation at all points of its arguments.
+    An interval is a pair (lower, upper) of ``gmpy2.mpfr`` numbers. Each method returns an interval that contains the
+    result of its operation at all points of its arguments.
     """
 
     def __init__(self, precision: int) -> None:
         self._down, self._up = _contexts(checks.count("precision", precision, at_most=_MOST_DIGITS))
 
     def rational(self, value: mpq | int) -> Interval:
-        """An interval that holds the rational ``value``."""
+        """Return an interval that contains the rational ``value``."""
         return self._down.add(value, mpfr(0)), self._up.add(value, mpfr(0))  # [rational]
 
     def log(self, x: Interval) -> Interval:
@@ -171,33 +171,33 @@ def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
 # end-proof-region: intervals
 
 
-# Below e^-800 = 2^-1155 a number is no float64: a larger exponent is an upper bound, and its rational stays short.
+# Numbers below e^-800 = 2^-1155 are not float64: e^-800 bounds them from above, and its rational stays short.
 # proof-region: exponential_bounds
 _LEAST_EXPONENT = -800
 
 
 def exp_up(x: Fraction) -> Fraction:
-    """A rational that is not below e^x, for x <= 0; at least 2^-1155."""
+    """Return a rational that is not below e^x, for x <= 0; at least 2^-1155."""
     return _rational(gmpy2.context(precision=_WIDE, round=_UP), "exp", max(x, Fraction(_LEAST_EXPONENT)))  # [exp]
 
 
 def one_minus_exp_up(x: Fraction) -> Fraction:
-    """A rational that is not below 1 - e^-x, for x >= 0."""
+    """Return a rational that is not below 1 - e^-x, for x >= 0."""
     return -_rational(gmpy2.context(precision=_WIDE, round=_DOWN), "expm1", -x)  # [one-minus]
 
 
 def one_minus_exp_down(x: Fraction) -> Fraction:
-    """A rational that is not above 1 - e^-x, for x >= 0, and positive for x > 0."""
+    """Return a rational that is not above 1 - e^-x, for x >= 0, and positive for x > 0."""
     return -_rational(gmpy2.context(precision=_WIDE, round=_UP), "expm1", -x)  # [one-minus]
 
 
 def log1p_down(x: Fraction) -> Fraction:
-    """A rational that is not above ln(1 + x), for x >= 0."""
+    """Return a rational that is not above ln(1 + x), for x >= 0."""
     return _rational(gmpy2.context(precision=_WIDE, round=_DOWN), "log1p", x)  # [log1p]
 
 
 def _rational(context: gmpy2.context, function: str, x: Fraction) -> Fraction:
-    """An increasing function at ``x``, argument and value rounded in the direction of ``context``."""
+    """Evaluate an increasing function at ``x``; argument and value are rounded in the direction of ``context``."""
     numerator, denominator = getattr(context, function)(context.add(as_mpq(x), mpfr(0))).as_integer_ratio()
     return Fraction(int(numerator), int(denominator))
 

@@ -13,7 +13,7 @@ from ..errors import SubnormalError
 
 # Vectorised logarithms with proven error bounds, from IEEE 754 basic operations alone.
 #
-# NumPy's own ``log`` promises no error bound, so it decides nothing here. Everything below uses only +, -, *, /
+# NumPy's own ``log`` has no documented error bound, so it is not used. Everything below uses only +, -, *, /
 # and comparisons of float64, which are correctly rounded, exact scalings by powers of two, and one table of
 # correctly rounded constants from MPFR.
 
@@ -28,7 +28,7 @@ with gmpy2.context(precision=53, round=gmpy2.RoundToNearest):  # whatever the ca
 
 # proof-region: floatlog
 def log_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Bounds (a, b) with a <= ln(lower) and ln(upper) <= b, elementwise, for 0 <= lower <= upper <= inf.
+    """Return (a, b) with a <= ln(lower) and ln(upper) <= b, elementwise, for 0 <= lower <= upper <= inf.
 
     Each is within 2^-49 (|ln| + 1) of the logarithm. ln 0 is -inf and ln inf is inf.
     """
@@ -38,7 +38,7 @@ def log_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 
 
 def minus_log1m_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Bounds (a, b) with a <= -ln(1 - lower) and -ln(1 - upper) <= b, for 0 <= lower <= upper <= 2^-6.
+    """Return (a, b) with a <= -ln(1 - lower) and -ln(1 - upper) <= b, for 0 <= lower <= upper <= 2^-6.
 
     The relative error is at most 2^-47 for arguments of at least 2^-60; below, an absolute 2^-1070 is added.
     """
@@ -79,7 +79,7 @@ def _log_of_centres() -> Floats:
 
 # Vectorised exponentials with a proven error bound, from IEEE 754 basic operations alone.
 #
-# NumPy's own ``exp`` promises no error bound, so no bound rests on it.
+# NumPy's own ``exp`` has no documented error bound, so no bound here depends on it.
 
 _LN2_HIGH = 2977044471.0 * 2.0**-32  # 32 binary digits of ln 2, so that its products with the powers at hand are exact
 _LN2_LOW = 1.9082149292705877e-10  # the rest of ln 2, to 53 digits
@@ -107,10 +107,10 @@ def parts(y: Floats) -> tuple[Floats, NDArray[np.int32]]:
 # end-proof-region: floatexp
 
 
-# Refusal of a mode of the processor in which small floats vanish.
+# Refusal of a processor mode that flushes small floats to zero.
 #
-# A thread can flush floats below 2^-1022 to zero, as results or as arguments. Libraries built with -ffast-math switch
-# this on in the thread that loads them. Bounds on floats here rest on gradual underflow, which the mode takes away.
+# A thread can flush floats below 2^-1022 to zero, as results or as arguments. Libraries built with -ffast-math enable
+# this mode in the thread that loads them. The bounds on floats here require gradual underflow.
 
 # proof-region: subnormals
 _LEAST_NORMAL = 2.0**-1022  # of float64

@@ -1,7 +1,7 @@
 """Numbers as sums of two float64 numbers, some 100 digits of them: sums, products and logarithms with proven bounds.
 
-A pair is two arrays, of which the second is what the first leaves. All is made of single operations of IEEE 754, exact
-scalings by powers of two, and one table of constants from MPFR.
+A pair is two arrays: rounded values and their errors. The code uses only single operations of IEEE 754, exact scalings
+by powers of two, and one table of constants from MPFR.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _UNIT = 2**42  # of the first parts of logarithms: their sums with a multiple of
 
 # proof-region: pairs
 def two_sum(a: Floats, b: Floats) -> Pair:
-    """The sum rounded to nearest, and what that leaves, exactly; not a number where the sum overflows."""
+    """Return the sum rounded to nearest and its exact error; NaN if the sum overflows."""
     total = a + b
     other = total - a
     return total, (a - (total - other)) + (b - other)  # [two-sum]
 
 
 def two_product(a: Floats, b: Floats) -> Pair:
-    """The product rounded to nearest, and what that leaves, exactly, where nothing over- or underflows."""
+    """Return the product rounded to nearest and its exact error, if nothing over- or underflows."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)  # [two-product]
@@ -46,7 +46,7 @@ def _halves(a: Floats) -> Pair:
 
 
 def nearest(value: Fraction) -> Pair:
-    """The float64 number nearest to ``value``, and that nearest to what it leaves."""
+    """Return the float64 nearest to ``value``, and the float64 nearest to the remainder."""
     first = float(value)
     return np.array(first), np.array(float(value - Fraction(first)))  # [nearest]
 
@@ -75,7 +75,7 @@ def log(x: Pair) -> Pair:
 
 
 def _parted(value: mpfr) -> tuple[float, float]:
-    """The multiple of 1 / _UNIT nearest to ``value``, and the float64 number nearest to what it leaves."""
+    """Return the multiple of 1 / _UNIT nearest to ``value``, and the float64 nearest to the remainder."""
     numerator, denominator = value.as_integer_ratio()
     exact = mpq(numerator, denominator)
     first = mpq(round(exact * _UNIT), _UNIT)
@@ -84,7 +84,7 @@ def _parted(value: mpfr) -> tuple[float, float]:
 
 @functools.cache
 def _logs_of_inverses() -> tuple[Floats, Floats, Floats]:
-    """For each cell a short number near the inverse of its centre, and minus its logarithm in two parts."""
+    """Return for each cell a short number near the inverse of its centre, and minus its logarithm in two parts."""
     inverses = [round(Fraction(2**15 * _CELLS, cell)) / 2**15 for cell in range(_FIRST, _LAST + 1)]  # [inverse]
     parts = [_parted(_AT.minus(_AT.log(inverse))) for inverse in inverses]
     return np.array(inverses), np.array([part[0] for part in parts]), np.array([part[1] for part in parts])  # [table]

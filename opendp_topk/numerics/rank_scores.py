@@ -1,4 +1,4 @@
-"""By how many rows each of some places in an order fails to be a quantile."""
+"""Quantile scores: the number of rows by which a place in an order misses a quantile."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 # proof-region: rank_scores
 def rank_scores(rows: NDArray[np.int64], p: int, q: int) -> NDArray[np.int64]:
-    """For each place 0 where it is a quantile p / q of the rows, and else -q times the rows by which it is not.
+    """Return the score of each place: 0 for a quantile p / q of the rows, else -q times the rows by which it misses.
 
     Args:
-        rows: How many rows each place has, in order; no sum of them is beyond 2^52.
+        rows: The number of rows at each place, in order; their sum is at most 2^52.
         p: The numerator, above 0.
         q: The denominator, above p and at most 1000.
     """

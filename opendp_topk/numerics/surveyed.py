@@ -1,6 +1,6 @@
-"""Vectors of scores that were read once, from end to end: the best of each small group, and the extremes of all.
+"""Block maxima of score vectors, computed in one pass: the best score of each small group, and the extremes of all.
 
-What follows reads most groups through their best score alone. The scores stay in the type in which they came.
+Later steps read most groups only through their best score. The scores keep their type.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-GROUP = 256  # scores; with so many, the best of all groups are few, and those near a threshold are soon found
+GROUP = 256  # scores a group: few groups in all, and those near a threshold are found quickly
 _CHUNK = 2**17  # scores at a time, a MiB of the widest, which a cache holds while they are read twice
 
 
 @dataclass(frozen=True, eq=False)
 class Surveyed:
-    """Scores, and for the direction ``sign`` the best of each group of them: the last group may be shorter.
+    """Scores with the best of each group in the direction ``sign``; the last group may be shorter.
 
     ``values`` is one-dimensional and contiguous: signed or unsigned integers or finite floats, of 64 bits at most.
     """
@@ -32,7 +32,7 @@ class Surveyed:
 
 # proof-region: surveyed
 def extremes(values: NDArray[Any], sign: int, *, both: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The best of each group in the direction ``sign``; and of each chunk the worst, if ``both`` are asked for."""
+    """Return the best of each group in the direction ``sign``, and the worst of each chunk if ``both`` is true."""
     pick, other = (np.maximum, np.minimum) if sign > 0 else (np.minimum, np.maximum)
     best, worst = [], []
     for start in range(0, len(values), _CHUNK):
@@ -43,10 +43,10 @@ def extremes(values: NDArray[Any], sign: int, *, both: bool) -> tuple[NDArray[An
 
 
 def finite_best(values: NDArray[Any], sign: int) -> NDArray[Any] | None:
-    """The best of each group of floats in the direction ``sign``; None if one of ``values`` is not finite.
+    """Return the best of each group of floats in the direction ``sign``; None if one of ``values`` is not finite.
 
-    Bits of floats without a sign are in the order of the floats, and those of all that are not finite come after them.
-    So where the largest are wanted, the maxima of the bits tell both as long as no float has a sign.
+    The bit patterns of nonnegative floats are in the order of the floats, and those of infinities and NaN are larger.
+    So if the largest are wanted and no float is negative, the maxima of the bits give both answers.
     """
     best = _best_of_unsigned(values) if sign > 0 else []
     if len(best) * _CHUNK < len(values):
@@ -58,7 +58,7 @@ def finite_best(values: NDArray[Any], sign: int) -> NDArray[Any] | None:
 
 
 def _best_of_unsigned(values: NDArray[Any]) -> list[NDArray[Any]]:
-    """The largest of each group, for the first chunks of floats, as long as all are finite and none has a sign."""
+    """Return the largest of each group for the first chunks, up to one with a negative or a non-finite float."""
     bits = values.view(f"u{values.itemsize}")
     infinity, best = np.full(1, np.inf, values.dtype).view(bits.dtype)[0], []
     for start in range(0, len(values) if bits[:GROUP].max() < infinity else 0, _CHUNK):
