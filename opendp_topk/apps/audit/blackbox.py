@@ -656,7 +656,7 @@ def _called(function: Callable[..., Any], value: Any) -> Any:
 
 
 def _outcome(released: Any) -> Hashable:
-    """Return the result of :func:`as_outcome`, faster for simple values and their lists; also read sets and mappings."""
+    """Return the result of :func:`as_outcome`, faster for simple values; sets and dictionaries are read, too."""
     if type(released) in _KEYS:
         return released  # type: ignore[no-any-return]
     if isinstance(released, list | tuple):
