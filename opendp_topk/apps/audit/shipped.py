@@ -180,7 +180,7 @@ def _options(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
 
 
 def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list[tuple[Example, Report | None]]:
-    """Apply :func:`verify` to each shipped mechanism, measure and kind of neighbour; None if it declares no distribution.
+    """Apply :func:`verify` to each shipped mechanism, measure and kind of neighbour; None without a distribution.
 
     Args:
         budget: The largest number of pairs to try for each; the two likeliest are always tried. Default: 20.
