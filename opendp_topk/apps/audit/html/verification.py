@@ -20,7 +20,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 22, 36
 
 
 def curve(title: str, points: Sequence[Point], claim: Sequence[tuple[float, float]], symbol: str) -> Markup:
-    """Return a plot of the claim (line through ``claim``) and the losses found (dots) against the distance per scale."""
+    """Return a plot: claim (line through ``claim``) and losses found (dots) against the distance per scale."""
     right = claim[-1][0]
     top = max(value for _, value in claim)
 
