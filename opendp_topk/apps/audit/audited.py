@@ -174,7 +174,7 @@ def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **
     """Audit one pair again with fresh samples: the pair ``Audited.pair``, or the one of this number among ``pairs``.
 
     Raises:
-        ParameterError: There is no such pair.
+        ParameterError: The pair does not exist.
     """
     if isinstance(pair, int):
         given = list(pairs or ())

@@ -73,7 +73,7 @@ def concentrated(p: float, q: float, alpha: float) -> float:
 # Proof: proofs/audit/blackbox.tex
 
 # _STEPS: bisection ends sooner, at adjacent floats. _BLOCK: terms at a time, so that memory use stays small.
-# _SLACK: the rounding error of sums of up to MOST_TRIALS terms in float64; the first term has _DIGITS, so its is less.
+# _SLACK: the rounding error of sums of up to MOST_TRIALS terms in float64; the first term has _DIGITS digits.
 # proof-region: confidence
 MOST_TRIALS = 2_000_000
 _DIGITS = 40
@@ -208,7 +208,7 @@ def _wilson(hits: NDArray[Any], trials: int, z: float) -> tuple[Floats, Floats]:
 # outcome is post-processing, so the bounds that follow are valid for every reading; a bad reading only weakens them.
 
 Reading = Callable[[Hashable], Hashable]
-# Finer cells than 64 tell no more of the laws at hand; with fewer than 8 samples a cell shows chance alone.
+# More than 64 cells do not reveal more of typical distributions; a cell of fewer than 8 samples shows only chance.
 _MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
 _WORDS = 4  # number of cells of an event that are described; the likeliest come first
 _MOST_PLACES = 3  # number read individually: each costs as much as all

@@ -78,7 +78,7 @@ def search(
     Args:
         function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
             library. Releases and independence of calls are as for :func:`estimate`.
-        input_domain: The score vectors that ``function`` accepts; if it has no size, vectors of 2 to 5 scores are
+        input_domain: The score vectors that ``function`` accepts; if it has no size, vectors of 2 to 6 scores are
             tried. Default: that of the measurement.
         input_metric: The distance between neighbours. Default: that of the measurement.
         measure: One of those of :func:`estimate`. Default: that of the measurement.

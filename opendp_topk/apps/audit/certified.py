@@ -148,7 +148,7 @@ _COQ = 900  # seconds allowed for one file
 _ROOM = 40  # binary digits of the computation beyond those of uniforms and scores
 _TABLE = 64  # binary digits with which table entries are compared: entries have 53
 _LONG = 50  # one release in so many is on a long vector
-_KINDS = [  # the number of scores, their upper end, the scale, and the units
+_KINDS = [  # number of scores, their exclusive upper end, scale, units
     (12, 6, Fraction(2), 1),
     (12, 1, Fraction(1), 1),
     (9, 2**60, Fraction(2**58), 1),

@@ -304,7 +304,7 @@ def record_pairs(
         The pairs, for ``pairs`` of :func:`search` and of :func:`audit_claim`.
 
     Raises:
-        ParameterError: ``neighbors`` is not one of these two, or there are no such pairs.
+        ParameterError: ``neighbors`` is not one of these two, or the records give no pair.
 
     Example:
         >>> import opendp_topk as tk

@@ -374,7 +374,7 @@ def _run(function: Callable[..., Any], value: Any, source: str, answers: tuple[i
 
 
 def _loss(first: _Law, second: _Law, delta: Fraction) -> tuple[float, tuple[Hashable, ...]]:
-    """Return a lower bound on the least epsilon at ``delta`` from the first law to the other, and its event."""
+    """Return a lower bound on the least epsilon at ``delta`` from ``first`` to ``second``, and its event."""
     p, q = first.masses, second.masses
     ranked = sorted(p, key=lambda outcome: q.get(outcome, Fraction(0)) / p[outcome])
     best: tuple[float, tuple[Hashable, ...]] = (0.0, ())

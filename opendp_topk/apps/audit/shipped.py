@@ -225,7 +225,7 @@ Quantiles of many numbers lose more (docs/tightness.md). Written by
 
 
 def row(example: Example) -> tuple[str, ...] | None:
-    """Return the columns of the table that depend on no search; None for a row to omit, such as one without a law."""
+    """Return the table's columns that depend on no search; None for a row to omit, such as without distribution."""
     measurement = example.measurement
     merged = example.constructor in MERGED or example.constructor in KEYED_MERGED
     if measurement.input_metric == LInfDistance() or (measurement.declared.law is None and not merged):

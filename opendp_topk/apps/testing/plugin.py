@@ -94,7 +94,7 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Audited]]
     """``dp_audit(function, epsilon=..., ...)`` fails a test whose claim is refuted, and skips it if it is not tested.
 
     The claim may be in the marker ``dp_audit`` of the test instead; arguments are those of
-    ``opendp_topk.apps.audit.audit_claim``, except confidence. The j-th audit of a test has a 2^-j of its share.
+    ``opendp_topk.apps.audit.audit_claim``, except confidence. The j-th audit of a test uses 2^-j of its share.
     """
     share, node = request.config.stash[_SHARE], request.node
     marker = node.get_closest_marker(_SAID)
