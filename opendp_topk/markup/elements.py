@@ -1,4 +1,4 @@
-"""HTML elements in which every text is escaped unless it is markup already."""
+"""HTML elements that escape every text unless it is markup already."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from .foreign import on_page
 
-_LONG = 24  # rows: more than a screen holds get a field to search them
+_LONG = 24  # number of rows: longer tables, which do not fit on a screen, get a search field
 _VOID = frozenset(("br", "input", "meta", "wbr"))
 
 
 class Markup(str):
-    """Text that is HTML; any other string is escaped where it is put into an element."""
+    """Text that is HTML; any other string is escaped when it is put into an element."""
 
 
 def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
-    """An element. Attributes lose a final underscore, others become hyphens; None and False leave one out."""
+    """Return an element. Attribute names lose a final underscore, others become hyphens; None and False omit one."""
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{on_page(value)}"')
         for key, value in attributes.items()
@@ -29,22 +29,22 @@ def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
 
 
 def join(parts: Iterable[Any], between: str = "") -> Markup:
-    """The parts one after another, texts escaped."""
+    """Return the concatenated parts, with texts escaped."""
     return Markup(between.join(part if isinstance(part, Markup) else on_page(part) for part in parts))
 
 
 def unbroken(page: str) -> str:
-    """A page on which no line ends between a number and its percent sign."""
+    """Return the page with no line break between a number and its percent sign."""
     return page.replace(" %", "\u00a0%")
 
 
 def breakable(name: str) -> Markup:
-    """A name that may be broken after underscores and slashes."""
+    """Return a name that may be broken after underscores and slashes."""
     return join(re.split(r"(?<=[_/])", name), "<wbr>")
 
 
 def table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *, name: str = "") -> Markup:
-    """A table in a frame that scrolls; the first cell of each row is its header. With a ``name`` it can be filtered."""
+    """Return a table in a scrolling frame; the first cell of each row is its header. A ``name`` makes it filterable."""
     head = el("tr", *(el("th", header, scope="col") for header in headers))
     body = [
         el("tr", *(cell("td" if at else "th", value, scope=None if at else "row") for at, value in enumerate(row)))
@@ -64,6 +64,6 @@ def table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *
 
 
 def cell(name: str, value: Any, **attributes: Any) -> Markup:
-    """One cell; a number is sorted as such, and a pair (content, key) by its key."""
+    """Return one cell; a number is sorted as such, and a pair (content, key) by its key."""
     content, key = value if isinstance(value, tuple) else (value, value if isinstance(value, int | float) else None)
     return el(name, content, data_key=key, class_="number" if isinstance(key, int | float) else None, **attributes)

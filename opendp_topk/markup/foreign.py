@@ -1,7 +1,7 @@
-"""Text that comes from outside, such as from a file, as text that does nothing: it is read, and never obeyed.
+"""Text from outside, such as from a file, made inert: it is displayed, and never interpreted.
 
-A terminal obeys control characters, and so does whoever reads in the order that a mark of direction sets; a spreadsheet
-computes a cell that begins like a formula.
+A terminal interprets control characters, marks of direction reorder text for its reader, and a spreadsheet computes a
+cell that begins like a formula.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ import json
 import re
 from typing import Any
 
-# Controls (C0, DEL, C1), marks of direction, separators of lines, halves of characters, and what stands for no text.
+# Controls (C0, DEL, C1), marks of direction, line separators, surrogates, byte-order and annotation marks.
 _ACTING = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufff9-\ufffb"
 _ON_PAGES = re.compile(f"(?![\n\t])[{_ACTING}]")
 _ON_A_LINE = re.compile(f"[{_ACTING}]")
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
-# With these a spreadsheet begins a formula, or passes over them and looks at what follows.
+# A spreadsheet begins a formula with these, or skips them and looks at the next character.
 
 
 def line(value: Any) -> str:
-    """One line for a terminal: what would act on it, a line break too, is written as Python writes it."""
+    """Return one line for a terminal: what would affect it, including line breaks, is escaped as in Python."""
     return _ON_A_LINE.sub(_escaped, str(value))
 
 
 def on_page(value: Any) -> str:
-    """HTML that shows the text; line breaks and tabs stay."""
+    """Return HTML that shows the text; line breaks and tabs stay."""
     return html.escape(_ON_PAGES.sub(_escaped, str(value)))
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
-    """JSON in which what would act on a terminal is written as JSON writes it."""
+    """Return JSON in which characters that would affect a terminal are escaped as in JSON."""
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     return "\n".join(_ON_A_LINE.sub(_in_json, part) for part in text.split("\n"))
 
 
 def cell(value: Any) -> Any:
-    """What a spreadsheet shows as text where it is text; a number is a number."""
+    """Return a value that a spreadsheet shows as text if it is text; a number stays a number."""
     if not isinstance(value, str):
         return value
     text = line(value)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a value: a small table with a caption, without styles of a page and without scripts."""
+"""Notebook displays of values: a small table with a caption, without page styles and without scripts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .elements import Markup, el
 
 _LEFT = "text-align: left"
 _TOP = "text-align: left; vertical-align: top; white-space: nowrap"
-_MOST = 100  # rows: what one reads in a notebook; to_frame() has all
+_MOST = 100  # the number of rows that one reads in a notebook; to_frame() has all
 
 
 def facts(title: str, rows: Iterable[tuple[str, Any]]) -> str:
-    """Names and what they are, one a line, under a title."""
+    """Return names and their values, one per line, under a title."""
     body = (el("tr", el("th", name, scope="row", style=_TOP), el("td", value, style=_LEFT)) for name, value in rows)
     return el("table", _caption(title), el("tbody", *body))
 
 
 def grid(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
-    """Columns of equal length under their names; of a long one the first rows, and how many there are."""
+    """Return columns of equal length under their names; of long columns the first rows, and the number of all."""
     lines = list(zip(*columns.values(), strict=True))
     head = el("tr", *(el("th", name, scope="col", style=_LEFT) for name in columns))
     body = (el("tr", *(el("td", value, style=_LEFT) for value in line)) for line in itertools.islice(lines, _MOST))

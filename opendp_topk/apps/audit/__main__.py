@@ -1,4 +1,4 @@
-"""``python -m opendp_topk.apps.audit``: a tightness table of all mechanisms; with ``--write FILE`` into a file."""
+"""``python -m opendp_topk.apps.audit``: print a tightness table of all mechanisms, or write it (``--write FILE``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .shipped import examples, row, table, verify_all
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Verify all that ships, and print the table, or write it."""
+    """Verify all shipped mechanisms, and print the table or write it."""
     parser = argparse.ArgumentParser(prog="python -m opendp_topk.apps.audit", description=main.__doc__)
     parser.add_argument("--budget", type=int, default=20, help="pairs of neighbours to try for each row, two or more")
     parser.add_argument("--write", metavar="FILE", help="a Markdown file for the table")

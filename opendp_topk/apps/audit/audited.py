@@ -1,4 +1,4 @@
-"""An audit by samples in one call: a claim, what became of it, and why.
+"""Audit a claim by samples in one call: the claim, the verdict, and the reasons for it.
 
 Proof: proofs/audit/blackbox.tex
 """
@@ -28,7 +28,7 @@ _TIMED = (
 
 @dataclass(frozen=True)
 class Audited:
-    """What became of a claim: the verdict, and the pair of neighbours and the estimate on which it rests."""
+    """The result of an audit: the verdict, and the pair of neighbours and the estimate that it is based on."""
 
     claimed: Any
     verdict: str
@@ -36,18 +36,18 @@ class Audited:
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 where the claim is refuted, or 3 where it is not tested."""
+        """Exit code: 0, or 1 if the claim is refuted, or 3 if it is not tested."""
         return EXIT_CODES[self.verdict]
 
     @property
     def pair(self) -> Any:
-        """The pair for :func:`audit_pair`, in JSON values: the number of one that was given, or both inputs."""
+        """The pair for :func:`audit_pair`, in JSON values: the number of a given pair, or both inputs."""
         found = self.found
         return [list(found.x), list(found.x_neighbor)] if found.number is None else found.number
 
     @property
     def lines(self) -> list[str]:
-        """The verdict and why, a line each, for people."""
+        """Return the verdict and the reasons, one per line, for people."""
         estimate = self.found.estimate
         loss, claim = _loss(estimate.measure), _number(self.claimed)
         shown, reach, risk = f"{estimate.lower:.4g}", f"{estimate.reach:.4g}", f"{1 - estimate.confidence:.2g}"
@@ -74,7 +74,7 @@ class Audited:
         return "\n".join(self.lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for programs: JSON values alone."""
+        """Return the result for programs, in JSON values only."""
         estimate = self.found.estimate
         return {
             "verdict": self.verdict,
@@ -114,30 +114,30 @@ def audit_claim(
     workers: int = 1,
     timed: bool = False,
 ) -> Audited:
-    """Try to refute a claim about ``function`` by its releases alone.
+    """Try to refute a claim about ``function`` from its releases only.
 
     Args:
         function: Called with a vector of scores, an array which it must not change, or with an input of ``pairs``; each
-            call must be independent of all others. It may be a measurement, whose map is the claim if none is given.
-        epsilon: What is claimed, under pure privacy or with ``delta``; > 0.
-        delta: The delta of the claim, in [0, 1).
-        rho: What is claimed under zero-concentrated privacy, in place of ``epsilon``.
-        pairs: Neighbouring inputs, as :func:`record_pairs` and :func:`table_pairs` give them. By default vectors of
-            scores are made up, as in :func:`search`.
-        size: The number of scores, where ``function`` takes no other; by default 2 to 6 are tried.
-        input_metric: The distance between neighbours; by default that of a measurement, or ``LInfDistance()``.
-        d_in: How far apart they are, at most.
+            call must be independent of all others. If it is a measurement, its map is the default claim.
+        epsilon: The claim under pure privacy, or with ``delta`` under approximate privacy; > 0.
+        delta: The delta of the claim, in [0, 1). Default: 0.
+        rho: The claim under zero-concentrated privacy, instead of ``epsilon``.
+        pairs: Neighbouring inputs, such as :func:`record_pairs` and :func:`table_pairs` return. Default: vectors of
+            scores are constructed, as in :func:`search`.
+        size: The number of scores, if ``function`` takes no other. Default: 2 to 6 are tried.
+        input_metric: The distance between neighbours. Default: that of a measurement, or ``LInfDistance()``.
+        d_in: The largest distance between neighbours. Default: 1.
         scale, extremes, batched, workers, timed: As for :func:`search`.
-        samples: How many releases are drawn on each input of the pair that is tested in the end; about four times as
-            many serve the search.
-        confidence: A claim that is kept is refuted with probability at most 1 - ``confidence``.
+        samples: The number of releases drawn on each input of the pair that is tested in the end; about four times as
+            many serve the search. Default: 20,000.
+        confidence: A true claim is refuted with probability at most 1 - ``confidence``. Default: 0.999.
 
     Returns:
         An :class:`Audited` with one of three verdicts: ``"refuted"``; ``"not refuted"``, which proves nothing; and
-        ``"not tested"``, where no samples of this number could have refuted a claim as large as this one.
+        ``"not tested"``, if this number of samples could not have refuted a claim as large as this one.
 
     Raises:
-        ParameterError: No claim is given or two are, or an argument is out of range.
+        ParameterError: No claim is given, or two claims are given, or an argument is out of range.
 
     Example:
         >>> import opendp_topk as tk
@@ -171,10 +171,10 @@ def audit_claim(
 
 
 def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **settings: Any) -> Audited:
-    """Audit one pair anew with fresh samples: that which ``Audited.pair`` tells, among ``pairs`` if it is a number.
+    """Audit one pair again with fresh samples: the pair ``Audited.pair``, or the one of this number among ``pairs``.
 
     Raises:
-        ParameterError: There is no such pair.
+        ParameterError: The pair does not exist.
     """
     if isinstance(pair, int):
         given = list(pairs or ())
@@ -223,5 +223,5 @@ def _number(claimed: Any) -> float:
 
 
 def _shown(found: Found, value: Any) -> str:
-    """A made-up input whole; of the caller's own, which may hold data, its number alone."""
+    """Return a constructed input in full; for a caller's own input, which may contain data, only its number."""
     return str(value) if found.number is None else f"that of pair {found.number} of those given"

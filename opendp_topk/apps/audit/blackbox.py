@@ -1,4 +1,4 @@
-"""Audits of functions by samples of their releases."""
+"""Audits of functions from samples of their releases."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from ...sampling.samplers.entropy import SYSTEM
 from ...spaces.measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from .report import NOT_REFUTED, NOT_TESTED, REFUTED
 
-# From bounds on probabilities of events to lower bounds on a loss.
+# From bounds on probabilities of events to lower bounds on a privacy loss.
 #
 # Proof: proofs/audit/blackbox.tex
 
-# Eight a decade: between two neighbours the best order loses next to nothing.
+# Eight a decade: between two adjacent orders the best one loses next to nothing.
 ORDERS = tuple(1 + 10 ** (exponent / 8) for exponent in range(-24, 33))
 """Orders of the Renyi divergence that are tried: 1.001 to 10001."""
 
-# _SHRINK: thousands of times what two logarithms and a difference round, and still below all that is ever read.
+# _SHRINK: thousands of times the rounding error of two logarithms and a difference, and still too small to matter.
 # proof-region: bounds
 _SHRINK = 1e-11
 
 
 def log_ratio(p: float, q: float) -> float:
-    """At most ln(p / q); ``p`` is a lower bound on a probability, ``q`` > 0 an upper one."""
+    """Return a lower bound on ln(p / q); ``p`` is a lower bound on a probability, ``q`` > 0 an upper bound."""
     if p <= 0:
         return -math.inf  # [nothing-seen]
     value = math.log(p) - math.log(q)
@@ -49,14 +49,14 @@ def log_ratio(p: float, q: float) -> float:
 
 
 def renyi_of_two(p: Any, q: Any, alpha: float) -> Any:
-    """The Renyi divergence of order ``alpha`` between Bernoulli(p) and Bernoulli(q), elementwise."""
+    """Return the Renyi divergence of order ``alpha`` between Bernoulli(p) and Bernoulli(q), elementwise."""
     one = alpha * np.log(p) - (alpha - 1) * np.log(q)
     other = alpha * np.log1p(-p) - (alpha - 1) * np.log1p(-q)
     return np.logaddexp(one, other) / (alpha - 1)  # [renyi]
 
 
 def concentrated(p: float, q: float, alpha: float) -> float:
-    """At most D_alpha(Bernoulli(p) || Bernoulli(q)) / alpha, and 0 where p <= q."""
+    """Return a lower bound on D_alpha(Bernoulli(p) || Bernoulli(q)) / alpha, and 0 if p <= q."""
     if p <= q or q >= 1:
         return 0.0
     with np.errstate(divide="ignore"):
@@ -72,8 +72,8 @@ def concentrated(p: float, q: float, alpha: float) -> float:
 #
 # Proof: proofs/audit/blackbox.tex
 
-# _STEPS: halving ends sooner, at neighbouring floats. _BLOCK: terms at a time, so that memory stays small.
-# _SLACK: what sums of up to MOST_TRIALS terms round in float64; the first term has _DIGITS, which round far less.
+# _STEPS: bisection ends sooner, at adjacent floats. _BLOCK: terms at a time, so that memory use stays small.
+# _SLACK: the rounding error of sums of up to MOST_TRIALS terms in float64; the first term has _DIGITS digits.
 # proof-region: confidence
 MOST_TRIALS = 2_000_000
 _DIGITS = 40
@@ -84,7 +84,7 @@ _BLOCK = 4096
 
 @functools.lru_cache(maxsize=4096)
 def lower_bound(hits: int, trials: int, alpha: float) -> float:
-    """A number that exceeds the probability of a hit with odds of at most ``alpha``, whatever it is."""
+    """Return a number that exceeds the probability of a hit with probability at most ``alpha``, whatever it is."""
     if hits == 0:
         return 0.0  # [no-hit]
     low, high = 0.0, hits / trials
@@ -100,12 +100,12 @@ def lower_bound(hits: int, trials: int, alpha: float) -> float:
 
 
 def upper_bound(hits: int, trials: int, alpha: float) -> float:
-    """A number that falls short of the probability of a hit with odds of at most ``alpha``."""
+    """Return a number that is below the probability of a hit with probability at most ``alpha``."""
     return min(1.0, math.nextafter(1.0 - lower_bound(trials - hits, trials, alpha), 2.0))  # [mirror]
 
 
 def _tail(hits: int, trials: int, p: float) -> float:
-    """At least P(X >= hits) for X ~ Binomial(trials, p) with p below hits / trials."""
+    """Return an upper bound on P(X >= hits) for X ~ Binomial(trials, p), if p is below hits / trials."""
     with mpmath.workdps(_DIGITS):
         q = mpmath.mpf(p)
         first = mpmath.loggamma(trials + 1) - mpmath.loggamma(hits + 1) - mpmath.loggamma(trials - hits + 1)
@@ -128,16 +128,16 @@ def _tail(hits: int, trials: int, p: float) -> float:
 # end-proof-region: confidence
 
 
-# Which events to test: those by which the two samples differ most, chosen on samples that are not used again.
+# The choice of events to test: those for which the two samples differ most, chosen on samples that are not used again.
 #
-# Whatever is chosen here, the bounds that follow are valid; a bad choice only makes them weak.
+# The bounds that follow are valid whatever is chosen here; a bad choice only weakens them.
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Events for a bound. ``swapped``: the loss runs from the neighbour to the input.
+    """Events for a bound. If ``swapped``, the loss is from the neighbour to the input.
 
     ``high`` is more likely under the first distribution, ``low`` under the second; ``order`` is the order of the
     Renyi divergence.
@@ -152,7 +152,7 @@ class Choice:
 def choose(
     measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
 ) -> tuple[float, Choice]:
-    """The largest loss that events show, ``z`` standard errors to the safe side, and these events."""
+    """Return the largest loss that events show, ``z`` standard errors to the safe side, and these events."""
     plain = _best(measure, delta, first, second, z)
     swapped = _best(measure, delta, second, first, z)
     swap = swapped[0] > plain[0]
@@ -164,7 +164,7 @@ def _best(
     measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
 ) -> tuple[float, Choice]:
     n = first.total(), second.total()
-    met = dict.fromkeys((*first, *second))  # in the order of the samples: a set's may differ from run to run
+    met = dict.fromkeys((*first, *second))  # in the order of the samples: the order of a set may differ between runs
     cells = sorted(met, key=lambda cell: (first[cell] + 0.5) / (second[cell] + 0.5), reverse=True)
     likely = np.cumsum([first[cell] for cell in cells])
     rare = np.cumsum([second[cell] for cell in cells])
@@ -202,29 +202,28 @@ def _wilson(hits: NDArray[Any], trials: int, z: float) -> tuple[Floats, Floats]:
     return np.maximum(middle - width, 0), np.minimum(middle + width, 1)
 
 
-# What is read of an outcome before events are chosen: quantiles of its floats, their bits, types, places and sums.
+# Readings of outcomes, made before events are chosen: quantiles of floats, their bits, types, positions and sums.
 #
-# A reading is a map from outcomes to cells that is made from samples and fixed before any bound is computed. Whatever
-# it is, reading an outcome is post-processing, so the bounds that follow are valid; a bad reading only makes them
-# weak.
+# A reading is a map from outcomes to cells that is made from samples and fixed before any bound is computed. Reading an
+# outcome is post-processing, so the bounds that follow are valid for every reading; a bad reading only weakens them.
 
 Reading = Callable[[Hashable], Hashable]
-# Finer cells than 64 tell no more of the laws at hand; with fewer than 8 samples a cell shows chance alone.
+# More than 64 cells do not reveal more of typical distributions; a cell of fewer than 8 samples shows only chance.
 _MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
-_WORDS = 4  # cells of an event that are told; the likeliest come first
-_MOST_PLACES = 3  # that are read by themselves: each costs as much as all
-_GLANCE = 2000  # outcomes of a side by which places are ranked
+_WORDS = 4  # number of cells of an event that are described; the likeliest come first
+_MOST_PLACES = 3  # number read individually: each costs as much as all
+_GLANCE = 2000  # number of outcomes of a side by which positions are ranked
 _NUMBERS = frozenset((bool, int, float))
 _LARGE = 1e150  # sums of some thousand squares of such numbers are finite
-_MOVED = 2.0  # standard errors between the means of a place from which on it is part of the sum
+_MOVED = 2.0  # standard errors between the means of a position, from which on it is part of the sum
 
 
 def readings(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Reading]:
-    """The readings worth a try, by the outcomes on the two sides.
+    """Return the readings worth trying, given the outcomes on the two sides.
 
-    Bits only where there are floats, kinds only where equal outcomes differ in them, and labels where they vary beside
-    numbers. Where outcomes have several places and are seldom met again, those by themselves whose laws differ most,
-    and the sum of those whose means do.
+    Bits are read only if there are floats, kinds only if equal outcomes differ in them, and labels if they vary beside
+    numbers. If outcomes have several positions and seldom repeat, the positions whose output distributions differ most
+    are read individually, and the positions whose means differ are read as a sum.
     """
     outcomes = [*first, *second]
     parts = [*map(leaves, outcomes)]
@@ -246,9 +245,9 @@ def readings(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Read
 
 
 class Cells:
-    """Floats are cut at quantiles of the samples, all else is kept, NaN too.
+    """A reading that cuts floats at quantiles of the samples and keeps all else, including NaN.
 
-    Where a place holds few different floats, each is a cell of its own.
+    If a position has few different floats, each is a cell of its own.
     """
 
     def __init__(self, outcomes: Sequence[Hashable], most: int = _MOST_CELLS) -> None:
@@ -270,7 +269,7 @@ class Cells:
         return tuple(cells)
 
     def told(self, cell: Hashable) -> str:
-        """A cell as a release is written, with the interval in place of each float."""
+        """Return a cell as a release is written, with the interval in place of each float."""
         if not self._cuts or not isinstance(cell, tuple):
             return repr(cell)
         told = [self._interval(i, leaf) for i, leaf in enumerate(cell)]
@@ -287,10 +286,10 @@ class Cells:
 
 
 class Bits:
-    """An outcome that the samples repeat is a cell of its own, to the last bit; others are told by their finest bit.
+    """A reading by bits: an outcome that repeats in the samples is its own cell; others are read by their finest bit.
 
-    Real-valued noise repeats nothing, and where its bits end depends on its size alone. A constant seed, a generator
-    with few states and floats that no draw can reach show here, and in no quantile.
+    Real-valued noise does not repeat, and the position of its last bit depends on its size alone. A constant seed, a
+    generator with few states and floats that no draw can reach show in this reading, but not in quantiles.
     """
 
     def __init__(self, outcomes: Sequence[Hashable]) -> None:
@@ -304,7 +303,7 @@ class Bits:
         return "bits", kept, min((finest_bit(leaf) for leaf in parts if isinstance(leaf, float)), default=math.inf)
 
     def told(self, cell: Hashable) -> str:
-        """An outcome as it is, or where its floats end."""
+        """Return an outcome as it is, or the position of the last bit of its floats."""
         if not (isinstance(cell, tuple) and cell[:1] == ("bits",)):
             return repr(cell)
         beside = f" beside {', '.join(map(repr, cell[1]))}" if cell[1] else ""
@@ -312,7 +311,7 @@ class Bits:
 
 
 class Place:
-    """One value of an outcome, whatever the others are; () where there is none."""
+    """One value of an outcome, regardless of the others; () if it is absent."""
 
     def __init__(self, place: int, outcomes: Sequence[tuple[Any, ...]]) -> None:
         self._place = place
@@ -324,12 +323,12 @@ class Place:
         return self._cells(parts[self._place]) if len(parts) > self._place else ()
 
     def told(self, cell: Hashable) -> str:
-        """The value, or the interval of a float."""
+        """Return the value, or the interval of a float."""
         return "absent" if cell == () else self._cells.told(cell)
 
 
 class Sum:
-    """The sum of some values of an outcome, with signs; () where one of them is absent or no number."""
+    """The signed sum of some values of an outcome; () if one of them is absent or not a number."""
 
     def __init__(self, signs: dict[int, int], outcomes: Sequence[tuple[Any, ...]]) -> None:
         self._at, self._signs = tuple(signs), tuple(signs.values())
@@ -349,12 +348,12 @@ class Sum:
         return () if total is None else self._cells(total)
 
     def told(self, cell: Hashable) -> str:
-        """The sum, or its interval."""
+        """Return the sum, or its interval."""
         return "no number" if cell == () else self._cells.told(cell)
 
 
 def words(reading: Reading, cells: Sequence[Hashable]) -> str:
-    """An event in words: its first cells, by how they are read."""
+    """Return the description of an event: its first cells, as they are read."""
     bare = "form" if reading is labels else "types"
     told = [getattr(reading, "told", lambda cell: f"one of the {bare} {cell!r}")(cell) for cell in cells[:_WORDS]]
     more = [f"one of {len(cells) - len(told)} others"] if len(cells) > len(told) else []
@@ -362,13 +361,16 @@ def words(reading: Reading, cells: Sequence[Hashable]) -> str:
 
 
 class Unordered(tuple[Any, ...]):
-    """The elements of a set or the items of a dictionary, sorted; ``came`` is what it was, and the order they had."""
+    """The elements of a set or the items of a dictionary, sorted.
+
+    ``came`` is the kind of collection and the order that the elements had.
+    """
 
     came: tuple[str, tuple[int, ...]]
 
     @classmethod
     def of(cls, kind: str, elements: Sequence[Any]) -> Unordered:
-        """Sorted by how they are written."""
+        """Return the elements sorted by their written form."""
         order = sorted(range(len(elements)), key=lambda i: repr(elements[i]))
         made = cls(elements[i] for i in order)
         made.came = kind, tuple(order)
@@ -379,14 +381,14 @@ _NESTS = frozenset((tuple, Unordered))
 
 
 def labels(outcome: Hashable) -> Hashable:
-    """What is left of an outcome if no number is told: its texts and keys, errors, and how many numbers there are."""
+    """Return an outcome without its numbers: its texts and keys, errors, and the count of numbers."""
     if isinstance(outcome, tuple):
         return tuple(map(labels, outcome))
     return 0 if isinstance(outcome, int | float) else outcome
 
 
 def kinds(outcome: Hashable) -> Hashable:
-    """The types of the values and how many there are, their order in a set or a dictionary, and the sign of a zero.
+    """Return the types of the values and their number, their order in a set or a dictionary, and the sign of a zero.
 
     1, 1.0 and True are equal as keys, and so are sets whose elements come in another order.
     """
@@ -398,7 +400,7 @@ def kinds(outcome: Hashable) -> Hashable:
 
 
 def finest_bit(value: float) -> float:
-    """The largest e for which ``value`` is a multiple of 2^e; infinity for 0 and for what is not finite."""
+    """Return the largest e for which ``value`` is a multiple of 2^e; infinity for 0 and for non-finite values."""
     if value == 0 or not math.isfinite(value):
         return math.inf
     numerator, denominator = value.as_integer_ratio()
@@ -406,13 +408,13 @@ def finest_bit(value: float) -> float:
 
 
 def _most(samples: int, places: int) -> int:
-    """How many cells a place of floats gets: the fewer, the fewer samples there are for each."""
+    """Return the number of cells for a position of floats: fewer if there are fewer samples for each."""
     alone = max(_LEAST_CELLS, min(_MOST_CELLS, samples // _A_CELL))
     return alone if places <= 1 else int(max(2.0, min(alone, (samples / 100) ** (1 / places))))
 
 
 def _cuts(values: list[float], count: int) -> list[float]:
-    """At most ``count`` ends of cells; a cell reaches from the end before it, exclusive, to its own."""
+    """Return at most ``count`` ends of cells; a cell extends from the previous end, exclusive, to its own end."""
     ends = np.unique(values)
     if len(ends) > count:
         ends = np.unique(np.quantile(values, np.arange(1, count) / count, method="nearest"))
@@ -420,7 +422,7 @@ def _cuts(values: list[float], count: int) -> list[float]:
 
 
 def _places(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) -> list[int]:
-    """The places of which the two sides differ most, if there are several; by as many values as one side has there."""
+    """Return the positions in which the sides differ most, if there are several; by as many values as one side has."""
     count = max(map(len, itertools.chain(first, second)), default=0)
     if count < 2:
         return []
@@ -436,7 +438,7 @@ def _places(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]])
 
 
 def _moved(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) -> list[dict[int, int]]:
-    """The places whose means differ, each with the sign of the difference, if there are several."""
+    """Return the positions whose means differ, each with the sign of the difference, if there are several."""
     signs = {}
     for place in range(min(map(len, itertools.chain(first, second)), default=0)):
         sides = [[parts[place] for parts in side] for side in (first, second)]
@@ -449,12 +451,12 @@ def _moved(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) 
 
 
 def _is_number(value: Any) -> bool:
-    """A number of which float arithmetic makes a finite one."""
+    """Return whether float arithmetic turns ``value`` into a finite number."""
     return type(value) in _NUMBERS and -_LARGE < value < _LARGE
 
 
 def _hold_floats(outcomes: Sequence[Any]) -> bool:
-    """Whether a leaf of an outcome is a float; equal numbers are looked at each, for 1 is no float and 1.0 is one."""
+    """Return whether any leaf is a float; equal numbers are each checked, as 1 is not a float and 1.0 is."""
     kinds = set(map(type, outcomes))
     inner = itertools.chain.from_iterable(outcome for outcome in outcomes if isinstance(outcome, tuple))
     nested = not _NESTS.isdisjoint(kinds)
@@ -462,7 +464,7 @@ def _hold_floats(outcomes: Sequence[Any]) -> bool:
 
 
 def leaves(outcome: Any) -> tuple[Any, ...]:
-    """The values of an outcome, in order: its parts and theirs, or itself."""
+    """Return the values of an outcome, in order: its parts and theirs, or itself."""
     if not isinstance(outcome, tuple):
         return (outcome,)
     if _NESTS.isdisjoint(map(type, outcome)):
@@ -470,18 +472,18 @@ def leaves(outcome: Any) -> tuple[Any, ...]:
     return tuple(leaf for part in outcome for leaf in leaves(part))
 
 
-# Drawing from a black box: call by call, in batches, by several processes, or with times; with a bar of progress.
+# Drawing from a black box: call by call, in batches, by several processes, or with times; with a progress bar.
 #
 # Proof: proofs/audit/blackbox.tex
 
-_BATCH = 10_000  # releases at a time, so that memory stays small
+_BATCH = 10_000  # releases at a time, so that memory use stays small
 _WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
-_TELLING = 10  # so many agreeing releases, none of them the usual one, are no accident
+_TELLING = 10  # so many equal releases, none of them the most common one, are not a coincidence
 
 
 @dataclass(frozen=True)
 class Raised:
-    """The outcome of a call that raised an error of this class: whoever called learns that, as of a release."""
+    """The outcome of a call that raised an error of this class: the caller learns that, as it learns a release."""
 
     kind: str
 
@@ -490,12 +492,12 @@ _KEYS = frozenset({bool, int, float, str, bytes, type(None), Raised})  # types o
 
 
 class Draws:
-    """Releases of ``function`` as outcomes. ``total`` is how many will be drawn, for the bar.
+    """Releases of ``function`` as outcomes. ``total`` is the number that will be drawn, for the progress bar.
 
-    With ``timed`` the time of the call, in nanoseconds, is the last value of each, and calls on two inputs take turns.
+    If ``timed``, the time of the call, in nanoseconds, is the last value of each, and calls on two inputs take turns.
 
-    An error that a single call raises is an outcome, unless all calls raise. Errors of this library and those of
-    batches come through at once: the first speak of arguments, and of the second nobody knows which release it was.
+    An error that a single call raises is an outcome, unless all calls raise. Errors of this library and errors of
+    batches are raised at once: the former are about arguments, and the latter cannot be assigned to a release.
     """
 
     def __init__(
@@ -524,7 +526,7 @@ class Draws:
         self._raised_on: list[Any] = []
 
     def __call__(self, value: Any, count: int) -> list[Hashable]:
-        """``count`` outcomes on ``value``."""
+        """Return ``count`` outcomes on ``value``."""
         outcomes = self._drawn(value, count)
         if not self._returned and count:
             self._returned = not all(isinstance(outcome, Raised) for outcome in outcomes)
@@ -532,7 +534,7 @@ class Draws:
         return outcomes
 
     def sides(self, values: Sequence[Any], count: int) -> list[list[Hashable]]:
-        """``count`` outcomes on each of two values."""
+        """Return ``count`` outcomes on each of two values."""
         if not self._timed:
             return [self(value, count) for value in values]
         return in_turns(self._timed_call, values, count)
@@ -559,7 +561,7 @@ class Draws:
         return [outcome for part in parts for outcome in part]
 
     def _share(self, value: Any, count: int) -> list[list[Hashable]]:
-        """The outcomes of each process. A fork brings the function along, so it need not be pickled."""
+        """Return the outcomes of each process. A fork copies the function, so it need not be pickled."""
         fork, ends = multiprocessing.get_context("fork"), []
         for i in range(self._workers):
             size = count // self._workers + (i < count % self._workers)
@@ -583,7 +585,7 @@ class Draws:
         return parts
 
     def close(self) -> None:
-        """End the line of the bar. Where all calls raised, call once more, so that the error comes through."""
+        """End the line of the progress bar. If all calls raised, call once more, so that the error is raised."""
         self._bar.close()
         for value in () if self._returned else self._raised_on:
             self._function(value)
@@ -591,7 +593,7 @@ class Draws:
 
 # proof-region: turns
 def in_turns(call: Callable[[Any], Hashable], values: Sequence[Any], count: int) -> list[list[Hashable]]:
-    """``count`` calls on each of two values, in turns of two calls: a fair coin says on which value the first is."""
+    """Call ``count`` times on each of two values, in turns of two calls; a fair coin decides which value is first."""
     found: list[list[Hashable]] = [[], []]
     for coin in (SYSTEM.auxiliary(count) & 1).tolist():  # [coin]
         for side in (coin, 1 - coin):
@@ -603,7 +605,7 @@ def in_turns(call: Callable[[Any], Hashable], values: Sequence[Any], count: int)
 
 
 class Bar:
-    """A bar of progress on standard error, drawn at most a hundred times."""
+    """A progress bar on standard error, drawn at most a hundred times."""
 
     def __init__(self, total: int, shown: bool) -> None:
         self._total, self._done, self._drawn, self._shown = total, 0, 0, shown
@@ -615,7 +617,7 @@ class Bar:
             self.add(1)
 
     def add(self, count: int) -> None:
-        """Count ``count`` steps that have been taken."""
+        """Count ``count`` steps that are done."""
         self._done += count
         if self._shown and 100 * self._done // self._total > self._drawn:
             self._drawn = 100 * self._done // self._total
@@ -644,7 +646,7 @@ def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: in
 
 
 def _called(function: Callable[..., Any], value: Any) -> Any:
-    """What it releases, or which error it raised."""
+    """Return the release, or the error that was raised."""
     try:
         return function(value)
     except TopKError:
@@ -654,7 +656,7 @@ def _called(function: Callable[..., Any], value: Any) -> Any:
 
 
 def _outcome(released: Any) -> Hashable:
-    """What :func:`as_outcome` says, at once for what is a key already and for lists of such; sets and dictionaries."""
+    """Return the result of :func:`as_outcome`, faster for simple values; sets and dictionaries are read, too."""
     if type(released) in _KEYS:
         return released  # type: ignore[no-any-return]
     if isinstance(released, list | tuple):
@@ -667,12 +669,12 @@ def _outcome(released: Any) -> Hashable:
 
 
 def _at_once(measurement: Measurement, function: Batched | Repeatable) -> Callable[[Any, int], Any]:
-    """As many releases as are asked for in one go, with the law of as many calls of ``measurement``."""
+    """Return a function that draws n releases in one call, distributed as n calls of ``measurement``."""
     return lambda value, count: function.many(measurement.input_domain.validate(value), count)
 
 
 def _repeats(part: list[Hashable], other: list[Hashable]) -> bool:
-    """Whether two sequences agree as independent ones do not: all along, with ten or more that are not the usual."""
+    """Return whether two sequences agree throughout, and in ten or more unusual values, unlike independent ones."""
     length = min(len(part), len(other))
     if part[:length] != other[:length]:
         return False
@@ -686,17 +688,17 @@ def _work(sender: Any, function: Callable[..., Any], batched: bool, value: Any, 
         sender.send(([], error))
 
 
-# The black-box auditor: what the samples of a function prove about its privacy loss, at least.
+# The black-box auditor: lower bounds on the privacy loss of a function, proved by samples.
 #
 # Proof: proofs/audit/blackbox.tex
 
-LEAST_SAMPLES = 100  # fewer prove no loss worth the name at any confidence
-_OUTCOMES = 12  # that are told: a picture of two laws needs no more
+LEAST_SAMPLES = 100  # fewer samples prove no relevant loss at any confidence
+_OUTCOMES = 12  # number shown: a picture of two output distributions needs no more
 
 
 @dataclass(frozen=True)
 class Seen:
-    """An event in words, and how many of the ``of`` releases on each of the two inputs fell into it."""
+    """A description of an event, and how many of the ``of`` releases on each of the two inputs fell into it."""
 
     event: str
     first: int
@@ -706,13 +708,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A lower bound on the loss of a function between two inputs.
+    """A lower bound on the privacy loss of a function between two inputs.
 
-    With probability at least ``confidence``, the loss is not less than ``lower``. A function that keeps a claim of
-    ``c`` gives a ``lower`` above ``c`` with probability at most 1 - ``confidence``. No samples of this number could
-    have given more than ``reach``, whatever the function: of a claim that is not below it they say nothing. ``seen``
-    are the events by which the two inputs were told apart, with their counts among the samples that were tested, and
-    ``outcomes`` the likeliest of these, each as an event. ``timed``: the loss is that of releases with their times.
+    With probability at least ``confidence``, the loss is at least ``lower``. If a function satisfies a claim of ``c``,
+    ``lower`` exceeds ``c`` with probability at most 1 - ``confidence``. ``reach`` is the largest bound that this number
+    of samples can give, for any function: a claim that is not below it cannot be tested. ``seen`` are the events that
+    distinguish the two inputs, with their counts among the tested samples, and ``outcomes`` the likeliest of these,
+    each as an event. If ``timed``, the loss is that of releases with their times.
     """
 
     measure: Measure
@@ -727,7 +729,7 @@ class Estimate:
     timed: bool = False
 
     def contradicts(self, claimed: Any) -> bool:
-        """Whether the bound exceeds ``claimed``, a distance of the measure (its first part under ``Approximate``)."""
+        """Return whether the bound exceeds ``claimed``, a distance of the measure (its epsilon if it has a delta)."""
         claim = self.measure.distance(claimed, "claimed")
         if isinstance(self.measure, Approximate):
             if claim[1] > self.delta:
@@ -736,7 +738,7 @@ class Estimate:
         return bool(self.lower > claim)
 
     def verdict(self, claimed: Any) -> str:
-        """``"refuted"``, ``"not refuted"``, or ``"not tested"`` where no samples of this number could refute it."""
+        """Return ``"refuted"``, ``"not refuted"``, or ``"not tested"`` if this number of samples cannot refute it."""
         if self.contradicts(claimed):
             return REFUTED
         claim = self.measure.distance(claimed, "claimed")
@@ -757,46 +759,47 @@ def estimate(
     progress: bool = False,
     timed: bool = False,
 ) -> Estimate:
-    """Bound the loss of ``function`` between two neighbouring inputs from below, by sampling.
+    """Bound the privacy loss of ``function`` between two neighbouring inputs from below, by sampling.
 
     The function is a black box: a measurement, or code of another library. Half of the samples serve to choose the
-    events by which the two output distributions seem to differ most; the other half gives exact (Clopper-Pearson)
-    bounds on the probabilities of these events, and so a bound on the loss that holds with the stated confidence.
-    It can prove that a claim is false, never that it is true.
+    events for which the two output distributions seem to differ most. The other half gives exact (Clopper-Pearson)
+    bounds on the probabilities of these events, and so a bound on the loss that is valid with the given confidence.
+    The audit can prove that a claim is false, never that it is true.
 
     Args:
         function: Called with ``x`` and with ``x_neighbor``, which it must not change; each call must be independent
             of all others. Releases are arrays, lists, tuples, sets, dictionaries or hashable values. Floats are cut at
-            quantiles; bits, types, the order in which the elements of a set or dictionary come, single values of a
-            release, and the sum of those that move are read where these show more. An error that some calls raise and
-            others do not is an outcome too; errors of this library, and those of batches, come through.
+            quantiles; bits, types, the order of the elements of a set or dictionary, single values of a release, and
+            the sum of values that change are read if these show more. An error that some calls raise and others do
+            not is an outcome; errors of this library, and errors of batches, are raised.
         x: An input.
         x_neighbor: A neighbouring input.
-        samples: How many releases are drawn on each of the two inputs, 100 to 4,000,000.
-        measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` (by the Renyi
+        samples: The number of releases drawn on each of the two inputs, 100 to 4,000,000. Default: 100,000.
+        measure: ``MaxDivergence()`` (default), ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` (by the Renyi
             divergence of one event) or ``Approximate(MaxDivergence())``, for which ``delta`` is given.
-        confidence: With at least this probability the bound holds, in (0, 1).
-        delta: Under ``Approximate(MaxDivergence())``: the delta for which epsilon is bounded, in [0, 1].
-        batched: Whether ``function(x, n)`` returns n independent releases at once, which saves calls.
-        workers: How many processes share the calls. They are forked, so more than 1 is for functions whose
-            randomness is the operating system's, as that of all measurements here is: copies of a pseudo-random
-            generator would repeat each other. That is refused where it shows.
-        progress: Whether to show a bar on standard error.
+        confidence: The bound is valid with at least this probability, in (0, 1). Default: 0.99.
+        delta: Under ``Approximate(MaxDivergence())``: the delta for which epsilon is bounded, in [0, 1]. Default: 0.
+        batched: Whether ``function(x, n)`` returns n independent releases at once, which saves calls. Default: False.
+        workers: The number of processes that share the calls. They are forked, so use more than 1 only for functions
+            whose randomness comes from the operating system, as it does for all measurements here: copies of a
+            pseudo-random generator would repeat each other. Such repetition is refused if it shows. Default: 1.
+        progress: Whether to show a progress bar on standard error. Default: False.
         timed: Whether the time of a call, in nanoseconds, is part of its release, as the last value; under
             ``MaxDivergence()`` and ``Approximate(MaxDivergence())``, call by call in one process. The two inputs take
-            turns in an order that fair coins decide, so that a machine that grows slower accuses nobody. The bound
-            holds if neither calls nor coins change the state of the machine, and is of the state in which the loss is
-            largest: what remembers its inputs from call to call, such as a cache, may be accused wrongly.
+            turns in an order that fair coins decide, so that a machine that slows down does not refute a claim. The
+            bound is valid if neither calls nor coins change the state of the machine. It bounds the loss in the state
+            with the largest loss. A function that remembers its inputs between calls, such as by a cache, may be
+            refuted wrongly. Default: False.
 
     Returns:
-        An :class:`Estimate`. Its randomness is that of ``function`` alone.
+        An :class:`Estimate`. Its only randomness is that of ``function``.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type.
 
     Runtime:
-        That of 2 ``samples`` calls of the function, and some microseconds for each. Of a measurement that can release
-        many times at once, as one-shot selections can, batches are drawn.
+        That of 2 ``samples`` calls of the function, and some microseconds for each. If a measurement can release many
+        times at once, as one-shot selections can, batches are drawn.
 
     References:
         Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
@@ -875,7 +878,7 @@ def _hits(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
 
 
 def _reach(measure: Measure, delta: float, half: int, alpha: float, spare: int) -> float:
-    """The largest bound that any samples give: that of an event which all of one side show and none of the other."""
+    """Return the largest bound that samples can give: for an event seen in all of one side and none of the other."""
     always, never = frozenset({True}), frozenset({False})
     sides = [Counter[Hashable]({True: half}), Counter[Hashable]({False: half})]
     orders = ORDERS if isinstance(measure, ZeroConcentratedDivergence) else (0.0,)
@@ -884,7 +887,7 @@ def _reach(measure: Measure, delta: float, half: int, alpha: float, spare: int) 
 
 
 def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alpha: float) -> Reading:
-    """Of the readings of outcomes the one for which one part of these samples bounds most, by events of the other."""
+    """Return the reading for which one part of these samples bounds most, by events chosen on the other part."""
     tried = readings(*outcomes)
     middle = len(outcomes[0]) // 2
 
@@ -903,7 +906,7 @@ def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alp
 def require_settings(
     samples: Any, measure: Measure, confidence: Any, delta: Any, timed: Any = False
 ) -> tuple[float, float, int]:
-    """What every audit checks: alpha, delta and the size of a half, or an error."""
+    """Check the arguments that every audit takes; return alpha, delta and the size of a half, or raise an error."""
     if checks.count("samples", samples, at_most=2 * MOST_TRIALS) < LEAST_SAMPLES:
         raise ParameterError(f"samples must be at least {LEAST_SAMPLES}")
     known = MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence(), Approximate(MaxDivergence())
@@ -924,5 +927,5 @@ def require_settings(
 
 
 def standard_errors(alpha: float) -> float:
-    """About as many standard errors as a bound at level alpha / 2 is away; only the choice of events uses it."""
+    """Return about how many standard errors a bound at level alpha / 2 is away; only the choice of events uses it."""
     return math.sqrt(2 * math.log(2 / alpha))

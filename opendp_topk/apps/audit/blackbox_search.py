@@ -1,4 +1,4 @@
-"""The black-box auditor where no pair of neighbours is known: it looks for the worst pair itself.
+"""The black-box auditor for unknown pairs of neighbours: it searches for the worst pair itself.
 
 Proof: proofs/audit/blackbox.tex
 """
@@ -24,16 +24,16 @@ from .neighbours import Edge, extreme_pairs, first_pairs, given_pairs, within, w
 
 _SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
 _EDGE_SIZES = (*_SIZES, 6)  # an edge needs few draws a size, and top-5 shows none below six scores
-_LEAST_DRAWS = 20  # with fewer on a side chance alone decides which pair stays
-_EXTREME = 8  # one of so many pairs may be extreme: the others find most
-_STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events; no bound depends on it
+_LEAST_DRAWS = 20  # with fewer on a side, chance alone decides which pair stays
+_EXTREME = 8  # at most one in this many pairs is extreme: the others find most faults
+_STANDARD_ERRORS = 1.5  # a compromise between trusting chance and missing small events; no bound depends on it
 
 
 @dataclass(frozen=True)
 class Found:
-    """The worst pair of neighbours that a search met, and what fresh samples prove about it.
+    """The worst pair of neighbours that a search found, and what fresh samples prove about it.
 
-    ``number`` is the place of the pair among those that the caller gave, None where it was made up.
+    ``number`` is the index of the pair among those that the caller gave, or None if the pair was constructed.
     """
 
     estimate: Estimate
@@ -43,7 +43,7 @@ class Found:
     number: int | None = None
 
     def contradicts(self, claimed: Any) -> bool:
-        """Whether ``claimed``, the loss that a map states for neighbours at ``d_in``, is refuted by this pair."""
+        """Return whether this pair refutes ``claimed``, the loss that a map returns for neighbours at ``d_in``."""
         return self.estimate.contradicts(claimed)
 
 
@@ -66,40 +66,43 @@ def search(
     progress: bool = False,
     timed: bool = False,
 ) -> Found:
-    """Look for the neighbours between which ``function`` loses most, then bound that loss from below.
+    """Search for the neighbours with the largest privacy loss of ``function``, then bound that loss from below.
 
-    Many pairs of score vectors are made up: those of :func:`verify` in every order, direction and level, for a function
-    may read its scores one by one, compare them with a threshold, or add the same noise every time. In rounds, some
-    releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. Beside
-    these stand a few pairs at which an outcome of the one side most often is absent from the other, which are looked
-    for at the gap between scores, and at the level of all, beyond which outcomes vanish. The best of these is handed to
+    Many pairs of score vectors are constructed: those of :func:`verify` in every order, direction and level, because a
+    function may read its scores one by one, compare them with a threshold, or add the same noise every time. In rounds,
+    some releases are drawn on each remaining pair, and the half whose samples show the smaller loss is dropped. A few
+    pairs are added for which one side most often shows an outcome that the other lacks. They are found at the gap
+    between scores, and at the level of all scores, beyond which outcomes vanish. The best pair is passed to
     :func:`estimate` with fresh samples, so its confidence needs no correction for the number of pairs.
 
     Args:
         function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
             library. Releases and independence of calls are as for :func:`estimate`.
-        input_domain: The score vectors that ``function`` accepts; where it has no size, vectors of 2 to 5 scores are
+        input_domain: The score vectors that ``function`` accepts; if it has no size, vectors of 2 to 6 scores are
             tried. Default: that of the measurement.
         input_metric: The distance between neighbours. Default: that of the measurement.
         measure: One of those of :func:`estimate`. Default: that of the measurement.
-        d_in: The distance of neighbours, > 0, in units of the scores.
+        d_in: The distance of neighbours, > 0, in units of the scores. Default: 1.
         scale: The unit of the gaps between scores that are tried, 0 to 40 of it, > 0. Default: that of the
-            measurement, or ``d_in`` and, for half of the pairs, what a far gap at which outcomes vanish shows of it.
-        candidates: The number of pairs to try, at most.
-        samples: How many releases are drawn on each of the two inputs of the final pair; about twice as many a
-            side serve the search.
+            measurement, or ``d_in`` and, for half of the pairs, the scale estimated from a far gap at which outcomes
+            vanish.
+        candidates: The largest number of pairs to try. Default: 256.
+        samples: The number of releases drawn on each of the two inputs of the final pair; about twice as many a
+            side serve the search. Default: 100,000.
         confidence, delta, batched, workers, progress, timed: As for :func:`estimate`.
-        extremes: Whether an eighth of the pairs may have scores near 2^31, 2^53 and 2^63, or subnormal ones, where
-            arithmetic fails. Those at which ``function`` raises errors on both sides, or in batches, are left out.
-        pairs: Neighbours among which to look, in place of those made up: inputs of any kind, as :func:`record_pairs`
-            and :func:`table_pairs` give them. Only ``measure`` is then asked for, and ``d_in`` is what holds of them.
+        extremes: Whether an eighth of the pairs may have scores near 2^31, 2^53 and 2^63, or subnormal ones, with which
+            arithmetic may fail. A pair is left out if ``function`` raises errors on both sides, or in batches.
+            Default: True.
+        pairs: Neighbours to search instead of constructed ones: inputs of any kind, such as :func:`record_pairs`
+            and :func:`table_pairs` return. Then only ``measure`` is required, and ``d_in`` is their distance, which
+            is not checked. Default: None.
 
     Returns:
-        The :class:`Estimate`, and the pair.
+        A :class:`Found`, with the :class:`Estimate` and the pair.
 
     Raises:
-        ParameterError: An argument is out of range or of the wrong type, no pair of neighbours could be made up, or
-            ``function`` is no measurement and its domain, metric or measure is not given.
+        ParameterError: An argument is out of range or of the wrong type, no pair of neighbours could be constructed, or
+            ``function`` is not a measurement and its domain, metric or measure is not given.
 
     Runtime:
         That of about 6 ``samples`` calls of the function.
@@ -184,7 +187,7 @@ def _among(
     delta: float,
     options: dict[str, Any],
 ) -> Found:
-    """The search among pairs that the caller gives."""
+    """Search among the pairs that the caller gives."""
     if measure is None:
         raise ParameterError("measure must be given: function is no measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta, options["timed"])
@@ -211,20 +214,20 @@ def _edges(
     usable: Callable[[tuple[Any, Any]], bool],
     options: dict[str, Any],
 ) -> list[Edge]:
-    """Where outcomes vanish, by releases of its own."""
+    """Return the pairs beside the gaps at which outcomes vanish, found by separate releases."""
     draws = Draws(function, samples, **{**options, "timed": False})
 
     def draw(x: Any, n: int) -> list[Hashable]:
         try:
             return draws(domain.validate(x), n)
-        except Exception as error:  # of a batch: no bound rests on these draws, so they may all be the same
+        except Exception as error:  # of a batch: no bound depends on these draws, so all of them may be the same
             return [Raised(type(error).__name__)] * n
 
     return worst_edges(draw, domain, metric, d_in, sizes, samples, usable)  # [edge]
 
 
 def _bears(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[str, Any]) -> bool:
-    """Whether ``function`` can be audited on a pair, where it may raise errors; what it releases plays no part."""
+    """Return whether ``function``, which may raise errors, can be audited on a pair; its releases do not matter."""
     draws = Draws(function, 2, **{**options, "progress": False, "timed": False})
     try:
         for value in pair:
@@ -244,7 +247,7 @@ def _survivor(
     z: float,
     options: dict[str, Any],
 ) -> int:
-    """The number of the pair that survives rounds of equal cost, in which the worse half is dropped."""
+    """Return the number of the pair that survives rounds of equal cost, each of which drops the worse half."""
     rounds = max(1, math.ceil(math.log2(len(pairs))))
     each = [max(_LEAST_DRAWS, samples // (rounds * -(-len(pairs) // 2**r))) for r in range(rounds)]
     total = sum(2 * n * -(-len(pairs) // 2**r) for r, n in enumerate(each))
@@ -264,7 +267,7 @@ def _survivor(
 
 
 def _shown(measure: Measure, delta: float, z: float, first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """The loss that two samples show by any reading, ``z`` standard errors to the safe side."""
+    """Return the loss that two samples show by any reading, ``z`` standard errors to the safe side."""
     return max(
         choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), z)[0]
         for cells in readings(first, second)

@@ -1,4 +1,4 @@
-"""Releases that were recorded, certified by a machine."""
+"""Recorded releases, certified by a proof assistant."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from ...sampling.samplers.quantile_tables import DIGITS, table
 from ...sampling.samplers.race import top_k
 from ...sampling.samplers.upper_tail import BLOCK
 
-# A race whose digits are kept: what was known of every candidate's uniform number when the winners were certain.
+# A race whose digits are recorded: what was known of every candidate's uniform number once the winners were certain.
 #
-# Of a candidate that a race skips it knows one thing, that its uniform number begins with fewer ones than it would
-# need. To see it, the functions that skip are replaced while a recorder watches; releases watch nothing.
+# Of a candidate that a race skips, only one fact is known: its uniform number begins with fewer ones than it would
+# need. To record this, the functions that skip are replaced while a recorder is active; releases are not recorded.
 
-_WORD = 64  # digits come in words of the machine
+_WORD = 64  # digits come in machine words
 
 
 class Known(NamedTuple):
-    """A uniform number lies between ``low / 2^digits`` and ``high / 2^digits``."""
+    """A uniform number between ``low / 2^digits`` and ``high / 2^digits``."""
 
     low: int
     high: int
@@ -46,12 +46,12 @@ class Known(NamedTuple):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether digits of it were drawn, and not only whether it begins with so many ones."""
+        """Return whether digits of it were drawn, beyond a bound on its leading ones."""
         return self.high == self.low + 1 and self.digits > 0
 
 
 class Recorder(Entropy):
-    """Hands digits on from a source, and keeps those of each candidate."""
+    """An entropy source that forwards digits from another source, and records those of each candidate."""
 
     def __init__(self, source: Entropy = SYSTEM) -> None:
         self._source = source
@@ -59,13 +59,13 @@ class Recorder(Entropy):
         self._levels: dict[int, int] = {}
 
     def prefixes(self, index: Indices) -> NDArray[np.uint16]:
-        """The first 16 digits; where they are drawn anew, because a condition failed, the last count."""
+        """Return the first 16 digits; if they are drawn again because a condition failed, the last ones count."""
         drawn = self._source.prefixes(index)
         self.begins(index, drawn)
         return drawn
 
     def words(self, index: Indices) -> NDArray[np.uint64]:
-        """The next 64 digits."""
+        """Return the next 64 digits."""
         drawn = self._source.words(index)
         for i, word in zip(index.tolist(), drawn.tolist(), strict=True):
             digits, known = self._drawn[i]
@@ -73,19 +73,19 @@ class Recorder(Entropy):
         return drawn
 
     def auxiliary(self, n: int) -> NDArray[np.uint64]:
-        """Digits that belong to no candidate are not kept."""
+        """Return digits that belong to no candidate, and do not record them."""
         return self._source.auxiliary(n)
 
     def begins(self, index: Indices, prefix: NDArray[np.uint16]) -> None:
-        """These are the first 16 digits of these candidates."""
+        """Record the first 16 digits of these candidates."""
         self._drawn.update((i, (digits, DIGITS)) for i, digits in zip(index.tolist(), prefix.tolist(), strict=True))
 
     def put_off(self, candidates: Indices, levels: Indices) -> None:
-        """Unless digits of it are drawn, a candidate's uniform does not begin with so many ones."""
+        """Record that a candidate's uniform does not begin with so many ones, unless digits of it are drawn."""
         self._levels.update(zip(candidates.tolist(), levels.tolist(), strict=True))
 
     def known(self, i: int) -> Known:
-        """What is known of candidate i's uniform number."""
+        """Return what is known of candidate i's uniform number."""
         if i in self._drawn:
             digits, many = self._drawn[i]
             return Known(digits, digits + 1, many)
@@ -95,7 +95,7 @@ class Recorder(Entropy):
 
 @contextmanager
 def watched(recorder: Recorder) -> Iterator[None]:
-    """While this lasts, races of this process tell ``recorder`` whom they skip, and who enters from the upper tail."""
+    """Record in ``recorder`` which candidates the races of this process skip, and which enter from the upper tail."""
     tail, skip, split, survivors = scan.Scan.tail, race._skip, race._split, upper_tail.survivors
 
     def watched_tail(self: scan.Scan, index: Indices, levels: Indices) -> scan.Drawn:
@@ -135,19 +135,19 @@ def _everybody(batch: Indices) -> Indices:
     return np.asarray((batch[:, None] * upper_tail.BLOCK + np.arange(upper_tail.BLOCK)).ravel())
 
 
-# Releases of the race, certified one by one: with the digits that were drawn, nothing else could have been released.
+# Releases of the race, certified one by one: given the digits that were drawn, no other release was possible.
 #
-# A race is run with digits of the operating system, which are kept. The proof assistant Coq then computes with
-# intervals which list is certain for every uniform number with these digits, and accepts the release if it is that
-# one. What it computes is proved right in ``proofs/machine/Executable.v``; it shares no code, table or rounding with
+# A race is run with digits of the operating system, which are recorded. The proof assistant Coq then computes with
+# intervals which list is certain for every uniform number with these digits, and accepts the release if it is the same.
+# This computation is proved correct in ``proofs/machine/Executable.v``; it shares no code, table or rounding with
 # the race.
 
 OPTIONS = ("-w", "-ambiguous-paths,-abstract-large-number", "-Q", ".", "Machine")
-_COQ = 900  # seconds that one file may take
+_COQ = 900  # seconds allowed for one file
 _ROOM = 40  # binary digits of the computation beyond those of uniforms and scores
-_TABLE = 64  # binary digits with which entries of tables are compared: they have 53
-_LONG = 50  # releases of which one is on a long vector
-_KINDS = [  # how many scores, below which number, at which scale, and in which units
+_TABLE = 64  # binary digits with which table entries are compared: entries have 53
+_LONG = 50  # one release in so many is on a long vector
+_KINDS = [  # number of scores, their exclusive upper end, scale, units
     (12, 6, Fraction(2), 1),
     (12, 1, Fraction(1), 1),
     (9, 2**60, Fraction(2**58), 1),
@@ -184,7 +184,7 @@ class Release:
 def recorded(
     values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
 ) -> Release:
-    """One race with its digits; the arguments are those of the race."""
+    """Run one race and record its digits; the arguments are those of the race."""
     recorder = Recorder(entropy)
     with watched(recorder):
         released = top_k(values, scale, noise, k, sign=sign, ordered=ordered, entropy=recorder)
@@ -194,9 +194,9 @@ def recorded(
 
 
 def made_up(n: int) -> list[Release]:
-    """``n`` releases on scores that are made up: ties, close and far scores, subnormal ones, and long vectors.
+    """Return ``n`` releases on constructed scores: ties, close and far scores, subnormal ones, and long vectors.
 
-    All five noises, rankings and sets, the largest scores and the smallest.
+    They cover all five noises, rankings and sets, the largest scores and the smallest.
     """
     return [_made_up(i) for i in range(n)]
 
@@ -214,15 +214,15 @@ def _made_up(i: int) -> Release:
 
 
 def refused(releases: Sequence[Release], folder: Path | None = None, coarse: bool = True) -> list[int]:
-    """Which of the releases Coq does not accept as the only possible ones.
+    """Return which of the releases Coq does not accept as the only possible ones.
 
     Args:
-        releases: What was recorded.
-        folder: Where the sources lie compiled; else they are compiled first.
-        coarse: Whether of those who are far behind Coq is told no more digits than it needs.
+        releases: The recorded releases.
+        folder: The folder with the compiled sources; by default they are compiled first.
+        coarse: Whether Coq gets no more digits than it needs of candidates that are far behind. Default: True.
 
     Raises:
-        ProofError: Coq is missing, or does not compile the sources.
+        ProofError: Coq is missing, or the sources do not compile.
     """
     cases = "".join(_case(f"case{i}", one, coarse) for i, one in enumerate(releases))
     listed = "; ".join(f"case{i}" for i in range(len(releases)))
@@ -243,7 +243,7 @@ def refused(releases: Sequence[Release], folder: Path | None = None, coarse: boo
 
 
 def wrong_entries(asked: Mapping[Noise, Iterable[int]], folder: Path) -> list[tuple[str, int]]:
-    """Of some prefixes of noises those whose entries in tables of quantiles are not proved to be bounds.
+    """Return the prefixes of noises, among the given ones, whose quantile table entries are not proved to be bounds.
 
     Infinite entries claim nothing.
     """
@@ -265,7 +265,7 @@ def wrong_entries(asked: Mapping[Noise, Iterable[int]], folder: Path) -> list[tu
 
 
 def _entries(noise: Noise, prefixes: Sequence[int]) -> tuple[str, int]:
-    """Entries of the table as a list of integers, and what one is divided by to get them."""
+    """Return entries of the table as a list of integers, and the divisor that turns them into the entries."""
     entries = table(noise)
     bounds = [(entries.lower[p], entries.upper[p]) for p in prefixes]
     unit = lcm(*(Fraction(value).denominator for pair in bounds for value in pair if np.isfinite(value)))
@@ -281,10 +281,10 @@ def _entries(noise: Noise, prefixes: Sequence[int]) -> tuple[str, int]:
 
 
 def compiled(folder: Path, names: Iterable[str]) -> None:
-    """Compile sources and what they require into a folder.
+    """Compile sources and their requirements into a folder.
 
     Raises:
-        ProofError: Coq is missing, or refuses one.
+        ProofError: Coq is missing, or rejects a source.
     """
     for name in sorted(names, key=lambda name: (len(machine.required(name)), name)):
         shutil.copy(machine.folder() / f"{name}.v", folder)
@@ -301,20 +301,20 @@ def _answers(folder: Path, text: str, asked: str) -> str:
 
 
 def _in_coq(noise: Noise) -> str:
-    """The name of a noise of the library in ``Noises.v``, after the module of its law in a race."""
+    """Return the name of a noise in ``Noises.v``, named after the module of its distribution in a race."""
     return f"{str(noise.race).rpartition('.')[2]}_noise"
 
 
 def _power(number: int) -> str:
-    """A power of two, as Coq reads it fast."""
+    """Return a power of two in a form that Coq reads fast."""
     return f"(2 ^ {number.bit_length() - 1})"
 
 
 def require_coq() -> None:
-    """Refuse where Coq is missing.
+    """Check that Coq is installed.
 
     Raises:
-        ProofError: It is.
+        ProofError: Coq is missing.
     """
     if shutil.which("coqc") is None:
         raise ProofError("coqc is missing: apt-get install coq libcoq-coquelicot libcoq-interval")
@@ -331,7 +331,7 @@ def _coq(folder: Path, name: str, text: str | None) -> tuple[int, str]:
 
 
 def _case(name: str, release: Release, coarse: bool) -> str:
-    """The definition of a release: scores are integers, and who is far behind is told apart no further than needed."""
+    """Return the definition of a release: scores are integers; candidates far behind get no more digits than needed."""
     unit = Fraction(
         lcm(*(score.denominator for score in release.scores)), gcd(*(score.numerator for score in release.scores)) or 1
     )
@@ -370,7 +370,7 @@ def _case(name: str, release: Release, coarse: bool) -> str:
 
 
 def _noise(noise: Noise, known: Known, end: int) -> mpq:
-    """An end of what noise is possible. On it depends how fast Coq is, and not what it accepts."""
+    """Return an end of the interval of possible noise. It affects only the speed of Coq, not what it accepts."""
     digits = known.high if end else known.low
     found = noise.quantile(mpq(digits, 1 << known.digits), known.digits + _ROOM)[end]
     return mpq(found) if abs(found) <= 2**_ROOM else mpq((2 * end - 1) << 2 * _ROOM)

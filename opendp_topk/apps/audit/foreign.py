@@ -29,16 +29,16 @@ def verify_probabilities(
     budget: int = 300,
     relative_error: Fraction | None = None,
 ) -> Report:
-    """:func:`verify` for a function of another library that returns a table of probabilities.
+    """Apply :func:`verify` to a function of another library that returns a table of probabilities.
 
     Args:
         function: Scores -> probabilities: a mapping from outcomes, or a sequence with one for each index.
         input_domain: The score vectors that ``function`` accepts, as arrays.
         input_metric: The distance between neighbours.
-        output_measure: The measure in which ``privacy_map`` answers.
+        output_measure: The measure of the losses that ``privacy_map`` returns.
         privacy_map: d_in -> the claimed loss.
-        scale: The unit of the gaps between scores; ``d_in`` where it is not given.
-        k: The number of winners, where vectors of more than k scores are to be tried.
+        scale: The unit of the gaps between scores. Default: ``d_in``.
+        k: The number of winners, if vectors of more than k scores are to be tried. Default: None.
         d_in, pairs, budget, relative_error: As for :func:`verify`.
 
     Returns:

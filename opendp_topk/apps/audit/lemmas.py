@@ -1,4 +1,4 @@
-"""Inequalities of the proofs, shown by an SMT solver."""
+"""Inequalities of the proofs, decided by an SMT solver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Terms = Sequence[Any]
 
 @dataclass(frozen=True)
 class Lemma:
-    """A statement about numbers: wherever ``hypotheses`` hold, |``quantity``| <= ``bound``."""
+    """A statement about numbers: if all ``hypotheses`` are true, |``quantity``| <= ``bound``."""
 
     name: str
     hypotheses: tuple[Any, ...]
@@ -26,13 +26,13 @@ class Lemma:
 
     @property
     def claim(self) -> Any:
-        """|quantity| <= bound."""
+        """Return |quantity| <= bound."""
         return between(self.quantity, self.bound)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``status`` is "proved", "refuted" (by ``counterexample``, exact numbers by name) or "unknown" (out of time)."""
+    """``status``: "proved", "refuted" (by ``counterexample``, exact numbers by name) or "unknown" (out of time)."""
 
     lemma: str
     status: str
@@ -40,20 +40,20 @@ class Verdict:
 
 
 def solver() -> Any:
-    """The module z3.
+    """Return the module z3.
 
     Raises:
-        MissingExtraError: It is not installed.
+        MissingExtraError: z3 is not installed.
     """
     return load("z3", "the lemmas need an SMT solver", "opendp_topk[audit]")
 
 
 def decide(lemma: Lemma, seconds: float = 20.0) -> Verdict:
-    """Whether the lemma holds for all real numbers.
+    """Decide whether the lemma is true for all real numbers.
 
     Args:
-        lemma: What to decide.
-        seconds: The time that the solver may take, > 0.
+        lemma: The lemma to decide.
+        seconds: The time limit of the solver, > 0. Default: 20.
     """
     z3 = solver()
     search = z3.Solver()
@@ -73,22 +73,22 @@ def _rational(value: Any) -> Fraction:
 
 
 def between(value: Any, bound: Any) -> Any:
-    """|value| <= bound."""
+    """Return |value| <= bound."""
     return solver().And(-bound <= value, value <= bound)
 
 
 def number(value: Fraction) -> Any:
-    """A rational number as a term."""
+    """Return a rational number as a term."""
     return solver().Q(value.numerator, value.denominator)
 
 
 def larger(a: Any, b: Any) -> Any:
-    """The larger of two terms."""
+    """Return the larger of two terms."""
     return solver().If(a >= b, a, b)
 
 
 def largest(terms: Terms) -> Any:
-    """The largest of the terms."""
+    """Return the largest of the terms."""
     found = terms[0]
     for term in terms[1:]:
         found = larger(found, term)
@@ -96,12 +96,12 @@ def largest(terms: Terms) -> Any:
 
 
 def least(terms: Terms) -> Any:
-    """The least of the terms."""
+    """Return the smallest of the terms."""
     return -largest([-term for term in terms])
 
 
 def descending(terms: Terms) -> list[Any]:
-    """The order statistics, by exchanges of neighbours."""
+    """Return the order statistics, by exchanges of neighbours."""
     ordered = list(terms)
     for last in range(len(ordered) - 1, 0, -1):
         for i in range(last):
@@ -110,17 +110,17 @@ def descending(terms: Terms) -> list[Any]:
     return ordered
 
 
-# The sensitivity lemmas behind the maps, decided for all real scores by an SMT solver (extra ``audit``: z3).
+# The sensitivity lemmas behind the privacy maps, decided for all real scores by an SMT solver (extra ``audit``: z3).
 #
 # Each lemma is checked for every size d <= 4 and every k <= 3. A lemma is proved if the solver finds that its negation
 # has no solution in the reals, and refuted by a counterexample.
 
-# The cases that the solver has to tell apart grow like d!; whatever holds for more scores is the documents' claim.
+# The number of cases for the solver grows like d!; for more scores the proof documents give the argument.
 _MOST_SCORES, _MOST_WINNERS = 4, 3
 
 
 def lemmas() -> Iterator[Lemma]:
-    """All lemmas, each for every size."""
+    """Yield all lemmas, each for every size."""
     yield convex()
     for d in range(1, _MOST_SCORES + 1):
         yield from metrics(d)
@@ -132,13 +132,13 @@ def lemmas() -> Iterator[Lemma]:
 
 
 def verify_lemmas(seconds: float = 20.0) -> list[Verdict]:
-    """The verdict on every lemma that the maps of the selections rest on.
+    """Return the verdict on every lemma that the maps of the selections depend on.
 
-    The canonical utilities at gamma = 0 and 1, and from there for all gamma in between; the gaps of the joint
-    utility; what counting does; what each metric says about the range distance.
+    The lemmas are about the canonical utilities at gamma = 0 and 1, and from there for all gamma in between; the gaps
+    of the joint utility; the effect of counting; the bound that each metric implies on the range distance.
 
     Args:
-        seconds: The time that the solver may take for one lemma, > 0.
+        seconds: The time limit of the solver for one lemma, > 0. Default: 20.
 
     Raises:
         MissingExtraError: z3 is not installed.
@@ -147,7 +147,7 @@ def verify_lemmas(seconds: float = 20.0) -> list[Verdict]:
 
 
 def metrics(d: int) -> Iterator[Lemma]:
-    """d_R <= 2 d for LInfDistance(), and d_R <= d for its monotonic form."""
+    """Yield the lemmas d_R <= 2 d for LInfDistance(), and d_R <= d for its monotonic form."""
     z3 = solver()
     r, moves = z3.Real("r"), z3.Reals(" ".join(f"m{i}" for i in range(d)))
     spread = largest(moves) - least(moves)
@@ -157,7 +157,7 @@ def metrics(d: int) -> Iterator[Lemma]:
 
 
 def counting(d: int) -> Iterator[Lemma]:
-    """``added`` users come and ``removed`` go; each moves every count by 0 or 1 in one direction."""
+    """Yield lemmas for ``added`` and ``removed`` users; each moves every count by 0 or 1 in one direction."""
     z3 = solver()
     added, removed = z3.Ints("added removed")
     up, down = (z3.Ints(" ".join(f"{name}{i}" for i in range(d))) for name in ("up", "down"))
@@ -173,9 +173,9 @@ def counting(d: int) -> Iterator[Lemma]:
 
 
 def canonical(d: int, k: int, capped: bool, factor: Fraction = Fraction(1)) -> Iterator[Lemma]:
-    """The utilities gamma m - (1 - gamma) M of two sets move apart by at most ``factor`` times the range distance.
+    """Yield lemmas: utilities gamma m - (1 - gamma) M of two sets move apart by at most ``factor`` range distances.
 
-    At gamma = 0 and gamma = 1; :func:`convex` takes both to every gamma in between.
+    They are for gamma = 0 and gamma = 1; :func:`convex` extends both to every gamma in between.
     """
     x, moved, close = _neighbours(d)
 
@@ -193,7 +193,7 @@ def canonical(d: int, k: int, capped: bool, factor: Fraction = Fraction(1)) -> I
 
 
 def convex() -> Lemma:
-    """What moves by at most r at gamma = 0 and at gamma = 1 moves by at most r at every gamma in between."""
+    """Return the lemma: a move by at most r at gamma = 0 and gamma = 1 is one by at most r for every gamma between."""
     z3 = solver()
     inside, outside, gamma, r = z3.Reals("inside outside gamma r")
     ends = (between(inside, r), between(outside, r), gamma >= 0, gamma <= 1)
@@ -201,9 +201,10 @@ def convex() -> Lemma:
 
 
 def joint(d: int, k: int, factor: int | None = None) -> Iterator[Lemma]:
-    """The utilities -max_t (x_[t] - x_{s_t}) of two rankings, or of two sets, move apart by at most ``factor`` r.
+    """Yield lemmas: utilities -max_t (x_[t] - x_{s_t}) of two rankings (or sets) move apart by at most ``factor`` r.
 
-    ``factor`` is 1 for one winner and 2 for more. Scores are numbered by rank on the first input, which loses nothing.
+    ``factor`` is 1 for one winner and 2 for more. Scores are numbered by rank on the first input, without loss of
+    generality.
     """
     x, moved, close = _neighbours(d)
     hypotheses = (*close, *(a >= b for a, b in itertools.pairwise(x)))
@@ -224,7 +225,7 @@ def joint(d: int, k: int, factor: int | None = None) -> Iterator[Lemma]:
 
 
 def _neighbours(d: int) -> tuple[Terms, Terms, tuple[Any, ...]]:
-    """Scores, the scores of a neighbour, and what it means that their range distance is at most r."""
+    """Return scores, the scores of a neighbour, and the condition that their range distance is at most r."""
     z3 = solver()
     x, moved = (z3.Reals(" ".join(f"{name}{i}" for i in range(d))) for name in ("x", "y"))
     moves, r = [b - a for a, b in zip(x, moved, strict=True)], z3.Real("r")

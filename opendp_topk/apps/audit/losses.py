@@ -1,8 +1,8 @@
-"""Enclosures of the privacy losses between two exact laws, with a proven error.
+"""Enclosures of the privacy losses between two exact output distributions, with a proven error.
 
-A probability may be given as an integer, a Fraction, an mpmath or gmpy2 number, or a float. It is taken to be right up
-to a relative error that is stated, and a zero to be exact: an outcome that is possible on one side only is infinitely
-revealing.
+A probability may be given as an integer, a Fraction, an mpmath or gmpy2 number, or a float. It is assumed to be right
+up to the given relative error, and a zero is assumed to be exact: an outcome that is possible on one side only has
+infinite privacy loss.
 
 Proof: proofs/audit/losses.tex
 """
@@ -24,8 +24,8 @@ from ...numerics.arithmetic import as_mpq
 
 Law = Mapping[Hashable, Any]
 
-# _BITS: far beyond the errors below. _EXACT_ERROR: five digits short of the 30 that laws promise. _FLOAT_ERROR: for
-# tables of float64. _ROUNDING: for sums of many masses. _MOST_STEPS: where a search over orders ends in any case.
+# _BITS: far beyond the errors below. _EXACT_ERROR: five digits less than the 30 of declared distributions.
+# _FLOAT_ERROR: for tables of float64. _ROUNDING: for sums of many masses. _MOST_STEPS: limit of a search over orders.
 # proof-region: losses
 _BITS = 256
 _EXACT_ERROR = Fraction(1, 10**25)
@@ -36,7 +36,7 @@ _MOST_STEPS = 400
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss in [lower, upper]; ``where`` says at which outcomes, or at which order, the lower end is met."""
+    """A loss in [lower, upper]; ``where`` gives the outcomes, or the order, at which the lower end is reached."""
 
     lower: Any
     upper: Any
@@ -45,7 +45,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class LawPair:
-    """Two laws: for every outcome possible under both its logarithms, each right up to ``error``.
+    """Two output distributions: the logarithms of all outcomes possible under both, each right up to ``error``.
 
     ``first_only`` and ``second_only`` are outcomes that are possible under one of them only, with their logarithms.
     """
@@ -57,15 +57,15 @@ class LawPair:
 
     @property
     def lopsided(self) -> Hashable | None:
-        """An outcome that is possible on one side only, in a tuple; None where there is none."""
+        """Return an outcome that is possible on one side only, in a tuple; None if there is none."""
         return next(((outcome,) for outcome in (*self.first_only, *self.second_only)), None)
 
 
 def pair(law: Law, other: Law, relative_error: Fraction | None = None) -> LawPair:
-    """The two laws, ready to be compared.
+    """Prepare the two distributions for a comparison.
 
     Raises:
-        DistributionError: One of them has a negative mass, or masses whose sum misses 1 by more than they may err.
+        DistributionError: A distribution has a negative mass, or its sum differs from 1 by more than allowed.
     """
     with gmpy2.context(precision=_BITS):
         error = max(_error(law, relative_error), _error(other, relative_error))
@@ -107,7 +107,7 @@ def _number(mass: Any) -> Any:
 
 
 def max_loss(laws: LawPair) -> Loss:
-    """The largest absolute privacy loss of an outcome."""
+    """Return the largest absolute privacy loss of an outcome."""
     if laws.lopsided is not None:
         return _infinite(laws)  # [infinite]
     with gmpy2.context(precision=_BITS):
@@ -117,7 +117,7 @@ def max_loss(laws: LawPair) -> Loss:
 
 
 def range_loss(laws: LawPair) -> Loss:
-    """The largest privacy loss of an outcome less the smallest."""
+    """Return the largest privacy loss of an outcome minus the smallest."""
     if laws.lopsided is not None:
         return _infinite(laws)
     with gmpy2.context(precision=_BITS):
@@ -128,7 +128,7 @@ def range_loss(laws: LawPair) -> Loss:
 
 
 def hockey_stick(laws: LawPair, epsilon: Any) -> Loss:
-    """The least delta of (epsilon, delta)-privacy between the two laws, in both directions."""
+    """Return the smallest delta of (epsilon, delta)-privacy between the two distributions, in both directions."""
     with gmpy2.context(precision=_BITS):
         factor = gmpy2.exp(mpfr(as_mpq(Fraction(epsilon)))) if epsilon < float("inf") else None
         found = []
@@ -144,9 +144,9 @@ def hockey_stick(laws: LawPair, epsilon: Any) -> Loss:
 
 
 def curve_loss(laws: LawPair, points: Sequence[tuple[float, float]]) -> Loss:
-    """The largest ratio of the least delta between the two laws to the delta of a curve, at its ``points``.
+    """Return the largest ratio, at ``points`` of a curve, of the smallest delta between the distributions to the curve.
 
-    Where the curve is 0, what is certainly more is infinitely more.
+    If the curve is 0 and the delta is certainly above 0, the ratio is infinite.
     """
     with gmpy2.context(precision=_BITS):
         found = []
@@ -161,10 +161,10 @@ def curve_loss(laws: LawPair, points: Sequence[tuple[float, float]]) -> Loss:
 
 
 def zcdp_loss(laws: LawPair, enough: Any = 0, tolerance: float = 1e-3) -> Loss:
-    """The supremum over alpha > 1 of D_alpha / alpha, in both directions.
+    """Return the supremum over alpha > 1 of D_alpha / alpha, in both directions.
 
     The enclosure is refined until its upper end is at most ``enough``, or at most ``1 + tolerance`` times its lower
-    one, or 400 orders have been tried in a direction.
+    end, or 400 orders have been tried in a direction.
     """
     if laws.lopsided is not None:
         return _infinite(laws)
@@ -179,14 +179,14 @@ def zcdp_loss(laws: LawPair, enough: Any = 0, tolerance: float = 1e-3) -> Loss:
 
 
 def _supremum(laws: LawPair, of: int, enough: Any, tolerance: float) -> Loss:
-    """The supremum of D_alpha(law ``of`` || the other one) / alpha."""
+    """Return the supremum of D_alpha(distribution ``of`` || the other one) / alpha."""
     logs = [(pair[1 - of], pair[of]) for pair in laws.logs.values()]
     steepest = max(b - a for a, b in logs) + 3 * laws.error  # [steepest]
     lower, where = mpfr(0), mpfr(2)
     cells: list[Any] = []
 
     def ceiling_at(alpha: Any) -> Any:
-        """An upper bound of (alpha - 1) D_alpha; on the way the lower end of the result is raised."""
+        """Return an upper bound on (alpha - 1) D_alpha; also raise the lower end of the result."""
         nonlocal lower, where
         terms = [alpha * b + (1 - alpha) * a for a, b in logs]
         top = max(terms)
@@ -197,7 +197,7 @@ def _supremum(laws: LawPair, of: int, enough: Any, tolerance: float) -> Loss:
         return moment + slack  # [moment]
 
     def push(a: Any, at_a: Any, b: Any, at_b: Any) -> None:
-        """The cell of all orders from ``a`` (None: from 1) to ``b`` (None: without end)."""
+        """Push the cell of all orders from ``a`` (None: from 1) to ``b`` (None: unbounded)."""
         if a is None:
             bound = at_b / (b - 1)  # [first-cell]
         else:
@@ -221,7 +221,7 @@ def _supremum(laws: LawPair, of: int, enough: Any, tolerance: float) -> Loss:
 
 
 def _ceiling(a: Any, at_a: Any, b: Any, at_b: Any, slope: Any) -> Any:
-    """The largest line(alpha) / (alpha (alpha - 1)) from a to b, for the line of ``slope`` through (a, at_a)."""
+    """Return the largest line(alpha) / (alpha (alpha - 1)) from a to b, for the line of ``slope`` through (a, at_a)."""
     fall = slope * (a - 1) - at_a
     if fall <= 0:
         return at_a / (a * (a - 1))  # [falling]

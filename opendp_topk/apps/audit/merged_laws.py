@@ -1,6 +1,7 @@
-"""Exact laws of releases with infinitely many values, after they were merged into finitely many cells.
+"""Exact output distributions of releases with infinitely many values, after merging these into finitely many cells.
 
-Merging outcomes is post-processing: it raises no loss, so what refutes a map for the cells refutes it for the release.
+Merging outcomes is post-processing and cannot raise the loss: what refutes a map for the cells refutes it for the
+release.
 
 Proof: proofs/audit/merged_laws.tex
 """
@@ -30,14 +31,14 @@ from ...spaces.metrics import RangeDistance
 Law = dict[Hashable, Any]
 Gaps = dict[tuple[tuple[int, ...], tuple[int, ...]], Any]
 
-# _DIGITS: 20 more than laws promise. _NEGLIGIBLE: tails of sums end 15 digits below those that are promised.
+# _DIGITS: 20 more than distributions need. _NEGLIGIBLE: tails of sums end 15 digits below those that are required.
 # proof-region: merged_laws
 _DIGITS = 50
 _NEGLIGIBLE = "1e-45"
 
 
 def noisy_scores(measurement: Measurement, reach: int = 12) -> Callable[[Sequence[int]], Law]:
-    """The law of integer scores with discrete noise, each merged to -reach, ..., reach and what lies beyond.
+    """Return the distribution of integer scores with discrete noise, each merged to -reach, ..., reach and two tails.
 
     ``measurement`` comes from ``make_laplace``, ``make_gaussian`` or ``make_noisy_histogram`` on integers.
     """
@@ -53,7 +54,7 @@ def noisy_scores(measurement: Measurement, reach: int = 12) -> Callable[[Sequenc
 
 
 def counted_winners(measurement: Measurement, reach: int = 6) -> Callable[[Sequence[int]], Law]:
-    """The law of ``make_select_then_count`` on integers: winners, and cells of their noisy counts."""
+    """Return the distribution of ``make_select_then_count`` on integers: winners, and cells of their noisy counts."""
     given = measurement.parameters
     kind = "laplace" if isinstance(measurement.output_measure, MaxDivergence) else "gaussian"
     domain, metric = measurement.input_domain, measurement.input_metric
@@ -64,7 +65,7 @@ def counted_winners(measurement: Measurement, reach: int = 6) -> Callable[[Seque
 
 
 def found_items(measurement: Measurement) -> Callable[[Mapping[Any, int]], Law]:
-    """The law of the items, without their counts, that ``make_stable_histogram`` releases, in the order of the keys."""
+    """Return the distribution of the items of ``make_stable_histogram``, without counts, in the order of the keys."""
     scale, level = exact(measurement.parameters["scale"]), measurement.parameters["threshold"]
     kind = "gaussian" if measurement.parameters["gaussian"] else "laplace"
 
@@ -81,7 +82,7 @@ def found_items(measurement: Measurement) -> Callable[[Mapping[Any, int]], Law]:
 
 
 def counted_items(measurement: Measurement, reach: int = 6) -> Callable[[Mapping[Any, int]], Law]:
-    """The law of ``make_unknown_domain_counts``: items, whether it stopped, and cells of the items' noisy counts."""
+    """Return the distribution of ``make_unknown_domain_counts``: items, whether it stopped, cells of counts."""
     given = measurement.parameters
     kind = "laplace" if measurement.output_measure == Approximate(MaxDivergence()) else "gaussian"
     options = {name: given[name] for name in ("k", "scale", "limit", "threshold")}
@@ -98,7 +99,7 @@ def counted_items(measurement: Measurement, reach: int = 6) -> Callable[[Mapping
 def _with_counts(
     select: Measurement, kind: str, scale: Fraction, reach: int, parts: Callable[[Any], tuple[Any, ...]]
 ) -> Callable[[Any], Law]:
-    """The law of what ``select`` releases, in ``parts`` of which the first is who was chosen, and of their counts."""
+    """Return the distribution of the release of ``select``, in ``parts``, with the choice first, and of its counts."""
 
     def law(counts: Any) -> Law:
         result: Law = {}
@@ -113,10 +114,10 @@ def _with_counts(
 
 
 def winners_with_gaps(measurement: Measurement, cuts: Sequence[Fraction] = (Fraction(1),)) -> Any:
-    """The law of a ranking with its gaps, each merged to the intervals between 0, ``cuts`` (in scales) and infinity.
+    """Return the distribution of a ranking with gaps, merged to intervals between 0, ``cuts`` (in scales) and infinity.
 
-    Scores lowered by c make a winner that is ahead by more than c a winner still, so the probability that all gaps
-    exceed given numbers is that of the ranking for other scores.
+    A winner that is ahead by more than c still wins if its score is lowered by c. So the probability that all
+    gaps exceed given numbers is that of the ranking for other scores.
     """
     given = measurement.parameters
     noise = named(given["noise"])
@@ -150,7 +151,7 @@ def winners_with_gaps(measurement: Measurement, cuts: Sequence[Fraction] = (Frac
 
 
 def _difference(beyond: Gaps, winners: tuple[int, ...], levels: tuple[int, ...], n: int) -> Any:
-    """The probability of the cell at ``levels``, by inclusion and exclusion over its upper edges."""
+    """Return the probability of the cell at ``levels``, by inclusion and exclusion over its upper edges."""
     corners = itertools.product(*((0, 1) if level + 1 < n else (0,) for level in levels))
     return mpmath.fsum(
         (-1) ** sum(corner) * beyond[winners, tuple(a + b for a, b in zip(levels, corner, strict=True))]
@@ -167,7 +168,7 @@ def _product(parts: Sequence[Law]) -> Law:
 
 @functools.cache
 def _cells(kind: str, scale: Fraction, score: int, reach: int) -> Law:
-    """The masses of score + Z at -reach, ..., reach, and of everything below and above."""
+    """Return the masses of score + Z at -reach, ..., reach, and of everything below and above."""
     inner: Law = {n: _mass(kind, scale, n - score) for n in range(-reach, reach + 1)}
     return inner | {
         "below": _tail(kind, scale, reach + 1 + score),
@@ -186,7 +187,7 @@ def _mass(kind: str, scale: Fraction, z: int) -> Any:
 
 
 def _tail(kind: str, scale: Fraction, least: int) -> Any:
-    """The mass of all Z >= least."""
+    """Return the mass of all Z >= least."""
     if least <= 0:
         return 1 - _tail(kind, scale, 1 - least)  # [other-tail]
     return _beyond(kind, scale, least) / (1 + 2 * _beyond(kind, scale, 1))
@@ -194,7 +195,7 @@ def _tail(kind: str, scale: Fraction, least: int) -> Any:
 
 @functools.cache
 def _beyond(kind: str, scale: Fraction, least: int) -> Any:
-    """The sum of the weights from ``least`` >= 1, up to a relative error of 10^-45."""
+    """Return the sum of the weights from ``least`` >= 1, up to a relative error of 10^-45."""
     if kind == "laplace":
         return _weight(kind, scale, least) / (1 - _weight(kind, scale, 1))  # [geometric]
     terms = [_weight(kind, scale, least)]

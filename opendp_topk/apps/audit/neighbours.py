@@ -1,4 +1,4 @@
-"""Neighbouring inputs that audits try."""
+"""Neighbouring inputs for audits."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from ...spaces.metrics import (
 )
 from .blackbox import leaves
 
-# Pairs of neighbouring score vectors that are likely to be worst, all made up: no data and no randomness.
+# Pairs of neighbouring score vectors that are likely to be worst, constructed without data and without randomness.
 
 Vector = tuple[Any, ...]
-# Enough for 2 d + 1 square roots at d = 5, the largest size that is tried on its own.
+# Enough for 2 d + 1 square roots at d = 5, the largest default size.
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
-_FINEST = 2**64  # square roots are cut there: finer than any float64 in the unit interval
-_SPREAD = 40  # in scales: what lies further below the best has a chance of e^-40
-_SCATTERED = 2000  # they end, so that a large budget does, and come after the structured ones
-# From a tie, one score moves against all others, and all others against it: any choice by scores shows these.
+_FINEST = 2**64  # square roots are truncated to this: finer than any float64 in the unit interval
+_SPREAD = 40  # in scales: a score further below the best wins with probability about e^-40
+_SCATTERED = 2000  # the sequence is finite, so that a large budget ends too; these pairs come after the structured ones
+# From a tie, one score moves against all others, and all others against it: this reveals any choice by scores.
 LIKELIEST = 2
-"""How many pairs, the first ones, are tried whatever the budget."""
+"""Number of first pairs that are always tried, whatever the budget."""
 
 
 def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
-    """Whether two score vectors are at distance at most ``d_in``, decided exactly.
+    """Return whether two score vectors are at distance at most ``d_in``, decided exactly.
 
     Raises:
-        ParameterError: The metric is none of the score metrics.
+        ParameterError: The metric is not a score metric.
     """
     moves = [Fraction(b) - Fraction(a) for a, b in zip(x, y, strict=True)]
     if metric == LInfDistance():
@@ -66,10 +66,10 @@ def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
 def neighbours(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...]
 ) -> Iterator[tuple[Vector, Vector]]:
-    """Pairs of members of ``domain`` at distance at most ``d_in``, likely witnesses first.
+    """Yield pairs of members of ``domain`` at distance at most ``d_in``, likely witnesses first.
 
-    First, from a tie, one score against all others, and all others against it; then scores in blocks of equal ones,
-    apart by 0 to 40 units in all, and moves to corners of the ball; then points of an equidistributed sequence.
+    The order is: from a tie, one score against all others, and all others against it; scores in blocks of equal ones,
+    0 to 40 units apart in total, moved to corners of the ball; points of an equidistributed sequence.
     """
     seen = set()
     streams = [itertools.chain(_structured(metric, d_in, unit, d), _scattered(metric, d_in, unit, d)) for d in sizes]
@@ -84,7 +84,7 @@ def neighbours(
 def variations(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, x: Vector, x_prime: Vector
 ) -> Iterator[tuple[Vector, Vector]]:
-    """The neighbours that differ from a pair in one score: in its move, or in its place."""
+    """Yield the neighbours that differ from a pair in one score, either in its move or in its position."""
     scores = [Fraction(a) for a in x]
     moves = [Fraction(b) - Fraction(a) for a, b in zip(x, x_prime, strict=True)]
     for i in range(len(scores)):
@@ -100,21 +100,21 @@ def variations(
 def admitted(
     domain: VectorDomain, metric: Metric, d_in: Fraction, scores: Sequence[Fraction], moves: Sequence[Fraction]
 ) -> Iterator[tuple[Vector, Vector]]:
-    """The pair, if it is one of different neighbours in the domain: at most one."""
+    """Yield the pair if both vectors are in the domain, differ and are neighbours; otherwise yield nothing."""
     pair = _members(domain, tuple(scores), tuple(moves))
     if pair is not None and pair[0] != pair[1] and within(metric, *pair, d_in):
         yield pair
 
 
 def _likeliest(metric: Metric, d_in: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
-    """From a tie, one score moved against all others, and all others against it: any choice by scores shows it."""
+    """Yield ties with one score moved against all others, and all others against it: any choice by scores shows it."""
     for first in (True, False):
         for moves in corners(metric, d_in, (first, *[not first] * (d - 1)), 1):
             yield (Fraction(0),) * d, moves
 
 
 def _structured(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
-    """All of them, in strides of the golden section, so that every part of the list is an even sample of it."""
+    """Yield all structured pairs in strides of the golden section, so that each part of the list is an even sample."""
     listed: list[tuple[Vector, Vector]] = []
     for blocks in _compositions(d):
         levels = max(1, len(blocks) - 1)
@@ -130,7 +130,7 @@ def _structured(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Itera
 
 
 def corners(metric: Metric, d_in: Fraction, corner: tuple[bool, ...], turn: int) -> list[Vector]:
-    """Moves of length d_in that raise the scores in ``corner`` against the others; now and then with a common shift."""
+    """Return moves of length d_in that raise the scores in ``corner`` against the others, sometimes with a shift."""
     raised = sum(corner)
     if isinstance(metric, PerCandidateDistance):
         alike = corners(LInfDistance(monotonic=metric.monotonic), d_in, corner, turn)
@@ -149,7 +149,7 @@ def corners(metric: Metric, d_in: Fraction, corner: tuple[bool, ...], turn: int)
 
 
 def _scattered(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
-    """Kronecker's sequence in 2 d + 1 dimensions: scores within a random spread, moves within the ball."""
+    """Yield Kronecker's sequence in 2 d + 1 dimensions: scores within a random spread, moves within the ball."""
     roots = [Fraction(math.isqrt(p * _FINEST**2), _FINEST) for p in _PRIMES[: 2 * d + 1]]
     shrink = {L1Distance(): Fraction(1, d), L2Distance(): _root(Fraction(1, d))}.get(metric, 1)
     signed = metric in (LInfDistance(), L1Distance(), L2Distance())
@@ -161,7 +161,7 @@ def _scattered(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterat
 
 
 def _members(domain: VectorDomain, scores: Vector, moves: Vector) -> tuple[Vector, Vector] | None:
-    """The pair as members of ``domain``: rounded, the moves toward 0, and shifted into its bounds."""
+    """Return the pair as members of ``domain``: rounded (moves toward 0) and shifted into its bounds."""
     low, high = min(scores) + min(0, *moves), max(scores) + max(0, *moves)
     ends = zip(domain.element_domain.bounds or (), (low, high), strict=False)
     shifts = [Fraction(bound) - end for bound, end in ends if math.isfinite(bound)] or [Fraction(0)]
@@ -184,28 +184,27 @@ def _floats(score: Fraction, move: Fraction) -> tuple[float, float]:
 
 
 def _compositions(d: int) -> Iterator[tuple[int, ...]]:
-    """The ways to write d as a sum of positive integers."""
+    """Yield all ways to write d as a sum of positive integers."""
     for n in range(d):
         for cuts in itertools.combinations(range(1, d), n):
             yield tuple(b - a for a, b in itertools.pairwise((0, *cuts, d)))
 
 
 def _root(square: Fraction) -> Fraction:
-    """The square root, rounded down."""
+    """Return the square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * _FINEST**2)), _FINEST)
 
 
-# Pairs of neighbours in every order, direction and level, for functions that may not treat all places alike.
+# Pairs of neighbours in every order, direction and level, for functions that may treat positions differently.
 #
 # The neighbours of :mod:`.neighbours` have descending scores, from 0 downward, and raise the first ones of equal
-# scores: that is all there is for a mechanism that depends neither on the order of its scores nor on a common shift.
-# A function of another library may: it may read them one by one, compare them with a threshold, or use the same noise
-# every time.
+# scores. That covers a mechanism that depends neither on the order of its scores nor on a common shift. A function of
+# another library may read its scores one by one, compare them with a threshold, or use the same noise every time.
 
-_ORDERS, _DIRECTIONS, _LEVELS = 4, 2, 4  # as many as the functions below tell apart
-_FARTHEST = 40  # in units: as far as scores of neighbours lie apart, and e^-40 is never seen in samples
-_EXTREMES = (2**53, 2**31, 2**63)  # where floats stop to hold all integers, and where integers of machines end
-_EXTREME_SIZES = 2  # that are tried at these
+_ORDERS, _DIRECTIONS, _LEVELS = 4, 2, 4  # as many as the functions below distinguish
+_FARTHEST = 40  # in units: the largest gap between scores of neighbours; e^-40 is never seen in samples
+_EXTREMES = (2**53, 2**31, 2**63)  # the end of exact integers in floats, and of machine integers
+_EXTREME_SIZES = 2  # number of sizes tried at these values
 _LEAST_FLOAT = Fraction(1, 2**1074)  # the subnormal number nearest to 0
 _GOLDEN = Fraction(1618, 1000)  # near the golden section: its multiples fill the unit interval evenly
 
@@ -214,14 +213,14 @@ _GOLDEN = Fraction(1618, 1000)  # near the golden section: its multiples fill th
 def first_pairs(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...], most: int
 ) -> tuple[tuple[Vector, Vector], ...]:
-    """The first ``most`` pairs of :func:`arranged`, remembered for the next search of the same space."""
+    """Return the first ``most`` pairs of :func:`arranged`, cached for the next search of the same space."""
     return tuple(itertools.islice(arranged(domain, metric, d_in, unit, sizes), most))
 
 
 def extreme_pairs(
     domain: VectorDomain, metric: Metric, d_in: Fraction, sizes: tuple[int, ...]
 ) -> Iterator[tuple[Vector, Vector]]:
-    """Pairs where arithmetic fails: a score at the end of a format, or small ones beside it, and subnormal scores."""
+    """Yield pairs that strain arithmetic: scores at the end of a number format, small ones beside it, subnormals."""
     for d in sizes[:_EXTREME_SIZES]:
         one, rest = (True, *[False] * (d - 1)), (False, *[True] * (d - 1))
         small = (_LEAST_FLOAT, *[Fraction(0)] * (d - 1))
@@ -239,10 +238,10 @@ def extreme_pairs(
 def arranged(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...]
 ) -> Iterator[tuple[Vector, Vector]]:
-    """Pairs of members of ``domain`` at distance at most ``d_in``, each of them once.
+    """Yield pairs of members of ``domain`` at distance at most ``d_in``, each of them once.
 
-    Those of :func:`neighbours`, in turn as they are, reversed and shuffled; moved up or down; and with the highest,
-    the lowest or any score at 0, or all shifted by -40 to 40 units. The likeliest come as they are, too.
+    The pairs are those of :func:`neighbours`, in turn unchanged, reversed and shuffled; with moves up or down; and with
+    the highest, the lowest or any score at 0, or all shifted by -40 to 40 units. The likeliest also come unchanged.
     """
     seen = set()
     for n, (x, x_prime) in enumerate(neighbours(domain, metric, d_in, unit, sizes)):
@@ -259,7 +258,7 @@ def arranged(
 def _version(
     n: int, scores: Sequence[Fraction], moves: Sequence[Fraction], unit: Fraction
 ) -> tuple[list[Fraction], list[Fraction]]:
-    """The n-th one: its order, direction and level take turns at different paces."""
+    """Return the n-th version: its order, direction and level alternate at different paces."""
     order = _order(n, len(scores))
     level = _level(n, scores, unit)
     sign = 1 if n // _ORDERS % _DIRECTIONS else -1
@@ -267,14 +266,14 @@ def _version(
 
 
 def _order(n: int, d: int) -> list[int]:
-    """As it is, reversed, and twice by the fractions of multiples of square roots."""
+    """Return an order: unchanged, reversed, or (twice) sorted by the fractions of multiples of square roots."""
     if n % _ORDERS < 2:
         return list(range(d))[:: -1 if n % _ORDERS else 1]
     return sorted(range(d), key=lambda i: n * math.isqrt((4 * i + 2) * _FINEST**2) % _FINEST)
 
 
 def _level(n: int, scores: Sequence[Fraction], unit: Fraction) -> Fraction:
-    """What is added to all scores, of which the highest is 0 or near it."""
+    """Return the number to add to all scores, the highest of which is 0 or near it."""
     turn = n // (_ORDERS * _DIRECTIONS) % _LEVELS
     if turn == 0:
         return Fraction(0)
@@ -285,27 +284,27 @@ def _level(n: int, scores: Sequence[Fraction], unit: Fraction) -> Fraction:
     return round(_FARTHEST * (2 * (n * _GOLDEN % 1) - 1)) * unit
 
 
-# Neighbouring data sets for functions that read records or tables: what one person more, less or changed makes.
+# Neighbouring datasets for functions that read records or tables: one person added, removed or changed.
 
-_MOST = 64  # pairs: a search halves them with a few samples each
+_MOST = 64  # number of pairs: a search halves them with a few samples each
 
 
 def record_pairs(
     records: Sequence[Any], *, neighbors: str = "add_remove", most: int = _MOST
 ) -> list[tuple[list[Any], list[Any]]]:
-    """Pairs of lists of records that one person tells apart, each person having one record.
+    """Return pairs of neighbouring lists of records, with one record for each person.
 
     Args:
-        records: The records, at least one; two under ``"replace"``, which differ.
-        neighbors: ``"add_remove"``: a record of ``records`` is absent from the second list, or there twice;
-            ``"replace"``: in the second list it is another one of ``records``.
-        most: How many pairs there are at most; the records that occur least often come first.
+        records: The records: at least one, or at least two different ones under ``"replace"``.
+        neighbors: ``"add_remove"``: a record of ``records`` is removed or duplicated in the second list;
+            ``"replace"``: in the second list it is replaced with another one of ``records``. Default: ``"add_remove"``.
+        most: The largest number of pairs to return; the records that occur least often come first. Default: 64.
 
     Returns:
         The pairs, for ``pairs`` of :func:`search` and of :func:`audit_claim`.
 
     Raises:
-        ParameterError: ``neighbors`` is another word, or there are no such pairs.
+        ParameterError: ``neighbors`` is not one of these two, or the records give no pair.
 
     Example:
         >>> import opendp_topk as tk
@@ -344,10 +343,10 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
-    """The ``pairs`` of a caller, one by one.
+    """Yield the ``pairs`` of a caller, one by one.
 
     Raises:
-        ParameterTypeError: They are no pairs.
+        ParameterTypeError: ``pairs`` does not contain pairs.
     """
     if not isinstance(pairs, Iterable):
         raise ParameterTypeError(f"pairs must be a list of pairs of neighbours, not {type(pairs).__name__}")
@@ -361,19 +360,20 @@ def _pair(pair: Any) -> tuple[Any, Any]:
 
 
 def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> list[tuple[Any, Any]]:
-    """Pairs of tables of which the second lacks the rows of one person.
+    """Return pairs of tables; the second table of each lacks the rows of one person.
 
     Args:
         table: A data frame of polars, pandas or another library that narwhals reads.
-        user: The column that tells the persons apart; by default each row is a person of its own.
-        most: How many pairs there are at most; the persons with the most rows come first, then those with the least.
+        user: The user ID column. Default: each row is a person of its own.
+        most: The largest number of pairs to return; the persons with the most rows and with the fewest rows come first,
+            in alternation. Default: 64.
 
     Returns:
         The pairs, for ``pairs`` of :func:`search` and of :func:`audit_claim`.
 
     Raises:
         ParameterError: The table has no row or no such column.
-        ParameterTypeError: ``table`` is no data frame.
+        ParameterTypeError: ``table`` is not a data frame.
         MissingExtraError: narwhals is not installed (extra ``tables``).
     """
     frame = _read(table)
@@ -399,32 +399,32 @@ def _read(table: Any) -> Any:
     return nw.from_native(table, eager_only=True, pass_through=True) if known else None
 
 
-# Where outcomes vanish: the gap between scores beyond which samples no longer show what they show at smaller ones.
+# Edges: the gap between scores beyond which samples no longer contain outcomes that they contain at smaller gaps.
 #
-# Noise that is cut leaves outcomes possible on one input and impossible on its neighbour, at gaps that no list of
-# multiples need hold. So the gap is looked for by bisection, for scores in two blocks of equal ones, and the pairs on
-# either side of it are ranked by what one of their two samples shows and the other never does. The gap also tells the
-# scale of a mechanism that states none. In the same way the level is looked for from which on equal scores no longer
-# show what they show at 0: arithmetic that overflows ends there. Nothing here is a bound: the pair that is found is
+# Truncated noise leaves outcomes possible on one input and impossible on its neighbour, at gaps that a list of
+# multiples may miss. So bisection finds the gap, for scores in two blocks of equal ones. The pairs on either side of it
+# are ranked by how often one of their two samples contains outcomes that the other lacks. The gap also estimates the
+# scale of a mechanism that declares none. The level from which on equal scores no longer give the outcomes that they
+# give at 0 is found in the same way: arithmetic that overflows fails there. Nothing here is a bound: the chosen pair is
 # tested on fresh samples.
 
 _DOUBLINGS = 16  # of a move, up to the gap that counts as far
 _HALVINGS = 6  # between two doublings: to a sixtieth of a gap, near enough for noise
 _LEVEL_HALVINGS = 12  # arithmetic overflows within a step
-_PROBES = 19  # of a family at most: two ends and the far gap, 4 of doublings, 6 between two of these, and 3 pairs
+_PROBES = 19  # for a family at most: two ends and the far gap, 4 of doublings, 6 between two of these, and 3 pairs
 _LEAST = 30  # with fewer draws a probe shows no rare outcome
-_REACH = 8  # at some hundred draws noise with an exponential tail is seen about so many scales away
-_BEST = 4  # of a thousandth of the draws each: the one that shows most is often not the best
-_COVERED = 40  # moves: as far as pairs made up in units of a move reach, and so no other unit is wanted
+_REACH = 8  # with some hundred draws, noise with an exponential tail is seen up to about so many scales away
+_BEST = 4  # each gets a thousandth of the draws: the one that shows most is often not the best
+_COVERED = 40  # moves: pairs made in units of a move reach as far, so no other unit is needed
 
 Draw = Callable[[Vector, int], Sequence[Hashable]]
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The pair whose sides differ most in what they show; the gap at which outcomes vanish, and its change.
+    """A pair beside the gap at which outcomes vanish, with that gap and the change of the gap between the two inputs.
 
-    ``level``: the gap is that of all scores from 0.
+    If ``level`` is true, the gap is the distance of all scores from 0.
     """
 
     pair: tuple[Vector, Vector]
@@ -434,7 +434,7 @@ class Edge:
 
     @property
     def unit(self) -> Fraction:
-        """About the scale of the mechanism, if that is large beside the moves; else 0."""
+        """Return about the scale of the mechanism, if that is large compared with the moves; otherwise 0."""
         return self.gap / _REACH if self.gap > _COVERED * self.step and not self.level else Fraction(0)
 
 
@@ -447,9 +447,9 @@ def worst_edges(
     samples: int,
     usable: Callable[[tuple[Vector, Vector]], bool],
 ) -> list[Edge]:
-    """The ``usable`` edges that show most, of gaps the :data:`_BEST` and of levels one, by about ``samples`` draws.
+    """Return the ``usable`` edges that show most: the first :data:`_BEST` of gaps, one of levels.
 
-    There are none where outcomes do not vanish, or draws are too few.
+    This takes about ``samples`` draws. The list is empty if no outcomes vanish or there are too few draws.
     """
     families = [(tuple(i < top for i in range(d)), False) for d in sizes for top in range(1, d)]
     families += [(high[::turn], True) for high, _ in families[:1] for turn in (1, -1)]
@@ -468,8 +468,9 @@ def worst_edges(
 
 
 class _Family:
-    """Vectors of scores that are 0 but for the ``high`` ones, or at a ``level``, the same for all; ``high`` ones move
-    up against the others.
+    """Vectors of scores with a gap, or with all scores at the same ``level``.
+
+    Scores are 0 except for the ``high`` ones, which move up against the others.
     """
 
     def __init__(
@@ -488,7 +489,7 @@ class _Family:
         self._step = max(self._moves) - min(self._moves)
 
     def edges(self) -> list[tuple[int, Edge]]:
-        """The pairs beside the gap at which outcomes vanish, each with the draws that one side alone shows."""
+        """Return the pairs beside the gap at which outcomes vanish, and how many draws only one side shows."""
         far = next((n for n in range(_DOUBLINGS, 1, -1) if self._pair(self._step * 2**n)), 0)
         usual = self._seen(self._step * 2**far) if far else set()
         low, high = -1, far - 1
@@ -528,5 +529,5 @@ class _Family:
 
 
 def _told(outcome: Any) -> Hashable:
-    """What is not a float: of noise that is a float no two samples show the same."""
+    """Return the leaves of an outcome that are not floats: no two samples of noise share a float."""
     return tuple(itertools.filterfalse(lambda leaf: isinstance(leaf, float), leaves(outcome)))

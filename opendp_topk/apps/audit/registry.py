@@ -1,4 +1,4 @@
-"""All claims of the library, and who has signed them."""
+"""All claims of the library, and their sign-offs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 from ... import proof
 from ...errors import ParameterError, ProofError, TableError, checks
 
-# Sign-offs: who has read a proof and accepted it, in a TOML file that the reader names.
+# Sign-offs: the people who have read and accepted a proof, in a TOML file that the caller names.
 
 _FIELDS = ("name", "digest", "by", "date")
 
 
 @dataclass(frozen=True)
 class Signoff:
-    """One person's acceptance of one document as it stood: ``digest`` is that of all that was read."""
+    """One person's acceptance of one document at that time; ``digest`` is that of everything that was read."""
 
     name: str
     digest: str
@@ -31,10 +31,10 @@ class Signoff:
 
 
 def read_signoffs(file: str | os.PathLike[str]) -> list[Signoff]:
-    """All sign-offs of a file, in its order.
+    """Return all sign-offs of a file, in its order.
 
     Raises:
-        TableError: The file cannot be read, or is not such a file.
+        TableError: The file cannot be read, or is not a file of sign-offs.
     """
     reason = ""
     try:
@@ -52,10 +52,10 @@ def read_signoffs(file: str | os.PathLike[str]) -> list[Signoff]:
 
 
 def accept(name: str, digest: str, *, by: str, file: str | os.PathLike[str], on: date | None = None) -> Signoff:
-    """Append a sign-off to ``file``, which is made if it does not exist.
+    """Append a sign-off to ``file``, which is created if it does not exist.
 
     Raises:
-        ParameterError: ``by`` is empty, or the same sign-off stands there already.
+        ParameterError: ``by`` is empty, or the file already contains the same sign-off.
         TableError: The file cannot be read or written.
     """
     if not isinstance(by, str) or not by.strip() or not by.isprintable():
@@ -84,7 +84,7 @@ def _is_row(row: Any) -> bool:
     return isinstance(row, dict) and set(row) == set(_FIELDS) and all(isinstance(value, str) for value in row.values())
 
 
-# The registry: each constructor with its proof, what the proof rests on, who has read it, and which tests run it.
+# The registry: each constructor with its proof, the foundations of the proof, its sign-offs, and its tests.
 
 USER = "core/user"
 _BY_CALLER = "make_user_"
@@ -93,12 +93,12 @@ _TESTS = Path(__file__).resolve().parents[3] / "tests"
 
 @dataclass(frozen=True)
 class Claim:
-    """What a public constructor claims, and on what the claim stands.
+    """The claim of a public constructor, and what it depends on.
 
-    ``document`` is None where there is none. ``status`` is ``current``, ``stale``, ``missing`` or ``unproven``; it is
-    the worst of the document and of all ``foundations``. ``digest`` stands for all that a reader signs: the
-    document, the code that it pins, what this reaches, and the same of its foundations. ``tests`` are the files that
-    use the constructor (none where the tests are not here, which :func:`tests_are_here` tells). ``signoffs`` are
+    ``document`` is None if there is none. ``status`` is ``current``, ``stale``, ``missing`` or ``unproven``; it is
+    the worst of the document and of all ``foundations``. ``digest`` covers everything that a reader signs: the
+    document, the code that it pins, the code that this reaches, and the same of its foundations. ``tests`` are the
+    files that use the constructor (empty if the tests are not installed, see :func:`tests_are_here`). ``signoffs`` are
     those of the file that was named.
     """
 
@@ -114,15 +114,15 @@ class Claim:
 
     @property
     def accepted_by(self) -> tuple[str, ...]:
-        """Who has signed the claim as it stands now."""
+        """The people who have signed the claim in its current state."""
         return tuple(one.by for one in self.signoffs if one.digest == self.digest)
 
 
 def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:
-    """Every public ``make_*`` constructor in alphabetical order, with its proof and the state of that proof.
+    """Return every public ``make_*`` constructor in alphabetical order, with its proof and the state of that proof.
 
     Args:
-        signoffs: The file of sign-offs, as ``opendp-topk audit accept`` writes it. None is shipped.
+        signoffs: The file of sign-offs, as ``opendp-topk audit accept`` writes it. Default: None; no file is shipped.
 
     Raises:
         TableError: ``signoffs`` cannot be read.
@@ -132,19 +132,19 @@ def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:
 
 
 def constructors() -> list[str]:
-    """Every public ``make_*``, in alphabetical order."""
+    """Return the names of all public ``make_*``, in alphabetical order."""
     import opendp_topk
 
     return [name for name in sorted(opendp_topk.__all__) if name.startswith("make_")]
 
 
 def graph() -> dict[str, list[str]]:
-    """Every document, with the statements on which it relies (``document`` or ``document#label``)."""
+    """Return every document, with the statements that it relies on (``document`` or ``document#label``)."""
     return {name: sorted(proof.relied_now(name)) for name in proof.documents()}
 
 
 def document_of(constructor: str) -> str | None:
-    """The name of the document that proves what a public ``make_*`` claims; None where there is none."""
+    """Return the name of the document that proves the claim of a public ``make_*``; None if there is none."""
     import opendp_topk
 
     return (
@@ -153,7 +153,7 @@ def document_of(constructor: str) -> str | None:
 
 
 def status_of(constructor: str) -> str:
-    """``current``, ``stale``, ``missing`` or ``unproven``, without all else that a claim holds, which takes seconds."""
+    """Return ``current``, ``stale``, ``missing`` or ``unproven``, without the rest of a claim, which takes seconds."""
     document = document_of(constructor)
     if document is None or proof.document(document) is None:
         return "missing"
@@ -185,12 +185,12 @@ def _digest_or_nothing(document: str) -> str:
 
 
 def tests_are_here() -> bool:
-    """Whether the tests lie beside the package, as in its repository; an installed package comes without them."""
+    """Return whether the tests are beside the package, as in its repository; an installed package has none."""
     return (_TESTS / "repo").is_dir()
 
 
 def tests_of(constructor: str) -> tuple[str, ...]:
-    """The files of tests that name the constructor, or its partial form."""
+    """Return the test files that name the constructor or its partial form."""
     wanted = {constructor, constructor.replace("make_", "then_", 1)}
     return tuple(path for path, names in _names_in_tests() if wanted & names)
 

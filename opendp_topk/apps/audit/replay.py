@@ -1,4 +1,4 @@
-"""Audits of functions whose digits are enumerated."""
+"""Audits of functions by enumeration of their random digits."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from .report import FAILS, HOLDS, NOT_TESTED
 #
 # Proof: proofs/audit/replay.tex
 
-_WIDEST = 2**16  # answers of one draw; one with more has too many to try
+_WIDEST = 2**16  # answers of one draw; a draw with more has too many to try
 _GRID = 2**53  # a float of random() is one of so many multiples of 2^-53
 
 
 class Stopped(BaseException):
-    """A run that can go no further; not an Exception, so that the function under audit does not catch it."""
+    """A run that cannot continue; not an Exception, so that the audited function does not catch it."""
 
 
 class Open(Stopped):
-    """The next draw has these probabilities, and no answer yet."""
+    """The next draw has these probabilities and no answer yet."""
 
     def __init__(self, shares: tuple[Fraction, ...]) -> None:
         self.shares = shares
 
 
 class Unlisted(Stopped):
-    """The next draw has too many answers to try, or is used in a way whose law is not known exactly."""
+    """The next draw has too many answers to try, or its distribution is not known exactly for this use."""
 
 
 # proof-region: replay_digits
 class Tape:
-    """The answers of one run: those given, one for each draw; at the first draw beyond them the run stops."""
+    """The answers of one run, one for each draw; the run stops at the first draw without an answer."""
 
     def __init__(self, answers: Sequence[int]) -> None:
         self._answers, self.used = answers, 0
 
     def branch(self, shares: tuple[Fraction, ...]) -> int:
-        """The answer of a draw whose answers have the probabilities ``shares``."""
+        """Return the answer of a draw whose answers have the probabilities ``shares``."""
         if len(shares) == 1:
             return 0
         if self.used == len(self._answers):
@@ -60,20 +60,20 @@ class Tape:
         return answer
 
     def below(self, n: int) -> int:
-        """A number from 0 to n - 1, each as likely."""
+        """Return a uniform number from 0 to n - 1."""
         if n > _WIDEST:
             raise Unlisted
         return self.branch((Fraction(1, n),) * n)  # [uniform]
 
 
 class Real:
-    """A float of ``random()``, k / 2^53 with k uniform, of which comparisons tell an interval."""
+    """A float of ``random()``, k / 2^53 with k uniform; comparisons narrow it to an interval."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape, self._low, self._high = tape, 0, _GRID
 
     def _below(self, count: int) -> bool:
-        """Whether k < count."""
+        """Return whether k < count."""
         if count <= self._low or count >= self._high:
             return count >= self._high
         share = Fraction(count - self._low, self._high - self._low)
@@ -109,7 +109,7 @@ def _scaled(other: Any) -> Fraction:
 
 
 class Random(random.Random):
-    """``random.Random`` whose bits are those of a tape."""
+    """A ``random.Random`` that takes its bits from a tape."""
 
     def __new__(cls, tape: Tape) -> Random:
         return super().__new__(cls)
@@ -119,23 +119,23 @@ class Random(random.Random):
         self._tape = tape
 
     def random(self) -> Any:
-        """A float that can be compared."""
+        """Return a float that supports comparisons."""
         return Real(self._tape)
 
     def getrandbits(self, k: int, /) -> int:
-        """``k`` bits."""
+        """Return ``k`` bits."""
         return self._tape.below(1 << k)
 
     def randbytes(self, n: int) -> bytes:
-        """``n`` bytes."""
+        """Return ``n`` bytes."""
         return bytes(self._tape.below(256) for _ in range(n))
 
     def seed(self, *_: Any, **__: Any) -> None:
-        """No seed: the digits are given."""
+        """Ignore the seed: the digits are given."""
 
 
 class Generator:
-    """The methods of a NumPy ``Generator`` whose draws have few answers; there are no others."""
+    """The methods of a NumPy ``Generator`` whose draws have few answers; other methods do not exist."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -157,20 +157,20 @@ class Generator:
         return drawn.astype(np.int64) if plain else drawn
 
     def integers(self, low: int, high: int | None = None, size: Any = None, *, endpoint: bool = False) -> Any:
-        """Whole numbers, as likely each."""
+        """Return uniform integers."""
         start, end = (0, low) if high is None else (low, high)
         return self._filled(size, lambda: int(start) + self._tape.below(int(end) - int(start) + endpoint))
 
     def random(self, size: Any = None) -> Any:
-        """Floats that can be compared."""
+        """Return floats that support comparisons."""
         return self._filled(size, lambda: Real(self._tape))
 
     def bytes(self, length: int) -> bytes:
-        """Bytes."""
+        """Return uniform bytes."""
         return bytes(self._tape.below(256) for _ in range(length))
 
     def choice(self, a: Any, size: Any = None, p: Any = None) -> Any:
-        """An element of ``a``, or a number below it, by its probability."""
+        """Return an element of ``a``, or a number below it, by its probability."""
         import numpy as np
 
         items = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
@@ -186,7 +186,7 @@ class Generator:
         return self._filled(size, one)
 
     def permutation(self, x: Any) -> Any:
-        """A permutation, each as likely."""
+        """Return a uniform permutation."""
         import numpy as np
 
         items = list(range(x)) if isinstance(x, int | np.integer) else list(x)
@@ -194,7 +194,7 @@ class Generator:
         return np.array(items)
 
     def shuffle(self, x: Any) -> None:
-        """Put the elements of ``x`` in any order, each as likely."""
+        """Shuffle the elements of ``x`` uniformly, in place."""
         for last in range(len(x) - 1, 0, -1):
             other = self._tape.below(last + 1)
             x[last], x[other] = x[other], x[last]
@@ -205,7 +205,7 @@ class Generator:
 
 @contextlib.contextmanager
 def system(tape: Tape) -> Iterator[None]:
-    """While it lasts, ``secrets``, ``os.urandom`` and the functions of ``random`` draw from the tape."""
+    """Make ``secrets``, ``os.urandom`` and the functions of ``random`` draw from the tape inside this context."""
     drawn = Random(tape)
     below = drawn._randbelow  # type: ignore[attr-defined]
     names = [name for name in random.__all__ if hasattr(random.Random, name) and name != "seed"]
@@ -228,21 +228,21 @@ def _method(function: Any) -> Any:
     return lambda _, *arguments: function(*arguments)
 
 
-# The exact law of a function that draws few digits: the same digits for both neighbours, all of them.
+# The exact output distribution of a function that draws few digits: all digits, the same for both neighbours.
 #
 # Proof: proofs/audit/replay.tex
 
 SOURCES = ("generator", "random", "system")
-_MOST_PATHS = 10**6  # that wait, so that memory stays small
+_MOST_PATHS = 10**6  # that are pending, so that memory use stays small
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What the enumeration of digits shows, without statistics.
+    """The result of an enumeration of digits, without statistical error.
 
-    The loss is at least ``lower``, and equal to it up to rounding where nothing is ``unexplored``: the larger of the
-    probabilities, on the two inputs, of the digits that were not tried. ``outcomes`` are the ones of the event by which
-    the inputs are told apart, ``runs`` the calls of the function, and ``draws`` the most draws of any.
+    The loss is at least ``lower``, and equal to it up to rounding if ``unexplored`` is 0. ``unexplored`` is the larger
+    of the probabilities, on the two inputs, of the digits that were not tried. ``outcomes`` form the event that
+    distinguishes the inputs, ``runs`` is the number of calls, and ``draws`` the largest number of draws in a call.
     """
 
     lower: float
@@ -253,7 +253,7 @@ class Replayed:
     draws: int
 
     def verdict(self, epsilon: Any) -> str:
-        """``"fails"``, ``"holds"`` (by enumeration of all digits), or ``"not tested"``: digits are left."""
+        """Return ``"fails"``, ``"holds"`` (by enumeration of all digits), or ``"not tested"`` if digits are left."""
         if self.lower > checks.distance(epsilon, "epsilon"):
             return FAILS
         return NOT_TESTED if self.unexplored else HOLDS
@@ -276,29 +276,29 @@ def replay(
     delta: float = 0.0,
     runs: int = 20_000,
 ) -> Replayed:
-    """Enumerate the digits that ``function`` draws, and compare the exact laws of its releases on two neighbours.
+    """Enumerate the digits that ``function`` draws, and compare the exact output distributions on two neighbours.
 
-    Every draw branches into all its answers, the likeliest paths first. A seed that is constant, digits that are used
-    twice and supports that differ show as they are, with no chance of error. Draws of more than 2^16 answers, and
-    floats that are not only compared with numbers, are not enumerated: their probability is ``unexplored``.
+    Every draw branches into all its answers, the likeliest paths first. A constant seed, digits that are used twice and
+    supports that differ are detected with no chance of error. Draws of more than 2^16 answers, and floats used for
+    more than comparisons with numbers, are not enumerated: their probability is ``unexplored``.
 
     Args:
-        function: Called as ``function(x, source)``, or as ``function(x)`` under ``source="system"``. It must draw from
-            this source alone, not change ``x``, and catch no ``BaseException``. An ``Exception`` that it raises is an
+        function: Called as ``function(x, source)``, or as ``function(x)`` under ``source="system"``. It must draw only
+            from this source, not change ``x``, and not catch ``BaseException``. An ``Exception`` that it raises is an
             outcome.
         x: An input.
         x_neighbor: A neighbouring input.
-        source: ``"generator"``: in place of a NumPy ``Generator``, with ``integers``, ``random``, ``choice``,
+        source: ``"generator"`` (default): replaces a NumPy ``Generator``, with ``integers``, ``random``, ``choice``,
             ``permutation``, ``shuffle`` and ``bytes``; ``"random"``: a ``random.Random``; ``"system"``: the functions
             of ``random``, ``secrets`` and ``os.urandom`` are replaced while it runs, in all threads.
-        delta: The loss is that at this delta, in [0, 1].
-        runs: At most so many calls are made on each input.
+        delta: The delta at which the loss is computed, in [0, 1]. Default: 0.
+        runs: The largest number of calls on each input. Default: 20,000.
 
     Returns:
         A :class:`Replayed`.
 
     Raises:
-        ParameterError: ``function`` released different things for the same digits: it has another source.
+        ParameterError: ``function`` released different values for the same digits: it has another source.
 
     Runtime:
         At most 2 ``runs`` calls, one for each draw that is met.
@@ -327,7 +327,7 @@ def replay(
 
 # proof-region: replay
 def _law(function: Callable[..., Any], value: Any, source: str, most: int) -> _Law:
-    """The probabilities of the outcomes that were met, and of the digits that were not tried."""
+    """Return the probabilities of the outcomes that were found, and of the digits that were not tried."""
     masses: dict[Hashable, Fraction] = {}
     rest, runs, draws, order = Fraction(0), 0, 0, 0
     paths: list[tuple[Fraction, int, tuple[int, ...]]] = [(Fraction(-1), 0, ())]
@@ -374,7 +374,7 @@ def _run(function: Callable[..., Any], value: Any, source: str, answers: tuple[i
 
 
 def _loss(first: _Law, second: _Law, delta: Fraction) -> tuple[float, tuple[Hashable, ...]]:
-    """At most the least epsilon at ``delta`` from the first law to the second, and the event that shows it."""
+    """Return a lower bound on the least epsilon at ``delta`` from ``first`` to ``second``, and its event."""
     p, q = first.masses, second.masses
     ranked = sorted(p, key=lambda outcome: q.get(outcome, Fraction(0)) / p[outcome])
     best: tuple[float, tuple[Hashable, ...]] = (0.0, ())

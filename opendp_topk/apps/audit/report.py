@@ -10,23 +10,23 @@ from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import Measure
 from ...spaces.metrics import Metric
 
-# What an audit says of a claim: a word, and the exit code that goes with it, the same wherever one is read.
+# The verdict of an audit on a claim: a word, and its exit code, the same in all outputs.
 #
-# By enumeration a claim holds or fails. By samples it is refuted or not; neither is a proof that it is kept. What an
-# effort could not have refuted, whatever it saw, it has not tested.
+# By enumeration, a claim holds or fails. By samples, it is refuted or not refuted; neither proves that it is true. A
+# claim is not tested if the audit could not have refuted it, whatever it saw.
 
 HOLDS, FAILS = "holds", "fails"
 REFUTED, NOT_REFUTED = "refuted", "not refuted"
 NOT_TESTED = "not tested"
 
 TONES = {HOLDS: "good", NOT_REFUTED: "open", FAILS: "bad", REFUTED: "bad", NOT_TESTED: "warn"}
-"""Of the colour in which the word is shown: green, blue, red or yellow on a terminal and on a page."""
+"""Kind of each verdict, which decides its colour on a terminal and on a page: green, blue, red or yellow."""
 
 EXIT_CODES = {HOLDS: 0, NOT_REFUTED: 0, FAILS: 1, REFUTED: 1, NOT_TESTED: 3}
-"""Of a command that audits; 2 says that its command line is wrong."""
+"""Exit codes of a command that audits; 2 means that its command line is wrong."""
 
 
-# What the exact verifier reports.
+# The report of the exact verifier.
 
 _WORDS = {
     HOLDS: "no pair refutes the claim",
@@ -37,7 +37,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Witness:
-    """Two neighbouring inputs, and where the loss between their laws is met."""
+    """Two neighbouring inputs, and where the loss between their output distributions is reached."""
 
     x: Any
     x_prime: Any
@@ -46,17 +46,17 @@ class Witness:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What :func:`verify` found.
+    """The result of :func:`verify`.
 
-    ``loss`` is the largest loss met, rounded down; ``bound`` is an upper bound of the losses between all pairs that
+    ``loss`` is the largest loss found, rounded down; ``bound`` is an upper bound on the losses between all pairs that
     were tried, rounded up; ``tightness`` is ``loss`` over the claim. Under ``Approximate(MaxDivergence())`` all of
     these are deltas at the claimed epsilon; under ``PrivacyProfile()`` they are ratios of a delta to that of the curve,
-    at an epsilon where that is largest, and 1 is claimed. ``pairs`` were compared, and ``skipped`` had laws too large
-    to compute. ``verdict`` is
+    at an epsilon with the largest ratio, and the claim is 1. ``pairs`` is the number of compared pairs, and ``skipped``
+    the number of pairs whose distributions were too large to compute. ``verdict`` is
 
     - ``"fails"``: the loss of a pair exceeds the claim, with certainty;
-    - ``"not tested"``: a loss is claimed and none was met, so the pairs say nothing of the claim;
-    - ``"holds"``: losses were met, or none is claimed, and no pair refutes the claim; what was not tried may.
+    - ``"not tested"``: a loss is claimed and none was found, so the pairs give no evidence about the claim;
+    - ``"holds"``: losses were found, or none is claimed, and no pair refutes the claim; untried pairs may refute it.
     """
 
     parameters: Mapping[str, Any]
@@ -78,7 +78,7 @@ class Report:
 
     @property
     def tightness(self) -> float | None:
-        """The loss over the claim; None where the claim is 0 or infinite."""
+        """The loss over the claim; None if the claim is 0 or infinite."""
         claim = limit(self.claimed)
         return self.loss / claim if 0 < claim < float("inf") else None
 
@@ -103,14 +103,14 @@ class Report:
 
 
 def verdict(loss: Any, claimed: Any) -> str:
-    """What the largest loss that was met, a lower bound, says of a claim."""
+    """Return the verdict on a claim, given the largest loss that was found, a lower bound."""
     if loss > limit(claimed):
         return FAILS
     return HOLDS if loss > 0 or limit(claimed) == 0 else NOT_TESTED
 
 
 def limit(claimed: Any) -> Any:
-    """The number that no loss may exceed: delta of a pair (epsilon, delta), and 1, as a ratio, of a curve."""
+    """Return the number that no loss may exceed: delta for a pair (epsilon, delta), and 1, as a ratio, for a curve."""
     if isinstance(claimed, PrivacyCurve):
         return 1.0
     return claimed[1] if isinstance(claimed, tuple) else claimed

@@ -1,4 +1,4 @@
-"""The exact verifier applied to every constructor that the package exports, and the table of what it finds."""
+"""The exact verifier applied to every exported constructor, and the table of its results."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from . import merged_laws
 from .report import Report, limit
 from .verify import verify_with
 
-# What is tried for each argument of a constructor, whatever the constructor. For an argument that no other has, the
-# constructor's own module says it in TRIED, in the same form.
+# Values to try for each argument, whatever the constructor. The values of an argument that only one constructor has are
+# in TRIED of the constructor's own module, in the same form.
 ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "k": (1, 2),
     "scale": (1.0,),
@@ -50,7 +50,7 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
 ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
 METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
-# For what is made for users of few items, or for scores that differ in how far a user moves them.
+# For mechanisms for users with few items, or for scores that a user changes by different amounts.
 OWN: Mapping[str, tuple[Metric, ...]] = {
     "make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),),
     "make_continual_top_k": (L01InfDistance(changes=2, monotonic=True),),
@@ -59,7 +59,7 @@ OWN: Mapping[str, tuple[Metric, ...]] = {
 
 
 def _nodes(measurement: Measurement) -> Callable[[Any], Any]:
-    """The law of the noisy sums of all runs of steps that ``make_continual_top_k`` draws noise for."""
+    """Return the distribution of the noisy sums of all runs of steps for which ``make_continual_top_k`` draws noise."""
     law, steps = merged_laws.noisy_scores(measurement, reach=6), measurement.parameters["steps"]
     sizes = [2**i for i in range(steps) if 2**i <= steps]
     ends = [(first, first + size) for size in sizes for first in range(0, steps - size + 1, size)]
@@ -71,8 +71,8 @@ def _nodes(measurement: Measurement) -> Callable[[Any], Any]:
     return of_nodes
 
 
-# Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of those that have few,
-# quantiles, normalised scores and sets above a gap, pairs that are likely to be worst.
+# Constructors whose releases have infinitely many values: their merged distributions, and pairs to try. For quantiles,
+# normalised scores and sets above a gap, which have few values: pairs that are likely to be worst.
 MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
     "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
@@ -101,14 +101,14 @@ MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, t
     ),
     "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
 }
-# Pairs of counts by key that differ by one user, for what takes such counts.
+# Pairs of counts by key that differ by one user, for constructors on such counts.
 KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
     ({}, {"a": 1, "b": 1}),
     ({"a": 2}, {"a": 2, "b": 1}),
     ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 2}),
     ({"a": 3, "b": 1}, {"a": 4, "b": 1, "c": 1}),
 )
-# Of those with infinitely many releases, the merged law.
+# The merged distributions of those with infinitely many releases.
 KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
     "make_stable_histogram": merged_laws.found_items,
     "make_unknown_domain_counts": merged_laws.counted_items,
@@ -118,7 +118,7 @@ _WITH_DELTA = (Approximate(MaxDivergence()),)
 
 @dataclass(frozen=True)
 class Example:
-    """A measurement that the package builds, and how it was built."""
+    """A measurement that the package builds, and the arguments that built it."""
 
     constructor: str
     arguments: Mapping[str, Any]
@@ -126,12 +126,12 @@ class Example:
 
 
 def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
-    """Every constructor under every metric and measure that it accepts, for every combination of :data:`ARGUMENTS`.
+    """Yield every constructor under every metric and measure it accepts, with all combinations of :data:`ARGUMENTS`.
 
-    ``measures`` are those to try; of ``PrivacyProfile()`` the verifier compares curves.
+    ``measures`` are the measures to try; under ``PrivacyProfile()`` the verifier compares curves.
 
     Raises:
-        ParameterError: A constructor has a required argument that neither :data:`ARGUMENTS` nor its module knows.
+        ParameterError: A constructor has a required argument that is neither in :data:`ARGUMENTS` nor in its module.
     """
     for name, make in constructors().items():
         for options in _options(make):
@@ -139,7 +139,7 @@ def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
                 try:
                     yield Example(name, options, make(*space, measure, **options))
                 except (ParameterError, SpaceError):
-                    continue  # it accepts no such space, measure or noise
+                    continue  # the constructor does not accept this space, measure or noise
 
 
 def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
@@ -148,17 +148,17 @@ def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) 
 
 
 def _keyed() -> Iterable[Any]:
-    """Users with at most two keys, the number of keys that the pairs of :data:`KEYED` move."""
+    """Yield users with at most two keys, the number of keys in which the pairs of :data:`KEYED` differ."""
     return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _WITH_DELTA)
 
 
 def _tables() -> Iterable[Any]:
-    """Tables of users and items, for what takes no counts."""
+    """Yield tables of users and items, for constructors that do not take counts."""
     return itertools.product([(FrameDomain("user", "item"), UserDistance())], _WITH_DELTA)
 
 
 def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
-    """Floats: 4 for two winners, 3 for one or where laws take long; where they are merged, what the pairs have."""
+    """Return integers of the pairs' size if merged; else floats, 4 for two winners, 3 for one or slow distributions."""
     if name in MERGED:
         return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
     noise = options.get("noise")
@@ -180,11 +180,11 @@ def _options(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
 
 
 def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list[tuple[Example, Report | None]]:
-    """:func:`verify` for every shipped mechanism, measure and kind of neighbour; None where no law is declared.
+    """Apply :func:`verify` to each shipped mechanism, measure and kind of neighbour; None without a distribution.
 
     Args:
-        budget: The number of pairs to try for each, at most; the two likeliest always are.
-        among: What to verify; by default all :func:`examples`, and those of their privacy curves.
+        budget: The largest number of pairs to try for each; the two likeliest are always tried. Default: 20.
+        among: The examples to verify. Default: all :func:`examples`, and those of their privacy curves.
 
     Raises:
         PrivacyViolationError: A pair refutes a map.
@@ -194,7 +194,7 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
     for example in examples((*MEASURES, PrivacyProfile())) if among is None else among:
         measurement = example.measurement
         same = f"{example.constructor}, {measurement.input_domain}, {dict(measurement.parameters)}"
-        known = laws.setdefault(same, {})  # the law depends on neither the metric nor the measure
+        known = laws.setdefault(same, {})  # the output distribution depends on neither the metric nor the measure
         if example.constructor in MERGED:
             merge, d_in, pairs = MERGED[example.constructor]
             report = verify_with(known, measurement, d_in, merge(measurement), pairs, budget, None)
@@ -225,7 +225,7 @@ Quantiles of many numbers lose more (docs/tightness.md). Written by
 
 
 def row(example: Example) -> tuple[str, ...] | None:
-    """The first columns of the table, which no search decides; None for what it leaves out, such as what has no law."""
+    """Return the table's columns that depend on no search; None for a row to omit, such as without distribution."""
     measurement = example.measurement
     merged = example.constructor in MERGED or example.constructor in KEYED_MERGED
     if measurement.input_metric == LInfDistance() or (measurement.declared.law is None and not merged):
@@ -238,7 +238,7 @@ def row(example: Example) -> tuple[str, ...] | None:
 
 
 def table(found: list[tuple[Example, Report | None]]) -> str:
-    """The results of :func:`verify_all` as a page in Markdown, the loosest maps first."""
+    """Return the results of :func:`verify_all` as a page in Markdown, the loosest maps first."""
     lines = [
         HEADER,
         "| constructor | arguments | measure | claimed | largest loss | ratio |",

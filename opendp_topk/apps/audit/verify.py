@@ -1,4 +1,4 @@
-"""The exact verifier: a privacy map against the exact laws on made-up neighbours, in the measure's own terms."""
+"""The exact verifier: a privacy map against exact output distributions on constructed neighbours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .neighbours import LIKELIEST, given_pairs, neighbours, within
 from .report import Report
 from .worst_pair import LargestLoss, comparison
 
-_SIZES = (2, 3, 4, 5)  # worst pairs of all mechanisms here need few scores, and laws grow like d!
+_SIZES = (2, 3, 4, 5)  # worst pairs of all mechanisms here need few scores, and distributions grow like d!
 
 
 def verify(
@@ -27,39 +27,41 @@ def verify(
     budget: int = 300,
     relative_error: Fraction | None = None,
 ) -> Report:
-    """Hold a privacy map against the exact output distributions on neighbouring inputs.
+    """Check a privacy map against the exact output distributions on neighbouring inputs.
 
-    Neighbours are made up: scores in blocks that are 0 to 40 scales apart, moved to corners of the metric's ball; then,
-    for a third of the budget, variations of the worst pair. The loss between the two laws is enclosed with a proven
-    error, under zCDP for all orders alpha > 1; a curve is held against both laws at thirteen epsilons. A map is refuted
-    only where the loss exceeds it with certainty, so attained maps pass.
+    Neighbours are constructed: scores in blocks that are 0 to 40 scales apart, moved to corners of the metric's ball;
+    then, for a third of the budget, variations of the worst pair. The loss between the two output distributions is
+    enclosed with a proven error, under zCDP for all orders alpha > 1; a curve is checked at thirteen epsilons. A map is
+    refuted only if the loss exceeds it with certainty, so tight maps pass.
 
     Args:
-        measurement: Any measurement with an exact distribution, of your own too. The unit of the gaps is its parameter
-            ``scale``, or ``d_in`` where it has none; where the domain has no size, vectors of k + 1 to 5 scores are
-            tried, k being its parameter ``k``.
-        d_in: The distance of neighbours, > 0, in units of the scores.
-        law: x -> the exact law of the release or of any function of it, instead of ``measurement.distribution``.
-            Merge the outcomes of a release that has infinitely many, as ``opendp_topk.apps.audit.merged_laws`` does.
+        measurement: Any measurement with an exact distribution, including your own. The unit of the gaps is its
+            parameter ``scale``, or ``d_in`` if it has none. If the domain has no size, vectors of k + 1 to 5 scores
+            are tried, k being its parameter ``k``.
+        d_in: The distance of neighbours, > 0, in units of the scores. Default: 1.
+        law: x -> the exact distribution of the release or of any function of it. Default:
+            ``measurement.distribution``. If a release has infinitely many outcomes, merge them, as
+            ``opendp_topk.apps.audit.merged_laws`` does.
         pairs: Pairs (x, x') to try instead, which must be public. They are checked to be at distance at most
-            ``d_in`` where the metric is one of scores; for other inputs, such as tables, you vouch for it.
-        budget: The number of pairs to try, at most; the two likeliest, or the two first of ``pairs``, always are.
-        relative_error: How far a declared probability may be from the true one, in proportion; a zero is exact.
-            Default: 10^-10 for laws that hold a float, 10^-25 for all others.
+            ``d_in`` if the metric is one of scores; for other inputs, such as tables, you are responsible for it.
+        budget: The largest number of pairs to try; the two likeliest, or the two first of ``pairs``, are always tried.
+            Default: 300.
+        relative_error: The largest relative error of a declared probability; a zero is exact.
+            Default: 10^-10 for distributions that contain a float, 10^-25 for all others.
 
     Returns:
-        A :class:`Report`: the claim, the largest loss, their ratio, the pair where it is met, and the verdict: "holds",
-        or "not tested" where a loss is claimed and none was met.
+        A :class:`Report`: the claim, the largest loss, their ratio, the pair with this loss, and the verdict: "holds",
+        or "not tested" if a loss is claimed and none was found.
 
     Raises:
-        PrivacyViolationError: A pair refutes the map. The error's ``report`` holds it.
+        PrivacyViolationError: A pair refutes the map. The error's ``report`` is the report.
         NotDeclaredError: The measurement declares no exact distribution, and none is given.
-        DistributionError: A declared distribution is none.
-        ParameterError: The measure or the metric is not supported, a pair is no pair of neighbours, or no law could be
-            computed.
+        DistributionError: A declared distribution is not a probability distribution.
+        ParameterError: The measure or the metric is not supported, a pair is not a pair of neighbours, or no
+            distribution could be computed.
 
     Runtime:
-        That of the laws, and some milliseconds a pair.
+        That of the distributions, and some milliseconds a pair.
 
     Proof: proofs/audit/losses.tex
 
@@ -82,7 +84,7 @@ def verify_with(
     budget: int,
     relative_error: Fraction | None,
 ) -> Report:
-    """:func:`verify` with laws that are known already: input -> law. The laws that it computes are added to them."""
+    """Apply :func:`verify` with known distributions (input -> law); the ones that it computes are added to them."""
     checks.instance("measurement", measurement, Measurement, "a measurement")
     if law is None and measurement.declared.law is None:
         raise NotDeclaredError(

@@ -1,4 +1,4 @@
-"""The largest loss over pairs of neighbours, and the climb to a pair with a larger one."""
+"""The largest loss over pairs of neighbours, and the local search for a pair with a larger one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .neighbours import variations
 from .report import FAILS, Report, Witness, verdict
 
 Comparison = Callable[[losses.LawPair, Any], losses.Loss]
-_POINTS = 12  # epsilons at which a curve is held against laws: milliseconds each
-_WORTHWHILE = gmpy2.mpq(10**6 + 1, 10**6)  # less of a gain is not seen in a ratio of four digits
+_POINTS = 12  # steps between epsilons at which a curve is compared with distributions: milliseconds each
+_WORTHWHILE = gmpy2.mpq(10**6 + 1, 10**6)  # a smaller gain is not visible in a ratio of four digits
 
 
 def comparison(measure: Measure, claimed: Any) -> Comparison:
-    """How two laws are compared under ``measure``; a second argument says which losses are of no interest."""
+    """Return how two distributions are compared under ``measure``; a second argument gives losses of no interest."""
     if isinstance(measure, MaxDivergence):
         return lambda both, _: losses.max_loss(both)
     if isinstance(measure, RangeDivergence):
@@ -46,7 +46,7 @@ def comparison(measure: Measure, claimed: Any) -> Comparison:
 
 
 def _points(curve: PrivacyCurve) -> list[tuple[float, float]]:
-    """Where a curve is held against laws: from 0 to where it is 10^-9, and where it is 0."""
+    """Return the points at which a curve is checked: from 0 to where it is 10^-9, and where it is 0."""
     last = next((e for e in map(curve.epsilon, (1e-9, 1e-3)) if e < float("inf")), 1.0)
     epsilons = [last * i / _POINTS for i in range(_POINTS + 1)]
     end = curve.epsilon(0)
@@ -54,7 +54,7 @@ def _points(curve: PrivacyCurve) -> list[tuple[float, float]]:
 
 
 class LargestLoss:
-    """The largest loss met so far, and where."""
+    """The largest loss found so far, and its pair."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class LargestLoss:
         self.pairs = self.skipped = 0
 
     def add(self, x: Any, x_prime: Any) -> bool:
-        """Compare the laws of a pair; whether its loss is larger than all before."""
+        """Compare the distributions of a pair; return whether its loss is larger than all before."""
         try:
             both = losses.pair(self._law(x), self._law(x_prime), self.relative_error)
         except (CapacityError, DataError):
@@ -86,7 +86,7 @@ class LargestLoss:
         return True
 
     def climb(self, d_in: Fraction, unit: Fraction, budget: int) -> None:
-        """Vary the worst pair one score at a time, as long as that makes it worse."""
+        """Vary the worst pair one score at a time, as long as that increases the loss."""
         domain, metric = self.measurement.input_domain, self.measurement.input_metric
         assert isinstance(domain, VectorDomain)
         met, better = set(), True
@@ -101,7 +101,7 @@ class LargestLoss:
                     break
 
     def report(self, d_in: Any, claimed: Any) -> Report:
-        """The report; raised as an error where it refutes the claim."""
+        """Return the report, or raise it in an error if it refutes the claim."""
         with gmpy2.context(precision=53, round=gmpy2.RoundDown):
             loss = float(gmpy2.mpfr(self.worst))
         with gmpy2.context(precision=53, round=gmpy2.RoundUp):

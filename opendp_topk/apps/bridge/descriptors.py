@@ -1,7 +1,8 @@
-"""Spaces and measures of OpenDP, and which of ours they are.
+"""Spaces and measures of OpenDP, and their counterparts in this library.
 
-OpenDP is imported on first use. A domain of ours becomes the part of it that OpenDP's element type can hold, and a
-domain of OpenDP the part of it that is a domain of ours, so a function never sees a value that it is not made for.
+OpenDP is imported on first use. A domain of this library becomes the part of it that OpenDP's element type can
+represent. A domain of OpenDP becomes the part of it that is a domain of this library. So a function never gets a value
+that it is not made for.
 
 Proof: proofs/bridge/opendp.tex
 """
@@ -48,11 +49,11 @@ _MEASURES = (*_SIMPLE, RangeDivergence(), PrivacyProfile(), *map(Approximate, _S
 
 
 def library() -> Any:
-    """The module ``opendp.prelude``.
+    """Return the module ``opendp.prelude``.
 
     Raises:
         MissingExtraError: opendp is not installed.
-        ParameterError: Its features for measurements of other origin were not enabled.
+        ParameterError: OpenDP's features for measurements of other origin are not enabled.
     """
     found = load("opendp.prelude", "to_opendp and from_opendp need opendp 0.16", "opendp_topk[opendp]")
     if not {"contrib", "honest-but-curious"} <= set(importlib.import_module("opendp.mod").GLOBAL_FEATURES):
@@ -65,7 +66,7 @@ def library() -> Any:
 
 # proof-region: spaces
 def type_name(name: str, value: Any, default: type) -> str:
-    """The name of a number type as OpenDP reads it: its own default for ``int`` is i32."""
+    """Return the name of a number type as OpenDP reads it; OpenDP's own default for ``int`` is i32."""
     parse = importlib.import_module("opendp.typing").RuntimeType.parse
     known = ", ".join([*_INTEGERS, _FLOAT])
     found = value
@@ -77,7 +78,7 @@ def type_name(name: str, value: Any, default: type) -> str:
 
 
 def domain_out(domain: Domain, T: Any) -> tuple[Any, str]:
-    """OpenDP's domain of the members of ``domain`` that its element type holds, and the name of that type."""
+    """Return OpenDP's domain of the members of ``domain`` that its element type can represent, and that type's name."""
     if type(domain) is not VectorDomain or type(domain.element_domain) is not AtomDomain:  # [check-vector]
         raise SpaceError(f"input_domain must be a VectorDomain to become one of opendp, not {domain!r}")
     atom = domain.element_domain
@@ -101,14 +102,14 @@ def domain_out(domain: Domain, T: Any) -> tuple[Any, str]:
 
 
 def _inside(lower: Fraction, upper: Fraction, name: str) -> tuple[Any, Any]:
-    """The least number of the type ``name`` that is not below ``lower``, and the greatest not above ``upper``."""
+    """Return the smallest number of the type ``name`` not below ``lower``, and the largest not above ``upper``."""
     if name == _FLOAT:
         return round_up(lower), round_down(upper)
     return math.ceil(lower), math.floor(upper)
 
 
 def domain_in(domain: Any) -> VectorDomain:
-    """The members of OpenDP's ``domain`` that a domain of ours has."""
+    """Return the members of OpenDP's ``domain`` that a domain of this library contains."""
     mod = importlib.import_module("opendp.mod")
     element = domain.element_domain if isinstance(domain, mod.VectorDomain) else None
     name = str(element.carrier_type) if isinstance(element, mod.AtomDomain) else ""
@@ -120,7 +121,7 @@ def domain_in(domain: Any) -> VectorDomain:
 
 
 def metric_out(metric: Metric, Q: str) -> Any:
-    """OpenDP's metric with distances of type ``Q``; those that are close there are close under ``metric``."""
+    """Return OpenDP's metric with distances of type ``Q``; vectors that are close in it are close under ``metric``."""
     dp = library()
     if type(metric) is LInfDistance:
         return dp.linf_distance(T=Q, monotonic=metric.monotonic)  # [linf]
@@ -132,7 +133,7 @@ def metric_out(metric: Metric, Q: str) -> Any:
 
 
 def metric_in(metric: Any) -> tuple[Metric, str]:
-    """The metric of ours that has the formula of OpenDP's ``metric``, and its type of distances."""
+    """Return the metric of this library with the formula of OpenDP's ``metric``, and the type of its distances."""
     Q = str(metric.distance_type)
     for ours in _METRICS:
         own = Q == "ExtrinsicObject"
@@ -143,7 +144,7 @@ def metric_in(metric: Any) -> tuple[Metric, str]:
 
 
 def measure_out(measure: Measure) -> Any:
-    """OpenDP's measure with the same meaning."""
+    """Return OpenDP's measure with the same meaning."""
     dp = library()
     if type(measure) is Approximate and measure.measure in _SIMPLE:
         return dp.approximate(measure_out(measure.measure))  # [approximate]
@@ -159,7 +160,7 @@ def measure_out(measure: Measure) -> Any:
 
 
 def measure_in(measure: Any) -> Measure:
-    """The measure of ours with the meaning of OpenDP's ``measure``."""
+    """Return the measure of this library with the meaning of OpenDP's ``measure``."""
     for ours in _MEASURES:
         if measure == measure_out(ours):  # [same-measure]
             return ours
@@ -167,7 +168,7 @@ def measure_in(measure: Any) -> Measure:
 
 
 def distance_in(d_in: Any, Q: str) -> Any:
-    """The least distance of OpenDP's type ``Q`` that is not below ``d_in``; None where there is none."""
+    """Return the smallest distance of OpenDP's type ``Q`` that is not below ``d_in``; None if there is none."""
     if Q == "ExtrinsicObject":
         return d_in
     if Q == _FLOAT:

@@ -1,4 +1,4 @@
-"""A measurement of OpenDP as a measurement of this library, which vouches for nothing in it."""
+"""OpenDP measurements as measurements of this library, without any proof about them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile, RangeDive
 from ...spaces.metrics import LInfDistance
 from .descriptors import distance_in, domain_in, library, measure_in, metric_in
 
-_MANY = 128  # from here on twice the distance is taken: splits into steps up and down would be many, and gain little
+_MANY = 128  # from here on twice the distance is used: splits into steps up and down would be many, and gain little
 _BITS = 80  # binary digits of a root beyond the point, rounded up
 
 
 @experimental("OpenDP's own interface is before its version 1.0")
 def from_opendp(measurement: Any) -> Measurement:
-    """An ``opendp`` Measurement as a measurement of this library, for ``>>``, compositions and a ledger.
+    """Convert an ``opendp`` Measurement to a measurement of this library, for ``>>``, compositions and a ledger.
 
-    Nothing is proved about it: the map and the sampler are opendp's, and ``.proof`` says so.
+    Nothing is proved about it: the map and the sampler are opendp's, and ``.proof`` records this.
 
     Experimental: OpenDP's own interface is before its version 1.0.
 
@@ -40,27 +40,27 @@ def from_opendp(measurement: Any) -> Measurement:
             max-divergence; or one with the user distance or divergence that ``to_opendp`` makes.
 
     Returns:
-        A :class:`Measurement`. Its domain is bounded by what opendp's element type holds (floats are finite), so
+        A :class:`Measurement`. Its domain is bounded by the range of opendp's element type (floats are finite), so
         build its neighbours in a composition on its ``input_domain`` and ``input_metric``.
 
     Privacy:
-        The map of ``measurement`` at the least distance of its type that is not below d_in. Losses of opendp are
-        floats and stay as they are; a curve is asked at the next float below an epsilon that is none.
+        The map of ``measurement`` at the smallest distance of its type that is not below d_in. Losses of opendp are
+        floats and stay unchanged. If an epsilon is not a float, a curve is evaluated at the next float below it.
 
-        Under opendp's monotonic linf distance scores that move in both directions are infinitely far apart; here they
-        are as far apart as a step up by a and a step down by b together, d_in = a + b. So the loss is the largest sum
-        map(a) + map(b), under zCDP (sqrt(map(a)) + sqrt(map(b)))², over all whole a and b for integers below 128.
-        Beyond, and for floats, a = b = d_in is assumed, which doubles the loss and makes rho four times as large.
+        Under opendp's monotonic linf distance, scores that move in both directions are infinitely far apart. Here
+        their distance is that of a step up by a and a step down by b together, d_in = a + b. So the loss is the largest
+        sum map(a) + map(b), under zCDP (sqrt(map(a)) + sqrt(map(b)))², over all integers a and b for integers below
+        128. Beyond, and for floats, a = b = d_in is assumed, which doubles the loss and makes rho four times as large.
 
     Raises:
         MissingExtraError: opendp is not installed.
-        ParameterError: ``measurement`` is none of opendp's, or its features ``contrib`` and ``honest-but-curious`` are
-            not enabled.
+        ParameterError: ``measurement`` is not an opendp measurement, or opendp's features ``contrib`` and
+            ``honest-but-curious`` are not enabled.
         SpaceError: The domain, metric or measure has no counterpart here; or the distance is monotonic and the
-            measure approximate, where steps do not add.
+            measure approximate, for which steps do not add.
 
-        The result raises a ForeignError without opendp's text, which may repeat data, where a call fails or
-        returns a queryable, and a MapError where the map fails.
+        The result raises a ForeignError without opendp's text, which may repeat data, if a call fails or
+        returns a queryable, and a MapError if the map fails.
 
     Proof: proofs/bridge/opendp.tex
 
@@ -114,7 +114,7 @@ def from_opendp(measurement: Any) -> Measurement:
 
 
 def _steps(d_in: Number, *, whole: bool) -> list[tuple[Number, Number]]:
-    """Pairs of distances, one of which bounds the steps up and down of scores at distance ``d_in``."""
+    """Return pairs of distances, one of which bounds the steps up and down of scores at distance ``d_in``."""
     if not whole or d_in >= _MANY:
         return [(d_in, d_in)]  # [twice]
     total = math.floor(d_in)
@@ -122,7 +122,7 @@ def _steps(d_in: Number, *, whole: bool) -> list[tuple[Number, Number]]:
 
 
 def _two_steps(measure: Measure, first: float, second: float) -> float:
-    """The loss of a step of loss ``first`` and one of loss ``second``, rounded up."""
+    """Return the loss of a step of loss ``first`` and one of loss ``second``, rounded up."""
     if math.inf in (first, second):
         return math.inf
     one, two = Fraction(first), Fraction(second)
@@ -131,7 +131,7 @@ def _two_steps(measure: Measure, first: float, second: float) -> float:
 
 
 def _root_up(value: Fraction) -> Fraction:
-    """A rational number that is not below the square root of ``value``; exact where that is rational."""
+    """Return a rational number that is not below the square root of ``value``; exact if the root is rational."""
     product = value.numerator * value.denominator << 2 * _BITS
     root = math.isqrt(product)
     return Fraction(root + (root * root < product), value.denominator << _BITS)  # [root-up]
@@ -147,7 +147,7 @@ def _mapped(measurement: Any, distance: Any) -> Any:
 
 
 def _loss(measure: Measure, loss: Any) -> Any:
-    """A distance of OpenDP's measure as one of ours."""
+    """Return a distance of OpenDP's measure as a distance of this library's measure."""
     if measure == PrivacyProfile():
         return PrivacyCurve(_Profile(loss))
     return (loss[0], min(loss[1], 1.0)) if isinstance(loss, tuple) else loss  # [their-loss]

@@ -1,4 +1,4 @@
-"""A measurement of this library as a measurement of OpenDP."""
+"""Measurements of this library as measurements of OpenDP."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from .descriptors import domain_out, library, measure_out, metric_out, type_name
 
 @experimental("OpenDP's own interface is before its version 1.0")
 def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
-    """``measurement`` as an ``opendp`` Measurement, for its combinators and its Context.
+    """Convert ``measurement`` to an ``opendp`` Measurement, for its combinators and its Context.
 
     Experimental: OpenDP's own interface is before its version 1.0.
 
     Args:
         measurement: A measurement on a ``VectorDomain`` that is not interactive, under ``LInfDistance``,
             ``RangeDistance``, ``L1Distance`` or ``L2Distance``.
-        T: The type of the elements in opendp: ``"i32"``, ``"u32"``, ``"i64"``, ``"u64"`` or ``"f64"``. By default what
-            opendp makes of ``int`` (i32, unless its default was changed) or ``float``.
-        Q: The type of its distances, likewise; by default T, and f64 under ``L2Distance``. ``RangeDistance`` has none.
+        T: The type of the elements in opendp: ``"i32"``, ``"u32"``, ``"i64"``, ``"u64"`` or ``"f64"``. Default: the
+            type that opendp uses for ``int`` (i32, unless its default was changed) or ``float``.
+        Q: The type of its distances, one of the same. Default: T, and f64 under ``L2Distance``. ``RangeDistance`` has
+            none.
 
     Returns:
-        An ``opendp.mod.Measurement`` on the part of the domain that T can hold, with the same function and the same
-        map. ``MaxDivergence``, ``ZeroConcentratedDivergence``, ``Approximate`` of both, and ``PrivacyProfile`` (as
+        An ``opendp.mod.Measurement`` on the part of the domain that T can represent, with the same function and the
+        same map. ``MaxDivergence``, ``ZeroConcentratedDivergence``, ``Approximate`` of both, and ``PrivacyProfile`` (as
         smoothed max-divergence) become opendp's own measures. ``RangeDistance`` and ``RangeDivergence``, which opendp
         lacks, become a user distance and a user divergence: opendp calls and maps such a measurement, and composes
         the former but not the latter.
 
     Privacy:
-        The map of ``measurement`` at finite d_in: every distance is handed on exactly. At d_in = inf the loss is
-        infinite, because opendp's floats include infinities, which no member of a domain here holds. What opendp
+        The map of ``measurement`` at finite d_in: every distance is passed on exactly. At d_in = inf the loss is
+        infinite, because opendp's floats include infinities, which are not in any domain here. What opendp
         does with a loss is opendp's claim.
 
     Raises:
@@ -44,8 +45,8 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
         ParameterError: A type is unknown, or opendp's features ``contrib`` and ``honest-but-curious`` are not enabled.
         SpaceError: The domain, metric or measure has no counterpart, or the measurement is interactive.
 
-        The result raises opendp's own errors. Where a function fails, they carry the text of an error of this
-        library, which holds no data; the text of any other error is left out.
+        The result raises opendp's own errors. If a function fails with an error of this library, they include its
+        text, which contains no data; the text of any other error is omitted.
 
     Proof: proofs/bridge/opendp.tex
 
@@ -81,20 +82,20 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
 
 
 def _at(measurement: Measurement, d_in: Any) -> Any:
-    """The loss at ``d_in``; at an infinite distance OpenDP has members that fail here, so nothing is promised."""
+    """Return the loss at ``d_in``; infinite at an infinite distance, because OpenDP has members that fail here."""
     loss = measurement.map(d_in)
     return measurement.output_measure.infinite if d_in == math.inf else loss  # [at-infinity]
 
 
 def _loss(dp: Any, loss: Any) -> Any:
-    """``loss`` as OpenDP takes it: floats as they are, and a curve as a privacy profile."""
+    """Return ``loss`` as OpenDP takes it: floats unchanged, and a curve as a privacy profile."""
     if not isinstance(loss, PrivacyCurve):
         return loss
     return dp.new_privacy_profile(_without_data(loss.delta)).curve  # [profile]
 
 
 def _without_data(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``function``, whose errors from elsewhere are replaced by one that does not repeat their text."""
+    """Return ``function`` with errors from elsewhere replaced by one that does not repeat their text."""
 
     def call(value: Any) -> Any:
         kind = ""

@@ -1,7 +1,7 @@
 """The pytest plugin: a claim of differential privacy is a test like any other.
 
-It loads nothing but pytest until a test asks for ``dp_audit``. All audits of a run together refute a claim that is kept
-with a probability of at most ``--dp-false-alarm``, which is shared equally by the tests that were collected.
+Only pytest is loaded until a test requests ``dp_audit``. All audits of a run together refute a true claim with
+probability at most ``--dp-false-alarm``, which is shared equally among the collected tests.
 
 Proof: proofs/audit/blackbox.tex
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..audit.audited import Audited
 
 _ALARM = 1e-3
-_SURE = 1 - 1e-9  # of a replay: whoever reports a fault wants no doubt
+_SURE = 1 - 1e-9  # the confidence of a replay: a reported fault should be beyond doubt
 _SAMPLES = {"quick": 4_000, "usual": 20_000, "thorough": 1_000_000}
 _KEPT = "dp_audit/{}"  # in pytest's cache: the pair of the last refutation, a file for each audit of a test
 _SAID = "dp_audit"
@@ -29,7 +29,7 @@ _SHARE = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of a run."""
+    """Add the options of a run."""
     group = parser.getgroup("dp_audit", "audits of differential privacy")
     group.addoption("--dp-quick", action="store_true", help=f"{_SAMPLES['quick']:,} samples an audit")
     group.addoption("--dp-thorough", action="store_true", help=f"{_SAMPLES['thorough']:,} samples an audit")
@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker, and the probability of a false alarm, checked before any test runs."""
+    """Register the marker, and check the probability of a false alarm before any test runs."""
     config.addinivalue_line(
         "markers",
         "dp_audit(epsilon=..., delta=..., rho=..., samples=..., **options): the claim that the fixture dp_audit tests",
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A claim that no audit would see, or that the audit does not take, is an error before any test runs."""
+    """Raise an error before any test runs if no audit would use a claim, or if the audit does not accept it."""
     marked = [(item, marker) for item in items if (marker := item.get_closest_marker(_SAID))]
     problems = [f"{item.nodeid}: {problem}" for item, marker in marked if (problem := _problem(item, marker))]
     if problems:
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _problem(item: pytest.Item, marker: pytest.Mark) -> str:
-    """What is wrong with the claim of a test; empty if nothing is."""
+    """Return the problem with the claim of a test; empty if there is none."""
     if _SAID not in getattr(item, "fixturenames", ()):
         return "the marker dp_audit states a claim that nothing tests: take the fixture dp_audit and call it"
     from ..audit.audited import audit_claim
@@ -84,7 +84,7 @@ def _problem(item: pytest.Item, marker: pytest.Mark) -> str:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Each test that will audit gets an equal share; every worker of xdist has collected the same tests."""
+    """Give each test that will audit an equal share; every worker of xdist has collected the same tests."""
     auditing = sum(_SAID in getattr(item, "fixturenames", ()) for item in session.items)
     session.config.stash[_SHARE] /= max(1, auditing)
 
@@ -93,8 +93,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def dp_audit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Audited]]:
     """``dp_audit(function, epsilon=..., ...)`` fails a test whose claim is refuted, and skips it if it is not tested.
 
-    The claim may stand in the marker ``dp_audit`` of the test instead; arguments are those of
-    ``opendp_topk.apps.audit.audit_claim``, confidence excepted. The j-th audit of a test has a 2^-j of its share.
+    The claim may be in the marker ``dp_audit`` of the test instead; arguments are those of
+    ``opendp_topk.apps.audit.audit_claim``, except confidence. The j-th audit of a test uses 2^-j of its share.
     """
     share, node = request.config.stash[_SHARE], request.node
     marker = node.get_closest_marker(_SAID)
@@ -130,7 +130,7 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Audited]]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """What became of the claims, with what a run of right ones risks."""
+    """Print the verdicts on the claims, and the false-alarm probability of a run with true claims only."""
     said = [
         word
         for reports in terminalreporter.stats.values()
@@ -160,7 +160,7 @@ def _kept(config: pytest.Config, place: str) -> Any:
 
 
 def _keep(config: pytest.Config, place: str, pair: Any) -> None:
-    """The pair, so that it can be audited anew: a made-up one whole, of the caller's its number."""
+    """Save the pair for another audit: a constructed pair in full, of a caller's own pairs only the number."""
     if (cache := getattr(config, "cache", None)) is not None:
         cache.set(place, pair)
 

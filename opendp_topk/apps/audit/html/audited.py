@@ -1,4 +1,4 @@
-"""The page of one audit by samples: the verdict, the pair, the event in words, and a picture of the two laws."""
+"""The page of one audit by samples: the verdict, the pair, the event, and a picture of the two output distributions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..blackbox import Seen
 from .page import status, whole
 
 _ROW, _BAR, _WIDTH, _NUMBERS, _TOP = 58, 13, 900, 60, 16  # in pixels
-_LETTERS = 120  # of a release that is told beside its bars: as many fit into the width
+_LETTERS = 120  # of a release that is shown beside its bars: as many fit into the width
 
 
 def audited_page(name: str, found: Audited, again: str | None = None) -> str:
-    """A whole page, which needs no other file and no network; ``again`` is the command that repeats the audit."""
+    """Return a page that needs no other file and no network; ``again`` is the command that repeats the audit."""
     word, _, why = found.lines[0].partition(": ")
     facts = [line.partition(": ") for line in found.lines[1:]]
     return whole(
@@ -27,7 +27,7 @@ def audited_page(name: str, found: Audited, again: str | None = None) -> str:
 
 
 def _laws(found: Audited) -> Markup:
-    """The likeliest releases: how often each came of the input (above) and of its neighbour (below)."""
+    """Return the likeliest releases with their frequencies on the input (above) and on its neighbour (below)."""
     shown = found.found.estimate.outcomes
     most = max(max(one.first, one.second) for one in shown)
     made = [part for at, one in enumerate(shown) for part in _bars(one, at * _ROW, (_WIDTH - _NUMBERS) / most)]
@@ -55,7 +55,7 @@ def _laws(found: Audited) -> Markup:
 
 
 def _bars(one: Seen, y: int, unit: float) -> list[Markup]:
-    """The release in words, and below it a bar with its number for each input."""
+    """Return the description of the release, and below it a bar with its number for each input."""
     words = _release(one)
     told = words if len(words) <= _LETTERS else f"{words[: _LETTERS - 1]}\u2026"
     made = [el("text", told, x=0, y=y + _TOP - 4, class_="told")]
@@ -71,7 +71,7 @@ def _release(one: Seen) -> str:
 
 
 def _ratio(one: Seen) -> tuple[str, float]:
-    """In words, and as a number to sort by."""
+    """Return the ratio as text, and as a number to sort by."""
     if not one.first or not one.second:
         value = math.inf if one.first else -math.inf
         return ("\u221e" if one.first else "-\u221e"), value

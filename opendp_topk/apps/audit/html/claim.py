@@ -14,7 +14,7 @@ from .graph import graph
 from .page import Address, Document, Material, count, faults, page, section, signatures, status
 from .verification import SYMBOLS, figures, rows
 
-# Docstrings as HTML: their sections, their lists and tables, and what they say of each measure.
+# Docstrings as HTML: their sections, their lists and tables, and their formulas for each measure.
 
 _HEADING = re.compile(r"^([A-Z][a-z]+):(?: (.*))?$")
 _RULE = re.compile(r"^=+(?:  +=+)+$")
@@ -25,7 +25,7 @@ _NEXT = re.compile(r",? [A-Z][A-Za-z]*Divergence\b")
 
 
 def sections(docstring: str) -> dict[str, str]:
-    """The summary under the empty name, then what stands below each heading, such as ``Privacy``."""
+    """Return the summary under the empty name, and the text below each heading, such as ``Privacy``."""
     found: dict[str, list[str]] = {"": []}
     name = ""
     for line in docstring.splitlines():
@@ -39,7 +39,7 @@ def sections(docstring: str) -> dict[str, str]:
 
 
 def text(line: str) -> Markup:
-    """A piece of prose: names in double backquotes as code, signs of comparison as one character."""
+    """Return a piece of prose: names in double backquotes as code, comparison operators as one character."""
     parts: list[str] = []
     at = 0
     for match in _CODE.finditer(line):
@@ -53,7 +53,7 @@ def _signs(plain: str) -> str:
 
 
 def blocks(section: str) -> Markup:
-    """Paragraphs, lists and tables of a section."""
+    """Return the paragraphs, lists and tables of a section."""
     made: list[Markup] = []
     items: list[Markup] = []
     for block in _blocks(section):
@@ -74,7 +74,7 @@ def blocks(section: str) -> Markup:
 
 
 def _blocks(section: str) -> Iterator[str]:
-    """Paragraphs, tables, and items of lists, each as its lines."""
+    """Yield paragraphs, tables, and items of lists, each as its lines."""
     for paragraph in filter(str.strip, re.split(r"\n\s*\n", section)):
         lines = textwrap.dedent(paragraph).splitlines()
         start = 0
@@ -90,7 +90,7 @@ def _flat(block: str) -> str:
 
 
 def grid(block: str) -> list[list[str]]:
-    """The cells of a simple table, whose columns are marked by rules of equals signs; the header first."""
+    """Return the cells of a simple table, whose columns are marked by rules of equals signs; the header comes first."""
     rule, *lines = block.splitlines()
     starts = [match.start() for match in re.finditer("=+", rule)]
     ends: list[int | None] = [*starts[1:], None]
@@ -99,7 +99,7 @@ def grid(block: str) -> list[list[str]]:
 
 
 def formulas(privacy: str, measure: str) -> list[tuple[str, str]]:
-    """What a section on privacy says of one measure: pairs of a case (may be empty) and its formula."""
+    """Return the formulas for one measure in a section on privacy: pairs of a case (may be empty) and its formula."""
     found: list[tuple[str, str]] = []
     for block in _blocks(privacy):
         if _RULE.match(block.splitlines()[0]):
@@ -114,7 +114,7 @@ def formulas(privacy: str, measure: str) -> list[tuple[str, str]]:
 
 
 def _clause(names: str, after: str, rest: str) -> tuple[str, str]:
-    """``Gumbel noise: A r, B s`` speaks of several measures, ``A, B: r`` of all of them at once."""
+    """Split a clause: ``Gumbel noise: A r, B s`` gives each measure its own formula, ``A, B: r`` gives all the same."""
     if rest.startswith(":"):
         return "", after.removesuffix(".")
     if rest.startswith(","):
@@ -124,13 +124,13 @@ def _clause(names: str, after: str, rest: str) -> tuple[str, str]:
     return case, after[: ends.start() if ends else None].strip(" .")
 
 
-# The page of one claim: what it promises under each measure, what was met, the code, and what it all rests on.
+# The page of one claim: its formula under each measure, the losses found, the code, and its foundations.
 
 _MEASURES = (*(measure.__name__ for measure in SYMBOLS), "PrivacyProfile")
 
 
 def claim_page(claim: Claim, material: Material) -> str:
-    """The page ``claims/NAME.html``."""
+    """Return the page ``claims/NAME.html``."""
     import opendp_topk
 
     address = material.address("../")
@@ -181,7 +181,7 @@ def _promise(said: dict[str, str]) -> list[Markup]:
 
 
 def _measure(name: str, claim: Claim, material: Material, said: dict[str, str]) -> Markup:
-    """One measure: formula, rows and plots; nothing where the claim does not speak of it."""
+    """Return one measure: formula, rows and plots; empty if the claim does not cover this measure."""
     found = [one for one in material.findings if (one.example.constructor, one.measure) == (claim.constructor, name)]
     cases = formulas(said.get("Privacy", ""), name)
     if not found and not cases:

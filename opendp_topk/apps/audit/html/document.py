@@ -11,7 +11,7 @@ from ....markup.elements import Markup, el, join
 from ....proof.regions import TAGS
 from .page import Address, Document, Material, Region, page, section, status
 
-# Regions of code as HTML, with the lines numbered and those that a proof cites in colour.
+# Regions of code as HTML, with numbered lines and the lines that a proof cites in colour.
 
 _QUOTES = '"""'
 _TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
@@ -21,13 +21,13 @@ _TOKEN = re.compile(
 
 
 def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
-    """The lines of a region, the first of which has the number ``first`` in its file.
+    """Return the lines of a region; its first line has the number ``first`` in its file.
 
     Args:
         code: The region.
-        first: Its first line's number.
-        cited: The address of the page that shows the proof; empty for this one.
-        tags: Tags that a proof cites and that this page has not shown; those that are shown are taken out.
+        first: The number of its first line.
+        cited: The address of the page that shows the proof; empty for this page.
+        tags: Tags that a proof cites and that this page has not shown yet; shown tags are removed from the set.
     """
     lines, quoted = [], False
     for number, line in enumerate(code.splitlines(), start=first):
@@ -51,7 +51,7 @@ def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
 
 
 def region_code(region: Region, cited: str, tags: set[str]) -> list[Markup]:
-    """A region with its place and state; the arguments are those of :func:`listing`."""
+    """Return a region with its place and state; the arguments are those of :func:`listing`."""
     place = f"opendp_topk/{region.source}, " if region.code else ""
     shown = listing(region.code, region.first_line, cited, tags) if region.code else el("p", "The region is missing.")
     state = status("current" if region.is_current else "stale")
@@ -74,7 +74,7 @@ def _coloured(line: str, cited: str, tags: set[str]) -> Markup:
 
 
 def _comment(comment: str, cited: str, tags: set[str]) -> Markup:
-    """A comment, in which tags lead to where the proof cites them."""
+    """Return a comment with its tags linked to the place where the proof cites them."""
     if not TAGS.fullmatch(comment.rstrip()):
         return el("span", comment, class_="comment")
     parts: list[str] = ["# "]
@@ -94,13 +94,13 @@ _MACRO = re.compile(r"\\codetag\{([^{}]*)\}|\\relieson(?:\[([^\[\]]*)\])?\{([^{}
 
 
 def latex(source: str, address: Callable[[str, str], str | None], tags: set[str], listed: set[str]) -> Markup:
-    """The LaTeX of a document, in which tags lead to the code and relied statements to their documents.
+    """Return the LaTeX of a document, with tags linked to the code and relied statements linked to their documents.
 
     Args:
         source: The text of the document.
-        address: Document and label -> where this statement is shown; None where it is not.
+        address: Document and label -> the address of this statement; None if it is not shown.
         tags: The tags of the code that the page shows.
-        listed: The labels that the page shows elsewhere; all others can be led to here.
+        listed: The labels that the page shows elsewhere; all others become link targets here.
     """
     parts: list[str] = []
     seen = set(listed)
@@ -123,11 +123,11 @@ def latex(source: str, address: Callable[[str, str], str | None], tags: set[str]
     return el("pre", join([*parts, source[at:]]), class_="latex")
 
 
-# The page of one proof document: its statements, its code, who relies on it, and its LaTeX.
+# The page of one proof document: its statements, its code, the documents that rely on it, and its LaTeX.
 
 
 def document_page(document: Document, material: Material) -> str:
-    """The page ``documents/FOLDER-STEM.html``."""
+    """Return the page ``documents/FOLDER-STEM.html``."""
     address = material.address("../")
     tags, left = set(document.tags), set(document.tags)
     regions = [
@@ -161,7 +161,7 @@ def document_page(document: Document, material: Material) -> str:
 
 
 def checked(document: Document) -> list[tuple[str, object]]:
-    """What a proof assistant has checked of a document, each with whether it still is what was checked."""
+    """Return the parts of a document that a proof assistant has checked, and whether each is unchanged since then."""
     return [
         ("checked by machine", join([el("code", f"{one.label}: {one.theorem}"), f" {one.remark} ", status(one.status)]))
         for one in proof.checks(document.name)

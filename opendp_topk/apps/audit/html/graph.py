@@ -1,4 +1,4 @@
-"""Graphs of what a proof rests on."""
+"""Graphs of the foundations of a proof."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from ....markup.elements import Markup, el
 from .page import Document
 
-# A layered layout: which column and which row each node of a graph has.
+# A layered layout: the column and row of each node of a graph.
 
 Edges = Mapping[str, Sequence[str]]
-_SWEEPS = 12  # after about as many the order of the columns changes no more
+_SWEEPS = 12  # after about as many the order of the columns is stable
 
 
 def columns(edges: Edges) -> list[list[str]]:
-    """The nodes in columns, so that edges lead to the right wherever they are not part of a circle.
+    """Return the nodes in columns, so that edges lead to the right unless they are part of a cycle.
 
-    The last column holds what rests on nothing. Within a column, nodes are near those that they are joined to.
+    The last column contains the nodes without outgoing edges. Within a column, nodes are near their neighbours.
     """
     order = _without_circles(edges)
     depth: dict[str, int] = {}
@@ -41,7 +41,7 @@ def columns(edges: Edges) -> list[list[str]]:
 
 
 def _without_circles(edges: Edges) -> dict[str, list[str]]:
-    """The edges, less those that close a circle in a depth-first walk in alphabetical order."""
+    """Return the edges without those that close a cycle in a depth-first walk in alphabetical order."""
     kept: dict[str, list[str]] = {name: [] for name in sorted(edges)}
     done: set[str] = set()
     for root in kept:
@@ -67,7 +67,7 @@ def _without_circles(edges: Edges) -> dict[str, list[str]]:
 
 
 def _sorted(edges: Edges) -> list[str]:
-    """Every node before those to which it leads; the edges have no circle."""
+    """Return the nodes in topological order; the edges have no cycle."""
     waiting = dict.fromkeys(edges, 0)
     for targets in edges.values():
         for target in targets:
@@ -91,13 +91,13 @@ _ROW, _HEAD, _CHARACTER, _ACROSS, _DOWN, _EDGE = 17, 24, 7.4, 90, 14, 12
 def graph(
     documents: dict[str, Document], shown: Collection[str], address: Callable[[str, str], str], root: str = ""
 ) -> Markup:
-    """Each document as a box with those of its statements on which others of the graph rely.
+    """Return each document as a box with those of its statements that others in the graph rely on.
 
     Args:
         documents: All documents.
-        shown: The names of those that are drawn.
+        shown: The names of the documents to draw.
         address: Document and label (may be empty) -> the address of its page.
-        root: The document that is emphasised.
+        root: The document to emphasise. Default: none.
     """
     names = sorted(name for name in shown if name in documents)
     joined = {name: [one for one in documents[name].relies_on if one.target in names] for name in names}
@@ -145,7 +145,7 @@ def graph(
 def _spots(
     placed: list[list[str]], rows: dict[str, list[str]]
 ) -> tuple[dict[str, tuple[float, float, float]], float, float]:
-    """The left upper corner and the width of each box, and the size of the whole."""
+    """Return the upper left corner and the width of each box, and the size of the whole."""
     tall = {name: _HEAD + _ROW * len(labels) for name, labels in rows.items()}
     total = [sum(tall[name] + _DOWN for name in column) - _DOWN for column in placed]
     height = max(total, default=0)

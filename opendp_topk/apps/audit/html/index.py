@@ -1,4 +1,4 @@
-"""The first page: all claims, what the verifier found, the graph, and the documents."""
+"""The first page: all claims, the findings of the verifier, the graph, and the documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .verification import SYMBOLS, rows
 
 
 def index(material: Material) -> str:
-    """The page ``index.html``."""
+    """Return the page ``index.html``."""
     address = material.address("")
     return page(
         "What this library claims, and why",
@@ -98,7 +98,7 @@ def _closest(material: Material, claim: Claim, measure: str) -> Any:
 
 
 def summary_of(constructor: str) -> str:
-    """The first sentence of a docstring."""
+    """Return the first sentence of a docstring."""
     import opendp_topk
 
     first = sections(inspect.getdoc(getattr(opendp_topk, constructor)) or "")[""]

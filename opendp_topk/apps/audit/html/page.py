@@ -1,4 +1,4 @@
-"""Pages of the audit, and what they show."""
+"""Pages of the audit, and their content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..registry import Claim
 from ..report import Report
 from ..verify import verify_with
 
-# The proof documents as they stand: what each pins, states and relies on, and which part of that is stale.
+# The current proof documents: their pins, statements and reliances, and which of these are stale.
 
 _TITLE = re.compile(r"\\proofdocument\{[^{}]*\}")
 _KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
@@ -36,9 +36,9 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 
 @dataclass(frozen=True)
 class Region:
-    """A region of code that a document pins, as it stands; ``code`` is empty where it is missing.
+    """A region of code that a document pins, in its current state; ``code`` is empty if it is missing.
 
-    ``source`` is its file below the package; ``reaches`` names the code beyond the region that belongs to the pin.
+    ``source`` is its file inside the package; ``reaches`` names the code outside the region that belongs to the pin.
     """
 
     pin: proof.Pin
@@ -50,7 +50,7 @@ class Region:
 
     @property
     def is_current(self) -> bool:
-        """Whether the code is what was proved."""
+        """Whether the code is the code that was proved."""
         return bool(self.code) and self.digest == self.pin.digest
 
 
@@ -66,7 +66,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Reliance:
-    """A statement on which a document relies; without a label, all that the target states."""
+    """A statement that a document relies on; without a label, all statements of the target."""
 
     target: str
     label: str
@@ -95,7 +95,7 @@ class Document:
 
     @property
     def faults(self) -> list[str]:
-        """What is stale in this document itself, one sentence each."""
+        """Return the stale parts of this document itself, one sentence each."""
         return [
             f"region {one.pin.region} " + (f"of {one.source} {_moved(one)}" if one.code else "is missing")
             for one in self.regions
@@ -108,7 +108,7 @@ class Document:
 
     @property
     def tags(self) -> set[str]:
-        """The tags of its code that the document cites."""
+        """Return the tags of its code that the document cites."""
         return {tag for one in self.regions for tag in tags(one.code)} & set(_CITED.findall(self.source))
 
 
@@ -117,12 +117,12 @@ def _moved(one: Region) -> str:
 
 
 def documents() -> dict[str, Document]:
-    """All proof documents by name, sorted."""
+    """Return all proof documents by name, sorted."""
     return {name: _document(name) for name in proof.documents()}
 
 
 def faults(names: Iterable[str], known: dict[str, Document]) -> list[tuple[str, str]]:
-    """What is stale in these documents: pairs of a document and a sentence."""
+    """Return the stale parts of these documents: pairs of a document and a sentence."""
     return [(name, fault) for name in names if name in known for fault in known[name].faults]
 
 
@@ -166,7 +166,7 @@ def _environment(text: str, label: str) -> str:
 
 
 def _title(text: str) -> str:
-    """The title without its commands."""
+    """Return the title without its commands."""
     start = _TITLE.search(text)
     if start is None:
         return ""
@@ -180,18 +180,18 @@ def _title(text: str) -> str:
     return re.sub(r"\\[a-zA-Z]+ ?|[{}$]", "", inner.replace(r"\_", "_")).strip()
 
 
-# What the exact verifier finds, for the table and for the plots of the report.
+# The findings of the exact verifier, for the table and for the plots of the report.
 
-# Doublings around what was asked: a map that bends shows within two of them.
+# Doublings around the given scale: a bend in a map is visible within two of them.
 STRETCHES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-"""By what the distance per scale is multiplied for the points of a plot."""
+"""Factors of the distance per scale for the points of a plot."""
 
 Laws = dict[Any, Any]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A claim, and the largest loss met, where neighbours are ``ratio`` scales apart."""
+    """A claim, and the largest loss found, for neighbours that are ``ratio`` scales apart."""
 
     ratio: float
     claimed: float
@@ -200,7 +200,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Finding:
-    """One row: a shipped mechanism under one measure and metric; ``report`` is None where no law is declared."""
+    """One row: a shipped mechanism under one measure and metric; ``report`` is None if no distribution is declared."""
 
     example: shipped.Example
     report: Report | None
@@ -213,7 +213,7 @@ class Finding:
 
     @property
     def case(self) -> str:
-        """The arguments that tell this row from others of the constructor."""
+        """The arguments that distinguish this row from others of the constructor."""
         given = {
             name: getattr(value, "name", value) for name, value in self.example.arguments.items() if name != "scale"
         }
@@ -221,16 +221,16 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """That of the report, or ``no law``."""
+        """The verdict of the report, or ``no law``."""
         return "no law" if self.report is None else self.report.verdict
 
 
 def findings(budget: int, progress: Callable[[int, int], None]) -> list[Finding]:
-    """Every shipped mechanism, measure and kind of neighbour, with plots for one kind of neighbour each.
+    """Return all shipped mechanisms, measures and kinds of neighbour, with plots for one kind of neighbour each.
 
     Args:
-        budget: The number of pairs to try for each row, at most; the two likeliest always are.
-        progress: Called with the number of rows that are done, and of all.
+        budget: The largest number of pairs to try for each row; the two likeliest are always tried.
+        progress: Called with the number of finished rows and the number of all rows.
     """
     examples = list(shipped.examples())
     found: list[Finding] = []
@@ -244,7 +244,7 @@ def findings(budget: int, progress: Callable[[int, int], None]) -> list[Finding]
 
 
 def _reports(members: list[shipped.Example], budget: int) -> list[tuple[shipped.Example, Report | None]]:
-    """All of a group at once, which share their laws; one by one where a claim is refuted."""
+    """Return the reports of a group at once, with shared distributions; one by one if a claim is refuted."""
     try:
         return shipped.verify_all(budget, members)
     except PrivacyViolationError as refuted:
@@ -254,7 +254,7 @@ def _reports(members: list[shipped.Example], budget: int) -> list[tuple[shipped.
 
 
 def _points(example: shipped.Example, report: Report | None, laws: dict[Fraction, Laws]) -> tuple[Point, ...]:
-    """The pair that was worst, and its likes, at other scales; none for what takes no vector of scores."""
+    """Return the worst pair, and similar pairs, at other scales; empty for inputs other than vectors of scores."""
     if report is None or report.witness is None or example.measurement.input_metric == LInfDistance():
         return ()
     if not isinstance(example.measurement.input_domain, VectorDomain):
@@ -273,13 +273,13 @@ def _points(example: shipped.Example, report: Report | None, laws: dict[Fraction
         except PrivacyViolationError as refuted:
             at = refuted.report
         except ParameterError:
-            continue  # no law of these pairs could be computed
+            continue  # no distribution of these pairs could be computed
         found.append(Point(ratio, at.claimed, at.loss))
     return tuple(found)
 
 
 def rescaled(example: shipped.Example, scale: Fraction) -> Measurement:
-    """The example at another scale."""
+    """Return the example at another scale."""
     import opendp_topk
 
     make: Callable[..., Measurement] = getattr(opendp_topk, example.constructor)
@@ -289,10 +289,10 @@ def rescaled(example: shipped.Example, scale: Fraction) -> Measurement:
 
 
 def _likes(example: shipped.Example, report: Report, scale: Fraction) -> Iterator[tuple[Any, Any]]:
-    """The worst pair with the gaps between its scores in proportion to the scale, and as it is.
+    """Yield the worst pair with its gaps between scores in proportion to the scale, and unchanged.
 
-    At small scales the pair as it is has gaps of many scales, whose laws take long and are hardly worse: it is left out
-    there, but for integers, which cannot be in proportion.
+    At small scales the unchanged pair has gaps of many scales; its distributions take long to compute and are hardly
+    worse. So it is omitted there, except for integers, which cannot be in proportion.
     """
     assert report.witness is not None
     assert isinstance(example.measurement.input_domain, VectorDomain)
@@ -306,14 +306,14 @@ def _likes(example: shipped.Example, report: Report, scale: Fraction) -> Iterato
         yield spread, moved
 
 
-# The frame of a page: head, style and script inline, navigation, and words that several pages share.
+# The frame of a page: head, inline style and script, navigation, and words that several pages share.
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 @dataclass(frozen=True)
 class Material:
-    """All that the pages show."""
+    """The content of all pages."""
 
     claims: tuple[Claim, ...]
     documents: dict[str, Document]
@@ -326,37 +326,37 @@ class Material:
     date: str
 
     def address(self, up: str) -> Address:
-        """Addresses as seen from a page; ``up`` leads from its folder to that of the index."""
+        """Return addresses as seen from a page; ``up`` leads from its folder to that of the index."""
         return Address(self, up)
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where pages are, seen from one of them."""
+    """The addresses of pages, relative to one of them."""
 
     material: Material
     up: str
 
     def document(self, name: str, label: str = "") -> str:
-        """The page of a document, at a label that it has."""
+        """Return the page of a document, at a label that it has."""
         there = self.material.documents.get(name)
         mark = f"#s-{label}" if label and there and label in there.labels else ""
         return f"{self.up}documents/{name.replace('/', '-')}.html{mark}"
 
     def known(self, name: str, label: str) -> str | None:
-        """The same; None where there is no such document."""
+        """Return the same as :meth:`document`, or None if there is no such document."""
         return self.document(name, label) if name in self.material.documents else None
 
     def claim(self, constructor: str) -> str:
-        """The page of a claim."""
+        """Return the page of a claim."""
         return f"{self.up}claims/{constructor}.html"
 
     def pdf(self, name: str) -> str | None:
-        """The PDF of a document, where it was built."""
+        """Return the PDF of a document, or None if it was not built."""
         return f"{self.up}pdf/{name.replace('/', '-')}.pdf" if name in self.material.pdfs else None
 
     def proof(self, name: str) -> Markup:
-        """Links to the document and, where there is one, to its PDF."""
+        """Return links to the document and to its PDF, if there is one."""
         links = [el("a", breakable(name), href=self.document(name))]
         pdf = self.pdf(name)
         if pdf:
@@ -365,7 +365,7 @@ class Address:
 
 
 def page(title: str, up: str, material: Material, *content: Markup) -> str:
-    """A whole page, which needs no other file to be read."""
+    """Return a whole page, which needs no other file to be read."""
     sections = (("claims", "Claims"), ("verification", "Verification"), ("graph", "Graph"), ("documents", "Documents"))
     links = [el("a", words, href=f"{up}index.html#{name}") for name, words in sections]
     foot = f"opendp_topk {material.version}, audited on {material.date}."
@@ -373,7 +373,7 @@ def page(title: str, up: str, material: Material, *content: Markup) -> str:
 
 
 def whole(title: str, *content: Markup, links: Sequence[Markup] = (), foot: str = "") -> str:
-    """A page with the style and the script inline; ``links`` lead to other pages."""
+    """Return a page with the style and the script inline; ``links`` lead to other pages."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -399,22 +399,22 @@ def _asset(name: str) -> str:
 
 
 def section(name: str, heading: str, *content: Markup) -> Markup:
-    """A part of a page, which can be linked to."""
+    """Return a part of a page with an anchor for links."""
     return el("section", el("h2", heading), *content, id=name)
 
 
 def status(word: str) -> Markup:
-    """The state of a proof or of a row, told by its word and its colour."""
+    """Return the state of a proof or of a row, as a word with a colour."""
     return el("span", word, class_=f"status {word.replace(' ', '-')}")
 
 
 def count(number: int, noun: str) -> str:
-    """3 documents, 1 document."""
+    """Return a number with its noun: 3 documents, 1 document."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def signatures(claim: Claim) -> str:
-    """Who has signed the claim as it stands."""
+    """Return the names of those who have signed the claim in its current state."""
     if claim.accepted_by:
         return ", ".join(claim.accepted_by)
     return "outdated" if claim.signoffs else "nobody"

@@ -21,7 +21,7 @@ from .index import index
 from .page import Finding, Material, documents, findings
 
 Progress = Callable[[str, int, int], None]
-_JOBS = 2  # builds of LaTeX at a time: each takes a core
+_JOBS = 2  # builds of LaTeX at a time: each uses a core
 
 
 def write_report(
@@ -34,20 +34,22 @@ def write_report(
     on: date | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Material:
-    """Verify all shipped mechanisms, and write what every claim rests on as pages: ``index.html`` is the first.
+    """Verify all shipped mechanisms, and write the foundations of every claim as pages, starting at ``index.html``.
 
     Args:
-        folder: Made if it does not exist. Nothing is written before everything is computed.
-        signoffs: A file of sign-offs.
-        pdf: Also build the documents as PDFs, where TeX is installed. The pages hold their LaTeX in any case.
-        force: Write into a folder that is not empty: files of the report are replaced, others left as they are.
-        budget: The number of pairs of neighbours that the verifier tries for each row, at most; the two likeliest are
-            tried whatever it is.
-        on: The date that the pages bear; today's by default. All else depends on what is installed alone.
-        progress: Called with what is going on, how many parts of it are done, and of how many.
+        folder: Created if it does not exist. Nothing is written before everything is computed.
+        signoffs: A file of sign-offs. Default: None.
+        pdf: Also build the documents as PDFs, if TeX is installed. The pages contain their LaTeX in any case.
+            Default: False.
+        force: Write into a folder that is not empty: files of the report are replaced, others are left as they are.
+            Default: False.
+        budget: The largest number of pairs of neighbours that the verifier tries for each row; the two likeliest are
+            always tried. Default: 12.
+        on: The date on the pages. Default: today. All else depends only on the installed versions.
+        progress: Called with the current task, the number of its finished parts, and the number of all its parts.
 
     Returns:
-        What the pages show.
+        The content of the pages.
 
     Raises:
         ParameterError: The folder is not empty, and ``force`` is not given.
@@ -90,7 +92,7 @@ def write_report(
 
 
 def pages(material: Material) -> dict[str, str]:
-    """Every page by its path below the folder."""
+    """Return every page by its path inside the folder."""
     made = {"index.html": index(material)}
     made |= {f"claims/{claim.constructor}.html": claim_page(claim, material) for claim in material.claims}
     return made | {
@@ -100,17 +102,17 @@ def pages(material: Material) -> dict[str, str]:
 
 
 def refuted(material: Material) -> list[Finding]:
-    """The rows whose claim a pair of neighbours refutes."""
+    """Return the rows whose claim is refuted by a pair of neighbours."""
     return [one for one in material.findings if one.verdict == FAILS]
 
 
 def untested(material: Material) -> list[Finding]:
-    """The rows whose claim no pair of neighbours has tested."""
+    """Return the rows whose claim is not tested by any pair of neighbours."""
     return [one for one in material.findings if one.verdict == NOT_TESTED]
 
 
 def _wait(building: dict[str, Future[Path]], progress: Progress) -> dict[str, str]:
-    """Wait for the PDFs; those that do not build, and why."""
+    """Wait for the PDFs; return those that did not build, and why."""
     failed = {}
     for done, (name, future) in enumerate(building.items(), start=1):
         try:

@@ -1,4 +1,4 @@
-"""What the verifier found, with plots."""
+"""The findings of the verifier, with plots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 22, 36
 
 
 def curve(title: str, points: Sequence[Point], claim: Sequence[tuple[float, float]], symbol: str) -> Markup:
-    """What is claimed (a line through ``claim``) and what was met (dots), against the distance per scale."""
+    """Return a plot: claim (line through ``claim``) and losses found (dots) against the distance per scale."""
     right = claim[-1][0]
     top = max(value for _, value in claim)
 
@@ -65,19 +65,19 @@ def _axes(right: float, top: float, place: object) -> list[Markup]:
 
 
 def ticks(top: float) -> list[float]:
-    """Round numbers from 0 to ``top``, at most six."""
+    """Return at most six round numbers from 0 to ``top``."""
     step = 10.0 ** math.floor(math.log10(top))
     step = next(step * factor for factor in (0.1, 0.2, 0.25, 0.5, 1, 2) if top / (step * factor) <= 5)
     return [round(n * step, 12) for n in range(math.floor(top / step * (1 + 1e-9)) + 1)]
 
 
 def has_place(one: Finding) -> bool:
-    """Whether a row has a place on logarithmic axes: a claim and a finite loss above 0."""
+    """Return whether a row can be drawn on logarithmic axes: it has a claim and a finite loss above 0."""
     return one.report is not None and 0 < one.report.loss < math.inf and limit(one.report.claimed) > 0
 
 
 def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
-    """One dot a row, the claim to the right and the largest loss upward; on the diagonal the claim is attained."""
+    """Return a plot with a dot for each row: claim to the right, largest loss upward; tight claims on the diagonal."""
     shown = [one for one in found if has_place(one)]
     values = [value for one in shown if one.report for value in (one.report.loss, limit(one.report.claimed))]
     low, high = (f(math.log10(v(values))) for f, v in ((math.floor, min), (math.ceil, max)))
@@ -116,7 +116,7 @@ def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
 
 
 def bar(share: float) -> Markup:
-    """A ratio of at most 1 as a bar, for the eye alone."""
+    """Return a ratio of at most 1 as a bar, which is only visual."""
     width = f"{60 * min(share, 1.0):.1f}"
     inner = el("rect", width=60, height=8, class_="empty"), el("rect", width=width, height=8, class_="full")
     return el("svg", *inner, viewBox="0 0 60 8", width=60, height=8, aria_hidden="true", class_="bar")
@@ -137,16 +137,16 @@ SYMBOLS: dict[type[Measure], str] = {
     RangeDivergence: "range",
     ZeroConcentratedDivergence: "rho",
 }
-_FINE = 16  # points of a drawn curve: it looks smooth
+_FINE = 16  # points of a drawn curve: enough to look smooth
 
 
 def symbol(measure: Measure) -> str:
-    """What a distance of the measure is called."""
+    """Return the symbol for a distance of the measure."""
     return SYMBOLS.get(type(measure), "loss")
 
 
 def rows(found: Iterable[Finding], caption: str, name: str, address: Address | None) -> Markup:
-    """Claims against the largest losses met; with an address, led by constructor and measure."""
+    """Return claims against the largest losses found; with an address, preceded by constructor and measure."""
     headers = ["arguments", "neighbours", "claimed", "largest loss met", "ratio", "pairs", "worst pair", "verdict"]
     lines = []
     for one in found:
@@ -189,14 +189,14 @@ def _row(one: Finding) -> list[Any]:
 
 
 def _short(value: Any) -> str:
-    """A value with floats to six digits."""
+    """Return a value with floats to six digits."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_short, value))})"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def figures(found: Iterable[Finding]) -> Markup:
-    """One plot a row that has points."""
+    """Return one plot for each row that has points."""
     made = []
     for one in found:
         if one.points:
@@ -207,12 +207,12 @@ def figures(found: Iterable[Finding]) -> Markup:
 
 
 def one_symbol(one: Finding) -> str:
-    """What a distance is called under the measure of a row."""
+    """Return the symbol for a distance under the measure of a row."""
     return symbol(one.example.measurement.output_measure)
 
 
 def _claim(one: Finding, start: float, last: float) -> list[tuple[float, float]]:
-    """The map between two distances per scale."""
+    """Return points of the map between two distances per scale."""
     assert one.report is not None
     ratios = [start + (last - start) * step / _FINE for step in range(_FINE + 1)]
     return [
