@@ -197,7 +197,7 @@ def _root(square: Fraction) -> Fraction:
 
 # Pairs of neighbours in every order, direction and level, for functions that may treat positions differently.
 #
-# The neighbours of :mod:`.neighbours` have descending scores, from 0 downward, and raise the first ones of equal
+# The neighbours above have descending scores, from 0 downward, and raise the first ones of equal
 # scores. That covers a mechanism that depends neither on the order of its scores nor on a common shift. A function of
 # another library may read its scores one by one, compare them with a threshold, or use the same noise every time.
 

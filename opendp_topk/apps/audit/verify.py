@@ -31,7 +31,7 @@ def verify(
 
     Neighbours are constructed: scores in blocks that are 0 to 40 scales apart, moved to corners of the metric's ball;
     then, for a third of the budget, variations of the worst pair. The loss between the two output distributions is
-    enclosed with a proven error, under zCDP for all orders alpha > 1; a curve is checked at thirteen epsilons. A map is
+    enclosed with a proven error, under zCDP for all orders alpha > 1; a curve is checked at 13 or 14 epsilons. A map is
     refuted only if the loss exceeds it with certainty, so tight maps pass.
 
     Args:
