@@ -1,7 +1,7 @@
-r"""Which documents carry one statement: its privacy, say, apart from what else a document states.
+r"""Find the documents that support one statement, such as its privacy, apart from a document's other statements.
 
-What a proof cites belongs to the statement that it proves: ``\relieson`` names statements of other documents, and
-``\Cref`` those of its own. Text that lies in no statement and no proof, and definitions, belong to all statements of
+Citations in a proof belong to the statement that it proves: ``\relieson`` names statements of other documents, and
+``\Cref`` those of its own. Text outside of statements and proofs, and definitions, belong to all statements of
 their document; so do statements without a label. A reliance on a whole document is one on all that it states.
 """
 
@@ -17,9 +17,9 @@ from . import library
 from .statements import Relation, relations
 
 PRIVACY = "privacy"
-"""The label of the statement by which a document of a measurement says what it costs."""
+"""Label of the statement of a measurement's privacy loss in its document."""
 _COMBINING = ("combinators", "bridge")
-"""Folders of documents about measurements only: where no statement has this label, all of them carry it."""
+"""Folders of documents about measurements only: if no statement has this label, all of them support it."""
 _STATED = "theorem|lemma|corollary|proposition|remark|example"
 _BLOCK = re.compile(rf"\\begin\{{({_STATED}|proof)\}}(?:\[((?:[^\[\]]|\[[^\[\]]*\])*)\])?(.*?)\\end\{{\1\}}", re.DOTALL)
 _CITED = re.compile(r"\\(?:[cC]ref|eqref|ref)\{([^{}]*)\}")
@@ -27,7 +27,7 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 
 
 def carriers(name: str) -> list[str]:
-    """The documents that carry the privacy of what ``name`` proves, itself among them, sorted.
+    """Return the documents that support the privacy proved in ``name``, including itself, sorted.
 
     None where it has no statement of that label, as where it is about no measurement, unless its folder has no others.
     """
@@ -37,12 +37,12 @@ def carriers(name: str) -> list[str]:
 
 
 def others(name: str) -> list[str]:
-    """The documents on which ``name`` rests for what is not privacy alone, sorted: laws, accuracy, success, batches."""
+    """Return, sorted, the other documents ``name`` relies on: output distributions, accuracy, success, batches."""
     return sorted({name, *library.foundations(name)} - set(carriers(name))) if carriers(name) else []
 
 
 def carried(name: str, label: str) -> list[Relation]:
-    """The statements on which a statement rests, and itself, each a pair of a document and a label, sorted."""
+    """Return the statements that a statement relies on, and itself, each a pair of a document and a label, sorted."""
     return _carried(library.folder(), name, label)
 
 
@@ -60,7 +60,7 @@ def _carried(root: Path, name: str, label: str) -> list[Relation]:
 
 @functools.cache
 def _next(root: Path, name: str, label: str) -> set[Relation]:
-    """What one statement cites: if there is no such label all of the document, for one of other text none."""
+    """Return the citations of one statement: all of the document's if the label is unknown, none for other text."""
     blocks, homes, common = _blocks(root, name)
     cited = [blocks[home] for home in ([homes[label]] if label in homes else blocks) if home]
     own = {(name, home) for text in cited for one in _labels(_CITED, text) if (home := homes.get(one))}
@@ -69,7 +69,7 @@ def _next(root: Path, name: str, label: str) -> set[Relation]:
 
 @functools.cache
 def _blocks(root: Path, name: str) -> tuple[dict[str, str], dict[str, str], str]:
-    """The text of each statement with its proofs, the statement to which each label belongs, and the other text."""
+    """Return each statement's text with its proofs, the statement of each label, and the other text."""
     text = library.text(name)
     blocks: dict[str, list[str]] = defaultdict(list)
     homes: dict[str, str] = {}
@@ -101,6 +101,6 @@ def _labels(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def forget_carried() -> None:
-    """Read every document anew when it is next asked for."""
+    """Clear the caches, so that every document is read again on the next call."""
     for remembered in (_carried, _next, _blocks):
         remembered.cache_clear()

@@ -72,7 +72,7 @@ class Pin:
 
     @property
     def is_current(self) -> bool:
-        """Whether the installed source still has the pinned hash."""
+        """Return True if the installed source still has the pinned hash."""
         return self.actual == self.digest
 
     @property

@@ -1,11 +1,11 @@
-"""What was found of documents, kept under the digest of all sources and documents from which it was found.
+"""Cache of findings about documents, keyed by the digest of all sources and documents they derive from.
 
-To derive every pin takes seconds, and what is found depends on the text of the package and of the documents alone. So
-it is written down once: a wheel brings what its build found, and a process that finds more keeps it beside the compiled
-modules of this folder. Under another digest it counts for nothing, and everything is derived anew.
+Deriving every pin takes seconds, and the findings depend only on the text of the package and of the documents. So they
+are stored: a wheel contains the findings of its build, and a process that derives more stores them beside the compiled
+modules of this folder. If the digest differs, stored findings are ignored and everything is derived again.
 
-Python runs compiled modules. It compares them with their sources, unless they say that it need not: where one does,
-sources say nothing of what runs, and no document is current.
+Python runs compiled modules. It compares them with their sources, unless a module is flagged as unchecked. If one is,
+the sources are no evidence of the code that runs, and no document is current.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNCHECKED = 1  # flags of a compiled module that is run without a look at its s
 
 
 class Finding(NamedTuple):
-    """Whether what a document pins and relies on is as it was, and the SHA-256 of all that belongs to its pins."""
+    """Result for a document: if its pins and reliances are unchanged, and the SHA-256 of all code of its pins."""
 
     current: bool
     code: str
@@ -40,7 +40,7 @@ Found = dict[str, Finding]
 
 
 def state() -> str:
-    """The SHA-256 of all sources of the package and of all documents; empty where something else may run."""
+    """Return the SHA-256 of all sources of the package and all documents; empty if other code may run."""
     return _state(library.package(), library.folder())
 
 
@@ -57,7 +57,7 @@ def _state(package: Path, folder: Path) -> str:
 
 
 def _files(root: Path, endings: tuple[str, ...]) -> list[Path]:
-    """The files below a folder that end so, without those of the documents inside an installed package."""
+    """Return the files below a folder with these endings, except documents inside an installed package."""
     found = []
     for place, folders, names in os.walk(root):
         folders[:] = [one for one in folders if one not in ("__pycache__", "documents")]
@@ -72,7 +72,7 @@ def _is_unchecked(source: Path) -> bool:
 
 
 def found(names: Iterable[str], derive: Callable[[str], Finding]) -> Found:
-    """What was found of documents before, or is found now, from these very sources and documents."""
+    """Return stored findings for these sources and documents, and derive missing ones."""
     known = _known(library.folder() / BUILT, _file(), state())
     new = {one: derive(one) for one in names if one not in known}
     if new:
@@ -87,7 +87,7 @@ def _known(built: Path, beside: Path, state: str) -> Found:
 
 
 def _keep(new: Found) -> None:
-    """Write down what was found, where compiled modules are written; where none are, it is derived again."""
+    """Store findings if Python writes compiled modules; otherwise they are derived again by each process."""
     if sys.dont_write_bytecode or not state():
         return
     path = _file()
@@ -99,8 +99,8 @@ def _keep(new: Found) -> None:
 
 
 def write(path: Path, states: dict[str, Found]) -> None:
-    """Put a file in its place at once, so that another process reads the old one or the new one."""
-    from ..errors.files import write_whole  # most processes find all that they ask for
+    """Replace a file atomically, so that another process reads the old one or the new one."""
+    from ..errors.files import write_whole  # imported here: most processes find all findings stored
 
     write_whole(path, json.dumps(states).encode(), replace=True)
 
@@ -111,7 +111,7 @@ def _file() -> Path:
 
 
 def _kept(path: Path) -> dict[str, Found]:
-    """What a file holds; nothing if it is none of these."""
+    """Return the findings in a file; empty if it is not a file of findings."""
     try:
         states = json.loads(path.read_text(encoding="utf-8"))
         return {one: {name: Finding(*found) for name, found in kept.items()} for one, kept in states.items()}
@@ -120,6 +120,6 @@ def _kept(path: Path) -> dict[str, Found]:
 
 
 def forget_findings() -> None:
-    """Read all sources and documents anew."""
+    """Clear the caches, so that all sources and documents are read again."""
     _state.cache_clear()
     _known.cache_clear()

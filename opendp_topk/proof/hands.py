@@ -116,7 +116,7 @@ def _names(origins: Iterable[Origin]) -> frozenset[Name]:
 
 @functools.lru_cache(maxsize=1 << 15)
 def is_quiet(node: ast.stmt) -> bool:
-    """Whether a statement at the top of a module makes names and does no more."""
+    """Return True if a statement at the top of a module makes names and does no more."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return all(_is_plain(part) for target in targets for part in ast.walk(target))
@@ -130,7 +130,7 @@ def is_quiet(node: ast.stmt) -> bool:
 
 
 def _is_plain(part: ast.AST) -> bool:
-    """Whether a part of a target is a name, and none such as ``__path__`` by which Python finds modules."""
+    """Return True if a part of a target is a name, and none such as ``__path__`` by which Python finds modules."""
     name = part.id if isinstance(part, ast.Name) else ""
     return isinstance(part, _TARGETS) and (not name.startswith("__") or name == "__all__")
 
@@ -175,7 +175,7 @@ def _base(node: ast.expr) -> Iterator[str]:
 
 
 def _is_shared(package: Path, origin: Origin) -> bool:
-    """Whether what is so called is a class or a module of the package."""
+    """Return True if what is so called is a class or a module of the package."""
     there = None if origin.module is None else module(package, origin.module)
     made = there.bound.get(origin.name, []) if there else []
     return not origin.name or any(isinstance(one.node, ast.ClassDef) for one in made)

@@ -31,7 +31,7 @@ _BROKEN = re.compile(
 
 
 def tex_is_missing() -> str:
-    """What to install before a document can be built; the empty string where nothing is missing."""
+    """Return what to install before a document can be built; the empty string if nothing is missing."""
     absent = [program for program in ("pdflatex", "bibtex") if shutil.which(program) is None]
     if not absent:
         return ""
@@ -160,7 +160,7 @@ def _in(room: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _place(row: Row) -> str:
-    """Where the code of a note's row is, for its table."""
+    """Return the place of the code of a note's row, for its table."""
     return rf"\expandafter\def\csname region@{row.key}\endcsname{{\nolinkurl{{{row.place}}}}}" + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Where the proof documents lie, what they say, and on which statements of others each relies."""
+"""Proof documents: their files, their text, and the statements of other documents that each relies on."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def package() -> Path:
-    """The folder of the package whose code is proved."""
+    """Return the folder of the package whose code is proved."""
     return _PACKAGE
 
 
 @contextmanager
 def at(place: Path) -> Iterator[None]:
-    """Speak of the package in another folder, and of the documents beside it, for a while."""
+    """Use the package in another folder, and the documents beside it, within a ``with`` block."""
     global _PACKAGE
     here, _PACKAGE = _PACKAGE, place
     try:
@@ -31,7 +31,7 @@ def at(place: Path) -> Iterator[None]:
 
 
 def folder() -> Path:
-    """The folder of the proof documents: inside an installed wheel, beside the package in a checkout."""
+    """Return the folder of the proof documents: inside an installed wheel, beside the package in a checkout."""
     return _folder(package())
 
 
@@ -42,27 +42,27 @@ def _folder(package: Path) -> Path:
 
 
 def document(name: str) -> Path | None:
-    """The LaTeX file of the proof or note ``name``, or None if it does not exist."""
+    """Return the LaTeX file of the proof or note ``name``, or None if it does not exist."""
     path = folder() / f"{name}.tex"
     return path if path.is_file() else None
 
 
 def documents() -> list[str]:
-    """The names of all proof documents, sorted: each lies in the folder of what it proves."""
+    """Return the names of all proof documents, sorted: each is in the folder of what it proves."""
     root = folder()
     return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.glob("*/**/*.tex"))
 
 
 def notes() -> list[str]:
-    """The names of all notes, sorted: they lie beside these folders, pin nothing, and lead to the documents."""
+    """Return the names of all notes, sorted: they are beside these folders, have no pins, and refer to documents."""
     return sorted(path.stem for path in folder().glob("*.tex"))
 
 
 def source(name: str) -> str:
-    """The document ``name`` as it is written.
+    """Return the text of the document ``name``.
 
     Raises:
-        ProofError: There is no such document.
+        ProofError: If there is no such document.
     """
     path = document(name)
     if path is None:
@@ -76,7 +76,7 @@ def _read(path: Path) -> str:
 
 
 def text(name: str) -> str:
-    """The document ``name`` without its comments; errors are those of :func:`source`."""
+    """Return the document ``name`` without its comments; errors are those of :func:`source`."""
     return _uncommented(source(name))
 
 
@@ -86,12 +86,12 @@ _statement_digest = functools.cache(statement_digest)
 
 
 def relied_file() -> Path:
-    """The file that holds the digests of the statements on which each document relies."""
+    """Return the file with the digests of the statements that each document relies on."""
     return folder() / "relied.json"
 
 
 def relied_then(name: str) -> dict[str, str]:
-    """The statements on which ``name`` relied when it was last read, each with its digest."""
+    """Return the statements that ``name`` relied on when it was last read, each with its digest."""
     path = relied_file()
     return dict(_digests(path).get(name, {})) if path.is_file() else {}
 
@@ -102,17 +102,17 @@ def _digests(path: Path) -> dict[str, dict[str, str]]:
 
 
 def relied_now(name: str) -> dict[str, str]:
-    """The statements on which ``name`` relies, each with its digest as it stands (none where it is missing)."""
+    """Return the statements that ``name`` relies on, each with its present digest (empty if missing)."""
     return {key(relation): _standing(relation) for relation in _relations(text(name))}
 
 
 def key(relation: Relation) -> str:
-    """A statement as a key of the file: ``core/chaining`` or ``core/chaining#post-processing``."""
+    """Return the key of a statement in the file: ``core/chaining`` or ``core/chaining#post-processing``."""
     return "#".join(part for part in relation if part)
 
 
 def foundations(name: str) -> list[str]:
-    """All documents on which ``name`` rests, directly or through others, sorted."""
+    """Return all documents that ``name`` relies on, directly or through others, sorted."""
     return _foundations(folder(), name)
 
 
@@ -129,7 +129,7 @@ def _foundations(root: Path, name: str) -> list[str]:
 
 @functools.cache
 def _below(root: Path, name: str) -> frozenset[str]:
-    """The documents on which one relies itself."""
+    """Return the documents that one relies on directly."""
     return frozenset(target for target, _ in _relations(text(name))) if document(name) else frozenset()
 
 
@@ -139,6 +139,6 @@ def _standing(relation: Relation) -> str:
 
 
 def forget_documents() -> None:
-    """Read every document anew when it is next asked for."""
+    """Clear the caches, so that every document is read again on the next call."""
     for remembered in (_folder, _read, _digests, _foundations, _below):
         remembered.cache_clear()

@@ -63,7 +63,7 @@ class Names:
         return known + ([Origin(home.name, name)] if name in home.bound else [])
 
     def is_definition(self, origin: Origin) -> bool:
-        """Whether this is a module, a class or a function, and not a value that may be something else, too."""
+        """Return True if this is a module, a class or a function, and not a value that may be something else, too."""
         there = None if origin.module is None else module(self._package, origin.module)
         made = there.bound.get(origin.name, []) if there else []
         return not origin.name or origin.module is None or any(isinstance(one.node, _DEFINITIONS) for one in made)
@@ -95,7 +95,7 @@ def run_when_loaded(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 
 def is_inert(package: Path, one: Statement) -> bool:
-    """Whether all that a statement runs when it is loaded is known to change nothing but what it stores into."""
+    """Return True if all that a statement runs when it is loaded is known to change nothing but what it stores into."""
     node, read = one.node, Names(package, one)
     if isinstance(node, ast.Import | ast.ImportFrom):
         return not is_foreign(node)
@@ -180,7 +180,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_open(node: ast.AST, read: Names) -> bool:
-    """Whether an argument hands over a module of others, or something of one by which others can be changed."""
+    """Return True if an argument hands over a module of others, or something of one by which others can be changed."""
     first, names = _chain(node)
     if not first:
         return False

@@ -92,7 +92,7 @@ def checks(name: str) -> list[Check]:
 
 
 def folder() -> Path:
-    """Where the sources for the proof assistant lie."""
+    """Return the folder of the sources for the proof assistant."""
     return library.folder() / "machine"
 
 

@@ -232,12 +232,12 @@ def _loads(body: Iterable[ast.AST], above: str) -> Iterator[str]:
 
 
 def is_known_module(name: str) -> bool:
-    """Whether a name is that of a module of Python, or of a package on which this one may depend."""
+    """Return True if a name is that of a module of Python, or of a package on which this one may depend."""
     return name in sys.stdlib_module_names or name in (*_PACKAGES, *_OTHERS)
 
 
 def is_foreign(node: ast.stmt) -> bool:
-    """Whether a statement imports another module than these."""
+    """Return True if a statement imports another module than these."""
     if isinstance(node, ast.Import):
         roots = {one.name.partition(".")[0] for one in node.names}
     elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -362,5 +362,5 @@ def _branches(statement: Statement, node: _Import) -> str:
 
 
 def _is_inside(node: _Import, home: Module) -> bool:
-    """Whether an import is one from the package alone."""
+    """Return True if an import is one from the package alone."""
     return all(origin.module is not None for _, origin in _imported([node], home.above))

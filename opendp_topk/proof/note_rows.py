@@ -51,10 +51,10 @@ class Row:
 
 
 def rows(name: str) -> list[Row]:
-    """The rows of the table of a note, in their order.
+    """Return the rows of a note's table, in order.
 
     Raises:
-        ProofError: There is no such note.
+        ProofError: If there is no such note.
     """
     return [
         Row(key, claim, document, label, held, tuple(tags.split()))

@@ -1,9 +1,9 @@
-"""The log of readings, ``proofs/readings.jsonl``: which proof was held against what, when and by whom.
+"""Log of readings, ``proofs/readings.jsonl``: which proof was checked against what, when and by whom.
 
-A line with a ``document`` is a renewal of its pins. ``digest`` stands for the pins and the statements relied on, as
-they were written then; ``checked`` quotes the hypothesis or tag that was checked again, and ``against`` the line of the
-change against which it was. A line with a ``statement`` says that it has other words and the same meaning, from one
-digest to another: what was recorded of the old words holds for the new ones.
+A line with a ``document`` is a renewal of its pins. ``digest`` identifies the pins and the statements relied on, as
+they were written then; ``checked`` quotes the hypothesis or tag that was checked again, and ``against`` quotes the
+line of the change it was checked against. A line with a ``statement`` records a rewording with the same meaning, from
+one digest to another: records about the old wording are valid for the new one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Rewording:
-    """A statement has other words and means the same: ``old`` and ``new`` are its digests."""
+    """A statement was reworded without changing its meaning: ``old`` and ``new`` are its digests."""
 
     statement: str
     old: str
@@ -47,7 +47,7 @@ class Rewording:
 
 @dataclass(frozen=True)
 class Migration:
-    """Pins have another form and stand for the same code: ``digests`` has the new one of each old one."""
+    """Pins changed their form, not the code they identify: ``digests`` maps each old pin to the new one."""
 
     digests: dict[str, str]
     date: str
@@ -59,15 +59,15 @@ Line = Reading | Rewording | Migration
 
 
 def file() -> Path:
-    """Where the log lies."""
+    """Return the path of the log."""
     return library.folder() / "readings.jsonl"
 
 
 def log() -> list[Line]:
-    """All lines, oldest first.
+    """Return all lines, oldest first.
 
     Raises:
-        ProofError: A line is not one of either kind.
+        ProofError: If a line is not a reading, rewording or migration.
     """
     return list(_read(file()))
 
@@ -88,12 +88,12 @@ def _line(number: int, text: str) -> Line:
 
 
 def last(name: str) -> Reading | None:
-    """The last reading of a document, or None where the log has none."""
+    """Return the last reading of a document, or None if the log has none."""
     return next((line for line in reversed(log()) if isinstance(line, Reading) and line.document == name), None)
 
 
 def strayed(name: str) -> list[str]:
-    """The statements on which ``name`` relies that are not what was recorded, nor the same in other words."""
+    """Return the statements that ``name`` relies on that differ from the record, except for recorded rewordings."""
     then, now = library.relied_then(name), library.relied_now(name)
     return sorted(key for key in then.keys() | now.keys() if not _means(key, then.get(key), now.get(key)))
 
@@ -107,5 +107,5 @@ def _means(key: str, then: str | None, now: str | None) -> bool:
 
 
 def forget_readings() -> None:
-    """Read the log anew when it is next asked for."""
+    """Clear the cache, so that the log is read again on the next call."""
     _read.cache_clear()

@@ -1,4 +1,4 @@
-"""Regions of code: the lines between two comments. A region is known by its name, wherever it lies."""
+"""Regions of code: the lines between two comments. A region is identified by its name, in any file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
 
 
 class Marked(NamedTuple):
-    """Where a region lies: its file below the package, the number of the line before it, and its lines."""
+    """Position of a region: its file below the package, the number of the line before it, and its lines."""
 
     source: str
     start: int
@@ -25,38 +25,38 @@ class Marked(NamedTuple):
 
 
 def region(name: str) -> str:
-    """The lines between ``# proof-region: name`` and ``# end-proof-region: name``.
+    """Return the lines between ``# proof-region: name`` and ``# end-proof-region: name``.
 
     Raises:
-        ProofError: The markers are missing, or do not stand exactly once in the package.
+        ProofError: If the markers are missing, or do not occur exactly once in the package.
     """
     return _text(list(marked(library.package(), name).lines))
 
 
 def source_of(name: str) -> str:
-    """The file of a region below the package, ``measurements/peeled_top_k.py``; errors are those of :func:`region`."""
+    """Return a region's file below the package, ``measurements/peeled_top_k.py``; errors as of :func:`region`."""
     return marked(library.package(), name).source
 
 
 def first_line(name: str) -> int:
-    """The number that the first line of a region has in its file; errors are those of :func:`region`."""
+    """Return the line number of a region's first line in its file; errors are those of :func:`region`."""
     found = marked(library.package(), name)
     return found.start + 1 + next((at for at, line in enumerate(found.lines) if line), 0)
 
 
 def tags(code: str) -> set[str]:
-    """The tags that a region of code holds, such as ``check-k`` for a line ending in ``# [check-k]``."""
+    """Return the tags in a region of code, such as ``check-k`` for a line ending in ``# [check-k]``."""
     return set(listed_tags(code))
 
 
 def listed_tags(code: str) -> list[str]:
-    """The same in their order."""
+    """Return the tags of a region of code in order."""
     return [tag for found in TAGS.findall(code) for tag in TAG.findall(found)]
 
 
 @functools.cache
 def marked(package: Path, name: str) -> Marked:
-    """A region of the package; errors are those of :func:`region`."""
+    """Return a region of the package; errors are those of :func:`region`."""
     sources = _sources(package).get(name, [])
     start, end = f"# proof-region: {name}", f"# end-proof-region: {name}"
     if len(sources) != 1:
@@ -74,7 +74,7 @@ def marked(package: Path, name: str) -> Marked:
 
 @functools.cache
 def _sources(package: Path) -> dict[str, list[str]]:
-    """The names of all regions, each with the file of every mark."""
+    """Return the names of all regions, each with the file of every mark."""
     found: dict[str, list[str]] = {}
     for path in sorted(package.rglob("*.py")):
         for name in _MARK.findall(path.read_text(encoding="utf-8")):
@@ -87,6 +87,6 @@ def _text(lines: list[str]) -> str:
 
 
 def forget_regions() -> None:
-    """Read every region anew when it is next asked for."""
+    """Clear the cache, so that every region is read again on the next call."""
     for remembered in (marked, _sources):
         remembered.cache_clear()

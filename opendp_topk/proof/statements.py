@@ -1,7 +1,7 @@
-"""What a proof document states, and on which statements of others it relies.
+"""Read the statements of a proof document, and the statements of other documents that it relies on.
 
-A statement is the text of a theorem together with the hypotheses of its document. Layout and comments do not
-belong to it: any other change makes another statement.
+A statement is the text of a theorem together with the hypotheses of its document. Layout and comments are not
+part of it; any other change makes another statement.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ Relation = tuple[str, str]
 
 
 def uncommented(text: str) -> str:
-    """The text of a document without its comments."""
+    """Return the text of a document without its comments."""
     return "\n".join(_COMMENT.sub("", line) for line in text.splitlines())
 
 
 def relations(text: str) -> list[Relation]:
-    """The documents on which ``text`` relies, each with the label of the theorem (empty: the whole document)."""
+    """Return the documents on which ``text`` relies, each with the label of the theorem (empty: the whole document)."""
     return sorted({(target, label) for label, target in _RELIES.findall(text)})
 
 
 def theorem(text: str, label: str) -> str:
-    """The theorem with this label, with single spaces; the empty text where the label is that of none."""
+    """Return the theorem with this label, with single spaces; the empty string if there is none."""
     found = (match[0] for match in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in match[0] and label)
     return " ".join(next(found, "").split())
 
 
 def statement(text: str, label: str) -> str:
-    """The hypotheses of the document, and the theorem with this label (empty: all that the document states).
+    """Return the document's hypotheses and the theorem with this label (empty: all that the document states).
 
-    A label outside of theorems stands for all that the document states, too. That a machine has checked a theorem is no
-    part of what it states.
+    A label outside of theorems also means all that the document states. The mark that a machine has checked a theorem
+    is not part of its statement.
     """
     text = CHECKED.sub("", text)
     parts = _parts(text)
@@ -48,7 +48,7 @@ def statement(text: str, label: str) -> str:
 
 
 def statement_digest(text: str, label: str) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of a statement."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of a statement."""
     return hashlib.sha256(statement(text, label).encode()).hexdigest()[:16]
 
 

@@ -117,12 +117,12 @@ def distance_up(measure: Measure, value: Amount) -> Any:
 
 
 def left(measure: Measure, budget: Amount, spent: Amount) -> Any:
-    """What of ``budget`` is left, rounded down to what fits if it is typed again; 0 where it is next to nothing."""
+    """Return the rest of ``budget``, rounded down so that it fits if typed again; 0 if it is next to nothing."""
     return _distance(measure, tuple(map(rest_below, budget, spent)))
 
 
 def rest_below(limit: Fraction, spent: Fraction) -> float:
-    """What is left of ``limit``, rounded down; 0 where it is next to nothing."""
+    """Return the rest of ``limit``, rounded down; 0 if it is next to nothing."""
     rest = limit - spent
     return reads_below(rest) if rest * _DUST > limit else 0.0
 
@@ -258,7 +258,7 @@ def most_renyi(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def keeps_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether a divergence of this order keeps (epsilon, delta)."""
+    """Return True if a divergence of this order keeps (epsilon, delta)."""
     return divergence == 0 or (delta > 0 and divergence + overhead(order, delta) <= epsilon)  # [within-renyi]
 
 
@@ -269,7 +269,7 @@ def most_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def keeps_rho(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether the curve of ``rho`` passes below (epsilon, delta)."""
+    """Return True if the curve of ``rho`` passes below (epsilon, delta)."""
     return exact(Concentrated(rho)(epsilon)) <= delta  # [within-rho]
 
 
@@ -385,7 +385,7 @@ class Account:
 
     @property
     def mixes(self) -> bool:
-        """Whether releases under several measures are paid from it."""
+        """Return True if releases under several measures are paid from it."""
         return self.measure == PrivacyProfile()
 
     @property
@@ -393,7 +393,7 @@ class Account:
         return tuple(0 * part for part in self.limit)
 
     def admits(self, spent: Amount) -> bool:
-        """Whether all charges together may be ``spent``: a filter is dead once its sum is above its limit."""
+        """Return True if all charges together may be ``spent``: a filter is dead once its sum is above its limit."""
         if self.shares is None:
             return fits(spent, self.limit)  # [fits]
         rho, own, *others = map(operator.le, spent, self.limit)
@@ -490,7 +490,7 @@ def _with_filters(epsilon: Fraction, delta: Fraction, own_delta: Any, step: Priv
 
 
 def within(account: Account) -> bool:
-    """Whether the limit of ``account`` keeps its budget."""
+    """Return True if the limit of ``account`` keeps its budget."""
     if not account.mixes:
         return account.limit == account.budget
     epsilon, delta = account.budget
@@ -507,7 +507,7 @@ def within(account: Account) -> bool:
 
 
 def _within_share(account: Account, delta: Fraction) -> bool:
-    """Whether the filters of rho and of Renyi divergences keep their share of delta together."""
+    """Return True if the filters of rho and of Renyi divergences keep their share of delta together."""
     rho, most, epsilon, order = account.limit[0], account.limit[-1], account.budget[0], account.order
     if order is None:
         return rho == 0 or keeps_rho(rho, epsilon, delta)

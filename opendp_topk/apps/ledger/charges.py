@@ -1,4 +1,4 @@
-"""What a release costs in the units of a ledger, and labels that pay once."""
+"""Compute the cost of a release in the units of a ledger, and refuse labels that were already paid for."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .journal import FAILED, Journal
 from .records import Record, damaged
 from .stated import Unit
 
-# What one release says in the ledger, and what it is charged there.
+# The entry of one release in the ledger, and its charge.
 #
 # Proof: proofs/ledger/ledger.tex
 
-_LONGEST = 1000  # a label is a line for people, no place for data
+_LONGEST = 1000  # a label is one line for human readers, not a place for data
 
 
 class Charge(NamedTuple):
-    """The exact cost (None: no amount is enough), the cost as people read it, and what the entry tells."""
+    """Exact cost (None: no amount is enough), cost for display, and the fields of the entry."""
 
     cost: Amount | None
     shown: Any
@@ -35,15 +35,15 @@ class Charge(NamedTuple):
 
 
 # proof-region: charges
-# Of its answers it is proved that they may come between other releases: they are steps whose losses add up.
+# Its answers are proved to be allowed between other releases: they are steps whose losses add up.
 _ANSWERED_LATER = "measurements/continual_top_k"
 
 
 def step_of(unit: Unit, measurement: Any) -> PrivacyCurve:
-    """The curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases.
+    """Return the curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases.
 
     Raises:
-        ParameterError: Its loss has a delta, or is known by functions alone.
+        ParameterError: If the loss has a delta, or is known only as functions.
     """
     checks.instance("step", measurement, Measurement, "a measurement")
     unit.require(measurement.input_metric)
@@ -66,14 +66,14 @@ def charge(
     shared: Any = False,
     begins: bool = False,
 ) -> Charge:
-    """What ``measurement`` at distance ``d_in`` costs, at least that of the unit as its column counts it.
+    """Return the charge of ``measurement`` at ``d_in``, which is at least the unit's distance as its column counts it.
 
-    ``begins`` says that a measurement may be released whose answers come later, one by one, and are paid for now.
+    If ``begins`` is true, the measurement may give its answers later, one by one; they are paid for now.
 
     Raises:
-        SpaceError: The measurement is under another metric than the unit, counts by another column without a bound,
+        SpaceError: If the measurement has another metric than the unit, counts by another column without a bound,
             or is under a measure that is not counted.
-        ParameterError: The measurement is interactive, or ``d_in`` is smaller than the unit's.
+        ParameterError: If the measurement is interactive, or ``d_in`` is smaller than the unit's.
     """
     checks.instance("measurement", measurement, Measurement, "a measurement")
     said = text_of(label)
@@ -96,7 +96,7 @@ def charge(
 
 
 def _rho_alone(account: Account, measure: Any, loss: Any) -> Amount | None:
-    """What answers to come are charged where sums run side by side: of their rhos it is known that they add up."""
+    """Return the charge of later answers if the account keeps several sums: their rhos are known to add up."""
     if measure != ZeroConcentratedDivergence():
         raise SpaceError(
             f"the answers of an interactive measurement are paid by their rho here, and this one is under {measure!r}: "
@@ -110,12 +110,12 @@ def _rho_alone(account: Account, measure: Any, loss: Any) -> Amount | None:
 
 
 def charge_in(journal: Journal, *told: Any) -> Charge:
-    """As :func:`charge`, in the unit and the account of ``journal``."""
+    """Return :func:`charge` in the unit and the account of ``journal``."""
     return charge(journal.unit, journal.account, *told)
 
 
 def stated_amount(journal: Journal, value: Any, name: str) -> Amount:
-    """What a person wrote, as an amount of the ledger: a number, or a pair where it counts deltas."""
+    """Parse a value written by a user as an amount of the ledger: a number, or a pair if it counts deltas."""
     parts = value if isinstance(value, tuple | list) else (value,)
     pair = len(journal.account.limit) > 1
     if len(parts) != 1 + pair:
@@ -124,13 +124,13 @@ def stated_amount(journal: Journal, value: Any, name: str) -> Amount:
 
 
 def stated_charge(journal: Journal, cost: Amount, label: Any, what: str) -> Charge:
-    """An amount that a person states, for what is drawn outside of the library or later."""
+    """Return the charge for an amount stated by a user, for releases made outside of the library or later."""
     said = {"label": text_of(label), "measurement": what, "proof": "stated by the operator", "claim": ""}
     return Charge(cost, journal.shown(cost), {**said, "d_in": str(journal.unit.d_in)})
 
 
 def text_of(label: Any) -> str:
-    """``label``, if it is one line of text, in the Unicode normal form NFC."""
+    """Check that ``label`` is one line of text, and return it in the Unicode normal form NFC."""
     text = unicodedata.normalize("NFC", checks.plain_text(label)) if isinstance(label, str) else None
     if text is None or len(text) > _LONGEST or not (text.isprintable() or not text):
         raise ParameterError(f"label must be one line of at most {_LONGEST} printable characters")
@@ -138,7 +138,7 @@ def text_of(label: Any) -> str:
 
 
 def label_key(label: str) -> str:
-    """What labels have in common that look alike: they differ by case, blanks or Unicode's forms alone."""
+    """Return a key that is equal for labels that differ only in case, blanks or Unicode forms."""
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold()).split())
 
 
@@ -149,7 +149,7 @@ def _described(measurement: Measurement) -> dict[str, str]:
 
 
 def claimed(measurement: Measurement) -> str:
-    """What an entry tells as its claim: the digest of the measurement, of its proof, and of all sources and proofs."""
+    """Return the claim of an entry: the digest of the measurement, of its proof, and of all sources and proofs."""
     return _described(measurement)["claim"]
 
 
@@ -157,11 +157,11 @@ def _text(distance: Any) -> str:
     return str(distance) if distance == float("inf") or isinstance(distance, float) else str(exact(distance))
 
 
-# Releases that are to be paid once: whether an entry has paid for one of the same label and period already.
+# Releases that are paid once: check if an entry has already paid for the same label and period.
 
 
 class Paid:
-    """The entries, but those that have failed, that have paid for a release of this label and period."""
+    """Entries that have paid for a release of this label and period, except failed ones."""
 
     def __init__(self, journal: Journal, label: str, period: str | None) -> None:
         self.numbers: list[int] = []
@@ -171,7 +171,7 @@ class Paid:
         self.look()
 
     def look(self) -> None:
-        """Take up what was written since the last look."""
+        """Read the records written since the last call."""
         try:
             for record in self._journal.log.records(self._seen):
                 self._take(record.fields)
@@ -193,10 +193,10 @@ class Paid:
 
 
 def paying_once(journal: Journal, label: str, period: str | None) -> Callable[[], dict[str, Any]]:
-    """A step of :meth:`Journal.debit` that refuses what was paid before; most of the ledger is read now.
+    """Return a step of :meth:`Journal.debit` that refuses a second payment; most of the ledger is read now.
 
     Raises:
-        ParameterError: By the step, too: an entry has paid for a release of this label and period.
+        ParameterError: If an entry has paid for a release of this label and period. The step raises it as well.
     """
     paid = Paid(journal, label, period)
 

@@ -63,7 +63,7 @@ def told(line: Any) -> tuple[str, str | None]:
 
 
 def is_signed(line: Any, key: str | os.PathLike[str]) -> bool:
-    """Whether the holder of the private part of ``key``, a public Ed25519 key in PEM, has signed this very line.
+    """Return True if the holder of the private part of ``key``, a public Ed25519 key in PEM, has signed this very line.
 
     Raises:
         ParameterError: The line is no head.
@@ -109,7 +109,7 @@ _NOTES = "accept", "repair"  # kinds of records that neither charge nor settle a
 
 
 def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[str] | None = None) -> list[str]:
-    """What is wrong, one line each."""
+    """Return the flaws, one line each."""
     anchor, signature = (None, None) if kept is None else told(kept)
     if key is None and signature is not None:
         raise ParameterError("head is signed: give the key, too, or the head without its signature")
@@ -127,7 +127,7 @@ def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[s
 
 
 def contradictions(journal: Journal) -> Iterator[str]:
-    """What contradicts itself, one line each; a LedgerError where it cannot be read."""
+    """Return the contradictions, one line each; raise a LedgerError if the ledger cannot be read."""
     yield from journal.log.flaws()
     yield from _walk(journal.log.place, journal.log.records())
 

@@ -393,7 +393,7 @@ class FileLog:
 
     @explained("read")
     def flaws(self) -> list[str]:
-        """What is wrong with the file beside its records."""
+        """Return the flaws of the file other than those of its records."""
         with self._opened(os.O_RDONLY) as stream:
             return [] if _read(stream.fileno(), 0, 1) == SEPARATOR else ["the file does not begin with a record"]
 

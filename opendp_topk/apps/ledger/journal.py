@@ -1,4 +1,4 @@
-"""The journal: debits on the disk before anything is drawn, and what entries say."""
+"""Journal of a ledger: debits are on the disk before anything is drawn; its entries can be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .records import FORMAT, READ, VERSION, Record, accepted_in, damaged, failur
 from .stated import OWN, Unit, name_of
 from .stated import read as stated_in
 
-# The entries of a ledger: every debit, and what became of it.
+# The entries of a ledger: every debit and its state.
 
 RESERVED, RELEASED, FAILED = STATES = ("reserved", "released", "failed")
 _SAID: dict[str, Callable[[Any], Any]] = {**dict.fromkeys(OWN, str), "at_most": int, "shared": bool}
@@ -31,13 +31,14 @@ _SAID: dict[str, Callable[[Any], Any]] = {**dict.fromkeys(OWN, str), "at_most": 
 class Entry:
     """One debit of a ledger. It counts as spent whatever its state is.
 
-    ``cost`` is what it was charged and ``spent`` what all entries up to it were charged together, in the measure in
-    which the ledger counts, rounded up. ``state`` is ``reserved`` until it is known that it was ``released`` or has
+    ``cost`` is its charge and ``spent`` the total charge of all entries up to it, in the measure of the ledger, rounded
+    up. ``state`` is ``reserved`` until it is known that it was ``released`` or has
     ``failed``. ``claim`` is the SHA-256 of the library's claims with the measurement and its proof. ``within`` is the
     number of the conversation to which the entry belongs, and ``used`` what that conversation had used up to it.
-    ``record`` is the digest of the record of its release, salted so that nobody can guess what was released.
-    ``period`` and ``purpose`` are what its caller said of it. Where it counted by another column than the ledger's,
-    ``at_most`` is with how many of its values one person has rows, and ``shared`` whether one may be of several people.
+    ``record`` is the digest of the record of its release, salted so that the release cannot be guessed.
+    ``period`` and ``purpose`` are given by the caller. If the entry counted by another column than the ledger's,
+    ``at_most`` is the number of its values with which one person has rows, and ``shared`` is true if one value may
+    belong to several people.
     """
 
     number: int
@@ -61,15 +62,15 @@ class Entry:
     shared: bool | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry for JSON; what it does not have is left out."""
+        """Return the entry for JSON, without absent fields."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 def read(place: str, records: Iterable[Record], shown: Callable[[Any], Any]) -> list[Entry]:
-    """The entries of a ledger's records; ``shown`` turns exact amounts into what people read.
+    """Return the entries of a ledger's records; ``shown`` converts exact amounts for display.
 
     Raises:
-        LedgerError: A record is none that a ledger writes.
+        LedgerError: If a record is not one that a ledger writes.
     """
     found: dict[int, dict[str, Any]] = {}
     shorter = functools.cache(lambda texts: shown(from_texts(list(texts))))
@@ -87,7 +88,7 @@ def _add(found: dict[int, dict[str, Any]], fields: dict[str, Any], shown: Callab
         found[int(fields["entries"])] = _entry(fields, shown)
     elif fields["kind"] == "state":
         one = found[int(fields["of"])]
-        if one["state"] != RELEASED:  # the first time that it was: nothing that comes later is the release's
+        if one["state"] != RELEASED:  # the first release is final: later states are ignored
             digest = fields.get("record")
             kept = None if digest is None else str(digest)
             one.update(state=str(fields["state"]), settled=str(fields["time"]), record=kept)
@@ -98,7 +99,7 @@ def _add(found: dict[int, dict[str, Any]], fields: dict[str, Any], shown: Callab
 def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> dict[str, Any]:
     said = {name: kind(fields[name]) for name, kind in _SAID.items() if name in fields}
     texts = {name: str(fields[name]) for name in ("time", "label", "operator", "measurement", "proof", "claim", "d_in")}
-    datetime.fromisoformat(texts["time"])  # what is no time was not written by a ledger
+    datetime.fromisoformat(texts["time"])  # raises ValueError if it is not a time: a ledger did not write it
     told = {
         "number": int(fields["entries"]),
         "cost": shown(fields["cost"]),
@@ -111,15 +112,15 @@ def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> dict[str, Any
     return {**texts, **told, **said}
 
 
-# The debits of one ledger: a header that says what it is for, and records that are paid for before anything is drawn.
+# The debits of one ledger: a header with its purpose, and records that are paid for before anything is drawn.
 #
 # Proof: proofs/ledger/ledger.tex
 
-_LOG = logging.getLogger(__name__)  # what was debited, refused and settled: numbers of entries and costs, never data
+_LOG = logging.getLogger(__name__)  # logs debits, refusals and settlements: entry numbers and costs, never data
 
 
 def header(unit: Unit, account: Account, accepts: str | None = None, words: Mapping[str, str] | None = None) -> str:
-    """The first record of a new ledger."""
+    """Return the first record of a new ledger."""
     form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
     people = {} if unit.user is None else {"user": unit.user, "person": unit.person}
@@ -151,8 +152,8 @@ class Journal:
     ) -> Record:
         """Append an entry with this cost, if it fits, and return when it is on the disk.
 
-        ``said`` is what the entry tells. ``step`` is called while no other process can write, may refuse the entry,
-        and tells what it adds to a conversation that has been paid for, in the place of the cost.
+        ``said`` has the fields of the entry. ``step`` is called while no other process can write. It may refuse the
+        entry, and returns what the entry adds to a conversation that is already paid for, instead of the cost.
         """
 
         def make(last: Record) -> str:
@@ -170,9 +171,9 @@ class Journal:
         return made
 
     def settle(self, number: int, state: str, record: str | None = None) -> None:
-        """Say what became of an entry that is reserved. Nothing is given back.
+        """Mark a reserved entry as released or failed. Nothing is refunded.
 
-        ``record`` is the digest of what is told of the release, where one is kept.
+        ``record`` is the digest of the release's record, if one is kept.
         """
 
         def make(last: Record) -> str:
@@ -187,7 +188,7 @@ class Journal:
         return self.log.append(lambda last: make(self._own(last)), durable=durable)
 
     def amounts(self, record: Record) -> Amount:
-        """What had been spent when ``record`` was written."""
+        """Return the amount spent when ``record`` was written."""
         try:
             found = from_texts(record.fields["spent"])
         except (KeyError, ValueError, ZeroDivisionError):
@@ -197,7 +198,7 @@ class Journal:
         return found
 
     def _own(self, last: Record) -> Record:
-        """``last``, if it belongs to the ledger that was opened."""
+        """Check that ``last`` belongs to the ledger that was opened, and return it."""
         if last.digest != self.header.digest and last.fields.get("ledger") != self.header.digest:  # [own]
             raise failure(
                 self.log.place,
@@ -210,7 +211,7 @@ class Journal:
     # end-proof-region: journal
 
     def accept(self, kind: str) -> None:
-        """Record a kind of file system on which the ledger may lie, or a server to which it was moved, unless it is."""
+        """Record an accepted kind of file system, or a server to which the ledger was moved, if it is new."""
         if kind not in self.accepted():
 
             def make(last: Record) -> str:
@@ -221,11 +222,11 @@ class Journal:
             self._append(make)
 
     def accepted(self) -> list[str]:
-        """The kinds of file systems and the servers that were accepted."""
+        """Return the accepted kinds of file systems and servers."""
         return accepted_in(self.last())
 
     def settle_if_possible(self, number: int, state: str, record: str | None = None) -> str:
-        """As :meth:`settle`; where that cannot be written the entry stays reserved, which costs the same: why it is."""
+        """Call :meth:`settle`; if that fails the entry stays reserved, at the same cost, and the reason is returned."""
         try:
             self.settle(number, state, record)
             return ""
@@ -233,19 +234,19 @@ class Journal:
             return str(error).replace(". Nothing was released", "")
 
     def settle_by_hand(self, number: Any, state: Any, record: str | None = None) -> None:
-        """As :meth:`settle`, for an entry that exists and is reserved."""
+        """Check that the entry exists and is reserved, and call :meth:`settle`."""
         found = self.entry(number)
         if checks.choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
             raise ParameterError(f"entry {found.number} is {found.state} already")
         self.settle(found.number, state, record)
 
     def entry(self, number: Any) -> Entry:
-        """One entry by its number."""
+        """Return one entry by its number."""
         (found,) = read(self.log.place, self._of(self.debited(number)), self.shown)
         return found
 
     def _of(self, made: Record) -> Iterator[Record]:
-        """The record of a debit, and those that say what became of it, up to the first that says it was released."""
+        """Yield the record of a debit and those of its states, up to the first that marks it as released."""
         yield made
         number = made.fields["entries"]
         for record in self.log.records(made, holding=f'"of":{number},'):
@@ -255,7 +256,7 @@ class Journal:
                     return
 
     def debited(self, number: Any) -> Record:
-        """The record with which an entry was debited."""
+        """Return the record of an entry's debit."""
         self._require_open()
         wanted = checks.count("number", number)
         found = self.log.find(lambda record: counted(self.log.place, record) >= wanted)
@@ -265,47 +266,47 @@ class Journal:
         return found
 
     def entries(self) -> list[Entry]:
-        """All entries, the oldest first."""
+        """Return all entries, oldest first."""
         self._require_open()
         return read(self.log.place, self.log.records(), self.shown)
 
     def spent(self) -> Amount:
-        """What all entries were charged together."""
+        """Return the total charge of all entries."""
         return self.amounts(self.last())
 
     def has_room(self, cost: Amount) -> bool:
-        """Whether an entry with this cost would fit now."""
+        """Return True if an entry with this cost would fit now."""
         return self.account.admits(total(self.spent(), cost))
 
     def last(self) -> Record:
-        """The last record."""
+        """Return the last record."""
         self._require_open()
         return self._own(self.log.last())
 
     def synced(self) -> Record:
-        """The last record, when it is on the disk with all before it."""
+        """Return the last record, once it is on the disk with all before it."""
         self._require_open()
         return self._own(self.log.sync())
 
     def shown(self, value: Amount) -> Any:
-        """An amount as a distance of the measure in which the ledger counts, rounded up."""
+        """Return an amount as a distance of the ledger's measure, rounded up."""
         return distance_up(self.account.counted, value[:2])
 
     def left(self, spent: Amount) -> Any:
-        """What of the limit is left, rounded down."""
+        """Return the remaining part of the limit, rounded down."""
         return left(self.account.counted, self.account.limit[:2], self.account.told(spent)[:2])
 
     def _rest(self, record: Record) -> Any:
         return self.left(self.amounts(record))
 
     def _epsilon(self, cost: Amount | None) -> str:
-        """The charge of the filter of epsilon, for people, where there is one that is finite."""
+        """Return the charge of the epsilon filter for a message, if there is one and it is finite."""
         if cost is None or len(cost) < 3 or cost[2] == UNBOUNDED:
             return ""
         return f", or {distance_up(MaxDivergence(), cost[2:3])} of epsilon,"
 
     def refusal(self, cost: Any, remaining: Any, room: dict[str, Any] | None = None, epsilon: str = "") -> BudgetError:
-        """The error for a release that does not fit; ``room`` is what would."""
+        """Return the error for a release that does not fit; ``room`` is what would fit."""
         symbol = self.account.counted.symbol
         _LOG.info("%s: a release is refused: it would cost %s, and %s is left", self.log.place, cost, remaining)
         fits = ", ".join(f"{name} up to {most}" for name, most in (room or {}).items())
@@ -320,7 +321,7 @@ class Journal:
 
 
 def counted(place: str, record: Record) -> int:
-    """How many entries there were when ``record`` was written, with it."""
+    """Return the number of entries when ``record`` was written, including its own."""
     found = record.fields.get("entries")
     if not isinstance(found, int):
         raise damaged(place)
@@ -328,7 +329,7 @@ def counted(place: str, record: Record) -> int:
 
 
 def described(place: str, first: Record) -> tuple[Unit, Account]:
-    """What the first record says that the ledger is for."""
+    """Return the unit and the account in the first record."""
     fields = first.fields
     if fields.get("format") != FORMAT:
         raise failure(place, "opened", "it is not a ledger")

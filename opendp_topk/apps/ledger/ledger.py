@@ -124,7 +124,7 @@ def _amount(text: str) -> Amount:
     return tuple(map(Fraction, text.split()))
 
 
-# What a notebook shows of a ledger: what it is for, what was spent, and what is left.
+# Notebook display of a ledger: its purpose, the amount spent, and the amount left.
 
 
 def shown(ledger: Any) -> str:
@@ -246,7 +246,7 @@ class Ledger:
 
         Args:
             address: As for ``Ledger(address)``.
-            budget: What all releases together may cost: a number, or a pair where the measure has a delta. A float
+            budget: Budget of all releases together: a number, or a pair where the measure has a delta. A float
                 means the decimal that it is written as, so that ``0.1`` is one tenth; texts, Decimals and Fractions
                 are exact.
             measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
@@ -324,7 +324,7 @@ class Ledger:
 
     @property
     def budget(self) -> Any:
-        """What all releases together may cost: a number, or a pair (epsilon, delta), rounded up."""
+        """Budget of all releases together: a number, or a pair (epsilon, delta), rounded up."""
         parts = tuple(map(round_up, self._journal.account.budget))
         return parts if len(parts) > 1 else parts[0]
 
@@ -340,11 +340,11 @@ class Ledger:
 
     @property
     def limit(self) -> Any:
-        """What all charges together may reach, under :attr:`counted`, rounded down."""
+        """Upper limit of all charges together, under :attr:`counted`, rounded down."""
         return self._journal.left(self._journal.account.nothing)
 
     def spent(self) -> Any:
-        """What the releases so far were charged together, under :attr:`counted`, rounded up.
+        """Total charge of the releases so far, under :attr:`counted`, rounded up.
 
         Charges are exact and floats are read as the decimals that they are written as, as in ``budget``: three times
         one tenth is 0.3.
@@ -352,7 +352,7 @@ class Ledger:
         return self._journal.shown(self._journal.spent())
 
     def remaining(self) -> Any:
-        """What is left of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
+        """Remaining part of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
         return self._journal.left(self._journal.spent())
 
     def filters(self) -> list[Filter]:
@@ -372,7 +372,7 @@ class Ledger:
         at_most: int | None = None,
         shared: bool = False,
     ) -> bool:
-        """Whether a release would fit now; another process may release in between."""
+        """Return True if a release would fit now; another process may release in between."""
         cost = charge_in(self._journal, measurement, d_in, delta, "", at_most, shared, True).cost
         return cost is not None and self._journal.has_room(cost)
 
@@ -529,7 +529,7 @@ class Ledger:
         return Conversation(self._journal, found, data)
 
     def count(self) -> int:
-        """How many entries there are."""
+        """Return the number of entries."""
         return int(self._journal.last().fields["entries"])
 
     def entry(self, number: int) -> Entry:
@@ -553,7 +553,7 @@ class Ledger:
         return line if sign is None else signing.signed(line, sign)
 
     def verify(self, head: str | None = None, *, key: str | os.PathLike[str] | None = None) -> list[str]:
-        """What contradicts itself, one line each: every digest, link and total is computed again.
+        """Return the contradictions, one line each: every digest, link and total is computed again.
 
         Args:
             head: A line that was kept elsewhere; a ledger that was rewritten or set back since is told by it.

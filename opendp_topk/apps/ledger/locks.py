@@ -1,4 +1,4 @@
-"""Locks on files, by what the operating system offers; waiting for one never keeps Ctrl-C waiting.
+"""File locks of the operating system; waiting for a lock never delays Ctrl-C.
 
 Proof: proofs/ledger/storage.tex
 """
@@ -10,10 +10,10 @@ import os
 import time
 from collections.abc import Callable
 
-PATIENCE = 120.0  # a debit takes moments: who waits so long waits for a process that hangs
+PATIENCE = 120.0  # a debit takes moments: after so long, the other process must be hanging
 _SHORTEST, _LONGEST = 0.0002, 0.005  # seconds between two attempts: quick at first, gentle to others later
 _UNSUPPORTED = errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY
-_FAR = 2**40  # where Windows locks: beyond all records, since it would keep others from reading what is locked
+_FAR = 2**40  # lock offset on Windows: beyond all records, since others cannot read locked bytes
 
 
 def _by_fcntl() -> Callable[[int, bool], None] | None:
@@ -42,7 +42,7 @@ def _by_msvcrt() -> Callable[[int, bool], None] | None:
 
 
 def flush(handle: int) -> bool:
-    """Wait for the disk itself, where the system's fsync does not (macOS); whether that was done."""
+    """Wait for the disk itself if the system's fsync does not (macOS); return True if that was done."""
     try:
         import fcntl
 
@@ -50,7 +50,7 @@ def flush(handle: int) -> bool:
     except (ImportError, AttributeError):
         return False
     except OSError as error:
-        if error.errno not in _UNSUPPORTED:  # what the disk says is told
+        if error.errno not in _UNSUPPORTED:  # an error of the disk is raised
             raise
         return False
     return True
@@ -61,12 +61,12 @@ _lock = _by_fcntl() or _by_msvcrt()
 
 # proof-region: locks
 def available() -> bool:
-    """Whether this Python has locks on files."""
+    """Return True if this Python supports file locks."""
     return _lock is not None
 
 
 def take(handle: int) -> bool:
-    """Lock the open file for this handle alone; whether that succeeded within :data:`PATIENCE`."""
+    """Lock the open file for this handle alone; return True if that succeeded within :data:`PATIENCE`."""
     pause, end = _SHORTEST, time.monotonic() + PATIENCE
     while not attempt(handle):  # [until-locked]
         if time.monotonic() > end:
@@ -77,7 +77,7 @@ def take(handle: int) -> bool:
 
 
 def attempt(handle: int) -> bool:
-    """Lock the open file if no other handle has locked it."""
+    """Lock the open file if no other handle has locked it; return True if it was locked."""
     assert _lock is not None
     try:
         _lock(handle, True)
@@ -87,7 +87,7 @@ def attempt(handle: int) -> bool:
 
 
 def release(handle: int) -> None:
-    """Unlock it, whatever copies of the handle there are."""
+    """Unlock the file, even if copies of the handle exist."""
     assert _lock is not None
     _lock(handle, False)
 

@@ -1,4 +1,4 @@
-"""The log of a ledger, wherever it lies, and moments at which it is read."""
+"""Log of a ledger in a file or on a server, and read-only snapshots of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...errors import ParameterError
 from .files import FileLog, accepted, create
 from .records import Record, failure
 
-# What a log of records is, and which one a name means: a file, or a table of a PostgreSQL server.
+# Logs of records, and the log that an address names: a file, or a table of a PostgreSQL server.
 
 SCHEMES = ("postgresql://", "postgres://")
 
@@ -22,39 +22,39 @@ class Log(Protocol):
     place: str
 
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Append what ``make`` makes of the last record, and return when it is on the disk."""
+        """Append the result of ``make`` on the last record, and return when it is on the disk."""
 
     def first(self) -> Record:
-        """The record with which the ledger was created."""
+        """Return the record with which the ledger was created."""
 
     def last(self) -> Record:
-        """The last record."""
+        """Return the last record."""
 
     def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """All records in their order, or those after one of them; those whose text has ``holding``, if it is given."""
+        """Yield all records in order, or those after ``after``; only those whose text has ``holding``, if given."""
 
     def find(self, reached: Callable[[Record], bool]) -> Record | None:
-        """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none."""
+        """Return the first record for which ``reached`` is true, as for all later ones; None if there is none."""
 
     def flaws(self) -> list[str]:
-        """What is wrong with what holds the records."""
+        """Return the defects of the storage of the records."""
 
     def sync(self) -> Record:
-        """The last record, when it is on the disk with all before it."""
+        """Return the last record, once it is on the disk with all before it."""
 
     def close(self) -> None:
         """Close what is open."""
 
 
 def log_at(address: Any, header: str | None = None, accepts: str | None = None) -> Log:
-    """The log that ``address`` names; with a ``header``, a new one that has it as its first record.
+    """Return the log at ``address``; if a ``header`` is given, create the log with it as its first record.
 
     ``accepts`` is a kind of file system on which a file may lie though a ledger cannot rely on it, or a server to which
     a ledger was moved.
 
     Raises:
-        ParameterError: ``accepts`` is none.
-        LedgerError: A header is given, and there is something at the address.
+        ParameterError: If ``accepts`` is not such a kind or server.
+        LedgerError: If a header is given and there is something at the address.
     """
     if isinstance(address, str) and address.startswith(SCHEMES):
         from .postgres import PostgresLog, is_server
@@ -72,10 +72,10 @@ def log_at(address: Any, header: str | None = None, accepts: str | None = None) 
 
 
 def path_of(path: Any, name: str = "address") -> Path:
-    """``path`` without symbolic links.
+    """Return ``path`` without symbolic links.
 
     Raises:
-        ParameterError: It is no path.
+        ParameterError: If it is not a path.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
     if not isinstance(text, str) or not text or "\0" in text or not _encodes(text):
@@ -91,11 +91,11 @@ def _encodes(text: str) -> bool:
     return True
 
 
-# One moment of a ledger: its records up to one of them, so that all that is told of it fits together.
+# Snapshot of a ledger: its records up to one of them, so that all facts read from it are consistent.
 
 
 class Moment:
-    """The records of ``log`` up to its last one of now, to be read and not to be written, as a log of their own."""
+    """Read-only log with the records of ``log`` up to its present last record."""
 
     def __init__(self, log: Log) -> None:
         self.place = log.place
@@ -103,35 +103,35 @@ class Moment:
         self._last = log.sync()  # what is not on the disk yet may be lost with its server
 
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Raise: what is read of one moment has no next record."""
+        """Raise an error: a moment is read-only."""
         raise failure(self.place, "written", "it was opened to be read as it was at one moment")
 
     def first(self) -> Record:
-        """The record with which the ledger was created."""
+        """Return the record with which the ledger was created."""
         return self._log.first()
 
     def last(self) -> Record:
-        """The last record of the moment."""
+        """Return the last record of the moment."""
         return self._last
 
     def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """As those of a log, up to the moment."""
+        """Yield the records of the log, up to the moment."""
         for record in self._log.records(after, holding):
             if record.number > self._last.number:
                 return
             yield record
 
     def find(self, reached: Callable[[Record], bool]) -> Record | None:
-        """As that of a log, up to the moment."""
+        """Return the result of the log's ``find``, up to the moment."""
         found = self._log.find(reached)
         return None if found is None or found.number > self._last.number else found
 
     def flaws(self) -> list[str]:
-        """What is wrong with what holds the records."""
+        """Return the defects of the storage of the records."""
         return self._log.flaws()
 
     def sync(self) -> Record:
-        """The last record of the moment, which is on the disk."""
+        """Return the last record of the moment, which is on the disk."""
         return self._last
 
     def close(self) -> None:
@@ -140,5 +140,5 @@ class Moment:
 
 
 def log_of(log: Any) -> Log:
-    """The log of one moment; that itself, if it is one."""
+    """Return a :class:`Moment` of ``log``; ``log`` itself if it is one."""
     return log if isinstance(log, Moment) else Moment(log)

@@ -306,7 +306,7 @@ class PlannedReleases(Following):
         return found[:1]
 
     def _obeys(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:
-        """Whether a measurement with this charge loses no more than what was planned, as the place lists it."""
+        """Return True if a measurement with this charge loses no more than what was planned, as the place lists it."""
         if "curve" not in listed:
             return charge.cost is not None and fits(charge.cost, from_texts(listed["cost"]))  # [cost-obeys]
         curve, planned = _curve(measurement, self._d_in), from_json(listed["curve"])
@@ -422,7 +422,7 @@ class Conversation(Following):
         return self._journal.shown(self._used)
 
     def remaining(self) -> Any:
-        """What is left of what was paid at the start."""
+        """Remaining part of the amount paid at the start."""
         paid = self._paid
         if paid is None:
             raise ParameterError("this conversation is paid query by query: ask the ledger what remains")

@@ -98,7 +98,7 @@ def read(address: str) -> Address:
 
 
 def _is_here(found: dict[str, Any]) -> bool:
-    """Whether all hosts are this machine, to which nobody listens on the way."""
+    """Return True if all hosts are this machine, to which nobody listens on the way."""
     hosts = str(found.get("hostaddr") or found.get("host") or "").split(",")
     return all(not one or one[0] in "/@" or one == ITSELF or _is_loopback(one) for one in hosts)
 
@@ -139,7 +139,7 @@ def _parsed(head: str) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    """What libpq takes from the environment where an address says nothing."""
+    """Return the values that libpq takes from the environment if the address does not set them."""
     values = {option.keyword.decode(): option.val for option in _options()}
     return {name: value.decode() for name in _FIXED if (value := values.get(name))}
 
@@ -251,12 +251,12 @@ _SERVER = re.compile(r"server [0-9]+/[0-9]+/[0-9]+(/[0-9A-F]{8})?", re.ASCII)
 
 
 def is_server(kind: str) -> bool:
-    """Whether what a ledger accepts is a server with its table, at one of its timelines or at all of them."""
+    """Return True if what a ledger accepts is a server with its table, at one of its timelines or at all of them."""
     return _SERVER.fullmatch(kind) is not None
 
 
 def accepts_server(accepted: Iterable[str], own: str) -> bool:
-    """Whether a server is among those that are accepted, by its timeline or without one."""
+    """Return True if a server is among those that are accepted, by its timeline or without one."""
     return not {own, own.rpartition("/")[0]}.isdisjoint(accepted)
 
 
@@ -612,7 +612,7 @@ class PostgresLog:
 
     @explained("checked")
     def flaws(self) -> list[str]:
-        """What in the table and the server's settings is not as it must be."""
+        """Return the flaws of the table and of the server's settings."""
         found, last = self._exclusively(lambda one: self._answers(one, look(self._address.schema), self._ends()[2]))
         wrong = flaws(found)
         if wrong:

@@ -1,4 +1,4 @@
-"""Records of a log: each follows from the one before it, and what goes wrong with them."""
+"""Records of a log, each chained to the one before it, and the errors of a log."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from ...errors import LedgerError
 from ...errors.files import quoted
 
-# What can go wrong with a ledger's log, in words.
+# Error messages for a ledger's log.
 
 
 class Placed(Protocol):
-    """What has a place that a message may name."""
+    """Object with a place that a message may name."""
 
     @property
     def place(self) -> str: ...
@@ -54,7 +54,7 @@ STATES = {
     "XX": "the server's data are damaged",
 }
 _NO_TABLE = "42P01"
-_LONGEST = 400  # characters of what a server says
+_LONGEST = 400  # characters of a server's message
 
 
 def _missing(deed: str) -> str:
@@ -64,7 +64,7 @@ def _missing(deed: str) -> str:
 def explained(
     deed: str,
 ) -> Callable[[Callable[Concatenate[Holder, P], Result]], Callable[Concatenate[Holder, P], Result]]:
-    """Decorate what is done to a log: errors of the system and of a server become a :class:`LedgerError`."""
+    """Decorate an operation on a log: errors of the system and of a server become a :class:`LedgerError`."""
 
     def decorate(function: Callable[Concatenate[Holder, P], Result]) -> Callable[Concatenate[Holder, P], Result]:
         @wraps(function)
@@ -92,7 +92,7 @@ def explained(
 
 
 def in_words(said: str, secret: str) -> str:
-    """What a server says, on one printable line without the password."""
+    """Return a server's message on one printable line without the password."""
     line = " ".join("".join(one if one.isprintable() else " " for one in said).split())
     return (line.replace(secret, "...") if secret else line)[:_LONGEST].rstrip(".")
 
@@ -102,22 +102,22 @@ def failure(place: str, deed: str, reason: str) -> LedgerError:
 
 
 def damaged(place: str, where: str = "") -> LedgerError:
-    """The error for a log whose parts contradict each other."""
+    """Return the error for a log whose parts contradict each other."""
     return failure(place, "read", f"{DAMAGED}{where and f' ({where})'}")
 
 
-# Records: what a ledger holds, each with the digest of its text and of the record before it.
+# Records of a ledger, each with the digest of its text and of the record before it.
 #
 # Proof: proofs/ledger/storage.tex
 
-FORMAT, VERSION = "opendp_topk ledger", 3  # what changed from format to format says docs/versions.md
-READ = VERSION, 2  # version 1 was a SQLite file, and the second says nothing of people, periods and purposes
-_KEPT: tuple[str, ...] = "entries", "spent", "accepted"  # what each record has of the one before it
+FORMAT, VERSION = "opendp_topk ledger", 3  # docs/versions.md lists the changes between formats
+READ = VERSION, 2  # version 1 was a SQLite file; version 2 has no people, periods or purposes
+_KEPT: tuple[str, ...] = "entries", "spent", "accepted"  # fields copied from the record before
 _HEX = 64  # hexadecimal digits of SHA-256
 
 
 class Record(NamedTuple):
-    """One record: its digest, what it says, where a log keeps it, and how long its text is."""
+    """Record: its digest, its fields, its place in the log, and the length of its text."""
 
     digest: str
     fields: dict[str, Any]
@@ -131,13 +131,13 @@ class Record(NamedTuple):
 
 # proof-region: records
 def seal(fields: dict[str, Any]) -> str:
-    """The text of a record, in ASCII without control characters: the digest of what follows it, a blank, and JSON."""
+    """Return a record's text, in ASCII without control characters: the digest of the JSON, a blank, and the JSON."""
     text = json.dumps(fields, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return f"{_digest(text)} {text}"  # [sealed]
 
 
 def unseal(text: str, place: int = 0) -> Record | None:
-    """The inverse of :func:`seal`; None for every text whose digest is not its own."""
+    """Invert :func:`seal`; return None for every text whose digest does not match."""
     digest, blank, content = text[:_HEX], text[_HEX : _HEX + 1], text[_HEX + 1 :]
     if blank != " " or digest != _digest(content):  # [own-digest]
         return None
@@ -150,30 +150,30 @@ def unseal(text: str, place: int = 0) -> Record | None:
 
 
 def follow(last: Record, ledger: str, **fields: Any) -> str:
-    """The record after ``last`` in the ledger whose first record has the digest ``ledger``."""
+    """Return the text of the record after ``last`` in the ledger whose first record has the digest ``ledger``."""
     kept = {name: last.fields[name] for name in _KEPT if name in last.fields}
     chained = {"number": last.number + 1, "previous": last.digest, "ledger": ledger}  # [chained]
     return seal({**chained, **kept, **fields})
 
 
 def follows(before: Record, after: Record) -> bool:
-    """Whether ``after`` was made as the record after ``before``."""
+    """Return True if ``after`` was made as the record after ``before``."""
     return after.number == before.number + 1 and after.fields.get("previous") == before.digest  # [link]
 
 
 def lasts(record: Record) -> bool:
-    """Whether its append waited for the disk, as all do but those that say what became of an entry."""
+    """Return True if its append waited for the disk, as all do except records of an entry's state."""
     return record.fields.get("kind") != "state"  # [not-waited-for]
 
 
 def bind(last: Record, server: str) -> str:
-    """The record after ``last`` that binds its ledger to a server."""
+    """Return the text of the record after ``last`` that binds its ledger to a server."""
     ledger = str(last.fields.get("ledger", last.digest))
     return follow(last, ledger, kind="accept", accepted=sorted({*accepted_in(last), server}))
 
 
 def accepted_in(record: Record) -> list[str]:
-    """The kinds of file systems and the servers that the ledger accepts, up to this record."""
+    """Return the kinds of file systems and the servers that the ledger accepts, up to this record."""
     found = record.fields.get("accepted", [])
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
@@ -186,5 +186,5 @@ def _digest(text: str) -> str:
 
 
 def head(record: Record) -> str:
-    """The record and all before it in one line, to be kept elsewhere."""
+    """Return one line that identifies the record and all records before it, to be stored elsewhere."""
     return f"{record.number}-{record.digest}"

@@ -1,4 +1,4 @@
-"""One lock for each ledger that is open, so that one that hangs stops no other, and forks that wait a bounded time.
+"""One lock per open ledger, so that a hanging ledger does not block others; forks wait for a bounded time.
 
 A fork in the middle of a debit would leave its child a copy of a locked file, or of a connection that is in use.
 
@@ -25,13 +25,13 @@ class Turn:
             _TURNS.add(self)
 
 
-_LISTING = threading.RLock()  # while one is listed, nobody forks
+_LISTING = threading.RLock()  # no fork happens while a turn is listed
 _TURNS: weakref.WeakSet[Turn] = weakref.WeakSet()
-_ASKED: list[Turn] = []  # by the thread that forks
+_ASKED: list[Turn] = []  # turns requested by the thread that forks
 
 
 def in_work(ledger: object) -> tuple[int, object]:
-    """What :data:`BUSY` has of a debit from ``ledger`` by this thread."""
+    """Return the element of :data:`BUSY` for a debit from ``ledger`` by this thread."""
     return threading.get_ident(), ledger
 
 
@@ -51,7 +51,7 @@ def _fork_done() -> None:
 
 
 def _fork_begins() -> None:
-    """In the child: no thread but this one lives, so that what another one had taken is nobody's."""
+    """In the child: only this thread is alive, so locks taken by other threads have no owner."""
     while _ASKED:
         turn = _ASKED.pop()
         if not _given_back(turn):
@@ -62,7 +62,7 @@ def _fork_begins() -> None:
 
 
 def _given_back(turn: Turn) -> bool:
-    """Give back a turn that this thread took; whether it had been taken in time."""
+    """Release a turn of this thread; return True if it had been taken in time."""
     try:
         turn.lock.release()
     except RuntimeError:
