@@ -37,7 +37,7 @@ def carriers(name: str) -> list[str]:
 
 
 def others(name: str) -> list[str]:
-    """Return, sorted, the other documents ``name`` relies on: output distributions, accuracy, success, batches."""
+    """Return, sorted, the documents ``name`` relies on for anything but privacy: laws, accuracy, success, batches."""
     return sorted({name, *library.foundations(name)} - set(carriers(name))) if carriers(name) else []
 
 

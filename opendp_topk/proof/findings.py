@@ -29,7 +29,7 @@ _UNCHECKED = 1  # flags of a compiled module that is run without a look at its s
 
 
 class Finding(NamedTuple):
-    """Result for a document: if its pins and reliances are unchanged, and the SHA-256 of all code of its pins."""
+    """Result for a document: if its pins and reliances are unchanged, and the SHA-256 of all that belongs to them."""
 
     current: bool
     code: str

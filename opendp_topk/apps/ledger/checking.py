@@ -127,7 +127,7 @@ def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[s
 
 
 def contradictions(journal: Journal) -> Iterator[str]:
-    """Return the contradictions, one line each; raise a LedgerError if the ledger cannot be read."""
+    """Yield the contradictions, one line each; raises LedgerError, when iterated, if the ledger cannot be read."""
     yield from journal.log.flaws()
     yield from _walk(journal.log.place, journal.log.records())
 
