@@ -49,10 +49,15 @@ def test_a_claim_that_changed_is_noticed(old: str, new: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_losses_below_the_table_are_what_is_found() -> None:
-    """What the page has above them tests/audit/test_shipped.py finds again, a constructor at a time."""
-    text = PAGES[page.LOSSES].read()
-    assert text.endswith(page.sections())
+def test_the_losses_below_the_table_are_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the page has above them tests/audit/test_shipped.py finds again, a constructor at a time.
+
+    The searches for curves above a threshold take ten minutes: another test tries their claims.
+    """
+    before, mark, after = PAGES[page.LOSSES].read().partition(above_curve.HEADER + COLUMNS)
+    assert mark and after.endswith(page.OPEN)
+    monkeypatch.setattr(page, "SEARCHES", tuple(one for one in page.SEARCHES if one is not above_curve))
+    assert (before + page.OPEN).endswith(page.sections())
 
 
 def test_the_losses_of_one_constructor_leave_all_others_as_they_are(
