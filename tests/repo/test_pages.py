@@ -55,7 +55,8 @@ def test_the_losses_below_the_table_are_what_is_found(monkeypatch: pytest.Monkey
     The searches for curves above a threshold take ten minutes: another test tries their claims.
     """
     before, mark, after = PAGES[page.LOSSES].read().partition(above_curve.HEADER + COLUMNS)
-    assert mark and after.endswith(page.OPEN)
+    assert mark
+    assert after.endswith(page.OPEN)
     monkeypatch.setattr(page, "SEARCHES", tuple(one for one in page.SEARCHES if one is not above_curve))
     assert (before + page.OPEN).endswith(page.sections())
 
