@@ -28,7 +28,6 @@ FILES = {
 }
 LOSSES, SHOWN = "docs/tightness.md", "docs/howto/choose.md"
 GENERATED = {
-    "docs/reference/command.md",
     "docs/reference/names.md",
     "opendp_topk/__init__.pyi",
     "opendp_topk/core/public_names.py",
@@ -112,7 +111,8 @@ def test_a_constructor_costs_four_files_and_one_line_and_changes_no_loss(copy: P
     run(copy, "proofs.tools.form", "--repin", f"measurements/{STEM}", *quotes)
     written = run(copy, "tests.pages", "--losses-of", f"make_{STEM}")
     unchanged = [line for line in written.splitlines() if line.endswith(": as it was")]
-    assert unchanged == ["docs/machine_checked.md: as it was"]  # no machine has checked it
+    # No machine has checked it, and the help names the mechanisms that the library describes.
+    assert unchanged == ["docs/machine_checked.md: as it was", "docs/reference/command.md: as it was"]
     assert changed() == {*FILES, SHOWN, *GENERATED}
     found = (copy / LOSSES).read_text(encoding="utf-8").splitlines(keepends=True)
     of_others = "".join(line for line in found if f"`make_{STEM}`" not in line)
