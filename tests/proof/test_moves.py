@@ -287,12 +287,14 @@ def copy(tmp_path: Path) -> Iterator[Path]:
 def rename(package: Path, room: str, old: str, new: str) -> int:
     """Rename a module of a room, and every import and use of it; the number of other files that name it."""
     (package / room / f"{old}.py").rename(package / room / f"{new}.py")
+    storey, _, folder = room.rpartition("/")
+    place = rf"(?:{storey}\.)?{folder}" if storey else folder
     changed = 0
     for path in package.rglob("*.py"):
         text = path.read_text("utf-8")
-        after = re.sub(rf"(from \.*(?:{room})?\.?){old} import", rf"\g<1>{new} import", text)
+        after = re.sub(rf"(from \.*(?:{place})?\.?){old} import", rf"\g<1>{new} import", text)
         for line in re.findall(
-            rf"^ *from \.*(?:{room})? import (?:\([^)]*\b{old}\b[^)]*\)|.*\b{old}\b.*$)", after, re.MULTILINE
+            rf"^ *from \.*(?:{place})? import (?:\([^)]*\b{old}\b[^)]*\)|.*\b{old}\b.*$)", after, re.MULTILINE
         ):
             after = after.replace(line, re.sub(rf"\b{old}\b", new, line))
             after = re.sub(rf"(?<![\w.]){old}\.(?=\w)", f"{new}.", after)
@@ -305,7 +307,8 @@ def rename(package: Path, room: str, old: str, new: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("room", "name"), [("samplers", "race"), ("numerics", "arithmetic"), ("errors", "checks"), ("spaces", "metrics")]
+    ("room", "name"),
+    [("sampling/samplers", "race"), ("numerics", "arithmetic"), ("errors", "checks"), ("spaces", "metrics")],
 )
 def test_a_module_of_the_package_is_renamed(copy: Path, room: str, name: str) -> None:
     assert rename(copy, room, name, f"{name}_elsewhere") > 1
