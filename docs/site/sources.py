@@ -38,7 +38,10 @@ _ORDER = {
     "reference": ("command", "names", "../api/index"),
 }  # what is read first; pages that are not listed come last
 _WORDS = ("glossary",)
-_EVIDENCE = ("experiments", "benchmarks", "tightness", "audited", "machine_checked", "threat_model", "mutation")
+_EVIDENCE = (
+    *("experiments", "benchmarks", "tightness", "audited", "machine_checked", "mutation"),
+    *("threat_model", "timing", "nist_hazards"),
+)
 _AUDIT = """# Audit report
 
 <a href="audit/index.html">The report</a> has a page for every claim: what it promises under each measure, claimed and
