@@ -30,6 +30,7 @@ _ORDER = {
             "counts",
             "unlisted",
             "several",
+            "groups",
             "deadline",
             "ledger",
         ),

@@ -79,11 +79,11 @@ def test_the_officer_reads_what_the_page_promises(tmp_path: Path) -> None:
 @pytest.mark.parametrize("regions", [1, 2, 5])
 def test_counts_are_made_to_add_up_by_least_squares(regions: int) -> None:
     """As the last step of the page does it: the nearest counts that add up, each with the variance that is claimed."""
-    text = (ROOT / "docs" / "howto" / "several.md").read_text("utf-8")
+    text = (ROOT / "docs" / "howto" / "groups.md").read_text("utf-8")
     (code,) = [code for language, code in STEP.findall(text) if language == "python" and "missing" in code]
     assert "is then m/(m + 1) of what it was" in text
     names: dict[str, Any] = {"whole": np.eye(regions + 1)[0], "towns": np.eye(regions + 1)[1:]}
-    exec(compile(code, "several", "exec"), names)  # an item for each noise of one: rows tell who has how much of it
+    exec(compile(code, "groups", "exec"), names)  # an item for each noise of one: rows tell who has how much of it
     weights = np.vstack([names["whole"], names["regions"]])
     summing = np.vstack([np.ones(regions), np.eye(regions)])  # from counts of regions to all counts
     nearest = summing @ np.linalg.lstsq(summing, np.eye(regions + 1), rcond=None)[0]
