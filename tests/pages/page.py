@@ -133,16 +133,13 @@ OPEN = """
 
 L(x) = x + exp(-x) - 1, R and a are defined in the constructors' documentation, and r is range distance / scale.
 
-- One-shot exponential noise, k >= 2, zCDP: the map charges L(k r). A sum over the winners is not a valid bound. For
-  scores 0, 0 and -0.05, scale 1 and k = 2, let the last score rise by 0.1: the ranking has a rho of at least 0.01001,
-  but 2 L(0.1) is 0.00968, and two choices by permute-and-flip cost even less. One winner's noise decides two
-  comparisons.
+- One-shot exponential noise, k >= 2, zCDP: the map charges L(k r). A sum over the winners is not a valid bound, because
+  one winner's noise decides two comparisons. For scores 0, 0 and -0.05, scale 1 and k = 2, let the last score rise by
+  0.1: the ranking has a rho of at least 0.01001, but 2 L(0.1) is 0.00968.
 - Distance utility of canonical sets, k >= 2, pure privacy: with e^12 copies the loss reaches epsilon = r to a part in
   10^4, for both noises; with three or four candidates it reaches 0.62 of it. Under zCDP such pairs stay below the
-  claim: sets of one raised and one common candidate keep their utility and outweigh those that gain, or the best sets
-  outweigh those that lose.
-- Joint rankings and sets, k = 2, pure privacy: many copies approach 2 r. Under zCDP such pairs stay below the claim:
-  releases with two raised candidates keep their utility, and they or the best ones outweigh those that gain.
+  claim, because sets that keep their utility outweigh those that gain or lose.
+- Joint rankings and sets, k = 2, pure privacy: many copies approach 2 r. Under zCDP the same is true as above.
 - Permute-and-flip, one winner after the other: the map adds up the worst case of each choice. No pair that was tried
   is the worst for both, because the pair changes when its first winner is removed.
 - Sets, if one score changes: the set reveals only on which side of a threshold one noisy score is. With logistic
@@ -150,21 +147,18 @@ L(x) = x + exp(-x) - 1, R and a are defined in the constructors' documentation, 
   change, one may be the threshold of the other.
 - Logistic noise on several scores: one score has the delta of one choice of range h, although its losses have range
   2 h. The bounds on curves cannot express this, so the map composes Laplace-dominated curves and rhos.
-- Winners and counts, if one score changes, pure privacy: k r is reached. If that score wins, its count is released,
-  and the choice that it wins gains what earlier ones lost; the map adds the worst case of both.
+- Winners and counts, if one score changes, pure privacy: the largest loss found is k r. The map adds the worst case of
+  the choices and of the counts.
 - Unknown domain, groups of d_in > 1 with max_items: the map charges delta as if n = min(limit, d_in max_items) new keys
   had a lead of D each. Among four keys with counts up to 3 and two users of one key, the sum of exp(lead) over the new
-  keys is at most exp(D), and 2 exp(D) is charged: all these users share one key, or each has a key with a smaller lead.
+  keys is at most exp(D), and 2 exp(D) is charged.
 - Composition of steps that are fixed in advance: the map charges the curve of adaptive steps. For k choices of one
   range, compared with the formula of Dong, Durfee and Rogers (2020) for fixed ones, delta is 1.03 (k = 2) to 1.16
   (k = 30) times as large if it exceeds 1e-9, and epsilon mostly 1.01 and at most 1.05 times. For ranges that differ,
   delta is 1.04 to 1.13 times (1 and 1/4) and 1.16 to 1.37 times (1, 1/2 and 1/4) that of fixed choices on a grid.
-  Tighter bounds would need new curves.
 - Above threshold under zCDP: with exponential noise and scores that move in one direction, the best analyst found
-  reaches 0.53 of the rho (d_in = 1, k = 1), and 0.63 at d_in = 0.1. A score at the noisy threshold or above is then
-  reported with certainty, and for a neighbour with probability exp(-r). So given the threshold's noise one true answer
-  has a rho of r, and answers cannot be charged one by one. For all noises, the loss after m true answers is in an
-  interval whose length is m r plus that of the threshold. For small losses at a fixed order this bounds the rho by
+  reaches 0.53 of the rho (d_in = 1, k = 1), and 0.63 at d_in = 0.1. Given the threshold's noise one true answer has a
+  rho of r, so answers cannot be charged one by one. For all noises and small losses at a fixed order, the rho is at most
   (k (k + 1) r^2 / 2 + k r D / threshold_scale) / 2 if scores move in one direction: at most the claim, and half of it
   for many answers. For orders that grow as losses shrink, no such bound is known.
 - Above threshold, curves: with Gumbel or logistic noise all answers are a function of k + 1 independent exponential
@@ -175,15 +169,14 @@ L(x) = x + exp(-x) - 1, R and a are defined in the constructors' documentation, 
   x = ((k + 1) u - epsilon) / (1 - exp(-u)). At delta = 0.1 and u = 1 epsilon is 1.18 (k = 1) and 1.75 (k = 2), where
   1.79 and 2.79 are claimed; at u = 0.05, k = 30 and delta = 1e-6 it is 0.89 instead of 1.27. This would be a new curve,
   and does not apply to the other noises.
-- Quantiles, two levels: quartiles of 1,300 numbers reach epsilon, range and rho to 1 part in 100; 3,900 numbers reach
-  more of the rho. Thirds do not: 2/3 is chosen first, and only the rows below it are split again. Such a row moves the
-  scores of numbers above itself by half of what another row may. So the first choice costs at most 3 r/4 and the second
-  one r, or the first one costs r and no second one follows: epsilon is at most 7 r/4, and the range at most 5 r/2. The
-  map uses only the number of levels, and charges 2 r and 3 r. At r = 1 the largest losses found are an epsilon of
-  1.741, a range of 2.494 and 0.62 of the rho.
-- Counts of several users, D > 1, with noise: D users with the same keys move n counts by D each. The rho of all counts
-  is tight for them. The curve of Gaussian noise on winners' counts is tight but for a variance that is less by 16
-  (at count_scale = 24 delta is at most 1.15 times what is reached, at 40 1.06 times). Found items with Laplace noise
+- Quantiles, two levels: quartiles of 1,300 numbers reach epsilon, range and rho to 1 part in 100. Thirds do not: 2/3 is
+  chosen first, and only the rows below it are split again. Such a row moves the scores of numbers above itself by half
+  of what another row may. So the first choice costs at most 3 r/4 and the second one r, or the first one costs r and no
+  second one follows: epsilon is at most 7 r/4, and the range at most 5 r/2. The map uses only the number of levels, and
+  charges 2 r and 3 r.
+- Counts of several users, D > 1, with noise: D users with the same keys move n counts by D each, and for them the rho of
+  all counts is tight. The curve of Gaussian noise on winners' counts is tight except for a variance that is less by 16
+  (delta is at most 1.15 times what is reached at count_scale = 24, and 1.06 times at 40). Found items with Laplace noise
   use their epsilon and rho if D > 1: at delta = 0.05 and scale 10, epsilon is 0.42 for five users of one key each
   (0.40 is reached), and 0.73 for three users of three keys (0.53 is reached).
 """

@@ -213,14 +213,13 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
 
 HEADER = """# How tight the privacy maps are
 
-For each constructor: the largest privacy loss that the exact verifier found on any pair of neighbours, and the loss
-that the map claims. Scale 1, `LInfDistance(monotonic=True)` with d_in = 1, and 3 or 4 candidates, except for noise on
-all scores (`L1Distance()` and `L2Distance()` with d_in = 2), histograms and running sums (`L01InfDistance(changes=2)`),
-normalised scores (`PerCandidateDistance` with bounds 99, 1 and 1) and unknown domains (counts by key). For (epsilon,
-delta), delta is compared at the claimed epsilon. The smallest ratios come first. A ratio of 1 means that the map is
-tight. A smaller ratio does not mean that it is loose: another pair may have a larger loss. The proofs state which maps
-are exact suprema. Quantiles of [many numbers](#quantiles-of-many-numbers) have larger losses. Written by
-`python -m tests.pages`.
+The table compares the loss that each map claims with the largest loss that the exact verifier found on neighbours, at
+scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates. Exceptions are noise on all scores
+(`L1Distance()` and `L2Distance()` with d_in = 2), histograms and running sums (`L01InfDistance(changes=2)`), normalised
+scores (`PerCandidateDistance` with bounds 99, 1 and 1) and unknown domains (counts by key). For (epsilon, delta), delta
+is compared at the claimed epsilon. A ratio of 1 means that the map is tight. If it is smaller, another pair may have a
+larger loss; the proofs state which maps are exact suprema. Quantiles of [many numbers](#quantiles-of-many-numbers)
+have larger losses. Written by `python -m tests.pages`.
 """
 
 
