@@ -139,7 +139,8 @@ L(x) = x + exp(-x) - 1, R and a are defined in the constructors' documentation, 
 - Distance utility of canonical sets, k >= 2, pure privacy: with e^12 copies the loss reaches epsilon = r to a part in
   10^4, for both noises; with three or four candidates it reaches 0.62 of it. Under zCDP such pairs stay below the
   claim, because sets that keep their utility outweigh those that gain or lose.
-- Joint rankings and sets, k = 2, pure privacy: many copies approach 2 r. Under zCDP the same is true as above.
+- Joint rankings and sets, k = 2, pure privacy: many copies approach 2 r. Under zCDP such pairs stay below
+  the claim for the same reason.
 - Permute-and-flip, one winner after the other: the map adds up the worst case of each choice. No pair that was tried
   is the worst for both, because the pair changes when its first winner is removed.
 - Sets, if one score changes: the set reveals only on which side of a threshold one noisy score is. With logistic
@@ -158,9 +159,9 @@ L(x) = x + exp(-x) - 1, R and a are defined in the constructors' documentation, 
   delta is 1.04 to 1.13 times (1 and 1/4) and 1.16 to 1.37 times (1, 1/2 and 1/4) that of fixed choices on a grid.
 - Above threshold under zCDP: with exponential noise and scores that move in one direction, the best analyst found
   reaches 0.53 of the rho (d_in = 1, k = 1), and 0.63 at d_in = 0.1. Given the threshold's noise one true answer has a
-  rho of r, so answers cannot be charged one by one. For all noises and small losses at a fixed order, the rho is at most
-  (k (k + 1) r^2 / 2 + k r D / threshold_scale) / 2 if scores move in one direction: at most the claim, and half of it
-  for many answers. For orders that grow as losses shrink, no such bound is known.
+  rho of r, so answers cannot be charged one by one. For all noises and small losses at a fixed order, if scores move
+  in one direction, the rho is at most (k (k + 1) r^2 / 2 + k r D / threshold_scale) / 2. This is at most the claim, and
+  half of it for many answers. For orders that grow as losses shrink, no such bound is known.
 - Above threshold, curves: with Gumbel or logistic noise all answers are a function of k + 1 independent exponential
   variables, of rate 1 on one neighbour and exp(-u) on the other, u = max(D / threshold_scale, r). One variable is the
   threshold's noise. Given it, -ln P(False) of a query is h on one neighbour and in [exp(-r) h, h] on the other, so the
@@ -174,10 +175,10 @@ L(x) = x + exp(-x) - 1, R and a are defined in the constructors' documentation, 
   of what another row may. So the first choice costs at most 3 r/4 and the second one r, or the first one costs r and no
   second one follows: epsilon is at most 7 r/4, and the range at most 5 r/2. The map uses only the number of levels, and
   charges 2 r and 3 r.
-- Counts of several users, D > 1, with noise: D users with the same keys move n counts by D each, and for them the rho of
-  all counts is tight. The curve of Gaussian noise on winners' counts is tight except for a variance that is less by 16
-  (delta is at most 1.15 times what is reached at count_scale = 24, and 1.06 times at 40). Found items with Laplace noise
-  use their epsilon and rho if D > 1: at delta = 0.05 and scale 10, epsilon is 0.42 for five users of one key each
+- Counts of several users, D > 1, with noise: D users with the same keys move n counts by D each, and for them the rho
+  of all counts is tight. The curve of Gaussian noise on winners' counts is tight except for a variance that is less by
+  16: delta is at most 1.15 times what is reached at count_scale = 24, and 1.06 times at 40. Found items with Laplace
+  noise use their epsilon and rho if D > 1: at delta = 0.05 and scale 10, epsilon is 0.42 for five users of one key each
   (0.40 is reached), and 0.73 for three users of three keys (0.53 is reached).
 """
 
