@@ -138,9 +138,9 @@ L(x) = x + exp(-x) - 1, R and a are defined in the constructors' documentation, 
   0.1: the ranking has a rho of at least 0.01001, but 2 L(0.1) is 0.00968.
 - Distance utility of canonical sets, k >= 2, pure privacy: with e^12 copies the loss reaches epsilon = r to a part in
   10^4, for both noises; with three or four candidates it reaches 0.62 of it. Under zCDP such pairs stay below the
-  claim, because sets that keep their utility outweigh those that gain or lose.
-- Joint rankings and sets, k = 2, pure privacy: many copies approach 2 r. Under zCDP such pairs stay below
-  the claim for the same reason.
+  claim, because sets that keep their utility outweigh those that gain, or the best sets outweigh those that lose.
+- Joint rankings and sets, k = 2, pure privacy: many copies approach 2 r. Under zCDP such pairs stay below the
+  claim, because rankings that keep their utility, or the best ones, outweigh those that gain.
 - Permute-and-flip, one winner after the other: the map adds up the worst case of each choice. No pair that was tried
   is the worst for both, because the pair changes when its first winner is removed.
 - Sets, if one score changes: the set reveals only on which side of a threshold one noisy score is. With logistic
