@@ -145,8 +145,7 @@ def _case(noise: Any, k: int, measure: tk.Measure, *, monotonic: bool) -> Case:
 HEADER = """
 ## Conversations about a threshold
 
-The largest loss met by analysts who choose each question by the answers before it, with d_in = 1 and
-scale = threshold_scale = 1: of all that ask up to nine times for two to four scores the best one, by dynamic
-programming. That epsilon is the supremum with every noise, and the range where scores go one way, is a theorem
-(proofs/measurements/above_threshold.tex). The loosest come first.
+The largest loss against adaptive analysts, with d_in = 1 and scale = threshold_scale = 1. Dynamic programming finds
+the best analyst among all that ask up to nine queries about two to four scores. The epsilon is the exact supremum for
+every noise, and so is the range if all scores move in one direction (proofs/measurements/above_threshold.tex).
 """

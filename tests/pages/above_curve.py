@@ -172,10 +172,10 @@ def cases() -> Iterator[Case]:
 HEADER = """
 ## Curves of conversations about a threshold
 
-The largest epsilon that an analyst meets at a given delta, with d_in = 1 and scale = threshold_scale = 1: a climb over
-analysts who ask up to ten questions (k = 1), or six and then five (k = 2), for any scores of a grid. The claimed curve
-is made of three numbers: it is the least of those of two Laplace laws whose largest loss is epsilon, of the range, and
-of the rho. Here it is the first, epsilon + 2 ln(1 - delta). Where delta is small epsilon is met, by transcripts whose
-loss is all but that; no analyst found has as many of them as Laplace laws have. With Gumbel and logistic noise none can
-have (the end of this page says why). The loosest come first.
+The largest epsilon that an analyst reaches at a given delta, with d_in = 1 and scale = threshold_scale = 1, found by
+hill climbing over analysts who ask up to ten queries (k = 1), or six and then five (k = 2), with scores on a grid. The
+claimed curve is the least of three: that of two Laplace distributions with largest loss epsilon, that of the range and
+that of the rho. Here it is the first, epsilon + 2 ln(1 - delta). It is tight as delta goes to 0: some transcripts have
+nearly the loss epsilon, but for no analyst found are they as likely as under Laplace distributions. With Gumbel and
+logistic noise they cannot be ([why](#what-was-tried-at-the-loosest-maps)).
 """

@@ -155,9 +155,9 @@ def cases() -> Iterator[tuple[str, str, tk.Measurement, Law]]:
 HEADER = """
 ## zCDP, with many copies
 
-The largest rho that a climb met between neighbours among blocks of up to e^12 candidates with equal scores, at range
-distance 1 and scale 1, by integrals that share no code with the library. The loosest come first; where a ratio is far
-below 1 the map is loose, or its worst pair is of another kind.
+The largest rho that hill climbing found, if candidates come in blocks of up to e^12 with equal scores, at range
+distance 1 and scale 1. It is computed by integrals that share no code with the library. If a ratio is far below 1,
+the map is loose or its worst pair has another form.
 
 | constructor | arguments | claimed | largest rho | ratio |
 |---|---|---|---|---|

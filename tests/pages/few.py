@@ -237,8 +237,8 @@ def cases() -> Iterator[Case]:
 HEADER = """
 ## People of few items
 
-The largest loss met where a person raises one score or two of many (`L01InfDistance(changes=..., monotonic=True)` with
-d_in = 1, scale 1): those that move are alike, and so are up to 400 others. Laws are sums over cells of noise that share
-no code with the library. Of gaps what the ranking alone tells is compared. The loosest come first; other selections
-cost here what they cost above.
+The largest loss found if a person raises one or two of many scores (`L01InfDistance(changes=..., monotonic=True)` with
+d_in = 1, scale 1). The scores that change are equal, and so are the others, up to 400. Output distributions are sums
+over cells of noise that share no code with the library. For gaps, only the ranking is compared. Selections that are
+not listed cost what they cost above.
 """

@@ -124,7 +124,7 @@ def cases() -> Iterator[Case]:
 HEADER = """
 ## Quantiles of many numbers
 
-The largest loss met where a row more comes to tables of up to 1,800 numbers, most of which have no rows, at scale 1 and
-with places=1, by sums over all choices that share no code with the library. The loosest come first. For one quantile
-and for quartiles all three claims are met to 1 part in 100; why those for thirds are not is said below.
+The largest loss found if one row is added to a table of up to 1,800 numbers, most of them without rows, at scale 1 and
+with places=1. It is a sum over all choices that shares no code with the library. For one quantile and for quartiles
+all three claims are tight to 1 part in 100; for thirds they are not ([why](#what-was-tried-at-the-loosest-maps)).
 """

@@ -213,14 +213,13 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
 
 HEADER = """# How tight the privacy maps are
 
-The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
-scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
-with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms and running sums,
-`PerCandidateDistance` with bounds of 99, 1 and 1 for normalised scores; counts by key where nobody lists the keys, and
-the delta at the claimed epsilon). The loosest come first. A ratio of 1 says that the map is attained. A
-smaller one says that no pair that was tried does, not that none does; the proofs say which maps are exact suprema.
-Quantiles of many numbers lose more (docs/tightness.md). Written by
-`python -m tests.pages`.
+The table compares the loss that each map claims with the largest loss that the exact verifier found on neighbours, at
+scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates. Exceptions are noise on all scores
+(`L1Distance()` and `L2Distance()` with d_in = 2), histograms and running sums (`L01InfDistance(changes=2)`), normalised
+scores (`PerCandidateDistance` with bounds 99, 1 and 1) and unknown domains (counts by key). For (epsilon, delta), delta
+is compared at the claimed epsilon. A ratio of 1 means that the map is tight. If it is smaller, another pair may have a
+larger loss; the proofs state which maps are exact suprema. Quantiles of [many numbers](#quantiles-of-many-numbers)
+have larger losses. Written by `python -m tests.pages`.
 """
 
 
