@@ -13,11 +13,12 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import BudgetError, LedgerError, ParameterError, checks
+from ...errors.files import quoted
 from ...spaces.measures import MaxDivergence
 from ...spaces.stated import from_json, to_json
 from .amounts import MEASURES, UNBOUNDED, Account, Amount, distance_up, from_texts, left, to_texts, total
 from .logs import Log
-from .records import FORMAT, READ, VERSION, Record, accepted_in, damaged, failure, follow, seal
+from .records import FORMAT, VERSION, Record, accepted_in, damaged, failure, follow, seal
 from .stated import OWN, Unit, name_of
 from .stated import read as stated_in
 
@@ -333,9 +334,13 @@ def described(place: str, first: Record) -> tuple[Unit, Account]:
     fields = first.fields
     if fields.get("format") != FORMAT:
         raise failure(place, "opened", "it is not a ledger")
-    if fields.get("version") not in READ:
+    found = fields.get("version")
+    if type(found) is not int or found != VERSION:
         raise failure(
-            place, "opened", f"it has format {fields.get('version')}, and this library reads up to {VERSION}: update"
+            place,
+            "opened",
+            f"its format has version {quoted(str(found))}, and this library reads version {VERSION} only: "
+            "open it with the version of opendp_topk that wrote it",
         )
     try:
         column, person = (None if (one := fields.get(name)) is None else str(one) for name in ("user", "person"))
