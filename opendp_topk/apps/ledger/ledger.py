@@ -503,9 +503,8 @@ class Ledger:
     def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
         """Make a damaged file a ledger again, and say what was lost; nothing if it is whole.
 
-        Every record that verifies is kept, one flipped bit of a record is turned back, and what was spent is never
-        lowered: records that are lost between others are charged what the next total tells. The damaged file is kept
-        beside it under another name.
+        Every record that verifies is kept, and what was spent is never lowered: records that are lost between others
+        are charged what the next total tells. The damaged file is kept beside it under another name.
 
         Args:
             address: A file.
