@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit import certified, shipped
+from opendp_topk.apps.audit import shipped
 
 from .conftest import Command
 
@@ -119,17 +119,3 @@ def test_a_function_is_audited_by_its_name(command: Command, tmp_path: Path, mon
     command("audit", "run", "flips_of_a_bit:no", "--epsilon", 1).complains(2, "no such name")
     command("audit", "run", "no_such_module:no", "--epsilon", 1).complains(2, "cannot be imported")
     command(*run).complains(2, "epsilon or rho must be given")
-
-
-def test_releases_are_certified_where_coq_is(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    command("audit", "certify").complains(1, "coqc is missing: apt-get install")
-    monkeypatch.setattr(certified, "require_coq", lambda: None)
-    monkeypatch.setattr(certified, "refused", lambda made: [len(made) - 1])
-    refused = command("audit", "certify", "--releases", "3")
-    assert refused.code == 1
-    assert "refused" in refused.out
-    monkeypatch.setattr(certified, "refused", lambda made: [])
-    fine = command("audit", "certify", "--releases", "2")
-    assert fine.code == 0
-    assert "Each of the 2 lists" in fine.flat

@@ -223,7 +223,14 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
 
 
 def test_a_file_that_is_no_plan_is_refused(command: Command, here: Path) -> None:
-    for text, code, said in (("{}", 2, "no plan"), ("[]", 1, "no JSON"), ("", 1, "no JSON")):
+    for text, code, said in (
+        *(("{}", 2, "no plan"), ("[]", 1, "no JSON"), ("", 1, "no JSON"), ('{"format": 7}', 2, "no plan")),
+        (
+            '{"format": "opendp_topk plan v2"}',
+            2,
+            "'opendp_topk plan v2', and this library reads",
+        ),
+    ):
         (here / "kept.json").write_text(text)
         command("ledger", "reserve", "b", "--plan", "kept.json").complains(code, said)
     command("ledger", "reserve", "b").complains(2, "--amount X and --plan FILE")

@@ -282,7 +282,7 @@ def test_several_that_are_the_same_number_agree(command: Command, readers: Path,
 def test_a_record_of_several_that_does_not_hold_together_is_none(
     command: Command, tmp_path: Path, name: str, value: Any
 ) -> None:
-    record = json.loads((FORMATS / "release.v6.json").read_text("utf-8"))
+    record = json.loads((FORMATS / "quantiles.release.v1.json").read_text("utf-8"))
     record["mechanism"][name] = value
     for asked in ("show", "verify"):
         command(asked, saved(tmp_path, record)).complains(1, "is not whole")

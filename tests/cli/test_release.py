@@ -45,7 +45,7 @@ def test_programs_read_a_record(command: Command, library: Library) -> None:
         *("mechanism", "scale", "accuracy", "ledger", "proof", "candidate_list", "engine", "library"),
     ]
     assert record["items"] == BEST[:3]
-    assert record["format"] == "opendp_topk.release.v7"
+    assert record["format"] == "opendp_topk.release.v1"
     assert (record["release"], record["neighbors"]) == ("ranking", "replace")
     assert (record["measure"], record["symbol"]) == ("ZeroConcentratedDivergence", "rho")
     assert record["mechanism"] == {

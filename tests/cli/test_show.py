@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[object, ...]] = {
 
 
 RECORD: dict[str, Any] = {
-    "format": "opendp_topk.release.v7",
+    "format": "opendp_topk.release.v1",
     "time": "2026-01-02T03:04:05+00:00",
     "items": ["a"],
     "k": 1,
@@ -242,7 +242,7 @@ def test_the_terminal_shows_the_same_words(command: Command, tmp_path: Path) -> 
 
 
 DAMAGES: list[tuple[dict[str, Any], str]] = [
-    ({"format": "opendp_topk.release.v1"}, "another format"),
+    ({"format": "opendp_topk.release.v2"}, "reads opendp_topk.release.v1 only"),
     ({"format": "another"}, "no record of a release"),
     ({"items": None}, "not whole"),
     ({"counts": [1, 2]}, "not whole"),

@@ -103,7 +103,7 @@ def test_the_plan_meets_the_target_with_the_least_noise(command: Command, neighb
 
 @pytest.mark.slow
 def test_a_budget_pays_for_it(command: Command, searches: Path, tmp_path: Path) -> None:
-    book = tmp_path / "budget.sqlite"
+    book = tmp_path / "budget.ledger"
     unit = {"dataset": "searches", "metric": tk.UserDistance()}
     tk.Ledger.create(book, budget=(3e6, 1e-6), measure=tk.Approximate(tk.MaxDivergence()), **unit).close()
     assert command(*release(searches, "--k", 2, *DELTA, "--ledger", book)).code == 0

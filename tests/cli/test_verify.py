@@ -155,7 +155,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]] 
     "no words": (lambda record: {name: one for name, one in record.items() if name != "stated"}, "words"),
     "bound": (deeper(("stated",), lambda said: {**said, "at_most": 2}), "words"),
     "engine": (deeper(("engine", "version"), lambda _: "9"), None),
-    "format": (deeper(("format",), lambda _: "opendp_topk.release.v2"), None),
+    "format": (deeper(("format",), lambda _: "opendp_topk.release.v2"), "fields"),
     "more": (lambda record: {**record, "true_counts": [1]}, "fields"),
 }
 """An edit of each kind, and where it is found without a digest."""

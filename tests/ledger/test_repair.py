@@ -50,28 +50,23 @@ def beside(path: Path) -> list[str]:
 @pytest.mark.further
 @pytest.mark.quick(seed=0)
 @pytest.mark.parametrize("seed", range(3))
-def test_any_one_bit_that_was_flipped_is_turned_back(path: Path, seed: int) -> None:
-    """Nothing is lost then: every record is as it was, and a head that was kept still holds."""
-    whole, head = filled(path)
+def test_a_repair_after_any_flipped_bit_lowers_no_total_or_is_refused(path: Path, seed: int) -> None:
+    whole, _ = filled(path)
     choice = random.Random(seed)
     starts = [at for at, byte in enumerate(whole) if byte in b"\x1e\n"]
     places = [8 * at + choice.randrange(8) for at in choice.sample(starts, 2)]
-    for at in (*places, *choice.sample(range(8 * len(whole)), 3), choice.randrange(8)):
+    for at in (*places, *choice.sample(range(8 * len(whole)), 6), choice.randrange(8)):
         damaged = bytearray(whole)
         damaged[at // 8] ^= 1 << at % 8
         path.write_bytes(damaged)
-        for one in beside(path):
-            path.with_name(one).unlink()
-        found = tk.Ledger.repair(path)
-        assert "one bit was turned back" in found[0], at
-        (kept,) = beside(path)
-        assert path.with_name(kept).read_bytes().endswith(bytes(damaged))
-        assert path.read_bytes().startswith(whole)
+        try:
+            assert tk.Ledger.repair(path, charge_rest=True)
+        except tk.LedgerError:
+            assert path.read_bytes() == damaged, at
+            continue
         with tk.Ledger(path) as ledger:
-            assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
-            assert ledger.history()[2].label == "kept"
-            spend(ledger, 0.5)
-            assert ledger.verify(head) == []
+            assert ledger.spent() >= 2.5, at
+            assert ledger.verify() == [], at
 
 
 def zeroed(whole: bytes, *numbers: int) -> bytes:
@@ -222,7 +217,7 @@ def test_what_is_no_record_behind_the_last_one_is_left_out_at_no_charge(path: Pa
 
 
 def test_a_record_that_lost_its_separator_and_more_is_not_left_out_at_no_charge(path: Path) -> None:
-    """Two bits of it, so that neither is found again: it may have been charged anything."""
+    """It may have been charged anything."""
     whole, _ = filled(path)
     start = whole.rindex(SEPARATOR)
     damaged = bytearray(whole)

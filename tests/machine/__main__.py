@@ -12,11 +12,10 @@ import tempfile
 from pathlib import Path
 
 from opendp_topk import proof
-from opendp_topk.apps.audit import certified
 from opendp_topk.proof import machine
 from opendp_topk.sampling.noises.standard import STANDARD
 
-from . import coq, vernacular
+from . import certified, coq, vernacular
 from .test_certified import same_lists, spread
 
 PART = 2**10  # prefixes at a time

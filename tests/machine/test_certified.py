@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opendp_topk.apps.audit import certified
-from opendp_topk.apps.audit.certified import Known
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.standard import STANDARD
 from opendp_topk.sampling.samplers import quantile_tables, scan, settle
@@ -22,6 +20,8 @@ from opendp_topk.sampling.samplers.upper_tail import BLOCK
 
 from ..samplers.adversaries import CASES, canonical
 from ..samplers.streams import Streams
+from . import certified
+from .certified import Known
 
 ALIKE = "0110" * 40
 
@@ -32,7 +32,7 @@ def recorded(values: np.ndarray, noise: object, k: int, streams: Streams, ordere
 
 @pytest.mark.slow
 def test_each_release_is_the_only_one_possible(built: Path) -> None:
-    """26 made up as the command does, two of them on blocks of scores, and 15 with adverse digits and scores."""
+    """26 made up, two of them on blocks of scores, and 15 with adverse digits and scores."""
     releases = certified.made_up(51)[::2]
     rng = random.Random()
     for place, adverse in enumerate(CASES):

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HIDDEN = """
 import importlib.abc, os, signal, sys
-import getpass, mpmath, multiprocessing, numpy, gmpy2, pathlib, random, shutil, sqlite3, subprocess, tempfile
+import getpass, mpmath, multiprocessing, numpy, gmpy2, pathlib, random, shutil, subprocess, tempfile
 import threading, uuid
 try:
     import narwhals, polars, rich.console, typer.testing

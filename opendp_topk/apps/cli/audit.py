@@ -19,7 +19,6 @@ from ... import proof
 from ...errors import ParameterError, ProofError
 from ...proof.latex import tex_is_missing
 from .. import audit as auditing
-from ..audit import certified
 from ..audit.audited import Audited, audit_pair
 from ..audit.html import Material, refuted, untested, write_report
 from ..audit.html.audited import audited_page
@@ -269,33 +268,6 @@ def _read(pair: str) -> Any:
     raise ParameterError("--pair must be a number, or two lists in JSON, such as [[0, 1], [1, 0]]")
 
 
-def certify(
-    releases: Annotated[int, typer.Option(min=1, help="How many releases are made and certified.")] = 200,
-) -> None:
-    """Make releases, and have the proof assistant Coq certify each from the digits that were drawn.
-
-    Scores are made up: ties, scores close together and far apart, subnormal ones, long vectors of which most
-    candidates are skipped; all five noises, rankings and sets. For each release Coq proves that no other list is
-    possible, whatever the uniform numbers are that begin with these digits. The exit code is 1 if it refuses one.
-
-    It needs coqc and its interval library: on Debian coq, libcoq-coquelicot and libcoq-interval.
-    """
-    certified.require_coq()
-    made = certified.made_up(releases)
-    wrong = set(certified.refused(made))
-    names = sorted({one.noise.name for one in made})
-    rows = []
-    for name in names:
-        mine = [i for i, one in enumerate(made) if one.noise.name == name]
-        candidates = sum(len(made[i].scores) for i in mine)
-        skipped = sum(not one.is_drawn for i in mine for one in made[i].known)
-        rows.append((name, str(len(mine)), str(candidates), str(skipped), str(len(wrong & set(mine)))))
-    show.table(("noise", "releases", "candidates", "of them skipped", "refused"), rows)
-    if wrong:
-        raise typer.Exit(DATA)
-    show.say("", f"Each of the {releases} lists is the only one that is possible with its digits.")
-
-
 def _halves(line: str) -> tuple[str, str]:
     name, _, value = line.partition(": ")
     return name, value
@@ -323,4 +295,3 @@ def _named(name: str, option: str) -> Any:
 audit.callback(invoke_without_command=True)(guarded(claims))
 audit.command("run")(guarded(run))
 audit.command("accept")(guarded(sign))
-audit.command("certify")(guarded(certify))

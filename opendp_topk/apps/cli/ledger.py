@@ -327,6 +327,6 @@ def _entries(account: Ledger) -> list[dict[str, Any]]:
     return [one.as_dict() for one in account.history()]
 
 
-_IN_FILES = ledger_files.report, ledger_files.backup, ledger_files.repair, ledger_files.migrate
+_IN_FILES = ledger_files.report, ledger_files.backup, ledger_files.repair
 for command in (create, show_ledger, verify, head, reserve, accept, settle, export, *_IN_FILES):
     ledger.command(command.__name__.removesuffix("_ledger"))(guarded(command))

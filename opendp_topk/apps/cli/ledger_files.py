@@ -9,15 +9,11 @@ import typer
 
 from ...errors import ParameterError
 from ...markup.foreign import json_text
-from ...spaces.metrics import UserDistance
 from ..ledger import Ledger
 from ..ledger.files import write_report
-from ..ledger.ledger import migrate as take_over
 from ..ledger.logs import path_of
 from ..ledger.report import page
-from ..ledger.stated import Unit
 from . import show
-from .asking import NEIGHBORS, NeighborsOption
 from .output import STDOUT
 
 Source = Annotated[
@@ -64,19 +60,6 @@ def repair(
     """Make a damaged file a ledger again. What was spent is never lowered; the damaged file is kept beside it."""
     found = Ledger.repair(file, charge_rest=charge_rest)
     answer({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
-
-
-def migrate(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="A ledger of the first format, a SQLite file.")],
-    new: New,
-    dataset: Annotated[str, typer.Option(metavar="NAME", help="The name of the data set that the budget protects.")],
-    neighbors: NeighborsOption = NEIGHBORS[0],
-    users: Annotated[int, typer.Option(metavar="D_IN", min=1, help="The protected number of users.")] = 1,
-    as_json: Json = False,
-) -> None:
-    """Take over a ledger of the first format, which did not know its unit. The old file is refused from then on."""
-    take_over(old, new, Unit.of(dataset, UserDistance(neighbors), users))
-    say({"written": new}, f"Taken over into {new}; {old} is kept and cannot be used any more.", as_json=as_json)
 
 
 def require(to: str, endings: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ from ...errors import TableError
 from ...errors.files import quoted, read_ordinary
 from ...numerics.arithmetic import exact
 from ..ledger.stated import LINES
-from ..planning.release_record import READ, UNSEALED, ReleaseRecord
+from ..planning.release_record import FORMAT, ReleaseRecord
 from ..planning.units import parts_of
 
 _MOST = 2**28  # bytes: a record of 10^6 items has a tenth of them
@@ -85,7 +85,16 @@ _RECORD = _with(
     mechanism=_with(mechanism=_text, user=_text, candidates=_none_or(_at_least(0, _whole))),
     scale=_none_or(_NOT_NEGATIVE),
     accuracy=_PROMISE,
-    ledger=_none_or(_with(dataset=_text, entry=_whole, time=_text)),
+    ledger=_none_or(
+        _with(
+            dataset=_text,
+            entry=_whole,
+            time=_text,
+            claim=_text,
+            head=_like(r"\d{1,18}-[0-9a-f]{64}"),
+            salt=_like("[0-9a-f]{64}"),
+        )
+    ),
     proof=_with(
         status=_STATUS,
         documents=_each(_with(document=_none_or(_text), status=_STATUS, claim=_none_or(_text))),
@@ -99,7 +108,6 @@ _QUANTILE = _with(quantile=_SHARE)
 _QUANTILES = _with(quantiles=_each(_SHARE), places=_at_least(1, _whole))
 _BY_GAP = _with(test_scale=_NOT_NEGATIVE, candidates=_at_least(2, _whole))
 _PARTITION = _with(group=_text, groups=_at_least(1, _whole))
-_PAID = _with(head=_like(r"\d{1,18}-[0-9a-f]{64}"), salt=_like("[0-9a-f]{64}"))
 _BESIDE: dict[str, Check] = {
     "counts": _each(_number),
     "gaps": _each(_number),
@@ -139,8 +147,11 @@ def read_fields(path: str) -> dict[str, Any]:
         raise TableError(f"the record {quoted(path)} cannot be read: it is no JSON, or names a field twice")
     if not isinstance(found, dict) or not str(found.get("format", "")).startswith("opendp_topk.release."):
         raise TableError(f"{quoted(path)} is no record of a release: `opendp-topk release --out FILE.json` writes one")
-    if found["format"] not in READ:
-        raise TableError(f"{quoted(path)} has another format than {' and '.join(READ)}, which alone this version reads")
+    if found["format"] != FORMAT:
+        raise TableError(
+            f"{quoted(path)} has the format {quoted(found['format'])}, and this library reads {FORMAT} only: "
+            "open it with the version of opendp_topk that wrote it"
+        )
     if not _holds(found):
         raise TableError(f"the record {quoted(path)} is not whole: something was taken from it or changed")
     return found
@@ -159,9 +170,8 @@ def _holds(record: dict[str, Any]) -> bool:
     length, k = len(record["items"]), record["k"]
     fits = all(len(record[name]) == length for name in ("counts", "gaps", "groups") if name in record)
     paired = isinstance(record["d_out"], list) == record["symbol"].startswith("(")
-    told = record["format"] == UNSEALED or record["ledger"] is None or _PAID(record["ledger"])
     few = _in_groups(record) if "groups" in record or "partition" in record["mechanism"] else k is None or length <= k
-    return fits and paired and told and few and _measured(record)
+    return fits and paired and few and _measured(record)
 
 
 def _in_groups(record: dict[str, Any]) -> bool:

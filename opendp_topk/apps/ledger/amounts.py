@@ -332,20 +332,19 @@ class Filter(NamedTuple):
 def room(found: list[Filter]) -> dict[str, float | int]:
     """The largest epsilon, rho and number of steps that one more release may have, rounded down."""
     left = {one.adds: rest_below(one.limit, min(one.limit, one.spent)) for one in found}
-    order = next((one.order for one in found if one.order is not None), None)
+    order = next(one.order for one in found if one.order is not None)
     pure = max(left.get("epsilon", 0.0), _pure_within(Fraction(repr(left["rho"])), order))
     steps = {one.adds: int(one.limit - min(one.limit, one.spent)) for one in found if one.adds == "steps"}
     return {"epsilon": pure, "rho": left["rho"], **steps}
 
 
-def _pure_within(rho: Fraction, order: Fraction | None) -> float:
-    """About the largest epsilon of which the rho, or the divergence of that order, is at most that, rounded down."""
-    low, high = Fraction(0), rho * (order or 1) + 2  # as both divergences are at least T(epsilon) >= epsilon - 1
+def _pure_within(rho: Fraction, order: Fraction) -> float:
+    """About the largest epsilon whose divergence of that order is at most that of ``rho``, rounded down."""
+    low, high = Fraction(0), rho * order + 2  # as the divergence is at least T(epsilon) >= epsilon - 1
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         cost = charged(PrivacyCurve(ApproximateDP(middle)), Fraction(0), None, order)
-        fits = cost[0] <= rho if order is None else cost[-1] <= order * rho
-        low, high = (middle, high) if fits else (low, middle)
+        low, high = (middle, high) if cost[-1] <= order * rho else (low, middle)
     return reads_below(low) if low * 10**12 > high else 0.0
 
 
@@ -367,8 +366,8 @@ class Account:
 
     Under ``PrivacyProfile()`` the sums are of rho, of deltas that releases have of their own, of epsilon, of steps
     where there is a ``step``, and of Renyi divergences of one ``order``. All but that of deltas are filters, side by
-    side; ``shares`` are the deltas of those of rho and of Renyi divergences together, and of that of steps. Without
-    ``shares`` the filter of rho is the only one; ledgers that were made before there was an ``order`` have none.
+    side; ``shares`` are the deltas of those of rho and of Renyi divergences together, and of that of steps. Under other
+    measures there are no filters, and so neither ``shares`` nor an ``order``.
     """
 
     measure: Measure
@@ -421,17 +420,17 @@ class Account:
             raise SpaceError(f"no amount of rho is known for {measure!r}: convert the measurement first")
         ways = [whole] if at == 0 else up_to(whole, at)  # [no-delta]
         cost = min(charged(one, on_grid(exact(own)), self.step, self.order) for one in ways)  # [least-rho]
-        return None if all(one == UNBOUNDED for one in (*cost[:1], *cost[2:])) else cost[: len(self.limit)]
+        return None if all(one == UNBOUNDED for one in (*cost[:1], *cost[2:])) else cost
 
     def filters(self, spent: Amount) -> list[Filter]:
         """The filters of a budget from which releases under several measures are paid; none of another."""
-        if not self.mixes:
+        if self.shares is None:
             return []
-        shares = self.shares or (self.budget[1] - self.limit[1],)
-        kinds = [("rho", shares[0]), ("epsilon", Fraction(0))]
-        kinds += [] if self.step is None else [("steps", shares[1])]
-        kinds += [] if self.order is None else [("renyi", shares[0])]
-        sums = zip(kinds, self.limit[:1] + self.limit[2:], spent[:1] + spent[2:], strict=False)
+        together, steps = self.shares
+        kinds = [("rho", together), ("epsilon", Fraction(0))]
+        kinds += [] if self.step is None else [("steps", steps)]
+        kinds.append(("renyi", together))
+        sums = zip(kinds, self.limit[:1] + self.limit[2:], spent[:1] + spent[2:], strict=True)
         return [
             Filter(name, limit, so_far, delta, self.order if name == "renyi" else None)
             for (name, delta), limit, so_far in sums
@@ -491,12 +490,9 @@ def _with_filters(epsilon: Fraction, delta: Fraction, own_delta: Any, step: Priv
 
 def within(account: Account) -> bool:
     """Return True if the limit of ``account`` keeps its budget."""
-    if not account.mixes:
-        return account.limit == account.budget
-    epsilon, delta = account.budget
     if account.shares is None:
-        rho, own = account.limit
-        return exact(Mixture(Concentrated(rho), own)(epsilon)) <= delta  # [within-old]
+        return not account.mixes and account.limit == account.budget
+    epsilon, delta = account.budget
     (_, own, pure, *steps), (for_rho, for_steps) = account.limit, account.shares
     return (
         own + for_rho + for_steps <= delta  # [shares]
@@ -509,8 +505,7 @@ def within(account: Account) -> bool:
 def _within_share(account: Account, delta: Fraction) -> bool:
     """Return True if the filters of rho and of Renyi divergences keep their share of delta together."""
     rho, most, epsilon, order = account.limit[0], account.limit[-1], account.budget[0], account.order
-    if order is None:
-        return rho == 0 or keeps_rho(rho, epsilon, delta)
+    assert order is not None  # where there are shares, there is an order
     return order * rho <= most and keeps_renyi(order, most, epsilon, delta)  # [one-share]
 
 

@@ -219,15 +219,14 @@ def _walk(place: str, records: Iterable[Record]) -> list[str]:
 
 # A damaged file made a ledger again: what verifies is kept, what is lost is charged, and nothing is given back.
 #
-# A record whose one flipped bit is found again is whole, by its digest. Of records that are lost between others, the
-# total of the next one tells what they were charged together. What is lost at the end can have been charged anything.
+# The total of the next record tells what records that are lost between others were charged together. What is lost at
+# the end can have been charged anything.
 
 LOST = "lost: its record could not be read, and its cost is told by the next one"
 _REST = "lost: records at the end could not be read, or went on from an older one, so all that was left is charged"
 _FIRST_LINE = b"What follows is a damaged ledger as it was found, kept by its repair.\n"
 _SHORTEST = 200  # bytes: a record has three digests of 64 digits each
 _BLANKS = b"\0\t\n\v\f\r\x1a \xef\xbb\xbf"  # what editors, and systems whose power was cut, leave at an end
-_LONGEST = 1 << 14  # bytes in which a flipped bit is looked for: more than one record has
 
 
 class _Piece(NamedTuple):
@@ -253,7 +252,8 @@ def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> lis
 
 
 def _repaired(log: FileLog, handle: int, data: bytes, *, charge_rest: bool) -> list[str]:
-    pieces, told = _mended(data)
+    told: list[str] = []
+    pieces = _pieces(data, told)
     found, twice, tail = _in_order(pieces)
     if not found or found[0].number != 0:
         raise failure(log.place, "repaired", "its first record, which says what it is for, cannot be read")
@@ -278,29 +278,13 @@ def _repaired(log: FileLog, handle: int, data: bytes, *, charge_rest: bool) -> l
     return [*told, f"the damaged file is kept as {kept.name}"]
 
 
-def _mended(data: bytes) -> tuple[list[_Piece], list[str]]:
-    """The pieces of a file, with every bit turned back whose turning makes a record whole."""
-    pieces: list[_Piece] = []
-    told: list[str] = []
-    whole = [_piece(one, number > 0) for number, one in enumerate(data.split(SEPARATOR)) if one or number]
-    whole = _without_stray(whole, told)
-    for good, run in itertools.groupby(whole, key=lambda one: one.record is not None):
-        listed = list(run)
-        if not good and any(one.damaged for one in listed):
-            turned = _turned(SEPARATOR.join(one.data for one in listed), first=not pieces)
-            if turned is not None:
-                listed = turned
-                told.append(f"one bit was turned back in record {_number(turned)}")
-        pieces += listed
-    return pieces, told
-
-
-def _without_stray(pieces: list[_Piece], told: list[str]) -> list[_Piece]:
-    """The pieces, without what stands behind the line feed of the last record where that can be none of a record.
+def _pieces(data: bytes, told: list[str]) -> list[_Piece]:
+    """The pieces of a file, without what stands behind the last record's line feed if that cannot be of a record.
 
     An append begins with a separator. So a record of which all bits of that one but no length is lost would leave as
     many bytes as a record has, and no system leaves zeros in the place of what it has confirmed.
     """
+    pieces = [_piece(one, number > 0) for number, one in enumerate(data.split(SEPARATOR)) if one or number]
     last = pieces[-1] if pieces else None
     if last is None or not last.damaged:
         return pieces
@@ -335,31 +319,11 @@ def _in_order(pieces: list[_Piece]) -> tuple[list[Record], int, bool]:
     return list(kept.values()), twice, other
 
 
-def _number(pieces: list[_Piece]) -> str:
-    return " or ".join(str(one.record.number) for one in pieces if one.record is not None)
-
-
 def _piece(data: bytes, separated: bool = True) -> _Piece:
     text = data.decode("ascii", "replace")
     record = unseal(text.removesuffix("\n")) if separated else None
     bad = record is None and (not separated or "\n" in text or unseal(text[:-1]) is not None)
     return _Piece(data, record, bad)
-
-
-def _turned(data: bytes, *, first: bool) -> list[_Piece] | None:
-    """The pieces of a damaged stretch with one bit turned back; None where no bit makes it whole."""
-    if len(data) > _LONGEST:
-        return None
-    for at in range(8 * len(data)):
-        tried = bytearray(data)
-        tried[at // 8] ^= 1 << at % 8
-        parts = bytes(tried).split(SEPARATOR)
-        if first and not parts[0]:
-            parts = parts[1:]
-        pieces = [_piece(one) for one in parts]
-        if any(one.record is not None for one in pieces) and not any(one.damaged for one in pieces):
-            return pieces
-    return None
 
 
 class _Built:

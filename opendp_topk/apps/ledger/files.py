@@ -149,7 +149,6 @@ SEPARATOR = b"\x1e"
 _END = b"\n"
 _BLOCK = 1 << 14  # most last records lie in so many bytes
 _LARGEST = 64 * _BLOCK  # that is read at once, where much is read
-_SQLITE = b"SQLite format 3\0"
 _NUMBERED = re.compile(rb'[0-9a-f]{64} \{"number":(\d+),')  # how a record begins
 
 
@@ -306,8 +305,6 @@ class FileLog:
         """The first record: what the ledger is for."""
         with self._opened(os.O_RDONLY) as stream:
             data = _read(stream.fileno(), 0, _BLOCK)
-        if data.startswith(_SQLITE):
-            raise failure(self.place, "opened", _OLD)
         if not data:
             raise failure(self.place, "opened", _EMPTY)
         found = self._parsed(data.split(SEPARATOR)[1], 0) if data.startswith(SEPARATOR) else None
@@ -416,7 +413,6 @@ _SET_BACK = (
     "`opendp-topk ledger repair` leaves out what stands there twice"
 )
 _NO_LOCKS = "the locks of its file system do not hold: move it to a local disk"
-_OLD = "it has format 1, a SQLite file: `opendp-topk ledger migrate` copies it into a new ledger"
 _REPLACED = "it was cut, or an older copy or another file has taken its place since it was opened"
 _WITHIN = (
     "this thread is in the middle of a debit from it: a signal's handler must not release, "

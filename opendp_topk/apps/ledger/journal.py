@@ -7,17 +7,18 @@ import getpass
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
 from ...errors import BudgetError, LedgerError, ParameterError, checks
+from ...errors.files import quoted
 from ...spaces.measures import MaxDivergence
 from ...spaces.stated import from_json, to_json
 from .amounts import MEASURES, UNBOUNDED, Account, Amount, distance_up, from_texts, left, to_texts, total
 from .logs import Log
-from .records import FORMAT, READ, VERSION, Record, accepted_in, damaged, failure, follow, seal
+from .records import FORMAT, VERSION, Record, accepted_in, damaged, failure, follow, seal
 from .stated import OWN, Unit, name_of
 from .stated import read as stated_in
 
@@ -333,20 +334,27 @@ def described(place: str, first: Record) -> tuple[Unit, Account]:
     fields = first.fields
     if fields.get("format") != FORMAT:
         raise failure(place, "opened", "it is not a ledger")
-    if fields.get("version") not in READ:
+    found = fields.get("version")
+    if type(found) is not int or found != VERSION:
         raise failure(
-            place, "opened", f"it has format {fields.get('version')}, and this library reads up to {VERSION}: update"
+            place,
+            "opened",
+            f"its format has version {quoted(str(found))}, and this library reads version {VERSION} only: "
+            "open it with the version of opendp_topk that wrote it",
         )
     try:
         column, person = (None if (one := fields.get(name)) is None else str(one) for name in ("user", "person"))
         unit = Unit(str(fields["dataset"]), str(fields["metric"]), Fraction(fields["d_in"]), column, person)
-        shares = from_texts(fields["shares"]) if "shares" in fields else None
-        step = from_json(fields["step"]) if "step" in fields else None
-        amounts = from_texts(fields["budget"]), from_texts(fields["limit"]), shares
-        order = Fraction(fields["order"]) if "order" in fields else None
-        account = Account(MEASURES[fields["measure"]], *amounts, step, order)
-        filters = 3 + (step is not None) + (order is not None)
-        if len(account.limit) != (len(account.budget) if shares is None else filters) or (order or 2) <= 1:
+        account = Account(MEASURES[fields["measure"]], from_texts(fields["budget"]), from_texts(fields["limit"]))
+        numbers = len(account.budget)
+        if account.mixes:
+            step = from_json(fields["step"]) if "step" in fields else None
+            shares, order = from_texts(fields["shares"]), Fraction(fields["order"])
+            numbers = 4 + (step is not None)
+            if len(shares) != 2 or order <= 1:
+                raise ValueError
+            account = replace(account, shares=shares, step=step, order=order)
+        if len(account.limit) != numbers:
             raise ValueError
         return unit, account
     except (KeyError, TypeError, ValueError, ZeroDivisionError):

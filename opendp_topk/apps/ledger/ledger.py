@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-import sqlite3
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from fractions import Fraction
-from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Unpack
 
 from ...core.measurement import Measurement
 from ...core.queryable import rescaled
-from ...errors import BudgetError, LedgerError, ParameterError, PickleError, checks
+from ...errors import BudgetError, ParameterError, PickleError, checks
 from ...errors.checks import Number
 from ...markup import notebook
 from ...numerics.arithmetic import round_up
@@ -22,11 +19,11 @@ from ...spaces.measures import Measure
 from ...spaces.metrics import Metric
 from . import checking
 from . import checking as signing
-from .amounts import MEASURES, Account, Amount, Filter, opened, to_texts, total, written
+from .amounts import Filter, opened, total, written
 from .charges import charge_in, paying_once, stated_amount, stated_charge, step_of
 from .checking import problems, repair
 from .files import SEPARATOR, FileLog, accepted, write_report
-from .journal import RELEASED, Entry, Journal, header, named
+from .journal import Entry, Journal, header, named
 from .logs import log_at, log_of, path_of
 from .planned import (
     PLANNED,
@@ -39,13 +36,10 @@ from .planned import (
     pairs_of,
     require_presented,
 )
-from .records import DAMAGED, Record, failure, follow, head, seal, unseal
+from .records import failure, head, seal
 from .stated import LINES, OWN, Stated, Unit, naming, said
 
-# Copies of a ledger's records: a backup, and a ledger of the first format taken over.
-
-_FIRST = 0x6F74_6B6C, 1  # application_id and user_version of the first format
-_MIGRATED = 2  # the user_version of a file that was taken over: the first format's code refuses it
+# Copies of a ledger's records.
 
 
 def backup(journal: Journal, path: str | os.PathLike[str]) -> None:
@@ -58,70 +52,10 @@ def backup(journal: Journal, path: str | os.PathLike[str]) -> None:
     found = problems(Journal(log, journal.operator))
     if found:
         raise failure(log.place, "copied", found[0])
-    _write(where, (seal(record.fields) for record in log.records()))
+    texts = (seal(record.fields) for record in log.records())
+    write_report(where, (SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
     if problems(Journal(FileLog(where))):
         raise failure(str(where), "copied", "it does not read back as it was written")
-
-
-def _write(where: Path, texts: Iterable[str]) -> None:
-    write_report(where, (SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
-
-
-def migrate(old: str | os.PathLike[str], new: str | os.PathLike[str], unit: Unit) -> None:
-    """Take over a ledger of the first format into a new file; the old one is refused from then on.
-
-    Raises:
-        LedgerError: ``old`` is none of the first format or damaged, or ``new`` cannot be written.
-    """
-    source, where = path_of(old), path_of(new, "new")
-    reason = ""
-    try:
-        with closing(sqlite3.connect(f"{source.as_uri()}?mode=rw", uri=True, isolation_level=None)) as connection:
-            connection.execute("BEGIN EXCLUSIVE")
-            _write(where, _taken(connection, unit))
-            connection.execute(f"PRAGMA user_version = {_MIGRATED}")
-            connection.execute("COMMIT")
-        return
-    except LedgerError:
-        raise
-    except (sqlite3.Error, ValueError, ZeroDivisionError, KeyError, TypeError):
-        reason = f"it is no ledger of the first format, or {DAMAGED.removeprefix('it is ')}"
-    raise failure(str(source), "taken over", reason)
-
-
-def _taken(connection: sqlite3.Connection, unit: Unit) -> list[str]:
-    kind = tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-    ((budget, measure),) = connection.execute("SELECT budget, measure FROM about").fetchall()
-    account = Account(MEASURES[measure], _amount(budget), _amount(budget))
-    if kind != _FIRST or account.mixes:
-        raise ValueError
-    texts, spent = [header(unit, account)], account.nothing
-    for expected, row in enumerate(connection.execute("SELECT * FROM releases ORDER BY number"), start=1):
-        spent = total(spent, _amount(row[5]))
-        if row[0] != expected or _amount(row[6]) != spent or not account.admits(spent):
-            raise ValueError
-        texts += _records(texts, row, spent)
-    return texts
-
-
-def _records(texts: list[str], row: tuple[Any, ...], spent: Amount) -> list[str]:
-    first, last = _own(texts[0]), _own(texts[-1])
-    number, time, measurement, proof, d_in, cost, _ = row
-    told = {"measurement": measurement, "proof": proof, "d_in": d_in, "label": "", "operator": "unknown", "claim": ""}
-    amounts = {"cost": to_texts(_amount(cost)), "spent": to_texts(spent), "entries": number}
-    debit = follow(last, first.digest, kind="debit", time=time, **amounts, **told)
-    state = {"kind": "state", "of": number, "state": RELEASED, "time": time, "operator": "unknown"}
-    return [debit, follow(_own(debit), first.digest, **state)]
-
-
-def _own(text: str) -> Record:
-    found = unseal(text)
-    assert found is not None
-    return found
-
-
-def _amount(text: str) -> Amount:
-    return tuple(map(Fraction, text.split()))
 
 
 # Notebook display of a ledger: its purpose, the amount spent, and the amount left.
@@ -569,9 +503,8 @@ class Ledger:
     def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
         """Make a damaged file a ledger again, and say what was lost; nothing if it is whole.
 
-        Every record that verifies is kept, one flipped bit of a record is turned back, and what was spent is never
-        lowered: records that are lost between others are charged what the next total tells. The damaged file is kept
-        beside it under another name.
+        Every record that verifies is kept, and what was spent is never lowered: records that are lost between others
+        are charged what the next total tells. The damaged file is kept beside it under another name.
 
         Args:
             address: A file.

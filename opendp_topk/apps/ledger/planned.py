@@ -201,7 +201,7 @@ def charge_all(journal: Journal, pairs: list[tuple[Measurement, str]], d_in: Any
         place = {"label": one.said["label"], "measurement": one.said["measurement"]}
         if account.mixes:
             curves.append(_curve(measurement, distance))
-            costs.append(charged(curves[-1], Fraction(0), account.step, account.order)[: len(account.limit)])
+            costs.append(charged(curves[-1], Fraction(0), account.step, account.order))
             places.append({**place, "curve": to_json(curves[-1])})  # [place]
         else:
             costs.append(_finite(one.cost, "a planned release must have a finite loss"))
@@ -219,8 +219,6 @@ def charge_all(journal: Journal, pairs: list[tuple[Measurement, str]], d_in: Any
 
 def _composed(journal: Journal, cost: Amount, curves: list[PrivacyCurve], delta: Any) -> Amount:
     """The sums, or with a delta the epsilon of all together in the place of the sum of epsilons."""
-    if len(cost) == 2:
-        return cost  # [rho-alone]
     own, spent = journal.account.limit[1], journal.spent()[1]
     at = max(own - spent, Fraction(0)) if delta is None else stated(delta, "delta")
     epsilon = compose(curves, adaptive=True, ordered=False).epsilon(at) if at > 0 else float("inf")  # [together]

@@ -110,8 +110,7 @@ def damaged(place: str, where: str = "") -> LedgerError:
 #
 # Proof: proofs/ledger/storage.tex
 
-FORMAT, VERSION = "opendp_topk ledger", 3  # docs/versions.md lists the changes between formats
-READ = VERSION, 2  # version 1 was a SQLite file; version 2 has no people, periods or purposes
+FORMAT, VERSION = "opendp_topk ledger", 1  # the only version that is read and written
 _KEPT: tuple[str, ...] = "entries", "spent", "accepted"  # fields copied from the record before
 _HEX = 64  # hexadecimal digits of SHA-256
 

@@ -41,15 +41,7 @@ from .units import Budget, Users, whom
 
 # What was released, under which plan and with which claim: everything public about it, and no exact count or score.
 
-FORMAT = "opendp_topk.release.v7"  # may be of a list for each of several groups
-IN_WORDS = (
-    FORMAT,
-    "opendp_topk.release.v6",
-    "opendp_topk.release.v5",
-    "opendp_topk.release.v4",
-)  # repeat what people said, and have the digest of the candidates
-UNSEALED = "opendp_topk.release.v2"  # lacks the head and the salt of what was paid
-READ = *IN_WORDS, "opendp_topk.release.v3", UNSEALED
+FORMAT = "opendp_topk.release.v1"  # the only one that is read and written
 _PROMISES = ("accuracy", "count_accuracy")
 
 
@@ -112,7 +104,7 @@ class Read:
         engine: The name and the version of what counted it.
         where: The condition on its rows; None for all.
         files: The digest of the list of its files, where that was kept.
-        candidates: The digest of the list of candidates; None where there is none, or the record is older.
+        candidates: The digest of the list of candidates; None where there is none.
         padded: How many seconds after the table began to be opened the answer came; None if it came when ready.
         groups: The digest of the list of groups; None where there is none.
     """
@@ -181,7 +173,6 @@ class ReleaseRecord:
     read: Read
     library: Mapping[str, str]
     stated: Mapping[str, Any] = field(default_factory=dict)
-    format: str = FORMAT
 
     @classmethod
     def of(
@@ -274,7 +265,7 @@ class ReleaseRecord:
         attested = {"where": read.where, "files": read.files, "candidate_list": read.candidates, "padded": read.padded}
         attested["group_list"] = read.groups
         return {
-            "format": self.format,
+            "format": FORMAT,
             "time": self.time,
             "items": released.items,
             **{name: value for name, value in beside.items() if value is not None},
@@ -293,7 +284,7 @@ class ReleaseRecord:
         }
 
 
-_SAME = ("format", "time", "k", "release", "mechanism", "scale", "ledger", "proof", "library")
+_SAME = ("time", "k", "release", "mechanism", "scale", "ledger", "proof", "library")
 
 
 # proof-region: written_epsilon

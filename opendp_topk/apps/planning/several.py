@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import ParameterError, ParameterTypeError, SearchError, TopKError, checks
+from ...errors.files import quoted
 from ...numerics.arithmetic import exact
 from ...spaces.curves.closed_forms import Concentrated
 from ...spaces.curves.curve import PrivacyCurve
@@ -82,7 +83,8 @@ def open_to(task: TopK, *, few: bool) -> TopK:
 
 DELTA = Fraction(1, 10**6)  # where none is given: one in common use, and it is shown
 PURE, RHOS, CURVES = "pure", "zCDP", "(epsilon, delta)"
-FORMAT = "opendp_topk plan v1"
+_KIND = "opendp_topk plan v"
+FORMAT = f"{_KIND}1"  # the only one that is read and written
 _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)  # as many digits as a table has room for
 
 
@@ -274,10 +276,16 @@ class Scheduled:
         """What :meth:`as_dict` made, and JSON kept.
 
         Raises:
-            ParameterError: It is none.
+            ParameterError: It is none, or has another format.
         """
+        written = found.get("format")
+        if isinstance(written, str) and written.startswith(_KIND) and written != FORMAT:
+            raise ParameterError(
+                f"the file of --plan has the format {quoted(written)}, and this library reads {FORMAT} only: "
+                "plan anew, or use the version of opendp_topk that wrote it"
+            )
         try:
-            if found["format"] != FORMAT:
+            if written != FORMAT:
                 raise KeyError
             columns = Columns(**_read(found)) if "column" in found and "quantile" not in found else Columns()
             if "max_items" in found:

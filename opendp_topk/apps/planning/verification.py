@@ -31,7 +31,6 @@ from .groups import InGroups
 from .plan import Plan, Promise, Query, promises_of
 from .quantile import Numbers, Quantile
 from .release_record import (
-    IN_WORDS,
     Claim,
     Read,
     Released,
@@ -55,7 +54,6 @@ from .unknown_domain import AboveThreshold, Keys, TopKUnknownDomain
 _SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
 _MEASURES = {named(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
 _MOST = 2**32  # candidates and users: more than there are, so that no forged number keeps a computer busy
-_NAMES = {"loss": "utility"}  # of a parameter, as it was called in the first records of this kind
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
     try:
         if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _short(record):
             return None
-        wanted = canonical({_NAMES.get(name, name): value for name, value in record.mechanism.items()})
+        wanted = canonical(dict(record.mechanism))
         for plan in _plans(record):
             whole = _followed(plan, record.mechanism.get("then"))
             known = {name: plain(value) for name, value in parameters_of(whole).items() if name != "scale"}
@@ -347,8 +345,8 @@ def _entry(record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger:
         "neighbours": (repr(UserDistance(claim.neighbors)), ledger.metric),
         "distance": (str(claim.d_in), entry.d_in),
         "time": (told["time"], entry.time),
-        "claim": (told.get("claim"), entry.claim),
-        "head": (told.get("head", at), at),
+        "claim": (told["claim"], entry.claim),
+        "head": (told["head"], at),
         "state": (RELEASED, entry.state),
     }
     others = [name for name, (one, other) in expected.items() if one != other]
@@ -359,9 +357,7 @@ def _entry(record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger:
 
 
 def _words(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[Finding]:
-    """Whether what people said of the release is what they said to the ledger; older records repeat none of it."""
-    if record.format not in IN_WORDS:
-        return
+    """Whether what people said of the release is what they said to the ledger."""
     same = canonical(dict(record.stated)) == canonical(dict(said))
     why = "the entry and its ledger state the same" if same else "the entry, or its ledger, states another"
     yield Finding("words", AGREES if same else DISAGREES, why)
@@ -387,7 +383,7 @@ def lines(shown: str) -> list[str]:
 
 def _digest(entry: Entry, digest: str) -> Finding:
     if entry.record is None:
-        return Finding("digest", UNKNOWN, "the entry has none of its record: it is older, or was never settled")
+        return Finding("digest", UNKNOWN, "the entry has none of its record: it was never settled with one")
     if entry.record != digest:
         return Finding("digest", DISAGREES, "the record is not the one that was made at the release")
     return Finding("digest", AGREES, "the record is, in every field, the one that was made at the release")

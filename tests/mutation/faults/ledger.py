@@ -399,10 +399,10 @@ FAULTS = (
     ),
     Fault(
         "any-version",
-        "a ledger of a later format is read",
+        "a ledger of any other version is read",
         "apps/ledger/journal.py",
-        'if fields.get("version") not in READ:',
-        'if fields["version"] < min(READ):',
+        "if type(found) is not int or found != VERSION:",
+        "if type(found) is not int:",
     ),
     Fault(
         "always-fits",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_topk.apps.audit.certified import Known, Recorder
 from opendp_topk.sampling.samplers.entropy import Entropy, Indices
+
+from .certified import Known, Recorder
 
 
 class Scripted(Entropy):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,23 +10,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ...errors import ProofError
-from ...numerics.arithmetic import as_mpq
-from ...proof import machine
-from ...sampling.noises.noise import Noise
-from ...sampling.noises.standard import STANDARD
-from ...sampling.samplers import forecast_race, race, scan, upper_tail
-from ...sampling.samplers.entropy import SYSTEM, Entropy, Indices
-from ...sampling.samplers.quantile_tables import DIGITS, table
-from ...sampling.samplers.race import top_k
-from ...sampling.samplers.upper_tail import BLOCK
+from opendp_topk.errors import ProofError
+from opendp_topk.numerics.arithmetic import as_mpq
+from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.noises.standard import STANDARD
+from opendp_topk.sampling.samplers import forecast_race, race, scan, upper_tail
+from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy, Indices
+from opendp_topk.sampling.samplers.quantile_tables import DIGITS, table
+from opendp_topk.sampling.samplers.race import top_k
+from opendp_topk.sampling.samplers.upper_tail import BLOCK
 
 # A race whose digits are recorded: what was known of every candidate's uniform number once the winners were certain.
 #
@@ -213,26 +210,22 @@ def _made_up(i: int) -> Release:
     return recorded(values, scale, noise, k, sign=1 - 2 * (turn % 2), ordered=turn % 3 > 0)
 
 
-def refused(releases: Sequence[Release], folder: Path | None = None, coarse: bool = True) -> list[int]:
+def refused(releases: Sequence[Release], folder: Path, coarse: bool = True) -> list[int]:
     """Return which of the releases Coq does not accept as the only possible ones.
 
     Args:
         releases: The recorded releases.
-        folder: The folder with the compiled sources; by default they are compiled first.
+        folder: The folder with the compiled sources.
         coarse: Whether Coq gets no more digits than it needs of candidates that are far behind. Default: True.
 
     Raises:
-        ProofError: Coq is missing, or the sources do not compile.
+        ProofError: Coq accepts each release, and not the theorem about all of them.
     """
     cases = "".join(_case(f"case{i}", one, coarse) for i, one in enumerate(releases))
     listed = "; ".join(f"case{i}" for i in range(len(releases)))
     text = f"{_HEAD}{cases}Definition cases := [{listed}].\n"
     proof = "apply Run.all_agree. vm_cast_no_check (eq_refl true)."
     proved = f"Theorem certain : Forall Run.certain cases.\nProof. {proof} Qed.\n"
-    if folder is None:
-        with TemporaryDirectory() as scratch:
-            compiled(Path(scratch), machine.required("Executable"))
-            return refused(releases, Path(scratch), coarse)
     if _coq(folder, "Certain", text + proved)[0] == 0:
         return []
     verdicts = _answers(folder, text, "map Run.agrees cases")
@@ -280,19 +273,6 @@ def _entries(noise: Noise, prefixes: Sequence[int]) -> tuple[str, int]:
     return "; ".join(listed), unit
 
 
-def compiled(folder: Path, names: Iterable[str]) -> None:
-    """Compile sources and their requirements into a folder.
-
-    Raises:
-        ProofError: Coq is missing, or rejects a source.
-    """
-    for name in sorted(names, key=lambda name: (len(machine.required(name)), name)):
-        shutil.copy(machine.folder() / f"{name}.v", folder)
-        code, said = _coq(folder, name, None)
-        if code != 0:
-            raise ProofError(f"Coq refuses proofs/machine/{name}.v: {said[-500:]}")
-
-
 def _answers(folder: Path, text: str, asked: str) -> str:
     code, said = _coq(folder, "Asked", f"{text}Eval vm_compute in ({asked}).\n")
     if code != 0:
@@ -310,18 +290,7 @@ def _power(number: int) -> str:
     return f"(2 ^ {number.bit_length() - 1})"
 
 
-def require_coq() -> None:
-    """Check that Coq is installed.
-
-    Raises:
-        ProofError: Coq is missing.
-    """
-    if shutil.which("coqc") is None:
-        raise ProofError("coqc is missing: apt-get install coq libcoq-coquelicot libcoq-interval")
-
-
 def _coq(folder: Path, name: str, text: str | None) -> tuple[int, str]:
-    require_coq()
     if text is not None:
         (folder / f"{name}.v").write_text(text, "utf-8")
     done = subprocess.run(
