@@ -12,11 +12,10 @@ import tempfile
 from pathlib import Path
 
 from opendp_topk import proof
-from opendp_topk.apps.audit import certified
 from opendp_topk.proof import machine
 from opendp_topk.sampling.noises.standard import STANDARD
 
-from . import coq, vernacular
+from . import coq, entries, vernacular
 from .test_certified import same_lists, spread
 
 PART = 2**10  # prefixes at a time
@@ -67,7 +66,7 @@ def tables(folder: Path, by_chance: int) -> None:
     for noise in STANDARD:
         chosen = spread(noise, by_chance)
         parts = [chosen[start : start + PART] for start in range(0, len(chosen), PART)]
-        wrong = [p for part in parts for p in certified.wrong_entries({noise: part}, folder)]
+        wrong = [p for part in parts for p in entries.wrong_entries({noise: part}, folder)]
         print(
             f"{noise.name}: {len(chosen)} prefixes, of which the entries of {len(wrong)} are no bounds {wrong[:9]}",
             flush=True,

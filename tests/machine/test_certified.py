@@ -22,6 +22,7 @@ from opendp_topk.sampling.samplers.upper_tail import BLOCK
 
 from ..samplers.adversaries import CASES, canonical
 from ..samplers.streams import Streams
+from . import entries
 
 ALIKE = "0110" * 40
 
@@ -135,11 +136,11 @@ def spread(noise: Noise, by_chance: int) -> list[int]:
 @pytest.mark.slow
 def test_entries_of_tables_are_bounds(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each noise some 25 prefixes; ``python -m tests.machine --tables 1000`` takes some 1,600."""
-    assert certified.wrong_entries({noise: sampled() for noise in STANDARD}, built) == []
-    entries = quantile_tables.table(STANDARD[0])
-    lower, upper = entries.lower.copy(), entries.upper.copy()
+    assert entries.wrong_entries({noise: sampled() for noise in STANDARD}, built) == []
+    known = quantile_tables.table(STANDARD[0])
+    lower, upper = known.lower.copy(), known.upper.copy()
     lower[1000] += 2**-40
     upper[50_000] *= 1 - 2**-40
-    monkeypatch.setattr(certified, "table", lambda _: quantile_tables.Table(lower, upper, entries.tail))
-    found = certified.wrong_entries({STANDARD[0]: [999, 1000, 50_000]}, built)
+    monkeypatch.setattr(entries, "table", lambda _: quantile_tables.Table(lower, upper, known.tail))
+    found = entries.wrong_entries({STANDARD[0]: [999, 1000, 50_000]}, built)
     assert found == [("Gumbel", 1000), ("Gumbel", 50_000)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +25,7 @@ from ...sampling.noises.noise import Noise
 from ...sampling.noises.standard import STANDARD
 from ...sampling.samplers import forecast_race, race, scan, upper_tail
 from ...sampling.samplers.entropy import SYSTEM, Entropy, Indices
-from ...sampling.samplers.quantile_tables import DIGITS, table
+from ...sampling.samplers.quantile_tables import DIGITS
 from ...sampling.samplers.race import top_k
 from ...sampling.samplers.upper_tail import BLOCK
 
@@ -145,7 +145,6 @@ def _everybody(batch: Indices) -> Indices:
 OPTIONS = ("-w", "-ambiguous-paths,-abstract-large-number", "-Q", ".", "Machine")
 _COQ = 900  # seconds allowed for one file
 _ROOM = 40  # binary digits of the computation beyond those of uniforms and scores
-_TABLE = 64  # binary digits with which table entries are compared: entries have 53
 _LONG = 50  # one release in so many is on a long vector
 _KINDS = [  # number of scores, their exclusive upper end, scale, units
     (12, 6, Fraction(2), 1),
@@ -240,44 +239,6 @@ def refused(releases: Sequence[Release], folder: Path | None = None, coarse: boo
     if not wrong:
         raise ProofError("Coq accepts each release, and not their theorem: compile proofs/machine by hand")
     return wrong
-
-
-def wrong_entries(asked: Mapping[Noise, Iterable[int]], folder: Path) -> list[tuple[str, int]]:
-    """Return the prefixes of noises, among the given ones, whose quantile table entries are not proved to be bounds.
-
-    Infinite entries claim nothing.
-    """
-    names, text, calls, proved = [], _HEAD, [], ""
-    for noise, prefixes in asked.items():
-        chosen, name = list(prefixes), _in_coq(noise)
-        names += [(noise.name, p) for p in chosen]
-        listed, unit = _entries(noise, chosen)
-        calls.append(f"map (Run.entry_agrees (Floats.PtoP {_TABLE}) {name} {2**DIGITS} {_power(unit)}) {name}_table")
-        text += f"Definition {name}_table : list Run.table_entry := [{listed}].\n"
-        proved += (
-            f"Theorem {name}_right : forallb {calls[-1][4:]} = true.\nProof. vm_cast_no_check (eq_refl true). Qed.\n"
-            f"Definition {name}_bounds := Run.entries_are_right _ _ _ _ _ eq_refl eq_refl {name}_right.\n"
-        )
-    if _coq(folder, "Entries", text + proved)[0] == 0:
-        return []
-    verdicts = re.findall(r"true|false", _answers(folder, text, " ++ ".join(calls)))
-    return [name for name, verdict in zip(names, verdicts, strict=True) if verdict == "false"]
-
-
-def _entries(noise: Noise, prefixes: Sequence[int]) -> tuple[str, int]:
-    """Return entries of the table as a list of integers, and the divisor that turns them into the entries."""
-    entries = table(noise)
-    bounds = [(entries.lower[p], entries.upper[p]) for p in prefixes]
-    unit = lcm(*(Fraction(value).denominator for pair in bounds for value in pair if np.isfinite(value)))
-
-    def told(value: float) -> str:
-        if not np.isfinite(value):
-            return "None"
-        exact = Fraction(value)
-        return f"Some ({exact.numerator} * {_power(unit // exact.denominator)})"
-
-    listed = (f"({p}, ({told(low)}, {told(high)}))" for p, (low, high) in zip(prefixes, bounds, strict=True))
-    return "; ".join(listed), unit
 
 
 def compiled(folder: Path, names: Iterable[str]) -> None:

@@ -83,9 +83,7 @@ def curves(rows: Sequence[TopKPlan], query: Query[TopK, Unit], axes: Any) -> Any
     return drawn(axes, shown)
 
 
-def releases(
-    rows: Sequence[TopKPlan], query: Query[TopK, Unit], counts: Sequence[int], delta: Number, axes: Any
-) -> Any:
+def releases(rows: Sequence[TopKPlan], counts: Sequence[int], delta: Number, axes: Any) -> Any:
     """Epsilon at one delta against the number of releases."""
     lines = [
         (label, [(float(n), several(_PROFILE, curve, n).epsilon(delta)) for n in counts])
@@ -376,7 +374,7 @@ class Comparison:
         """
         asked = [checks.count("counts", count) for count in counts]
         at = checks.probability(delta if delta is not None else self.query.budget.delta or DELTA, "delta")
-        return releases(self.rows, self.query, asked, at, new_axes() if axes is None else axes)
+        return releases(self.rows, asked, at, new_axes() if axes is None else axes)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
