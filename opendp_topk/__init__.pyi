@@ -5,7 +5,6 @@ from .apps.ledger import Ledger as Ledger
 from .apps.planning.comparison import Comparison as Comparison
 from .apps.planning.comparison import Recommendation as Recommendation
 from .apps.planning.comparison import compare as compare
-from .apps.planning.comparison import recommend as recommend
 from .apps.planning.verification import release_with_record as release_with_record
 from .combinators.adaptive_composition import make_adaptive_composition as make_adaptive_composition
 from .combinators.adaptive_composition import then_adaptive_composition as then_adaptive_composition
@@ -342,7 +341,6 @@ __all__ = [
     "make_zCDP_to_approxDP",
     "multiples",
     "read_table",
-    "recommend",
     "release_in_parts",
     "release_spark",
     "release_with_record",

@@ -45,7 +45,7 @@ PUBLIC = {
     ),
     "errors.experimental": "ExperimentalWarning",
     "apps.ledger": "Ledger",
-    "apps.planning.comparison": "Comparison compare Recommendation recommend",
+    "apps.planning.comparison": "Comparison compare Recommendation",
     "measurements._in_parts": "release_in_parts",
     "apps.planning.verification": "release_with_record",
     "measurements._spark_scores": "release_spark",

@@ -364,13 +364,9 @@ def _covered(package: Path, document: str) -> frozenset[Statement]:
     return frozenset().union(*(_answered(package, one) for one in library.foundations(document)))
 
 
-def answered(document: str) -> frozenset[Statement]:
-    """The statements for which a document answers: those that its regions hold, and what these reach."""
-    return frozenset(_answered(library.package(), document))
-
-
 @functools.cache
 def _answered(package: Path, document: str) -> tuple[Statement, ...]:
+    """The statements for which a document answers: those that its regions hold, and what these reach."""
     if document in library.foundations(document) or any(
         document in library.foundations(one) for one in library.foundations(document)
     ):

@@ -19,10 +19,16 @@ CLIFF = [90, 90, 90, *[60] * 17]
 SPACE = tk.VectorDomain(tk.AtomDomain(int), size=20), tk.LInfDistance(monotonic=True)
 
 
+def best(
+    k: int, budget: Any, proxy: Any = None, *, goal: str | None = None, measure: Any = PURE, **options: Any
+) -> tk.Recommendation:
+    return tk.compare(*SPACE, measure, k=k, d_out=budget, **options).best(proxy, goal=goal)
+
+
 @pytest.mark.further
 def test_by_theorems_the_smallest_bound_is_taken() -> None:
     """Exponential noise of scale k / epsilon has the bound scale ln(d / alpha)."""
-    advice = tk.recommend(3, 20, 1.0)
+    advice = best(3, 1.0)
     assert advice.goal == "near"
     assert advice.name == "report_noisy_top_k"
     assert advice.measurement.parameters["scale"] == 3.0
@@ -34,19 +40,20 @@ def test_by_theorems_the_smallest_bound_is_taken() -> None:
 @pytest.mark.slow
 def test_the_caution_names_what_was_compared_and_whose_counts_are_meant() -> None:
     """Canonical releases sets alone; of one winner joint is the exponential mechanism; and capped counts are others."""
-    ranked, few = (tk.recommend(3, 20, 1.0, **own).caution for own in ({}, {"max_items": 1}))
+    bounded = tk.compare(SPACE[0], tk.L01InfDistance(changes=1, monotonic=True), PURE, k=3, d_out=1.0)
+    ranked, few = (found.best().caution for found in (tk.compare(*SPACE, PURE, k=3, d_out=1.0), bounded))
     assert "from the rest, joint may" in ranked
     assert "canonical" not in ranked
-    assert "canonical and joint" in tk.recommend(3, 20, 1.0, release="set").caution
-    assert tk.recommend(1, 20, 1.0).caution == "These are bounds for the worst scores."
+    assert "canonical and joint" in best(3, 1.0, release="set").caution
+    assert best(1, 1.0).caution == "These are bounds for the worst scores."
     assert few == f"{ranked} Counts are those of the rows that were kept, not of the whole table."
-    assert "whole table" in tk.recommend(3, 20, 1.0, proxy=STEEP, max_items=1).caution
+    assert "whole table" in bounded.best(STEEP).caution
 
 
 @pytest.mark.further
 def test_what_the_next_best_would_cost_by_theorems() -> None:
     """Half-logistic noise of scale s has its own bound a s: to have that of the best, s falls by their ratio."""
-    advice = tk.recommend(3, 20, 1.0)
+    advice = best(3, 1.0)
     assert advice.next_best is not None
     assert advice.next_best.name == "lipschitz_half_logistic"
     ratio = advice.next_best.row.accuracy / advice.options[0].row.accuracy  # type: ignore[operator]
@@ -58,25 +65,25 @@ def test_what_the_next_best_would_cost_by_theorems() -> None:
 @pytest.mark.quick(release="set")
 @pytest.mark.parametrize("release", ["set", "ranking"])
 def test_on_a_proxy_the_likeliest_is_taken(release: str) -> None:
-    advice = tk.recommend(3, 20, 0.6, proxy=CLIFF, release=release)
+    advice = best(3, 0.6, proxy=CLIFF, release=release)
     likely: dict[str, float] = {}
     for row in tk.compare(*SPACE, PURE, k=3, d_out=0.6, release=release):
         try:
             likely[row.name] = row.measurement.success_probability(CLIFF).lower
         except tk.NotDeclaredError:
             continue
-    best = max(likely.values())
-    assert likely[advice.name] == pytest.approx(best)
+    highest = max(likely.values())
+    assert likely[advice.name] == pytest.approx(highest)
     assert advice.goal == "exact"
     assert advice.next_best is not None
-    assert likely[advice.next_best.name] < best - 1e-9
+    assert likely[advice.next_best.name] < highest - 1e-9
     if release == "set":
         assert advice.name.startswith("canonical")
 
 
 @pytest.mark.slow
 def test_the_next_best_reaches_the_goal_at_its_price() -> None:
-    advice = tk.recommend(3, range(20), 0.3, proxy=STEEP, release="set")
+    advice = best(3, 0.3, proxy=STEEP, release="set")
     other = advice.next_best
     assert other is not None
     target = advice.options[0].success.lower  # type: ignore[union-attr]
@@ -92,7 +99,7 @@ def test_the_next_best_reaches_the_goal_at_its_price() -> None:
 
 @pytest.mark.further
 def test_goals_that_all_reach_leave_the_plainest() -> None:
-    advice = tk.recommend(3, 20, 1000, proxy=STEEP)
+    advice = best(3, 1000, proxy=STEEP)
     assert advice.name == "report_noisy_top_k"
     assert (advice.next_best, advice.as_good) == (None, None)
     assert "As good: " in advice.why
@@ -100,10 +107,10 @@ def test_goals_that_all_reach_leave_the_plainest() -> None:
 
 @pytest.mark.slow
 def test_pairs_and_rhos_are_budgets() -> None:
-    pair = tk.recommend(1, 20, (1.0, 1e-6))
+    pair = best(1, (1.0, 1e-6), measure=tk.PrivacyProfile())
     assert pair.measurement.check(1, (1.0, 1e-6))
     assert pair.as_good is None or len(pair.as_good) == 2
-    rho = tk.recommend(2, 20, 0.1, measure=ZCDP, proxy=np.array(STEEP), goal="near", d_in=2)
+    rho = best(2, 0.1, measure=ZCDP, proxy=np.array(STEEP), goal="near", d_in=2)
     assert rho.goal == "near"
     assert rho.measurement.check(2, 0.1)
 
@@ -111,18 +118,19 @@ def test_pairs_and_rhos_are_budgets() -> None:
 @pytest.mark.further
 def test_where_there_is_one_candidate_nothing_is_to_be_lost() -> None:
     """No scale is the least: the search ends among the least floats, whatever the budget."""
-    for budget in (1, (1, 1e-6)):
-        assert 0 < tk.recommend(1, ["a"], budget).measurement.parameters["scale"] < 1e-300
+    single = tk.VectorDomain(tk.AtomDomain(int), size=1), SPACE[1]
+    for measure, budget in ((PURE, 1), (tk.PrivacyProfile(), (1, 1e-6))):
+        assert 0 < tk.compare(*single, measure, k=1, d_out=budget).best().measurement.parameters["scale"] < 1e-300
 
 
 @pytest.mark.slow
 def test_it_shows_itself() -> None:
-    advice = tk.recommend(3, 20, 0.6, proxy=CLIFF, release="set")
+    advice = best(3, 0.6, proxy=CLIFF, release="set")
     assert repr(advice) == f"Take {advice.why}\n{advice.caution}"
     shown = advice._repr_html_()
     assert all(option.name in shown for option in advice.options)
     assert "P(exact)" in shown
-    assert "P(" not in tk.recommend(3, 20, 0.6)._repr_html_()
+    assert "P(" not in best(3, 0.6)._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -132,18 +140,31 @@ def test_it_shows_itself() -> None:
         ({"goal": "best"}, tk.ParameterError, "goal must be"),
         ({"proxy": [1, 2]}, tk.DataLengthError, "exactly 20"),
         ({"proxy": [0.5] * 20}, tk.DataTypeError, "int"),
-        ({"candidates": 0}, tk.ParameterError, "candidates"),
         ({"k": 21}, tk.ParameterError, "k must"),
         ({"budget": 0.0}, tk.DistanceError, "d_out"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[BaseException], words: str) -> None:
-    raises_exactly(error, lambda: tk.recommend(**{"k": 3, "candidates": 20, "budget": 1.0, **options}), words)
+    raises_exactly(error, lambda: best(**{"k": 3, "budget": 1.0, **options}), words)
+
+
+def test_a_proxy_has_one_score_a_candidate_also_if_the_domain_has_no_size() -> None:
+    unsized = tk.VectorDomain(tk.AtomDomain(int)), SPACE[1]
+    found = tk.compare(*unsized, PURE, k=1, d_out=1, n_candidates=20)
+    raises_exactly(tk.DataLengthError, lambda: found.best([1, 2]), "exactly 20")
+
+
+@pytest.mark.further
+def test_what_the_next_best_would_cost_is_of_all_releases() -> None:
+    """Twice the budget for two releases: the same scales, and losses that are twice as large."""
+    one, two = best(3, 1.0), best(3, 2.0, releases=2)
+    assert two.measurement.parameters["scale"] == one.measurement.parameters["scale"]
+    assert two.as_good == pytest.approx(2 * one.as_good)
 
 
 @pytest.mark.further
 def test_what_is_missed_on_a_proxy_is_what_is_not_reached() -> None:
-    advice = tk.recommend(3, 20, 0.6, proxy=CLIFF)
+    advice = best(3, 0.6, proxy=CLIFF)
     success = advice.options[0].success
     assert success is not None
     said = re.search(r"on the proxy but for a probability of ([\d.e-]*\d)", advice.why)

@@ -11,7 +11,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.proof import library
+from opendp_topk.proof import closures, library
 from opendp_topk.proof.modules import Statement, module, module_of, reached
 
 from .unreached import ELSEWHERE, UNREACHED
@@ -223,7 +223,7 @@ def statements() -> Iterator[tuple[str, Statement]]:
 
 
 def answered() -> set[Statement]:
-    return set().union(*(proof.answered(name) for name in proof.documents()))
+    return set().union(*(closures._answered(PACKAGE, name) for name in proof.documents()))
 
 
 def read_at_run_time() -> set[str]:

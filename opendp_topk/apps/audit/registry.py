@@ -138,11 +138,6 @@ def constructors() -> list[str]:
     return [name for name in sorted(opendp_topk.__all__) if name.startswith("make_")]
 
 
-def graph() -> dict[str, list[str]]:
-    """Return every document, with the statements that it relies on (``document`` or ``document#label``)."""
-    return {name: sorted(proof.relied_now(name)) for name in proof.documents()}
-
-
 def document_of(constructor: str) -> str | None:
     """Return the name of the document that proves the claim of a public ``make_*``; None if there is none."""
     import opendp_topk

@@ -1,15 +1,14 @@
-"""Mechanisms beside each other, and which one to recommend."""
+"""Mechanisms side by side, and which of them is best."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
-from ...core.candidates import is_iterable
 from ...core.measurement import Measurement
 from ...core.spaces import require_space
 from ...errors import DistanceError, ParameterError, ParameterTypeError, SearchError, checks
@@ -21,9 +20,9 @@ from ...numerics.arithmetic import exact, round_up
 from ...sampling.distributions.events import EVENTS, Enclosure
 from ...spaces.costs import require_measure
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.domains import AtomDomain, VectorDomain
-from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
-from ...spaces.metrics import L01InfDistance, LInfDistance, ScoreMetric
+from ...spaces.domains import VectorDomain
+from ...spaces.measures import Measure, PrivacyProfile
+from ...spaces.metrics import ScoreMetric
 from .catalogue import RELEASES, able, default, table
 from .plan import WORDS, Plan, Query, likely, planned, several
 from .top_k import TopK, TopKPlan
@@ -84,9 +83,7 @@ def curves(rows: Sequence[TopKPlan], query: Query[TopK, Unit], axes: Any) -> Any
     return drawn(axes, shown)
 
 
-def releases(
-    rows: Sequence[TopKPlan], query: Query[TopK, Unit], counts: Sequence[int], delta: Number, axes: Any
-) -> Any:
+def releases(rows: Sequence[TopKPlan], counts: Sequence[int], delta: Number, axes: Any) -> Any:
     """Epsilon at one delta against the number of releases."""
     lines = [
         (label, [(float(n), several(_PROFILE, curve, n).epsilon(delta)) for n in counts])
@@ -312,6 +309,40 @@ class Comparison:
         legend = [worst, *(f"{word}: {meaning}" for word, meaning in WORDS.items() if word in used)]
         return "\n".join(line.rstrip() for line in (head, "", *aligned, "", *legend))
 
+    def best(self, proxy: Any = None, *, goal: str | None = None) -> Recommendation:
+        """The mechanism to take, why, and what the next best would have cost to do as well.
+
+        Args:
+            proxy: Scores like the private ones that are public, or made up; one for each candidate. Never the private
+                scores: the choice of a mechanism would reveal something of them.
+            goal: ``"near"``: the smallest bound, for all scores, on how far a winner falls short. ``"exact"``,
+                ``"great"`` or ``"good"``: the likeliest such release on the proxy, as
+                :meth:`Measurement.success_probability` defines it. By default ``"exact"`` with a proxy, else
+                ``"near"``.
+
+        Returns:
+            A :class:`Recommendation` with a measurement on vectors of scores. It prints as its reason.
+
+        Raises:
+            ParameterError: There is no such goal, or the goal needs a proxy.
+            DataError: The proxy is not a member of the input domain, or its length is not the number of candidates.
+
+        Runtime:
+            A second or two; with a proxy some seconds, or minutes for more than 10^5 candidates.
+        """
+        default = NEAR if proxy is None else EVENTS[0]
+        chosen = default if goal is None else checks.choice("goal", goal, (NEAR, *EVENTS))
+        if chosen != NEAR and proxy is None:
+            raise ParameterError(f"goal={chosen!r} needs a proxy: scores that are public or made up")
+        domain: Any = self.rows[0].measurement.input_domain
+        scores = None if proxy is None else replace(domain, size=self.query.task.n_candidates).validate(proxy)
+        options = sorted((_option(row, scores, chosen) for row in self.rows), key=_key(chosen))
+        best = _key(chosen)(options[0])[0]
+        rest = [one for one in options if _key(chosen)(one)[0] > best and (chosen == NEAR or one.success is not None)]
+        other = rest[0] if rest else None
+        needed = None if other is None else _as_good(other, options[0], scores, chosen)
+        return Recommendation(self.query, chosen, tuple(options), other, needed)
+
     def plot_curves(self, *, axes: Any = None) -> Any:
         """Draw delta against epsilon for all releases together, a line a mechanism.
 
@@ -343,7 +374,7 @@ class Comparison:
         """
         asked = [checks.count("counts", count) for count in counts]
         at = checks.probability(delta if delta is not None else self.query.budget.delta or DELTA, "delta")
-        return releases(self.rows, self.query, asked, at, new_axes() if axes is None else axes)
+        return releases(self.rows, asked, at, new_axes() if axes is None else axes)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
@@ -440,7 +471,7 @@ def compare(
 
     Returns:
         A :class:`Comparison`: for every mechanism its measurement at the least scale, the loss of all releases, the
-        accuracy of one, and which bound decided. It prints as a table and draws two plots.
+        accuracy of one, and which bound decided. It prints as a table, draws plots, and its method ``best`` chooses.
 
     Privacy:
         Nothing is released and no data is read. The loss is that of independent releases, fixed in advance: sums of
@@ -465,6 +496,8 @@ def compare(
         >>> found["permute_and_flip"].bound
         'range'
         >>> found["permute_and_flip"].loss <= 0.02
+        True
+        >>> found.best(proxy=[5000, 100] + 898 * [10]).measurement.check(1, 0.02)
         True
     """
     require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")
@@ -560,7 +593,7 @@ class Option:
 
 @dataclass(frozen=True, repr=False)
 class Recommendation:
-    """What :func:`recommend` returns: the mechanism to take, why, and the others, the best first.
+    """What :meth:`Comparison.best` returns: the mechanism to take, why, and the others, the best first.
 
     ``measurement`` is ready to release. ``as_good`` is the loss at which the ``next_best`` would reach the same goal, a
     number or an (epsilon, delta), rounded up; None where there is no other or no such scale was found.
@@ -573,10 +606,10 @@ class Recommendation:
     as_good: Any
 
     def __post_init__(self) -> None:
-        checks.instance("query", self.query, Query, "a query, as recommend makes it")
-        checks.instance("options", self.options, tuple, "a tuple of one option or more, as recommend makes it")
+        checks.instance("query", self.query, Query, "a query, as Comparison.best makes it")
+        checks.instance("options", self.options, tuple, "a tuple of one option or more, as Comparison.best makes it")
         if not self.options or not all(isinstance(one, Option) for one in self.options):
-            raise ParameterError("options must hold one option or more, as recommend makes them")
+            raise ParameterError("options must hold one option or more, as Comparison.best makes them")
 
     @property
     def name(self) -> str:
@@ -631,73 +664,6 @@ class Recommendation:
         return f"Take {self.why}\n{self.caution}"
 
 
-def recommend(
-    k: int,
-    candidates: int | Sized,
-    budget: Any,
-    proxy: Any = None,
-    *,
-    goal: str | None = None,
-    measure: Measure | None = None,
-    release: str = "ranking",
-    d_in: int = 1,
-    alpha: Number = 0.05,
-    max_items: int | None = None,
-) -> Recommendation:
-    """The mechanism to take for the k best of counts, why, and what the next best would have cost.
-
-    Args:
-        k: How many to release.
-        candidates: How many candidates there are, or the list of them.
-        budget: A number > 0, of epsilon unless ``measure`` says otherwise, or a pair (epsilon, delta).
-        proxy: Counts like the private ones that are public, or made up; one for each candidate. Never the private
-            counts: the choice of a mechanism would reveal something of them.
-        goal: ``"near"``: the smallest bound, for all scores, on how many users a winner falls short. ``"exact"``,
-            ``"great"`` or ``"good"``: the likeliest such release on the proxy, as
-            :meth:`Measurement.success_probability` defines it. By default ``"exact"`` with a proxy, else ``"near"``.
-        measure: That of the budget: ``MaxDivergence()`` for a number and ``PrivacyProfile()`` for a pair if not given.
-        release: ``"ranking"``, best first, or ``"set"``.
-        d_in: By how many users neighbouring tables differ, who are added or removed.
-        alpha: The bounds of ``"near"`` may fail with this probability.
-        max_items: How many counts one user moves at most, where a rule keeps so many items of each: noise on all counts
-            is then among the mechanisms, and all that is promised is of the counts of what was kept.
-
-    Returns:
-        A :class:`Recommendation` with a measurement on vectors of counts. It prints as its reason.
-
-    Raises:
-        ParameterError: An argument is out of range, or a goal needs a proxy.
-        DataError: The proxy is no vector of integers, one a candidate.
-
-    Runtime:
-        That of :func:`compare`; with a proxy some seconds, or minutes for more than 10^5 candidates.
-
-    Example:
-        >>> import opendp_topk as tk
-        >>> advice = tk.recommend(3, 50, 1.0, proxy=[900, 800, 700] + 47 * [10], release="set")
-        >>> advice.measurement.check(1, 1.0)
-        True
-        >>> len(advice.measurement(list(range(50))))
-        3
-    """
-    number = len(candidates) if isinstance(candidates, Sized) and is_iterable(candidates) else candidates
-    chosen = (NEAR if proxy is None else EVENTS[0]) if goal is None else checks.choice("goal", goal, (NEAR, *EVENTS))
-    if chosen != NEAR and proxy is None:
-        raise ParameterError(f"goal={chosen!r} needs a proxy: counts that are public or made up")
-    asked = measure if measure is not None else PrivacyProfile() if isinstance(budget, tuple) else MaxDivergence()
-    few = None if max_items is None else L01InfDistance(changes=checks.count("max_items", max_items), monotonic=True)
-    metric = LInfDistance(monotonic=True) if few is None else few
-    space = VectorDomain(AtomDomain(int), size=checks.count("candidates", number)), metric
-    scores = None if proxy is None else space[0].validate(proxy)
-    found = compare(*space, asked, k=k, d_in=d_in, d_out=budget, release=release, alpha=alpha)
-    options = sorted((_option(row, scores, chosen) for row in found), key=_key(chosen))
-    best = _key(chosen)(options[0])[0]
-    rest = [one for one in options if _key(chosen)(one)[0] > best and (chosen == NEAR or one.success is not None)]
-    other = rest[0] if rest else None
-    needed = None if other is None else _as_good(other, options[0], scores, chosen)
-    return Recommendation(found.query, chosen, tuple(options), other, needed)
-
-
 def _option(row: TopKPlan, scores: Any, goal: str) -> Option:
     """The mechanism with how likely the goal is on the proxy."""
     return Option(row, None if scores is None or goal == NEAR else likely(row.measurement, scores, goal))
@@ -746,7 +712,10 @@ def _largest(reaches: Callable[[float], bool], above: float) -> float | None:
 
 
 def _paid(plan: TopKPlan) -> Any:
-    loss, d_out = plan.measurement.map(plan.query.unit.d_in), plan.query.budget.d_out
+    """The loss of all releases together, in the form of the budget."""
+    query, d_out = plan.query, plan.query.budget.d_out
+    total = several(query.budget.measure, plan.measurement.exact_map(query.unit.d_in), query.releases)
+    loss = query.budget.measure.distance(total, "loss")
     return (loss.epsilon(d_out[1]), d_out[1]) if isinstance(loss, PrivacyCurve) else loss
 
 

@@ -193,14 +193,14 @@ def _nothing(released: Any) -> NoReturn:
 
 # Whether a record says what this library computes, and what the ledger says that has paid.
 
-AGREES, DISAGREES, UNKNOWN = VERDICTS = ("agrees", "does not agree", "cannot be known")
+AGREES, DISAGREES, UNKNOWN = ("agrees", "does not agree", "cannot be known")
 _LATER = "another version than this one made the record, or other sources of it: verify it with those"
 _OTHER_SOURCES = "the entry was debited for this measurement, by other sources or proofs of this version"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, one of ``VERDICTS``, and why. The words may repeat what the record says."""
+    """What was looked at, whether it agrees, and why. The words may repeat what the record says."""
 
     what: str
     verdict: str

@@ -1,4 +1,4 @@
-"""What ``compare`` and ``recommend`` answer, as data and in words."""
+"""What ``compare`` and ``Comparison.best`` answer, as data and in words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cases() -> Iterator[Case]:
         (1, (1.0, 1e-6), {}),
     ):
         shorter = {**options, "proxy": "given"} if "proxy" in options else options
-        yield named("recommend", k=k, budget=budget, **shorter), partial(_advised, k, budget, options)
+        yield named("best", k=k, budget=budget, **shorter), partial(_advised, k, budget, options)
     wrong: tuple[dict[str, Any], ...] = (
         {"k": 0}, {"k": 51}, {"k": "3"}, {"k": 1.5}, {"d_out": 0}, {"d_out": -1}, {"d_out": "1"}, {"d_out": (1, 0)},
         {"d_out": float("inf")}, {"d_in": -1}, {"d_in": None}, {"release": "list"}, {"alpha": 0}, {"alpha": 1},
@@ -56,14 +56,9 @@ def cases() -> Iterator[Case]:
     unsized = vectors(), METRICS["linf+"], MEASURES["max"]
     yield "compare of unknown size", partial(_compared, unsized, {"k": 3, "d_out": 1})
     yield "compare of given size", partial(_compared, unsized, {"k": 3, "d_out": 1, "n_candidates": 9})
-    for arguments, options in (
-        ((3, 2, 1.0), {}), ((3, 25, 0), {}), ((3, 25, None), {}), ((0, 25, 1), {}), ((3, "abc", 1), {"goal": "exact"}),
-        ((3, 25, 1), {"goal": "best"}), ((3, 25, 1, [1, 2]), {}), ((3, 25, 1, [0.5] * 25), {}), ((3, [], 1), {}),
-    ):  # fmt: skip
-        yield (
-            named("recommend refuses", arguments if len(arguments) < 4 else len(arguments[3]), **options),
-            partial(_advised_of, arguments, options),
-        )
+    for proxy, goal in ((None, "exact"), (None, "best"), ([1, 2], None), ([0.5] * 25, None)):
+        shown = {"proxy": proxy and len(proxy), "goal": goal}
+        yield named("best refuses", **shown), partial(_advised, 3, 1, {"proxy": proxy, "goal": goal})
 
 
 def _compared(space: tuple[Any, ...], options: dict[str, Any], rough: bool = False) -> Any:
@@ -72,11 +67,10 @@ def _compared(space: tuple[Any, ...], options: dict[str, Any], rough: bool = Fal
 
 
 def _advised(k: int, budget: Any, options: dict[str, Any]) -> Any:
-    return _advised_of((k, 25, budget), options)
-
-
-def _advised_of(arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    advice = tk.recommend(*arguments, **options)
+    measure = options.get("measure", PROFILE["profile"] if isinstance(budget, tuple) else MEASURES["max"])
+    asked = {name: options[name] for name in options if name not in ("measure", "proxy", "goal")}
+    compared = tk.compare(vectors(25), METRICS["linf+"], measure, k=k, d_out=budget, **asked)
+    advice = compared.best(options.get("proxy"), goal=options.get("goal"))
     loss = None if isinstance(advice.measurement.output_measure, tk.PrivacyProfile) else advice.measurement.map(1)
     listed = [[one.name, one.row.scale, None if one.success is None else tuple(one.success)] for one in advice.options]
     return Rough([advice.name, loss, listed, advice.as_good, advice.why, advice.caution])
