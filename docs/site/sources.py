@@ -33,6 +33,7 @@ _ORDER = {
             "groups",
             "deadline",
             "ledger",
+            "ledger_storage",
         ),
         *("command", "own_parts", "parts_and_spark", "opendp", "audit"),
     ),

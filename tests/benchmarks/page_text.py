@@ -65,23 +65,23 @@ def markdown(found: Found) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Written by `python -m tests.benchmarks.page` in one run, own and peers in turns, on one thread; medians. A",
-        f"ratio below 1 is faster than the peer. NumPy is {np.__version__}. `--check` reports every ratio that is more",
-        f"than {WORSE} times the one that is stored beside this page, also when measured once more.",
-        "Memory that is freed is kept by the process, so that no peer pays for fresh pages whenever it makes an array.",
-        f"There are {os.cpu_count()} processors; the load was {os.getloadavg()[0]:.1f} at the end, 1 of it this run's.",
+        "Medians of one run of `python -m tests.benchmarks.page`, which alternates this library and its peers on one",
+        f"thread, with NumPy {np.__version__}. A ratio below 1 is faster than the peer. `--check` reports every ratio",
+        f"above {WORSE} times the stored one, after measuring it a second time. The process keeps freed memory, so no",
+        f"peer pays for fresh pages. The machine has {os.cpu_count()} processors; its load at the end was",
+        f"{os.getloadavg()[0]:.1f}, 1 of it from this run.",
         "",
-        f"NumPy sorts and partitions with the vector instructions that it finds: here {_found()}. Without X86_V3",
-        "(`NPY_DISABLE_CPU_FEATURES=X86_V3`) its sort of 10⁶ uniform scores takes six times, its partition twice",
-        "as long, and ratios to them are as much smaller.",
+        f"NumPy sorts and partitions with vector instructions, here {_found()}. Without X86_V3",
+        "(`NPY_DISABLE_CPU_FEATURES=X86_V3`), sorting 10⁶ uniform scores takes six times as long and partitioning",
+        "twice as long, and the ratios shrink accordingly.",
         "",
-        "The peers: `np.argpartition`, which finds the k largest scores without noise; the same with inexact noise,",
-        "`numpy.random`'s exponential in float64; and `np.max`, one plain pass over the scores.",
+        "The peers are `np.argpartition`, which finds the k largest scores without noise; the same with inexact noise,",
+        "`numpy.random`'s exponential in float64; and `np.max`, one pass over the scores.",
         "",
         "![The time of a release against the number of scores, and the ratio to argpartition](benchmarks.svg)",
         "",
-        f"From 10⁵ scores on, the time of uniform scores grows like d to the power {growth(found.one_shot):.2f}. A",
-        f"release from 10^{power} of them holds {beside / 2**20:.1f} MiB beside the scores.",
+        f"From 10⁵ uniform scores on, the time grows like d to the power {growth(found.one_shot):.2f}. A release from",
+        f"10^{power} of them uses {beside / 2**20:.1f} MiB in addition to the scores.",
         "",
     ]
     for k in WINNERS:
@@ -121,30 +121,29 @@ def _times(ratio: float) -> str:
 
 _GOALS = """## Goals
 
-What the speed is held to, as ratios to a peer or as times: `python -m tests.benchmarks.goals` measures these rows
-alone. Sets, rankings and gaps take a plain sort of the same scores as their peer, and are at scale 10 where no other is
-named; joint ones of many winners are at the scale where they take longest. Counting a table of 10⁷ rows of 10⁶ users
-uses all cores, as its peer does. A call, a map or a constructor is in turns with a sort of ten numbers, so that its
-ratio can be compared between machines.
+Performance targets, as ratios to a peer or as times; `python -m tests.benchmarks.goals` measures only these rows. The
+peer of sets, rankings and gaps is a plain sort of the same scores. Their default scale is 10; joint releases of many
+winners use the scale at which they are slowest. Counting 10⁷ rows of 10⁶ users uses all cores, as its peer does. A
+call, a map or a constructor is compared with a sort of ten numbers, which makes the ratio comparable between
+machines.
 """.splitlines()
 
-_AS_IT_IS = """### Where memory is not kept
+_AS_IT_IS = """### With the default memory allocation
 
-The above is measured where freed memory is kept, in favour of peers that make large arrays. Left to itself the C
-library gives some of it back, so that `np.argpartition` pays for the pages of a whole index, as in the only call of a
-program. These are one-shot releases in such a process.
+The rows above keep freed memory in the process, which favours peers that allocate large arrays. By default the C
+library returns some of it, and `np.argpartition` pays for fresh pages of a whole index, as in a program that calls it
+once. These are one-shot releases in such a process.
 """.splitlines()
 
 _OTHERS = """## Other libraries
 
-Each in turns with this library's release of the same law from the same scores, one thread each. OpenDP 0.16 is as
-exact as this library; diffprivlib 0.6.6 computes in float64, has no top-k, and takes the scores when the mechanism is
-made, so that its time is that of making it and of one release. It runs in a process and an environment of its own, and
-converting scores to the list that it wants is not counted.
+Each row alternates with this library's release from the same output distribution and scores, on one thread. OpenDP
+0.16 is as exact as this library. diffprivlib 0.6.6 computes in float64, has no top-k and takes the scores in its
+constructor, so its time includes the constructor. It runs in a separate process and environment; converting the
+scores to a list is not counted.
 
-The code of the papers cannot be installed: what there is of it are files of experiments beside the papers, in no
-package registry. OpenDP's `make_noisy_top_k` is the exception, since its proof is one of the sources. In place of the
-others stand their formulas in inexact NumPy: noise of the same law in float64 and `np.argpartition`, above.
+Except for OpenDP's `make_noisy_top_k`, the code of the papers behind this library is not in a package registry.
+Inexact noise, above, replaces it: noise of the same distribution in float64, then `np.argpartition`.
 
 | | here | there | times |
 |---|--:|--:|--:|
@@ -153,10 +152,10 @@ others stand their formulas in inexact NumPy: noise of the same law in float64 a
 
 _SWEEP = """## The sweep
 
-`python -m tests.benchmarks.sweep` looks for parameters that take much longer than others: each mechanism, nine shapes
-of scores, d from 10 to 10⁵, k from 1 to 1000, scales from 10⁻⁶ to 10⁶. A cell is all cases of a mechanism with the same
-d and k. Held to at most 20 times the median of the cell; what takes less than 20 ms does not count. Processor's time of
-all cases, of batches of every seventh; a batch is of 100 releases.
+`python -m tests.benchmarks.sweep` searches for slow parameters: each mechanism, nine shapes of scores, d from 10 to
+10⁵, k from 1 to 1000, scales from 10⁻⁶ to 10⁶. A cell contains all cases of a mechanism with the same d and k. The
+target is 20 times the median of the cell; cases below 20 ms always meet it. Times are CPU times. All cases run,
+except that batches of 100 releases run in every seventh case only.
 
 | mechanism | cases | median | most, in medians of its cell | |
 |---|--:|--:|--:|---|
@@ -173,13 +172,11 @@ all cases, of batches of every seventh; a batch is of 100 releases.
 | batches of rankings, Gumbel | 268 | 24 ms | 2.0 | met |
 | batches of joint sets | 268 | 18 ms | 15 | met |
 
-Before, batches of Gumbel races at d = 10⁴ took up to 55 times the median of their cell at k = 300 and 37 times at
-k = 1000, and a joint set of 20,000 among 10⁶ did not end in 200 s. Of the 1,872 joint sets six are above 20 medians,
-all of k from 100 to 1000 at scales 1/10 and 1, and none takes longer than 0.4 s.
-At one scale time grows in k by steps: of sets among 10⁶ scores 1e6 / rank at scale 1/10, 500 and 1000 take 0.01 s, 2000
-1.4 s, 5000 1.5 s, 10,000 2.2 s and 20,000 2.3 to 2.9 s. At the scale 1e6 / k², where they are slowest, beside other
-work, 1000 take 0.4 s, 5000 4 s, 10,000 14 s and 20,000 45 s. The number of candidates hardly matters
-where few of them are near: 1000 of 10⁴ or 10⁵ take 0.05 s, too.
+Six of the 1,872 joint sets exceed 20 medians, all with k from 100 to 1000 at scales 1/10 and 1; none takes longer
+than 0.4 s. At a fixed scale the time grows with k in steps: among 10⁶ scores 1e6 / rank at scale 1/10, sets of 500
+and 1000 take 0.01 s, 2000 1.4 s, 5000 1.5 s, 10,000 2.2 s and 20,000 2.3 to 2.9 s. At their slowest scale, 1e6 / k²,
+and on a busy machine, 1000 take 0.4 s, 5000 4 s, 10,000 14 s and 20,000 45 s. The number of candidates hardly matters
+if few of them are close: 1000 of 10⁴ or 10⁵ take 0.05 s.
 """.rstrip().splitlines()
 
 

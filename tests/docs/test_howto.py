@@ -96,7 +96,7 @@ def test_admissions_are_as_the_tutorial_shows(tmp_path: Path) -> None:
     found, text = printed("tutorials/admissions", tmp_path), (ROOT / "docs/tutorials/admissions.md").read_text("utf-8")
     shown = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     places = [found.index(block) for block in shown]
-    assert len(shown) == 7
+    assert len(shown) == 6
     assert places == sorted(places)
     apart = json.loads((tmp_path / "room" / "apart.json").read_text(encoding="utf-8"))["items"]
     assert len(apart) == 10
