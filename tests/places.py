@@ -32,14 +32,14 @@ def settle() -> None:
 def take_any() -> None:
     """Where the environment says so, take every file system for a disk of this machine."""
     if os.environ.get(ANY):
-        mounts.kind_of = lambda handle: None  # type: ignore[assignment]
+        mounts.file_system_kind = lambda handle: None  # type: ignore[assignment]
 
 
 def relied_on(folder: Path) -> bool:
     """Whether a ledger may lie in a folder, as far as the system tells."""
     try:
         with tempfile.TemporaryFile(dir=folder) as made:
-            return not mounts.doubt(mounts.kind_of(made.fileno()))
+            return not mounts.unreliability_reason(mounts.file_system_kind(made.fileno()))
     except OSError:
         return False
 

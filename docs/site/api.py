@@ -81,7 +81,7 @@ def _page(page: str, names: list[str], document: str | None) -> str:
 
 def _proved(document: str) -> str:
     """Where the claim of a constructor is proved, and which documents carry its privacy."""
-    carriers, others = proof.carriers(document), proof.others(document)
+    carriers, others = proof.supporting_documents(document), proof.other_foundations(document)
     parts = [f"Proved in {_linked([document])}."]
     parts += [f"Its privacy is carried by {len(carriers)} documents: {_linked(carriers)}."] * bool(carriers)
     parts += [f"Law, accuracy, success and batches rest besides on {_linked(others)}."] * bool(others)

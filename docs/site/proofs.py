@@ -18,7 +18,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from opendp_topk import proof
-from opendp_topk.apps.audit.html.page import Document, Region, documents
+from opendp_topk.apps.audit.html.page import PinnedRegion, ProofDocument, load_documents
 from opendp_topk.apps.audit.registry import proofs as registered
 from opendp_topk.proof import claim_digest
 
@@ -36,18 +36,18 @@ def page(name: str) -> str:
 
 def digest(name: str) -> str:
     """The digest of a document, as the record of a release has it."""
-    return f"sha256:{hashlib.sha256((proof.folder() / f'{name}.tex').read_bytes()).hexdigest()}"
+    return f"sha256:{hashlib.sha256((proof.documents_folder() / f'{name}.tex').read_bytes()).hexdigest()}"
 
 
 def claim(name: str) -> str:
     """What a document proves, as Markdown."""
-    found = _CLAIM.search(proof.text(name))
+    found = _CLAIM.search(proof.document_text(name))
     return _CODE.sub(r"`\1`", found[1]) if found else ""
 
 
 def write(folder: Path, pdfs: Iterable[str]) -> None:
     """A page for each document below ``folder``, and one that lists them; ``pdfs`` names those that are built."""
-    known = documents()
+    known = load_documents()
     built = frozenset(pdfs)
     makers: dict[str, list[str]] = defaultdict(list)
     for one in registered():
@@ -60,7 +60,7 @@ def write(folder: Path, pdfs: Iterable[str]) -> None:
         path.write_text(
             _page(document, bodies[name], _facts(document, known, makers[name], name in built)), encoding="utf-8"
         )
-    for name in proof.notes():
+    for name in proof.note_names():
         (folder / f"{page(name)}.md").write_text(_note(name, name in built), encoding="utf-8")
     (folder / "proofs" / "index.md").write_text(_index(known), encoding="utf-8")
 
@@ -77,9 +77,9 @@ def converted(name: str) -> str:
         relative = posixpath.relpath(page(target), posixpath.dirname(page(name)))
         return f"{relative}.html" + f"#{label}" * bool(label)
 
-    text = latex.notation((proof.folder() / "preamble.sty").read_text("utf-8"))
-    text += latex.prepared(proof.text(name), address)
-    bibliography = f"--bibliography={proof.folder() / 'references.bib'}"
+    text = latex.notation((proof.documents_folder() / "preamble.sty").read_text("utf-8"))
+    text += latex.prepared(proof.document_text(name), address)
+    bibliography = f"--bibliography={proof.documents_folder() / 'references.bib'}"
     command = [pypandoc.get_pandoc_path(), "-f", "latex", "-t", "html", "--mathml", "--citeproc", "--wrap=none"]
     done = subprocess.run([*command, bibliography], input=text, capture_output=True, encoding="utf-8", check=True)
     if done.stderr:
@@ -87,7 +87,7 @@ def converted(name: str) -> str:
     return re.sub(r'<annotation encoding="application/x-tex">.*?</annotation>', "", done.stdout, flags=re.DOTALL)
 
 
-def _page(document: Document, body: str, facts: str) -> str:
+def _page(document: ProofDocument, body: str, facts: str) -> str:
     parts = [f"# {document.title}", f"*{claim(document.name)}.*", facts]
     for heading, inner in _sections(body):
         parts += [f"## {heading}"] * bool(heading)
@@ -103,7 +103,7 @@ def _sections(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _note(name: str, pdf: bool) -> str:
-    title = re.search(r"\\proofdocument\{[^{}]*\}\{(.*)\}$", proof.text(name), re.MULTILINE)
+    title = re.search(r"\\proofdocument\{[^{}]*\}\{(.*)\}$", proof.document_text(name), re.MULTILINE)
     shown = re.sub(r"\\texorpdfstring\{[^{}]*\}\{([^{}]*)\}", r"\1", title[1] if title else name)
     link = f"- **PDF**: [{name}.pdf](../pdf/{name}.pdf)" * pdf
     parts = [f"# {shown}", f"*{claim(name)}.*", link]
@@ -122,13 +122,13 @@ def _lowered(text: str) -> str:
     return re.sub(r"<(/?)h2", r"<\1h3", text)
 
 
-def _listed(text: str, document: Document) -> str:
+def _listed(text: str, document: ProofDocument) -> str:
     for number, region in enumerate(document.regions, start=1):
         text = text.replace(f"<p>PINNED-{number}</p>", _listing(region))
     return text
 
 
-def _listing(region: Region) -> str:
+def _listing(region: PinnedRegion) -> str:
     """A region with the numbers of its lines; a cited line has the name of its tag."""
     lines = textwrap.dedent(region.code).splitlines()
     coloured = highlight("\n".join(lines), PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).splitlines()
@@ -145,7 +145,7 @@ def _listing(region: Region) -> str:
     return f'{head}<div class="highlight"><pre class="pinned">{"".join(shown)}</pre></div>'
 
 
-def _facts(document: Document, known: dict[str, Document], makers: list[str], pdf: bool) -> str:
+def _facts(document: ProofDocument, known: dict[str, ProofDocument], makers: list[str], pdf: bool) -> str:
     here = posixpath.dirname(page(document.name))
     relied = sorted({one.target for one in document.relies_on})
     users = [one.name for one in known.values() if any(r.target == document.name for r in one.relies_on)]
@@ -165,10 +165,10 @@ def _links(names: Iterable[str], here: str) -> str:
     return ", ".join(f"[{name}]({posixpath.relpath(page(name), here)}.md)" for name in names)
 
 
-def _index(known: dict[str, Document]) -> str:
+def _index(known: dict[str, ProofDocument]) -> str:
     rows = [f"| [{one.title}]({name}.md) | {claim(name)} | {one.status} |" for name, one in known.items()]
-    listed = "\n".join([*proof.notes(), *known])
-    begin = " ".join(f"[Where to begin]({name}.md): {claim(name)}." for name in proof.notes())
+    listed = "\n".join([*proof.note_names(), *known])
+    begin = " ".join(f"[Where to begin]({name}.md): {claim(name)}." for name in proof.note_names())
     return (
         "# Proofs\n\nEvery claim of privacy, exactness and accuracy, with the lines of code of which it speaks. A "
         "proof is current while these lines, and all on which it relies, are what they were when it was written.\n\n"

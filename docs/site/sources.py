@@ -99,7 +99,7 @@ def _target(root: Path, pages: dict[str, str]) -> markdown.Target:
             return "index.md"
         name = file.removeprefix("proofs/").removesuffix(".tex")
         return "proofs/index.md" if file == "proofs/README.md" else (
-            f"proofs/{name}.md" if name in proof.documents() + proof.notes() else None
+            f"proofs/{name}.md" if name in proof.document_names() + proof.note_names() else None
         )  # fmt: skip
 
     return target
@@ -114,11 +114,11 @@ def _copy(root: Path, room: Path, file: str, name: str, pages: dict[str, str]) -
 
 
 def _pdfs(folder: Path) -> list[str]:
-    from opendp_topk.proof.latex import build
+    from opendp_topk.proof.latex import build_pdf
 
-    built = proof.documents() + proof.notes()
+    built = proof.document_names() + proof.note_names()
     for name in built:
-        build(name, folder)
+        build_pdf(name, folder)
     return built
 
 

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.measurement import Measurement
-from ..core.spaces import met
+from ..core.spaces import joint_domain
 from ..errors import CapacityError, SpaceError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, shortened_up
+from ..numerics.arithmetic import shortened_up, to_fraction
 from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_range, with_delta
-from ..spaces.curves.composed import compose, times
+from ..spaces.curves.composed import compose, compose_repeated
 from ..spaces.domains import Domain
 from ..spaces.measures import (
     Approximate,
@@ -21,9 +21,9 @@ from ..spaces.measures import (
     Measure,
     PrivacyProfile,
     ZeroConcentratedDivergence,
-    apart,
     bounds_range,
-    together,
+    join_delta,
+    split_delta,
     without_delta,
 )
 from ..spaces.metrics import Metric
@@ -38,7 +38,7 @@ _OUTCOMES = 1_000_000  # as many as are made in seconds; beyond them nobody read
 # proof-region: rules
 def require_rule(measure: Any) -> Measure:
     """``measure``, if losses under it add up, so that they may be chosen on the way."""
-    checks.instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
+    checks.require_instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
     note = " or Approximate of one of them"
     if measure == PrivacyProfile():
         note += (
@@ -50,16 +50,16 @@ def require_rule(measure: Any) -> Measure:
 
 
 def require_fixed_rule(measure: Any) -> Measure:
-    """``measure``, if :func:`total` covers it for losses that are fixed in advance."""
-    checks.instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
+    """``measure``, if :func:`compose_losses` covers it for losses that are fixed in advance."""
+    checks.require_instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
     return PrivacyProfile() if measure == PrivacyProfile() else require_rule(measure)  # [curves-too]
 
 
 def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric, measure: Measure) -> Measurement:
     """``measurement``, if it has this input space and this output measure."""
-    checks.instance(name, measurement, Measurement, "a measurement, such as make_* constructors return")
+    checks.require_instance(name, measurement, Measurement, "a measurement, such as make_* constructors return")
     its = measurement.input_domain
-    met(domain, its, f"{name} has input_domain {its!r}, but {domain!r} is required here")  # [same-domain]
+    joint_domain(domain, its, f"{name} has input_domain {its!r}, but {domain!r} is required here")  # [same-domain]
     for field, expected in (("input_metric", metric), ("output_measure", measure)):
         if getattr(measurement, field) != expected:  # [same-space]
             raise SpaceError(f"{name} has {field} {getattr(measurement, field)!r}, but {expected!r} is required here")
@@ -68,51 +68,51 @@ def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric
     return measurement  # type: ignore[no-any-return]
 
 
-def total(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -> Any:
+def compose_losses(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -> Any:
     """The joint loss of releases that lose ``losses``, in the order in which they are made; exact, or an upper bound.
 
     ``adaptive`` says that a release may be chosen after those before it.
     """
     if measure == PrivacyProfile():
         return compose([measure.distance(loss, "loss") for loss in losses], adaptive=adaptive)  # [curves]
-    parts = [apart(measure, loss) for loss in losses]  # [parts]
+    parts = [split_delta(measure, loss) for loss in losses]  # [parts]
     inner, deltas = [part[0] for part in parts], [part[1] for part in parts]
     later = 2 if adaptive and bounds_range(measure) else 1  # [later]
-    return together(measure, add(inner[:1]) + later * add(inner[1:]), add(deltas))  # [sum]
+    return join_delta(measure, sum_upward(inner[:1]) + later * sum_upward(inner[1:]), sum_upward(deltas))  # [sum]
 
 
-def times_over(measure: Measure, loss: Any, count: int) -> Any:
+def repeated_loss(measure: Measure, loss: Any, count: int) -> Any:
     """The joint loss of ``count`` independent releases that lose ``loss`` each; exact, or an upper bound."""
     if measure == PrivacyProfile():
-        return times(measure.distance(loss, "loss"), count)  # [same-curves]
-    inner, delta = apart(measure, loss)
-    return together(measure, *(part * count for part in (inner, delta)))  # [multiple]
+        return compose_repeated(measure.distance(loss, "loss"), count)  # [same-curves]
+    inner, delta = split_delta(measure, loss)
+    return join_delta(measure, *(part * count for part in (inner, delta)))  # [multiple]
 
 
-def add(values: Iterable[Number]) -> Number:
+def sum_upward(values: Iterable[Number]) -> Number:
     """The sum of ``values``, exactly or shortened upward; infinity where one is infinite."""
     listed = list(values)
     if float("inf") in listed:
         return float("inf")
-    return shortened_up(sum(map(exact, listed), Fraction(0)))  # [exact-sum]
+    return shortened_up(sum(map(to_fraction, listed), Fraction(0)))  # [exact-sum]
 
 
-def product_law(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:
+def product_distribution(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:
     """The joint law of independent releases, one of each member on the argument in its place; None if any lacks one."""
     laws = [member.declared.law for member in members if member.declared.law is not None]
     if len(laws) < len(members):
         return None
 
-    def law(values: Any) -> dict[Hashable, Any]:
+    def output_distribution(values: Any) -> dict[Hashable, Any]:
         joint: dict[Hashable, Any] = {(): 1}
         for one, value in zip(laws, values, strict=True):
-            joint = _times(joint, one(value))  # [independent]
+            joint = _multiply_distributions(joint, one(value))  # [independent]
         return joint
 
-    return law
+    return output_distribution
 
 
-def _times(joint: Mapping[Any, Any], law: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+def _multiply_distributions(joint: Mapping[Any, Any], law: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     if len(joint) * len(law) > _OUTCOMES:
         raise CapacityError(f"an exact distribution of more than {_OUTCOMES:,} joint outcomes is not enumerated")
     pairs = itertools.product(joint.items(), law.items())
@@ -156,7 +156,7 @@ def loss_after(query: Measurement, drawn: int | None, d_in: Any) -> Any:
     return loss_of_steps(measure, drawn, width, delta)  # [fewer-steps]
 
 
-def drawn_in(query: Measurement, release: Any) -> int | None:
+def steps_taken(query: Measurement, release: Any) -> int | None:
     """How many steps ``release`` took; None where ``query`` does not say."""
     return None if query.declared.steps is None else query.declared.steps.drawn(release)  # [drawn]
 

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.measurement import Measurement
-from ..core.repeatable import Composed, Repeatable
+from ..core.repeatable import ComposedFunction, RepeatableFunction
 from ..transformations.count_by_item import DistinctUsers
 
 
-class Selecting(NamedTuple):
+class CountedSelection(NamedTuple):
     """A measurement that counts the distinct users of ``items``, selects, and hands the release to ``after``."""
 
     items: tuple[Any, ...]
-    select: Repeatable
+    select: RepeatableFunction
     after: tuple[Callable[[Any], Any], ...]
 
-    def finished(self, release: Any) -> Any:
+    def apply_postprocessing(self, release: Any) -> Any:
         """What becomes of one release."""
         for step in self.after:
             release = step(release)
@@ -28,19 +28,19 @@ class Selecting(NamedTuple):
 
 
 # proof-region: selecting
-def selecting(member: Measurement) -> Selecting | None:
+def match_counted_selection(member: Measurement) -> CountedSelection | None:
     """The parts of a measurement that counts listed items and selects from them; None of any other."""
-    steps = _steps(member.function)
-    if len(steps) < 2 or not isinstance(steps[0], DistinctUsers) or not isinstance(steps[1], Repeatable):
+    steps = _chained_functions(member.function)
+    if len(steps) < 2 or not isinstance(steps[0], DistinctUsers) or not isinstance(steps[1], RepeatableFunction):
         return None
-    return Selecting(tuple(steps[0].items), steps[1], tuple(steps[2:]))  # [steps]
+    return CountedSelection(tuple(steps[0].items), steps[1], tuple(steps[2:]))  # [steps]
 
 
-def _steps(function: Any) -> list[Any]:
+def _chained_functions(function: Any) -> list[Any]:
     """The functions that are applied one after the other."""
-    if isinstance(function, Composed):
-        return [*_steps(function.first), *_steps(function.then)]
-    return _steps(function.function) if isinstance(function, Measurement) else [function]  # [flat]
+    if isinstance(function, ComposedFunction):
+        return [*_chained_functions(function.first), *_chained_functions(function.then)]
+    return _chained_functions(function.function) if isinstance(function, Measurement) else [function]  # [flat]
 
 
 # end-proof-region: selecting

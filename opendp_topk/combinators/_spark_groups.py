@@ -18,9 +18,9 @@ import numpy as np
 from ..core.measurement import Measurement
 from ..errors import ForeignError, PickleError
 from ..tables.grouping import cells_by_group
-from ..tables.packed import CountsByGroup, Integers, counted
-from ..tables.spark import answers
-from ._selecting import Selecting, selecting
+from ..tables.packed import CountsByGroup, Integers, build_cell_counts
+from ..tables.spark import run_partition_tasks
+from ._selecting import CountedSelection, match_counted_selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,13 +46,13 @@ def task_for_workers(rows: Any, size: int, members: Sequence[Measurement], place
         return None  # [one-member]
     try:
         wanted = None if len(places) == len(members) else np.asarray(places, dtype=np.int64)
-        return pickle.dumps(partial(drawn, member, wanted))  # [task]
+        return pickle.dumps(partial(draw_for_groups, member, wanted))  # [task]
     except PickleError:
         return None
 
 
 def select_in_workers(
-    rows: Any, groups: Sequence[Any], most: int, kind: Selecting, task: bytes, places: Sequence[int]
+    rows: Any, groups: Sequence[Any], most: int, kind: CountedSelection, task: bytes, places: Sequence[int]
 ) -> Any:
     """The release of ``kind.select`` for the group at each of ``places``, an array with a row each.
 
@@ -68,34 +68,36 @@ def select_in_workers(
         ForeignError: Spark failed, lost a partition, or tore a group apart. Nothing was released.
     """
     cells = partial(cells_by_group, rows, groups, kind.items, most)
-    found = [one for answer in answers(cells, task) for one in answer]  # [answers]
+    found = [one for answer in run_partition_tasks(cells, task) for one in answer]  # [answers]
     homes = np.concatenate([np.zeros(0, dtype=np.int64), *(names for names, _ in found)])
     if len(np.unique(homes)) < len(homes):
         raise ForeignError("Spark split the counts of a group: nothing was released")  # [one-place]
     empty = np.setdiff1d(np.asarray(places, dtype=np.int64), homes)  # [empty]
-    found += _each(kind, empty, counted(homes[:0], homes[:0], len(kind.items)))  # [zeros]
+    found += _draw_in_chunks(kind, empty, build_cell_counts(homes[:0], homes[:0], len(kind.items)))  # [zeros]
     order = np.argsort(np.concatenate([homes, empty]))
     return np.concatenate([releases for _, releases in found])[order]  # [places]
 
 
-def drawn(member: Measurement, wanted: Integers | None, batches: Iterable[pa.RecordBatch]) -> list[Drawn]:
+def draw_for_groups(member: Measurement, wanted: Integers | None, batches: Iterable[pa.RecordBatch]) -> list[Drawn]:
     """Places of groups, all or those ``wanted``, and a release for each, from cells in the order of groups."""
-    kind = selecting(member)
+    kind = match_counted_selection(member)
     assert kind is not None
     found: list[Drawn] = []
     for cells in _whole_groups(batches):
         homes, places, counts = cells if wanted is None else cells[:, np.isin(cells[0], wanted)]  # [wanted]
         names, at = np.unique(homes, return_inverse=True)  # [groups]
-        found += _each(kind, names, counted(at * len(kind.items) + places, counts, len(kind.items)))  # [each-group]
+        found += _draw_in_chunks(
+            kind, names, build_cell_counts(at * len(kind.items) + places, counts, len(kind.items))
+        )  # [each-group]
     return found
 
 
-def _each(kind: Selecting, names: Integers, table: CountsByGroup) -> Iterator[Drawn]:
+def _draw_in_chunks(kind: CountedSelection, names: Integers, table: CountsByGroup) -> Iterator[Drawn]:
     """The releases on the rows of ``table``, with the names of these, some at a time."""
     height = max(_CELLS // table.width, 1)
     for start in range(0, len(names), height):
         here = names[start : start + height]
-        scores: Any = table.rows(start, start + len(here))
+        scores: Any = table.dense_counts(start, start + len(here))
         yield here, kind.select.each(scores)  # [draw]
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.measurement import Measurement
-from ..core.queryable import sealed
-from ._selecting import Selecting, selecting
+from ..core.queryable import call_sealed
+from ._selecting import CountedSelection, match_counted_selection
 
 if TYPE_CHECKING:
     from ..tables.packed import CountsByGroup
@@ -23,29 +23,29 @@ _CELLS = 2**22  # counts at a time, 32 MiB
 
 
 # proof-region: together
-class Plan(NamedTuple):
+class GroupReleasePlan(NamedTuple):
     """Which members are released alone, and which at once: lists of candidates, and the places of those who select."""
 
     members: Sequence[Measurement]
-    parts: dict[int, Selecting]
+    parts: dict[int, CountedSelection]
     lists: dict[tuple[Any, ...], list[int]]
     alone: list[int]
 
 
-def planned(members: Sequence[Measurement]) -> Plan:
+def plan_group_releases(members: Sequence[Measurement]) -> GroupReleasePlan:
     """The plan for ``members``, one a group."""
     distinct = {id(one): one for one in members}
-    parts = {name: kind for name, one in distinct.items() if (kind := selecting(one)) is not None}
+    parts = {name: kind for name, one in distinct.items() if (kind := match_counted_selection(one)) is not None}
     places: dict[tuple[Any, ...], list[int]] = {}
     for at, one in enumerate(members):
         if id(one) in parts:
             places.setdefault(parts[id(one)].items, []).append(at)
     lists = {items: found for items, found in places.items() if _LISTS * len(found) >= len(members)}  # [common-lists]
     listed = {at for found in lists.values() for at in found}
-    return Plan(members, parts, lists, [at for at in range(len(members)) if at not in listed])  # [alone]
+    return GroupReleasePlan(members, parts, lists, [at for at in range(len(members)) if at not in listed])  # [alone]
 
 
-def release_by_group(rows: Any, groups: Sequence[Any], most: int, plan: Plan) -> tuple[Any, ...]:
+def release_by_group(rows: Any, groups: Sequence[Any], most: int, plan: GroupReleasePlan) -> tuple[Any, ...]:
     """The releases of the members of ``plan``, each on the rows of the users who belong to the group in its place.
 
     A user belongs to the first ``most`` of ``groups`` in which the user has a row.
@@ -64,32 +64,34 @@ def release_by_group(rows: Any, groups: Sequence[Any], most: int, plan: Plan) ->
         for items, (_, task) in zip(plan.lists, listed, strict=True)
     ]  # [counts]
     for at, table in zip(plan.alone, tables, strict=True):
-        releases[at] = sealed(plan.members[at].function, table)  # [release-each]
+        releases[at] = call_sealed(plan.members[at].function, table)  # [release-each]
     for (places, task), found in zip(listed, counts, strict=True):
         if found is not None:
             _release_at_once(found, places, plan, releases)
         elif task is not None:
             kind = plan.parts[id(plan.members[places[0]])]
-            _fill(kind, select_in_workers(rows, groups, most, kind, task, places), places, releases)  # [workers]
+            _fill_releases(
+                kind, select_in_workers(rows, groups, most, kind, task, places), places, releases
+            )  # [workers]
     return tuple(releases)
 
 
-def _release_at_once(found: CountsByGroup, places: Sequence[int], plan: Plan, releases: list[Any]) -> None:
+def _release_at_once(found: CountsByGroup, places: Sequence[int], plan: GroupReleasePlan, releases: list[Any]) -> None:
     """Fill in the releases at ``places``, from the counts of all groups."""
     height = max(_CELLS // found.width, 1)
     for start in range(0, len(releases), height):
-        table = found.rows(start, min(start + height, len(releases)))
+        table = found.dense_counts(start, min(start + height, len(releases)))
         same: dict[int, list[int]] = {}
         for at in places[bisect_left(places, start) : bisect_left(places, start + height)]:
             same.setdefault(id(plan.members[at]), []).append(at)
         for name, here in same.items():
             kind = plan.parts[name]
-            _fill(kind, kind.select.each(table[np.array(here) - start]), here, releases)  # [same-member]
+            _fill_releases(kind, kind.select.each(table[np.array(here) - start]), here, releases)  # [same-member]
 
 
-def _fill(kind: Selecting, found: Any, places: Sequence[int], releases: list[Any]) -> None:
+def _fill_releases(kind: CountedSelection, found: Any, places: Sequence[int], releases: list[Any]) -> None:
     for at, release in zip(places, found.tolist() if found.ndim == 1 else found, strict=True):  # [indices]
-        releases[at] = sealed(kind.finished, release) if kind.after else release  # [each]
+        releases[at] = call_sealed(kind.apply_postprocessing, release) if kind.after else release  # [each]
 
 
 # end-proof-region: together

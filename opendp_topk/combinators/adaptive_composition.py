@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
-from ..core.queryable import Queryable, held
+from ..core.partials import partial_constructor
+from ..core.queryable import Queryable, freeze_if_array
 from ..core.spaces import require_space
 from ..errors import BudgetError, ParameterError, ParameterTypeError
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from ._rules import require_fixed_rule, require_space_of, total
+from ._rules import compose_losses, require_fixed_rule, require_space_of
 
 
-@proven("combinators/adaptive_composition")
+@proved_by("combinators/adaptive_composition")
 def make_adaptive_composition(
     input_domain: Domain,
     input_metric: Metric,
@@ -99,10 +99,10 @@ def make_adaptive_composition(
         output_measure.distance(mid, f"d_mids[{place}]")  # [check-mids]
 
     def function(value: Any) -> Queryable:
-        data = held(value)
+        data = freeze_if_array(value)
         left = list(mids)
 
-        def admit(query: Any) -> Callable[[], Any]:
+        def admit_query(query: Any) -> Callable[[], Any]:
             require_space_of("query", query, input_domain, input_metric, output_measure)  # [check-query]
             if not left:
                 raise BudgetError(f"all {len(mids)} queries have been answered")
@@ -111,9 +111,9 @@ def make_adaptive_composition(
             del left[0]  # [debit]
             return lambda: query.function(data)  # [ask]
 
-        return Queryable(admit)
+        return Queryable(admit_query)
 
-    loss = total(output_measure, mids, adaptive=True)  # [total]
+    loss = compose_losses(output_measure, mids, adaptive=True)  # [total]
 
     def privacy_map(distance: Any) -> Any:
         return loss if distance <= d_in else output_measure.infinite  # [map]
@@ -130,4 +130,4 @@ def make_adaptive_composition(
     # end-proof-region: adaptive_composition
 
 
-then_adaptive_composition = partial(make_adaptive_composition)
+then_adaptive_composition = partial_constructor(make_adaptive_composition)

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.candidates import is_iterable
-from ..core.claims import claimed, proven
+from ..core.claims import attach_claim, proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.queryable import sealed
-from ..core.spaces import met
+from ..core.queryable import call_sealed
+from ..core.spaces import joint_domain
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..proof import Proof
-from ._rules import decode_all, product_law, require_fixed_rule, require_space_of, total
+from ._rules import compose_losses, decode_all, product_distribution, require_fixed_rule, require_space_of
 
 
-@proven("combinators/composition")
+@proved_by("combinators/composition")
 def make_composition(measurements: Iterable[Measurement]) -> Measurement:
     """Release each of several measurements of one input, all fixed in advance.
 
@@ -73,20 +73,20 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
     members = list(measurements)
     if not members:
         raise ParameterError("measurements must hold at least one measurement")  # [check-count]
-    first = checks.instance("measurements[0]", members[0], Measurement, "a measurement")
+    first = checks.require_instance("measurements[0]", members[0], Measurement, "a measurement")
     measure = require_fixed_rule(first.output_measure)  # [check-measure]
     domain = first.input_domain
     for place, member in enumerate(members):
         name = f"measurements[{place}]"
         require_space_of(name, member, domain, first.input_metric, measure)  # [check-space]
-        domain = met(domain, member.input_domain, name)  # [all-state]
-    joint = product_law(members)
+        domain = joint_domain(domain, member.input_domain, name)  # [all-state]
+    joint = product_distribution(members)
 
     def function(value: Any) -> tuple[Any, ...]:
-        return tuple(sealed(member.function, value) for member in members)  # [release-each]
+        return tuple(call_sealed(member.function, value) for member in members)  # [release-each]
 
     def privacy_map(d_in: Any) -> Any:
-        return total(measure, [member.exact_map(d_in) for member in members], adaptive=False)  # [map]
+        return compose_losses(measure, [member.exact_map(d_in) for member in members], adaptive=False)  # [map]
 
     built = Measurement(
         input_domain=domain,
@@ -100,5 +100,5 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
             decode=decode_all(members),
         ),
     )
-    return claimed(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
+    return attach_claim(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
     # end-proof-region: composition

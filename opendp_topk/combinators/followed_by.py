@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.claims import claimed, proven
+from ..core.claims import attach_claim, proved_by
 from ..core.measurement import Measurement
-from ..core.queryable import held, sealed
+from ..core.queryable import call_sealed, freeze_if_array
 from ..errors import BudgetError, ParameterError, checks
 from ..proof import Proof
 from ..spaces.measures import bounds_range
-from ._rules import require_fixed_rule, require_space_of, total
+from ._rules import compose_losses, require_fixed_rule, require_space_of
 
 
-@proven("combinators/followed_by")
+@proved_by("combinators/followed_by")
 def make_followed_by(first: Measurement, *, follow: Callable[[Any], Measurement], d_in: Any, d_out: Any) -> Measurement:
     """Release ``first``, then the measurement that ``follow`` makes of what was released.
 
@@ -61,25 +61,25 @@ def make_followed_by(first: Measurement, *, follow: Callable[[Any], Measurement]
         (0.75, (2, 1))
     """
     # proof-region: followed_by
-    checks.instance("first", first, Measurement, "a measurement")
+    checks.require_instance("first", first, Measurement, "a measurement")
     measure = require_fixed_rule(first.output_measure)  # [check-measure]
     if first.interactive or bounds_range(measure):  # [check-first]
         raise ParameterError("first must not be interactive, and its measure must not bound a range: convert it first")
-    checks.function("follow", follow)
+    checks.require_callable("follow", follow)
     limit = first.input_metric.distance(d_in, "d_in")
     agreed = measure.exact(d_out, "d_out")  # [check-agreed]
-    loss = total(measure, [first.exact_map(limit), agreed], adaptive=True)  # [total]
+    loss = compose_losses(measure, [first.exact_map(limit), agreed], adaptive=True)  # [total]
 
-    def admitted(released: Any) -> Measurement:
+    def follow_up_measurement(released: Any) -> Measurement:
         second = require_space_of("follow(release)", follow(released), first.input_domain, first.input_metric, measure)
         if second.interactive or not second.check(limit, agreed):  # [check-second]
             raise BudgetError("follow(release) is interactive, or loses more than d_out at d_in: it was not released")
         return second
 
     def function(value: Any) -> tuple[Any, Any]:
-        data = held(value)
-        released = sealed(first.function, data)  # [first]
-        return released, sealed(admitted(released).function, data)  # [second]
+        data = freeze_if_array(value)
+        released = call_sealed(first.function, data)  # [first]
+        return released, call_sealed(follow_up_measurement(released).function, data)  # [second]
 
     def privacy_map(distance: Any) -> Any:
         return loss if distance <= limit else measure.infinite  # [map]
@@ -92,5 +92,5 @@ def make_followed_by(first: Measurement, *, follow: Callable[[Any], Measurement]
         privacy_map=privacy_map,
         parameters={**first.parameters, "then": d_out},
     )
-    return claimed(built, Proof(None, (first.proof,)))
+    return attach_claim(built, Proof(None, (first.proof,)))
     # end-proof-region: followed_by

@@ -7,10 +7,10 @@ from typing import Any
 from ..core.measurement import Measurement
 from ..spaces.costs import rho_of_pure
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
-from .from_range import convert, converts
+from .from_range import convert_measure, proven_conversion
 
 
-@converts("combinators/from_pureDP")
+@proven_conversion("combinators/from_pureDP")
 def make_pureDP_to_range(measurement: Measurement) -> Measurement:
     """The same measurement under ``RangeDivergence()``: epsilon is a range of 2 epsilon.
 
@@ -42,17 +42,17 @@ def make_pureDP_to_range(measurement: Measurement) -> Measurement:
         1.0
     """
     # proof-region: pureDP_to_range
-    return convert(measurement, MaxDivergence(), RangeDivergence(), _twice)
+    return convert_measure(measurement, MaxDivergence(), RangeDivergence(), _double_epsilon)
 
 
-def _twice(epsilon: Any) -> Any:
+def _double_epsilon(epsilon: Any) -> Any:
     return 2 * epsilon  # [twice]
 
 
 # end-proof-region: pureDP_to_range
 
 
-@converts("combinators/from_pureDP")
+@proven_conversion("combinators/from_pureDP")
 def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
     """The same measurement under ``ZeroConcentratedDivergence()``: epsilon is rho = epsilon^2 / 2.
 
@@ -84,10 +84,10 @@ def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
         0.12245933120185457
     """
     # proof-region: pureDP_to_zCDP
-    return convert(measurement, MaxDivergence(), ZeroConcentratedDivergence(), _rho)
+    return convert_measure(measurement, MaxDivergence(), ZeroConcentratedDivergence(), _epsilon_to_rho)
 
 
-def _rho(epsilon: Any) -> Any:
+def _epsilon_to_rho(epsilon: Any) -> Any:
     return epsilon if epsilon == float("inf") else rho_of_pure(epsilon)  # [tanh]
 
 

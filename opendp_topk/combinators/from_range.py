@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..core.claims import claimed
+from ..core.claims import attach_claim
 from ..core.measurement import Measurement
 from ..core.recipes import Recipe
 from ..errors import ParameterTypeError, checks
 from ..errors.checks import Number
 from ..proof import Proof
 from ..spaces.costs import rho_of_range
-from ..spaces.curves.closed_forms import Concentrated, Mixture, RangeSteps
+from ..spaces.curves.closed_forms import AdaptiveRangeBound, UpToDelta, ZCDPBound
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import (
     Approximate,
@@ -33,34 +33,38 @@ from ..spaces.measures import (
 Conversion = Callable[..., Measurement]
 
 
-def converts(name: str) -> Callable[[Conversion], Conversion]:
+def proven_conversion(name: str) -> Callable[[Conversion], Conversion]:
     """Decorate a conversion: its results are proved by ``proofs/<name>.tex`` and by the measurement's own proof."""
 
-    def decorate(conversion: Conversion) -> Conversion:
+    def decorate_conversion(conversion: Conversion) -> Conversion:
         @functools.wraps(conversion)
-        def make(measurement: Measurement, *args: Any, **kwargs: Any) -> Measurement:
-            recipe = Recipe.of(make, (measurement, *args), kwargs)
-            return claimed(conversion(measurement, *args, **kwargs), Proof(name, (measurement.proof,)), recipe)
+        def convert_with_proof(measurement: Measurement, *args: Any, **kwargs: Any) -> Measurement:
+            recipe = Recipe.from_call(convert_with_proof, (measurement, *args), kwargs)
+            return attach_claim(conversion(measurement, *args, **kwargs), Proof(name, (measurement.proof,)), recipe)
 
-        make.proof_name = name  # type: ignore[attr-defined]
-        return make
+        convert_with_proof.proof_name = name  # type: ignore[attr-defined]
+        return convert_with_proof
 
-    return decorate
+    return decorate_conversion
 
 
 # proof-region: convert
-def convert(measurement: Measurement, source: Measure, target: Measure, loss: Callable[[Any], Any]) -> Measurement:
+def convert_measure(
+    measurement: Measurement, source: Measure, target: Measure, loss: Callable[[Any], Any]
+) -> Measurement:
     """``measurement`` under the measure ``target``, its loss d under ``source`` being at most ``loss(d)`` there.
 
     A measurement under ``Approximate(source)`` becomes one under ``Approximate(target)`` with the same delta.
     """
-    if measure_of(measurement) == Approximate(source):
-        return remeasured(measurement, Approximate(target), lambda pair: (loss(pair[0]), pair[1]))  # [same-delta]
-    _require(measurement, source)
-    return remeasured(measurement, target, loss)
+    if output_measure_of(measurement) == Approximate(source):
+        return with_output_measure(
+            measurement, Approximate(target), lambda pair: (loss(pair[0]), pair[1])
+        )  # [same-delta]
+    _require_source_measure(measurement, source)
+    return with_output_measure(measurement, target, loss)
 
 
-def remeasured(measurement: Measurement, target: Measure, loss: Callable[[Any], Any]) -> Measurement:
+def with_output_measure(measurement: Measurement, target: Measure, loss: Callable[[Any], Any]) -> Measurement:
     """``measurement`` with another measure; the function and all else that it declares stay."""
     return replace(
         measurement,
@@ -69,27 +73,27 @@ def remeasured(measurement: Measurement, target: Measure, loss: Callable[[Any], 
     )
 
 
-def profiled(measurement: Measurement, source: Measure, bound: Callable[[Any], Any]) -> Measurement:
+def convert_to_profile(measurement: Measurement, source: Measure, bound: Callable[[Any], Any]) -> Measurement:
     """``measurement`` under ``PrivacyProfile()``, its loss d under ``source`` being the curve ``bound(d)``.
 
     A measurement under ``Approximate(source)`` is accepted; its delta enters into the curve.
     """
-    if measure_of(measurement) == Approximate(source):
-        return remeasured(
-            measurement, PrivacyProfile(), lambda pair: PrivacyCurve(Mixture(bound(pair[0]), pair[1]))
+    if output_measure_of(measurement) == Approximate(source):
+        return with_output_measure(
+            measurement, PrivacyProfile(), lambda pair: PrivacyCurve(UpToDelta(bound(pair[0]), pair[1]))
         )  # [mixture-curve]
-    _require(measurement, source)
-    return remeasured(measurement, PrivacyProfile(), lambda d: PrivacyCurve(bound(d)))  # [curve]
+    _require_source_measure(measurement, source)
+    return with_output_measure(measurement, PrivacyProfile(), lambda d: PrivacyCurve(bound(d)))  # [curve]
 
 
-def measure_of(measurement: Any) -> Measure:
+def output_measure_of(measurement: Any) -> Measure:
     """The output measure of what must be a measurement."""
     hint = "a Measurement, such as space >> then_report_noisy_top_k(...)"
-    measure: Measure = checks.instance("measurement", measurement, Measurement, hint).output_measure
+    measure: Measure = checks.require_instance("measurement", measurement, Measurement, hint).output_measure
     return measure
 
 
-def _require(measurement: Measurement, source: Measure) -> None:
+def _require_source_measure(measurement: Measurement, source: Measure) -> None:
     measured = measurement.output_measure
     if measured != source:  # [check-measure]
         raise ParameterTypeError(
@@ -103,7 +107,7 @@ def _require(measurement: Measurement, source: Measure) -> None:
 # What a bounded range says under the other measures.
 
 
-@converts("combinators/from_range")
+@proven_conversion("combinators/from_range")
 def make_range_to_pureDP(measurement: Measurement) -> Measurement:
     """The same measurement under ``MaxDivergence()``: a range a is epsilon = a.
 
@@ -137,11 +141,11 @@ def make_range_to_pureDP(measurement: Measurement) -> Measurement:
         0.5
     """
     # proof-region: range_to_pureDP
-    return convert(measurement, RangeDivergence(), MaxDivergence(), lambda a: a)  # [same-number]
+    return convert_measure(measurement, RangeDivergence(), MaxDivergence(), lambda a: a)  # [same-number]
     # end-proof-region: range_to_pureDP
 
 
-@converts("combinators/from_range")
+@proven_conversion("combinators/from_range")
 def make_range_to_zCDP(measurement: Measurement) -> Measurement:
     """The same measurement under ``ZeroConcentratedDivergence()``: a range a has an exact rho.
 
@@ -172,17 +176,17 @@ def make_range_to_zCDP(measurement: Measurement) -> Measurement:
         0.03114209226115588
     """
     # proof-region: range_to_zCDP
-    return convert(measurement, RangeDivergence(), ZeroConcentratedDivergence(), _rho)
+    return convert_measure(measurement, RangeDivergence(), ZeroConcentratedDivergence(), _range_to_rho)
 
 
-def _rho(a: Any) -> Any:
+def _range_to_rho(a: Any) -> Any:
     return a if a == float("inf") else rho_of_range(a)  # [rho]
 
 
 # end-proof-region: range_to_zCDP
 
 
-@converts("combinators/from_range")
+@proven_conversion("combinators/from_range")
 def make_range_to_approxDP(measurement: Measurement) -> Measurement:
     """The same measurement under ``PrivacyProfile()``, by the exact curve of a range.
 
@@ -218,14 +222,14 @@ def make_range_to_approxDP(measurement: Measurement) -> Measurement:
         (0.0, True)
     """
     # proof-region: range_to_approxDP
-    return profiled(measurement, RangeDivergence(), lambda a: RangeSteps(1, a))  # [range-curve]
+    return convert_to_profile(measurement, RangeDivergence(), lambda a: AdaptiveRangeBound(1, a))  # [range-curve]
     # end-proof-region: range_to_approxDP
 
 
 # What concentrated differential privacy says at a pair (epsilon, delta).
 
 
-@converts("combinators/from_zCDP")
+@proven_conversion("combinators/from_zCDP")
 def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
     """The same measurement under ``PrivacyProfile()``, by the best Renyi divergence at every epsilon.
 
@@ -259,14 +263,14 @@ def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
         True
     """
     # proof-region: zCDP_to_approxDP
-    return profiled(measurement, ZeroConcentratedDivergence(), Concentrated)  # [renyi-curve]
+    return convert_to_profile(measurement, ZeroConcentratedDivergence(), ZCDPBound)  # [renyi-curve]
     # end-proof-region: zCDP_to_approxDP
 
 
 # Into and out of approximate privacy: a delta of 0, and the pair (epsilon, delta) of a curve.
 
 
-@converts("combinators/approximate")
+@proven_conversion("combinators/approximate")
 def make_approximate(measurement: Measurement) -> Measurement:
     """The same measurement under ``Approximate(measure)``, with delta = 0.
 
@@ -296,16 +300,16 @@ def make_approximate(measurement: Measurement) -> Measurement:
         (0.5, 0.0)
     """
     # proof-region: approximate
-    measured = measure_of(measurement)
+    measured = output_measure_of(measurement)
     if has_delta(measured):  # [check-exact]
         raise ParameterTypeError(
             f"measurement must have an output measure without a delta, such as MaxDivergence(), not {measured!r}"
         )
-    return remeasured(measurement, Approximate(measured), lambda loss: (loss, 0.0))  # [delta-zero]
+    return with_output_measure(measurement, Approximate(measured), lambda loss: (loss, 0.0))  # [delta-zero]
     # end-proof-region: approximate
 
 
-@converts("combinators/approximate")
+@proven_conversion("combinators/approximate")
 def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
     """The same measurement under ``Approximate(MaxDivergence())``, at one delta of its privacy curve.
 
@@ -333,12 +337,12 @@ def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
         (True, 1e-06)
     """
     # proof-region: fix_delta
-    if measure_of(measurement) != PrivacyProfile():  # [check-profile]
+    if output_measure_of(measurement) != PrivacyProfile():  # [check-profile]
         raise ParameterTypeError(
             f"measurement must have the output measure PrivacyProfile(), not {measurement.output_measure!r}"
         )
-    fixed = checks.share(delta, "delta")  # [check-delta]
-    return remeasured(
+    fixed = checks.require_unit_interval(delta, "delta")  # [check-delta]
+    return with_output_measure(
         measurement, Approximate(MaxDivergence()), lambda curve: (curve.epsilon(fixed), fixed)
     )  # [fix-delta]
     # end-proof-region: fix_delta

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.claims import Claimed, proven
+from ..core.claims import Claimed, proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
-from ..core.queryable import Queryable, held
-from ..core.rendering import describe, describe_html
-from ..core.spaces import Space, enter, require_space
+from ..core.partials import partial_constructor
+from ..core.queryable import Queryable, freeze_if_array
+from ..core.rendering import describe_html, describe_text
+from ..core.spaces import Space, match_input_space, require_space
 from ..core.transformation import Transformation
 from ..errors import SpaceError
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from ._rules import drawn_in, loss_after, require_rule, require_space_of, total
+from ._rules import compose_losses, loss_after, require_rule, require_space_of, steps_taken
 
 Admit = Callable[[Any], Callable[[], Any]]
 Loss = Callable[[Any, Any], Any]
@@ -25,15 +25,15 @@ Loss = Callable[[Any, Any], Any]
 
 # proof-region: odometer
 @dataclass
-class _Asked:
+class _BookedQuery:
     """A query that was booked, and how many steps it took, where its answer shows them."""
 
     query: Measurement
     drawn: int | None = None
 
-    def answer(self, data: Any) -> Any:
+    def answer_query(self, data: Any) -> Any:
         release = self.query.function(data)  # [ask]
-        self.drawn = drawn_in(self.query, release)  # [drawn]
+        self.drawn = steps_taken(self.query, release)  # [drawn]
         return release
 
 
@@ -66,7 +66,7 @@ class Odometer(Claimed):
                 "an odometer cannot follow a transformation, whose distances its account does not know: "
                 "write transformation >> make_privacy_filter(odometer, ...)"
             )
-        return enter(left, self)
+        return match_input_space(left, self)
 
     def function(self, value: Any) -> Queryable:
         """A queryable about a member in the form that functions on the domain receive."""
@@ -77,25 +77,25 @@ class Odometer(Claimed):
 
     def conversation(self, value: Any) -> tuple[Admit, Loss]:
         """What a queryable about ``value`` admits, and what it has lost before this is rounded up."""
-        data = held(value)
-        asked: list[_Asked] = []
+        data = freeze_if_array(value)
+        asked: list[_BookedQuery] = []
         space = self.input_domain, self.input_metric, self.output_measure
 
-        def admit(query: Any) -> Callable[[], Any]:
+        def admit_query(query: Any) -> Callable[[], Any]:
             require_space_of("query", query, *space)  # [check-query]
-            asked.append(booked := _Asked(query))  # [debit]
-            return lambda: booked.answer(data)
+            asked.append(booked := _BookedQuery(query))  # [debit]
+            return lambda: booked.answer_query(data)
 
-        def loss(d_in: Any, query: Any) -> Any:
-            extra = [] if query is None else [_Asked(require_space_of("query", query, *space))]
+        def joint_loss(d_in: Any, query: Any) -> Any:
+            extra = [] if query is None else [_BookedQuery(require_space_of("query", query, *space))]
             d_in = self.input_metric.distance(d_in, "d_in")
             losses = [loss_after(one.query, one.drawn, d_in) for one in asked + extra]
-            return total(self.output_measure, losses, adaptive=True)  # [account]
+            return compose_losses(self.output_measure, losses, adaptive=True)  # [account]
 
-        return admit, loss
+        return admit_query, joint_loss
 
     def __repr__(self) -> str:
-        return describe(self, {"output_measure": self.output_measure})
+        return describe_text(self, {"output_measure": self.output_measure})
 
     def _repr_html_(self) -> str:
         return describe_html(self, {"output_measure": self.output_measure})
@@ -104,7 +104,7 @@ class Odometer(Claimed):
 # end-proof-region: odometer
 
 
-@proven("combinators/fully_adaptive_composition")
+@proved_by("combinators/fully_adaptive_composition")
 def make_fully_adaptive_composition(input_domain: Domain, input_metric: Metric, output_measure: Measure) -> Odometer:
     """An odometer: answer any queries, and tell at any time what they have lost.
 
@@ -168,4 +168,4 @@ def make_fully_adaptive_composition(input_domain: Domain, input_metric: Metric, 
     # end-proof-region: fully_adaptive_composition
 
 
-then_fully_adaptive_composition = partial(make_fully_adaptive_composition)
+then_fully_adaptive_composition = partial_constructor(make_fully_adaptive_composition)

@@ -6,19 +6,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ..core.claims import claimed, proven
+from ..core.claims import attach_claim, proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.repeatable import Padded, seconds_of, surveyed_sign
+from ..core.repeatable import PaddedFunction, block_maxima_sign, parse_seconds
 from ..errors import ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, one_minus_exp_up
+from ..numerics.arithmetic import one_minus_exp_up, to_fraction
 from ..proof import Proof
-from ..spaces.measures import Approximate, MaxDivergence, apart
+from ..spaces.measures import Approximate, MaxDivergence, split_delta
 
 _LARGE = 50  # an epsilon above which nothing is promised: its exponential has 22 digits, and bounds on it fewer
 
 
-@proven("combinators/padded")
+@proved_by("combinators/padded")
 def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | None = None) -> Measurement:
     """The same measurement, whose answer comes ``seconds`` after the call and never before.
 
@@ -73,21 +73,23 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
         (0.25, 2.2840254166877417e-09)
     """
     # proof-region: padded
-    checks.instance("measurement", measurement, Measurement, "a measurement, such as make_* constructors return")
-    length = seconds_of(seconds, "seconds")  # [check-seconds]
+    checks.require_instance(
+        "measurement", measurement, Measurement, "a measurement, such as make_* constructors return"
+    )
+    length = parse_seconds(seconds, "seconds")  # [check-seconds]
     if measurement.interactive:  # [check-interactive]
         raise SpaceError("measurement must not be interactive: its queries are answered later, so pad each of them")
-    if surveyed_sign(measurement.function) is None:  # [check-padded]
+    if block_maxima_sign(measurement.function) is None:  # [check-padded]
         raise SpaceError("measurement must not be padded already: pad once, the whole chain, with its one deadline")
     padded = replace(
         measurement,
-        function=Padded(measurement, length),  # [padded]
+        function=PaddedFunction(measurement, length),  # [padded]
         parameters={**measurement.parameters, "seconds": seconds},
     )
     proof = Proof(None, (measurement.proof,))
     if missed is None:
-        return claimed(padded, proof)  # [same-map]
-    beta = exact(checks.probability(missed, "missed"))  # [check-missed]
+        return attach_claim(padded, proof)  # [same-map]
+    beta = to_fraction(checks.require_probability(missed, "missed"))  # [check-missed]
     if measurement.output_measure not in (MaxDivergence(), Approximate(MaxDivergence())):  # [check-measure]
         raise ParameterTypeError(
             "with missed, measurement must have the output measure MaxDivergence() or Approximate(MaxDivergence()), "
@@ -95,10 +97,12 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
         )
 
     def privacy_map(d_in: Any) -> Any:
-        epsilon, delta = apart(measurement.output_measure, measurement.exact_map(d_in))
+        epsilon, delta = split_delta(measurement.output_measure, measurement.exact_map(d_in))
         if epsilon > _LARGE:
             return epsilon, 1  # [large]
-        return epsilon, min(Fraction(1), delta + (1 + 1 / (1 - one_minus_exp_up(exact(epsilon)))) * beta)  # [timed-map]
+        return epsilon, min(
+            Fraction(1), delta + (1 + 1 / (1 - one_minus_exp_up(to_fraction(epsilon)))) * beta
+        )  # [timed-map]
 
     timed = replace(
         padded,
@@ -112,5 +116,5 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
         ),  # [nothing-declared]
     )
     assumed = f"on every input the deadline of {float(length):g} seconds is missed with at most {float(beta):g}"
-    return claimed(timed, Proof(None, proof.parts, assumption=assumed))  # [assumed]
+    return attach_claim(timed, Proof(None, proof.parts, assumption=assumed))  # [assumed]
     # end-proof-region: padded

@@ -10,28 +10,28 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..core.claims import claimed, proven
+from ..core.claims import attach_claim, proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
-from ..spaces.curves.composed import compose, times, whichever
+from ..spaces.curves.composed import compose, compose_repeated, largest_of_curves
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import GroupedFrameDomain
-from ..spaces.measures import Measure, PrivacyProfile, apart, together
+from ..spaces.measures import Measure, PrivacyProfile, join_delta, split_delta
 from ..spaces.metrics import UserDistance
 from ..transformations.count_by_item import integers_or_strings
-from ._rules import add, decode_all, product_law, require_fixed_rule, require_space_of, total
-from ._together import Plan, planned, release_by_group
+from ._rules import compose_losses, decode_all, product_distribution, require_fixed_rule, require_space_of, sum_upward
+from ._together import GroupReleasePlan, plan_group_releases, release_by_group
 
 _STEPS = 200_000  # additions of rationals, a matter of a second; beyond them a sum that is never smaller is used
 _WAYS = 16  # joint curves, a convolution each, a second in all; beyond them one that is never smaller is used
 _TRIED = 10_000  # ways to spread users that are looked through for these, some milliseconds
 
 
-@proven("combinators/partition_by")
+@proved_by("combinators/partition_by")
 def make_partition_by(
     input_domain: GroupedFrameDomain,
     input_metric: UserDistance,
@@ -119,14 +119,14 @@ def make_partition_by(
     """
     # proof-region: partition_by
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
+    checks.require_instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
     require_fixed_rule(output_measure)  # [check-measure]
-    checks.instance("measurements", measurements, Mapping, "a mapping from groups to measurements")
+    checks.require_instance("measurements", measurements, Mapping, "a mapping from groups to measurements")
     if not measurements:
         raise ParameterError("measurements must hold at least one group")
     groups = integers_or_strings(list(measurements), "the groups of measurements")  # [check-groups]
     members = list(measurements.values())
-    most = checks.count("max_groups", max_groups)  # [check-most]
+    most = checks.require_positive_int("max_groups", max_groups)  # [check-most]
     space = input_domain.frame_domain, UserDistance("add_remove")
     for place, member in {id(one): (at, one) for at, one in reversed(list(enumerate(members)))}.values():
         require_space_of(f"the measurement of group {place}", member, *space, output_measure)  # [check-space]
@@ -134,69 +134,73 @@ def make_partition_by(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=ByGroup(tuple(groups), most, planned(members)),
-        privacy_map=dearest(output_measure, input_metric, Counter(members), most),  # [map]
+        function=ReleaseByGroup(tuple(groups), most, plan_group_releases(members)),
+        privacy_map=group_privacy_map(output_measure, input_metric, Counter(members), most),  # [map]
         parameters={"mechanism": "partition_by", "group": input_domain.group, "groups": len(groups)}
         | ({"max_groups": most} if most > 1 else {})
         | ({"each_group": members[0].parameters} if all(one is members[0] for one in members) else {}),
         declared=Declared(
-            law=_joint_law(groups, most, members),
+            law=_joint_distribution(groups, most, members),
             decode=decode_all(members),
         ),
     )
-    return claimed(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
+    return attach_claim(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
 
 
 @dataclass(frozen=True)
-class ByGroup:
+class ReleaseByGroup:
     """The release of each group, as ``plan`` says; a user belongs to the first ``most`` of ``groups`` with a row."""
 
     groups: tuple[Any, ...]
     most: int
-    plan: Plan
+    plan: GroupReleasePlan
 
     def __call__(self, rows: Any) -> tuple[Any, ...]:
         return release_by_group(rows, self.groups, self.most, self.plan)  # [release-by-group]
 
 
-def _joint_law(groups: Sequence[Any], most: int, members: Sequence[Measurement]) -> Callable[[Any], Any] | None:
+def _joint_distribution(
+    groups: Sequence[Any], most: int, members: Sequence[Measurement]
+) -> Callable[[Any], Any] | None:
     """The law of all releases on a table with groups; None where a member declares none."""
-    joint = product_law(members)
+    joint = product_distribution(members)
     if joint is None:
         return None
 
-    def law(rows: Any) -> Any:
+    def output_distribution(rows: Any) -> Any:
         from ..tables.grouping import split_by_group
 
         return joint(split_by_group(rows, groups, most))  # [joint-law]
 
-    return law
+    return output_distribution
 
 
-def dearest(measure: Measure, metric: UserDistance, often: Counter[Measurement], most: int) -> Callable[[int], Any]:
+def group_privacy_map(
+    measure: Measure, metric: UserDistance, often: Counter[Measurement], most: int
+) -> Callable[[int], Any]:
     """The privacy map of groups that have each of these measurements so often, a user being in ``most`` of them."""
     moves = 2 if metric.neighbors == "replace" else 1  # [moves]
-    return lambda d_in: _dearest(measure, often, most, moves * d_in)
+    return lambda d_in: _largest_joint_loss(measure, often, most, moves * d_in)
 
 
-def _dearest(measure: Measure, often: Counter[Measurement], most: int, users: int) -> Any:
+def _largest_joint_loss(measure: Measure, often: Counter[Measurement], most: int, users: int) -> Any:
     """The largest joint loss when ``users`` users are spread over the groups, each over ``most`` of them."""
     if measure == PrivacyProfile():
-        return _dearest_curve(measure, often, most, users)  # [profile]
+        return _largest_joint_curve(measure, often, most, users)  # [profile]
     shares = most * users
     listed = sum(min(number, shares) for number in often.values()) * (users + 1) * (shares + 1) <= _STEPS
     distances = range(users + 1) if listed else (0, users)
-    curves = [[apart(measure, one.exact_map(d)) for d in distances] for one in often]  # [curves]
-    charge = _spread if listed else _ends
+    curves = [[split_delta(measure, one.exact_map(d)) for d in distances] for one in often]  # [curves]
+    charge = _largest_spread_loss if listed else _endpoint_loss_bound
     worst = [charge([[at[part] for at in curve] for curve in curves], list(often.values()), shares) for part in (0, 1)]
-    return together(measure, *(add([one]) for one in worst))  # [parts]
+    return join_delta(measure, *(sum_upward([one]) for one in worst))  # [parts]
 
 
-def _spread(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int) -> Number:
+def _largest_spread_loss(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int) -> Number:
     """The largest sum of one value of each curve, so often, at places that add up to ``shares`` at most."""
     best: list[Number] = [Fraction(0)] * (shares + 1)
     for curve, number in zip(curves, often, strict=True):
-        values = [add([value]) for value in curve]
+        values = [sum_upward([value]) for value in curve]
         for _ in range(min(number, shares)):
             best = [
                 max(best[n - d] + one for d, one in enumerate(values[: n + 1])) for n in range(shares + 1)
@@ -206,9 +210,9 @@ def _spread(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: in
     return best[shares]
 
 
-def _ends(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int) -> Number:
+def _endpoint_loss_bound(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int) -> Number:
     """The sum of the first values, and of the ``shares`` largest rises from a first to a last value."""
-    ends = [(add(curve[:1]), add(curve[1:])) for curve in curves]
+    ends = [(sum_upward(curve[:1]), sum_upward(curve[1:])) for curve in curves]
     if any(float("inf") in pair for pair in ends):
         return float("inf")
     pairs = [(max(last - first, 0), number) for (first, last), number in zip(ends, often, strict=True)]
@@ -216,26 +220,28 @@ def _ends(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int)
     for rise, number in sorted(pairs, reverse=True):
         charged.append(rise * min(number, left))  # [rises]
         left -= min(number, left)
-    return add(charged)  # [ends]
+    return sum_upward(charged)  # [ends]
 
 
-def _dearest_curve(measure: Measure, often: Counter[Measurement], most: int, users: int) -> PrivacyCurve:
+def _largest_joint_curve(measure: Measure, often: Counter[Measurement], most: int, users: int) -> PrivacyCurve:
     """The largest joint curve, whichever groups are touched."""
     if most >= often.total():
-        joint: PrivacyCurve = total(measure, [one.exact_map(users) for one in often.elements()], adaptive=False)
+        joint: PrivacyCurve = compose_losses(
+            measure, [one.exact_map(users) for one in often.elements()], adaptive=False
+        )
         return joint  # [all-touched]
     shares = most * users
-    still = compose(times(one.exact_map(0), number) for one, number in often.items())  # [still]
-    ways = _ways(users, shares, list(often.values()))
+    still = compose(compose_repeated(one.exact_map(0), number) for one, number in often.items())  # [still]
+    ways = _user_allocations(users, shares, list(often.values()))
     if not ways:
-        worst = whichever(one.exact_map(users) for one in often)
-        return compose([still, times(worst, min(shares, often.total()))])  # [never-fewer]
+        worst = largest_of_curves(one.exact_map(users) for one in often)
+        return compose([still, compose_repeated(worst, min(shares, often.total()))])  # [never-fewer]
     touched = ([(one, d) for one, own in zip(often, way, strict=True) for d in own if d] for way in ways)
-    steps = ([times(one.exact_map(d), n) for (one, d), n in Counter(way).items()] for way in touched)
-    return whichever(compose([still, *way]) for way in steps)  # [any-way]
+    steps = ([compose_repeated(one.exact_map(d), n) for (one, d), n in Counter(way).items()] for way in touched)
+    return largest_of_curves(compose([still, *way]) for way in steps)  # [any-way]
 
 
-def _ways(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int, ...], ...]]:
+def _user_allocations(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int, ...], ...]]:
     """How many of ``users`` may touch each of equal groups, so often, and ``shares`` in all; none if these are many."""
     sizes = [min(number, shares) for number in often]
     if math.prod(math.comb(users + size, size) for size in sizes) > _TRIED:
@@ -249,4 +255,4 @@ def _ways(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int
 # end-proof-region: partition_by
 
 
-then_partition_by = partial(make_partition_by)
+then_partition_by = partial_constructor(make_partition_by)

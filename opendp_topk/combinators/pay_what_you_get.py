@@ -6,23 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
-from ..core.queryable import Queryable, held
-from ..core.repeatable import Steps
+from ..core.partials import partial_constructor
+from ..core.queryable import Queryable, freeze_if_array
+from ..core.repeatable import AdaptiveSteps
 from ..core.spaces import require_space
 from ..errors import BudgetError, ParameterTypeError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..spaces.costs import STRICT
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from ._rules import drawn_in, loss_of_steps, require_space_of
+from ._rules import loss_of_steps, require_space_of, steps_taken
 
 
-@proven("combinators/pay_what_you_get")
+@proved_by("combinators/pay_what_you_get")
 def make_pay_what_you_get(
     input_domain: Domain,
     input_metric: Metric,
@@ -101,14 +101,14 @@ def make_pay_what_you_get(
     if not isinstance(output_measure, Measure) or output_measure not in STRICT:
         raise ParameterTypeError(f"output_measure must be one of {', '.join(map(repr, STRICT))}")  # [check-measure]
     d_in = input_metric.distance(d_in, "d_in")
-    total = checks.count("steps", steps)
-    most = checks.count("calls", calls, at_most=total, limit="steps")  # [check-counts]
-    r = exact(checks.scale(width, "width"))
-    each = exact(checks.probability(delta, "delta"))  # [check-loss]
+    total = checks.require_positive_int("steps", steps)
+    most = checks.require_positive_int("calls", calls, at_most=total, limit="steps")  # [check-counts]
+    r = to_fraction(checks.require_scale(width, "width"))
+    each = to_fraction(checks.require_probability(delta, "delta"))  # [check-loss]
 
-    def steps_of(query: Any) -> Steps:
+    def require_query_steps(query: Any) -> AdaptiveSteps:
         require_space_of("query", query, input_domain, input_metric, output_measure)  # [check-query]
-        found: Steps | None = query.declared.steps
+        found: AdaptiveSteps | None = query.declared.steps
         if found is None:
             raise ParameterTypeError(
                 "query must be drawn step by step, such as make_unknown_domain_top_k with Gumbel noise, itself"
@@ -120,21 +120,21 @@ def make_pay_what_you_get(
         return found
 
     def function(value: Any) -> Queryable:
-        data = held(value)
-        left = _Left(total, most)
+        data = freeze_if_array(value)
+        left = _RemainingBudget(total, most)
 
-        def admit(query: Any) -> Callable[[], Any]:
-            reserved = steps_of(query).most
-            left.take(reserved)  # [debit]
+        def admit_query(query: Any) -> Callable[[], Any]:
+            reserved = require_query_steps(query).most
+            left.spend_steps(reserved)  # [debit]
 
-            def answer() -> Any:
+            def answer_query() -> Any:
                 release = query.function(data)  # [ask]
-                left.steps += reserved - (drawn_in(query, release) or reserved)  # [give-back]
+                left.steps += reserved - (steps_taken(query, release) or reserved)  # [give-back]
                 return release
 
-            return answer
+            return answer_query
 
-        return Queryable(admit)
+        return Queryable(admit_query)
 
     loss = loss_of_steps(output_measure, total, r, most * each)  # [total]
 
@@ -160,13 +160,13 @@ def make_pay_what_you_get(
 
 
 @dataclass
-class _Left:
+class _RemainingBudget:
     """What of a conversation is left."""
 
     steps: int
     calls: int
 
-    def take(self, steps: int) -> None:
+    def spend_steps(self, steps: int) -> None:
         """One query of so many steps.
 
         Raises:
@@ -182,4 +182,4 @@ class _Left:
     # end-proof-region: pay_what_you_get
 
 
-then_pay_what_you_get = partial(make_pay_what_you_get)
+then_pay_what_you_get = partial_constructor(make_pay_what_you_get)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
 from ..core.queryable import Queryable
 from ..errors import BudgetError, checks
@@ -13,7 +13,7 @@ from ._rules import require_space_of
 from .fully_adaptive_composition import Odometer
 
 
-@proven("combinators/privacy_filter")
+@proved_by("combinators/privacy_filter")
 def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measurement:
     """Answer queries as long as the odometer's account stays within a budget.
 
@@ -69,7 +69,7 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
         1
     """
     # proof-region: privacy_filter
-    checks.instance("odometer", odometer, Odometer, "an odometer that make_fully_adaptive_composition returned")
+    checks.require_instance("odometer", odometer, Odometer, "an odometer that make_fully_adaptive_composition returned")
     measure = odometer.output_measure
     d_in = odometer.input_metric.distance(d_in, "d_in")
     d_out = measure.exact(d_out, "d_out")  # [budget]
@@ -77,13 +77,15 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
     def function(value: Any) -> Queryable:
         book, loss = odometer.conversation(value)  # [odometer]
 
-        def admit(query: Any) -> Callable[[], Any]:
+        def admit_query(query: Any) -> Callable[[], Any]:
             require_space_of("query", query, odometer.input_domain, odometer.input_metric, measure)  # [check-query]
             if not measure.at_most(loss(d_in, query), d_out):  # [fits]
                 raise BudgetError("this query would bring the loss above d_out: ask one that loses less")
             return book(query)  # [ask]
 
-        return Queryable(admit, lambda distance, query: measure.distance(loss(distance, query), "loss"))  # [loss-up]
+        return Queryable(
+            admit_query, lambda distance, query: measure.distance(loss(distance, query), "loss")
+        )  # [loss-up]
 
     def privacy_map(distance: Any) -> Any:
         return d_out if distance <= d_in else measure.infinite  # [map]

@@ -7,16 +7,24 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.queryable import sealed
+from ..core.queryable import call_sealed
 from ..errors import checks
 from ..errors.checks import Number
 from ..sampling.samplers.run_counts import run_count
-from .repetitions import Law, Poisson, Repetitions, TruncatedNegativeBinomial, require_runs, score_of, selection
+from .repetitions import (
+    Law,
+    Poisson,
+    Repetitions,
+    TruncatedNegativeBinomial,
+    build_private_selection,
+    release_score,
+    require_runs,
+)
 
 
-@proven("combinators/private_selection")
+@proved_by("combinators/private_selection")
 def make_private_selection(measurement: Measurement, *, repetitions: Repetitions) -> Measurement:
     """Run a measurement a random number of times, and release the run with the best score.
 
@@ -84,19 +92,19 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
     # proof-region: private_selection
     require_runs(measurement)  # [check-runs]
     hint = "TruncatedNegativeBinomial(shape=..., stop_probability=...) or Poisson(mean=...)"
-    checks.instance("repetitions", repetitions, TruncatedNegativeBinomial | Poisson, hint)  # type: ignore[arg-type]
+    checks.require_instance("repetitions", repetitions, TruncatedNegativeBinomial | Poisson, hint)  # type: ignore[arg-type]
 
     def function(value: Any) -> Any:
         best: Any = None
         top: Number = -math.inf
         for _ in itertools.repeat(None, run_count(repetitions.least, repetitions.first, repetitions.ratio)):  # [runs]
-            release = sealed(measurement.function, value)  # [run]
-            score = score_of(release)
+            release = call_sealed(measurement.function, value)  # [run]
+            score = release_score(release)
             if best is None or score > top:
                 best, top = release, score  # [better]
         return best  # [best]
 
-    def law(masses: Law, scores: Mapping[Hashable, Number]) -> Law:
+    def selection_distribution(masses: Law, scores: Mapping[Hashable, Number]) -> Law:
         levels: dict[Number, Any] = {}
         for outcome, mass in masses.items():
             levels[scores[outcome]] = levels.get(scores[outcome], 0) + mass
@@ -111,5 +119,7 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
         return found if repetitions.least else found | {(): repetitions.generating(0)}  # [best-law]
 
     parameters = {"mechanism": "private_selection", "repetitions": repetitions}
-    return selection(measurement, function, repetitions, repetitions.most, law, parameters)  # [price]
+    return build_private_selection(
+        measurement, function, repetitions, repetitions.most, selection_distribution, parameters
+    )  # [price]
     # end-proof-region: private_selection

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.claims import claimed, proven
+from ..core.claims import attach_claim, proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.queryable import sealed
-from ..core.repeatable import Batched, Repeatable
+from ..core.queryable import call_sealed
+from ..core.repeatable import BatchedFunction, RepeatableFunction
 from ..errors import checks
 from ..proof import Proof
-from ._rules import decode_all, product_law, require_fixed_rule, times_over
+from ._rules import decode_all, product_distribution, repeated_loss, require_fixed_rule
 
 
-@proven("combinators/repeat")
+@proved_by("combinators/repeat")
 def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
     """Release one measurement many times on the same input: a measurement of its own, at ``times`` times the loss.
 
@@ -63,21 +63,23 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
         (100, 2)
     """
     # proof-region: repeat
-    checks.instance("measurement", measurement, Measurement, "a measurement, such as make_* constructors return")
+    checks.require_instance(
+        "measurement", measurement, Measurement, "a measurement, such as make_* constructors return"
+    )
     measure = require_fixed_rule(measurement.output_measure)  # [check-measure]
-    times = checks.count("times", times)  # [check-times]
+    times = checks.require_positive_int("times", times)  # [check-times]
 
     def function(value: Any) -> Any:
-        if isinstance(measurement.function, Batched | Repeatable):
+        if isinstance(measurement.function, BatchedFunction | RepeatableFunction):
             return measurement.function.many(value, times)  # [at-once]
-        return tuple(sealed(measurement.function, value) for _ in range(times))  # [one-by-one]
+        return tuple(call_sealed(measurement.function, value) for _ in range(times))  # [one-by-one]
 
-    def law(value: Any) -> Any:
-        joint = product_law([measurement] * times)
+    def output_distribution(value: Any) -> Any:
+        joint = product_distribution([measurement] * times)
         return joint and joint([value] * times)  # [joint-law]
 
     def privacy_map(d_in: Any) -> Any:
-        return times_over(measure, measurement.exact_map(d_in), times)  # [map]
+        return repeated_loss(measure, measurement.exact_map(d_in), times)  # [map]
 
     built = Measurement(
         input_domain=measurement.input_domain,
@@ -87,9 +89,9 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
         privacy_map=privacy_map,
         parameters={"mechanism": "repeat", "times": times, "measurement": measurement.parameters.get("mechanism")},
         declared=Declared(
-            law=law if measurement.declared.law else None,
+            law=output_distribution if measurement.declared.law else None,
             decode=lambda outcomes: decode_all([measurement] * len(outcomes))(outcomes),
         ),
     )
-    return claimed(built, Proof(None, (measurement.proof,)))
+    return attach_claim(built, Proof(None, (measurement.proof,)))
     # end-proof-region: repeat

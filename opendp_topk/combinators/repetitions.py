@@ -11,8 +11,8 @@ from typing import Any
 
 from gmpy2 import mpq
 
-from ..core.claims import claimed
-from ..core.following import released
+from ..core.claims import attach_claim
+from ..core.following import release_type_and_size
 from ..core.measurement import Declared, Measurement
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
@@ -20,18 +20,18 @@ from ..numerics.arithmetic import (
     Interval,
     Intervals,
     as_mpq,
-    exact,
     one_minus_exp_down,
     one_minus_exp_up,
     round_up,
     scaled_log_up,
     shortened_up,
+    to_fraction,
 )
 from ..proof import Proof
 from ..spaces.costs import require_measure
 from ..spaces.curves.closed_forms import ApproximateDP
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, apart, together
+from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, join_delta, split_delta
 
 # How often a private selection runs what it selects from, as laws of a random number, and what each costs.
 
@@ -69,15 +69,15 @@ class TruncatedNegativeBinomial:
     least = 1
 
     def __post_init__(self) -> None:
-        shape = checks.plain(self.shape) if checks.is_real(self.shape) else None
+        shape = checks.plain_number(self.shape) if checks.is_real(self.shape) else None
         if shape is None:
             raise ParameterTypeError(f"shape must be a number > -1, not {type(self.shape).__name__}")
         if not -1 < shape < _MOST_SHAPE:
             raise ParameterError(f"shape must be > -1 and less than {_MOST_SHAPE}")
         object.__setattr__(self, "shape", shape)
-        stop = checks.probability(self.stop_probability, "stop_probability")
-        object.__setattr__(self, "stop_probability", checks.scale(stop, "stop_probability"))
-        checks.scale(abs(shape), "shape")
+        stop = checks.require_probability(self.stop_probability, "stop_probability")
+        object.__setattr__(self, "stop_probability", checks.require_scale(stop, "stop_probability"))
+        checks.require_scale(abs(shape), "shape")
         _ = self.most
 
     @property
@@ -88,7 +88,7 @@ class TruncatedNegativeBinomial:
     # proof-region: truncated_negative_binomial
     def first(self, arithmetic: Intervals) -> Interval | None:
         """The probability of one run; None where the precision does not tell."""
-        shape, gamma = exact(self.shape), exact(self.stop_probability)
+        shape, gamma = to_fraction(self.shape), to_fraction(self.stop_probability)
         log = arithmetic.log(arithmetic.rational(as_mpq(gamma)))
         if shape == 0:
             share, divisor = 1 - gamma, arithmetic.negative(log)  # [logarithmic]
@@ -101,13 +101,13 @@ class TruncatedNegativeBinomial:
 
     def ratio(self, n: int) -> mpq:
         """P(N = n + 1) / P(N = n)."""
-        shape, gamma = exact(self.shape), exact(self.stop_probability)
+        shape, gamma = to_fraction(self.shape), to_fraction(self.stop_probability)
         return as_mpq((1 - gamma) * (n + shape) / (n + 1))  # [ratio]
 
     @property
     def most(self) -> Fraction:
         """The mean number of runs, or a rational above it."""
-        shape, gamma = exact(self.shape), exact(self.stop_probability)
+        shape, gamma = to_fraction(self.shape), to_fraction(self.stop_probability)
         arithmetic = Intervals(_DIGITS)
         first = self.first(arithmetic)
         if first is None:
@@ -119,23 +119,23 @@ class TruncatedNegativeBinomial:
 
     def shift_of_pure(self, epsilon: Fraction) -> Fraction:
         """The most by which the choice of the best adds to the loss of runs that lose ``epsilon`` at most."""
-        gamma, q = exact(self.stop_probability), 1 - one_minus_exp_up(epsilon)
-        return exact(scaled_log_up(1 + exact(self.shape), (1 + gamma * q) / (q + gamma)))  # [shift-of-pure]
+        gamma, q = to_fraction(self.stop_probability), 1 - one_minus_exp_up(epsilon)
+        return to_fraction(scaled_log_up(1 + to_fraction(self.shape), (1 + gamma * q) / (q + gamma)))  # [shift-of-pure]
 
     def shift(self, delta: Callable[[Number], Number]) -> Fraction:
         """The same for runs with the privacy curve ``delta``."""
-        gamma = exact(self.stop_probability)
+        gamma = to_fraction(self.stop_probability)
         if delta(0) == 0:
             return Fraction(0)  # [equal-laws]
         low, high = 0.0, scaled_log_up(Fraction(1), 1 / gamma)  # [no-more]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            odds = one_minus_exp_down(exact(middle))
-            if (1 - gamma) * exact(delta(middle)) * (1 - odds) <= gamma * odds:
+            odds = one_minus_exp_down(to_fraction(middle))
+            if (1 - gamma) * to_fraction(delta(middle)) * (1 - odds) <= gamma * odds:
                 high = middle  # [enough]
             else:
                 low = middle
-        return (1 + exact(self.shape)) * exact(high)  # [shift]
+        return (1 + to_fraction(self.shape)) * to_fraction(high)  # [shift]
 
     # end-proof-region: truncated_negative_binomial
 
@@ -143,7 +143,7 @@ class TruncatedNegativeBinomial:
         """E[t^N], in mpmath's numbers of the precision at hand."""
         import mpmath
 
-        shape, gamma = _mpf(self.shape), _mpf(self.stop_probability)
+        shape, gamma = _to_mpf(self.shape), _to_mpf(self.stop_probability)
         if shape == 0:
             return mpmath.log(1 - (1 - gamma) * t) / mpmath.log(gamma)
         return ((1 - (1 - gamma) * t) ** -shape - 1) / (gamma**-shape - 1)
@@ -170,7 +170,7 @@ class Poisson:
     least = 0
 
     def __post_init__(self) -> None:
-        mean = checks.scale(self.mean, "mean")
+        mean = checks.require_scale(self.mean, "mean")
         if not 0 < mean <= _MOST_RUNS:  # [mean-in-reach]
             raise ParameterError(f"mean must be > 0 and at most {_MOST_RUNS}")
         object.__setattr__(self, "mean", mean)
@@ -178,25 +178,25 @@ class Poisson:
     # proof-region: poisson
     def first(self, arithmetic: Intervals) -> Interval | None:
         """The probability of no run."""
-        return arithmetic.exp(arithmetic.rational(as_mpq(-exact(self.mean))))  # [no-run]
+        return arithmetic.exp(arithmetic.rational(as_mpq(-to_fraction(self.mean))))  # [no-run]
 
     def ratio(self, n: int) -> mpq:
         """P(N = n + 1) / P(N = n)."""
-        return as_mpq(exact(self.mean) / (n + 1))  # [poisson-ratio]
+        return as_mpq(to_fraction(self.mean) / (n + 1))  # [poisson-ratio]
 
     @property
     def most(self) -> Fraction:
         """The mean number of runs."""
-        return exact(self.mean)  # [poisson-mean]
+        return to_fraction(self.mean)  # [poisson-mean]
 
     def shift_of_pure(self, epsilon: Fraction) -> Fraction:
         """The most by which the choice of the best adds to the loss of runs that lose ``epsilon`` at most."""
         rise = one_minus_exp_up(epsilon)
-        return exact(self.mean) * rise / (2 - rise)  # [poisson-shift-of-pure]
+        return to_fraction(self.mean) * rise / (2 - rise)  # [poisson-shift-of-pure]
 
     def shift(self, delta: Callable[[Number], Number]) -> Fraction:
         """The same for runs with the privacy curve ``delta``."""
-        return exact(self.mean) * exact(delta(0))  # [poisson-shift]
+        return to_fraction(self.mean) * to_fraction(delta(0))  # [poisson-shift]
 
     # end-proof-region: poisson
 
@@ -204,13 +204,13 @@ class Poisson:
         """E[t^N], in mpmath's numbers of the precision at hand."""
         import mpmath
 
-        return mpmath.exp(_mpf(self.mean) * (t - 1))
+        return mpmath.exp(_to_mpf(self.mean) * (t - 1))
 
 
-def _mpf(value: Number) -> Any:
+def _to_mpf(value: Number) -> Any:
     import mpmath
 
-    number = exact(value)
+    number = to_fraction(value)
     return mpmath.mpf(number.numerator) / number.denominator
 
 
@@ -226,7 +226,7 @@ Law = Mapping[Hashable, Any]
 
 # proof-region: private_runs
 @dataclass(frozen=True)
-class Selected:
+class PrivateSelectionBound:
     """What is known of a selection from runs with the curve ``runs``: it is moved, and multiplied."""
 
     runs: PrivacyCurve
@@ -234,33 +234,39 @@ class Selected:
     most: Fraction
 
     def __call__(self, epsilon: Number) -> float:
-        rest = exact(epsilon) - self.shift
-        return 1.0 if rest < 0 else round_up(min(Fraction(1), self.most * exact(self.runs.delta(rest))))  # [moved]
+        rest = to_fraction(epsilon) - self.shift
+        return (
+            1.0 if rest < 0 else round_up(min(Fraction(1), self.most * to_fraction(self.runs.delta(rest))))
+        )  # [moved]
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too: whether its runs lose no less and are no fewer."""
         return (
-            isinstance(other, Selected)
+            isinstance(other, PrivateSelectionBound)
             and self.shift <= other.shift
             and self.most <= other.most
-            and all(any(_implies(own, bound) for own in self.runs.bounds) for bound in other.runs.bounds)  # [implies]
+            and all(
+                any(_equals_or_implies(own, bound) for own in self.runs.bounds) for bound in other.runs.bounds
+            )  # [implies]
         )
 
 
-def _implies(own: Any, bound: Any) -> bool:
+def _equals_or_implies(own: Any, bound: Any) -> bool:
     return own == bound or (hasattr(own, "implies") and bool(own.implies(bound)))  # [same-kind-of-bound]
 
 
 def require_runs(measurement: Any) -> Measurement:
     """``measurement``, if it can be run and the price of a selection is known."""
-    checks.instance("measurement", measurement, Measurement, "a measurement, such as make_* constructors return")
+    checks.require_instance(
+        "measurement", measurement, Measurement, "a measurement, such as make_* constructors return"
+    )
     if measurement.interactive:  # [check-release]
         raise ParameterTypeError("measurement must release pairs (score, candidate), and not be interactive")
     measure = measurement.output_measure
     plain = measure.measure if measure == Approximate(MaxDivergence()) else measure
     note = ", or Approximate(MaxDivergence()): make_range_to_pureDP and make_zCDP_to_approxDP convert others"
     require_measure(plain, MaxDivergence, PrivacyProfile, note=note)  # [check-measure]
-    kind, _ = released(measurement.function, measurement.input_domain)
+    kind, _ = release_type_and_size(measurement.function, measurement.input_domain)
     origin = typing.get_origin(kind) or kind
     if isinstance(origin, type) and not issubclass(origin, tuple | list):
         raise ParameterTypeError(
@@ -270,15 +276,15 @@ def require_runs(measurement: Any) -> Measurement:
     return measurement  # type: ignore[no-any-return]
 
 
-def score_of(release: Any) -> Number:
+def release_score(release: Any) -> Number:
     """The score of a release; NaN counts as the lowest one."""
     if not isinstance(release, tuple | list) or len(release) != 2 or not checks.is_real(release[0]):
         raise ParameterTypeError("measurement must release pairs (score, candidate), each score a real number")
-    score = checks.plain(release[0])
+    score = checks.plain_number(release[0])
     return -math.inf if score != score else score  # [lowest]
 
 
-def selection(
+def build_private_selection(
     measurement: Measurement,
     function: Callable[[Any], Any],
     price: Repetitions,
@@ -297,17 +303,17 @@ def selection(
         loss = measurement.exact_map(d_in)  # [loss-of-a-run]
         if measure == PrivacyProfile():
             curve = measure.distance(loss, "loss")
-            return PrivacyCurve(Selected(curve, price.shift(curve.delta), most))  # [curve]
-        epsilon, delta = apart(measure, loss)
+            return PrivacyCurve(PrivateSelectionBound(curve, price.shift(curve.delta), most))  # [curve]
+        epsilon, delta = split_delta(measure, loss)
         if epsilon == math.inf:
             return measure.infinite  # [infinite]
-        own = exact(epsilon)
+        own = to_fraction(epsilon)
         shift = price.shift(ApproximateDP(epsilon, delta)) if delta else price.shift_of_pure(own)  # [shift]
-        return together(measure, own + shift, most * exact(delta))  # [price]
+        return join_delta(measure, own + shift, most * to_fraction(delta))  # [price]
 
-    def joint(value: Any) -> Law:
+    def output_distribution(value: Any) -> Law:
         masses = runs(value)  # type: ignore[misc]
-        return law(masses, {outcome: score_of(decode(outcome)) for outcome in masses})  # [law]
+        return law(masses, {outcome: release_score(decode(outcome)) for outcome in masses})  # [law]
 
     built = Measurement(
         input_domain=measurement.input_domain,
@@ -316,9 +322,11 @@ def selection(
         function=function,
         privacy_map=privacy_map,
         parameters={**parameters, "measurement": measurement.parameters.get("mechanism")},
-        declared=Declared(law=joint if runs else None, decode=lambda outcome: decode(outcome[0]) if outcome else None),
+        declared=Declared(
+            law=output_distribution if runs else None, decode=lambda outcome: decode(outcome[0]) if outcome else None
+        ),
     )
-    return claimed(built, Proof(None, (measurement.proof,)))
+    return attach_claim(built, Proof(None, (measurement.proof,)))
 
 
 # end-proof-region: private_runs

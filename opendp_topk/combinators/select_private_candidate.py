@@ -6,18 +6,18 @@ import itertools
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.queryable import sealed
+from ..core.queryable import call_sealed
 from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..sampling.samplers.run_counts import run_count
 from .private_selection import make_private_selection
-from .repetitions import Law, TruncatedNegativeBinomial, require_runs, score_of, selection
+from .repetitions import Law, TruncatedNegativeBinomial, build_private_selection, release_score, require_runs
 
 
-@proven("combinators/select_private_candidate")
+@proved_by("combinators/select_private_candidate")
 def make_select_private_candidate(
     measurement: Measurement, *, stop_probability: Number, threshold: Number | None = None
 ) -> Measurement:
@@ -81,18 +81,18 @@ def make_select_private_candidate(
     if threshold is None:
         return make_private_selection(measurement, repetitions=geometric)  # [no-threshold]
     require_runs(measurement)  # [check-runs]
-    level = checks.finite(threshold, "threshold")  # [check-threshold]
+    level = checks.require_finite(threshold, "threshold")  # [check-threshold]
 
     def function(value: Any) -> Any:
         for _ in itertools.repeat(None, run_count(geometric.least, geometric.first, geometric.ratio)):  # [runs]
-            release = sealed(measurement.function, value)  # [run]
-            if score_of(release) >= level:
+            release = call_sealed(measurement.function, value)  # [run]
+            if release_score(release) >= level:
                 return release  # [reached]
         return None  # [gave-up]
 
-    gamma = exact(geometric.stop_probability)
+    gamma = to_fraction(geometric.stop_probability)
 
-    def law(masses: Law, scores: Mapping[Hashable, Number]) -> Law:
+    def selection_distribution(masses: Law, scores: Mapping[Hashable, Number]) -> Law:
         reaching = {outcome: mass for outcome, mass in masses.items() if scores[outcome] >= level}
         above = sum(reaching.values())
         left = (gamma.numerator + (gamma.denominator - gamma.numerator) * above) / gamma.denominator  # [left]
@@ -101,5 +101,7 @@ def make_select_private_candidate(
 
     parameters = {"mechanism": "select_private_candidate", "stop_probability": stop_probability, "threshold": level}
     price = TruncatedNegativeBinomial(0, stop_probability)
-    return selection(measurement, function, price, 1 / gamma, law, parameters)  # [price]
+    return build_private_selection(
+        measurement, function, price, 1 / gamma, selection_distribution, parameters
+    )  # [price]
     # end-proof-region: select_private_candidate

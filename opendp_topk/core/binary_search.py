@@ -132,7 +132,7 @@ class _Attempt:
     error: Exception | None = None
 
     @property
-    def accepted(self) -> bool:
+    def is_accepted(self) -> bool:
         return self.built is not None
 
 
@@ -140,16 +140,16 @@ Try = Callable[[int], _Attempt]
 
 
 def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type, bounds: Any) -> _Attempt:
-    checks.function("make", make)
+    checks.require_callable("make", make)
     if T is not float and T is not int:
         raise ParameterTypeError("T must be the type float or the type int")
-    probes = list(map(_bits, _FLOATS)) if T is float else list(_INTS)
+    probes = list(map(_float_to_bits, _FLOATS)) if T is float else list(_INTS)
     if bounds is not None:
-        low, high = _ends(bounds, T)
+        low, high = _bound_indices(bounds, T)
         probes = [low, *(probe for probe in probes if low < probe < high), *([high] if high > low else [])]  # [bounds]
 
-    def attempt(index: int) -> _Attempt:
-        parameter = _float(index) if T is float else index
+    def try_parameter(index: int) -> _Attempt:
+        parameter = _bits_to_float(index) if T is float else index
         try:
             built = make(parameter)
             passes = isinstance(built, Measurement | Transformation) and built.check(d_in, d_out)  # [passes]
@@ -159,27 +159,27 @@ def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type, b
             raise ParameterTypeError(f"make must return a Measurement or a Transformation, not {type(built).__name__}")
         return _Attempt(index, parameter, built, passes)
 
-    return _search(attempt, probes, d_in, bounded=bounds is not None)
+    return _search_boundary(try_parameter, probes, d_in, bounded=bounds is not None)
 
 
-def _ends(bounds: Any, T: type) -> tuple[int, int]:
+def _bound_indices(bounds: Any, T: type) -> tuple[int, int]:
     """The indices of the bounds of a search."""
     fits = checks.is_integer if T is int else checks.is_real
     if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not all(map(fits, bounds)):
         raise ParameterTypeError(f"bounds must be a pair (low, high) of numbers of type {T.__name__}")
-    low, high = (checks.scale(checks.plain(one), "each of bounds") for one in bounds)
+    low, high = (checks.require_scale(checks.plain_number(one), "each of bounds") for one in bounds)
     if low > high:
         raise ParameterError("bounds must be a pair (low, high) with low <= high")
     if T is int:
         return int(low), int(high)
-    return _bits(float(min(low, _FLOATS[-1])) + 0.0), _bits(float(min(high, _FLOATS[-1])) + 0.0)
+    return _float_to_bits(float(min(low, _FLOATS[-1])) + 0.0), _float_to_bits(float(min(high, _FLOATS[-1])) + 0.0)
 
 
-def _search(attempt: Try, probes: Iterable[int], d_in: Any, bounded: bool) -> _Attempt:
+def _search_boundary(attempt: Try, probes: Iterable[int], d_in: Any, bounded: bool) -> _Attempt:
     tried = map(attempt, probes)  # [probe]
     refused, errors = None, []
     for first in tried:
-        if first.accepted:
+        if first.is_accepted:
             break
         refused = first
         errors.append(first.error)
@@ -188,16 +188,16 @@ def _search(attempt: Try, probes: Iterable[int], d_in: Any, bounded: bool) -> _A
         raise SearchError(
             f"make accepted none of the parameters tried (pass T=int if the parameter is an integer such as k): {said}"
         ) from errors[-1]
-    lowest = before = _last(attempt, first, refused, lambda found: found.accepted)  # [lowest]
+    lowest = before = _bisect_boundary(attempt, first, refused, lambda found: found.is_accepted)  # [lowest]
     closed = bounded
     for here in itertools.chain([first], tried):
-        end = not here.accepted
+        end = not here.is_accepted
         if end:
             closed = True
-            here = _last(attempt, before, here, lambda found: found.accepted)  # [highest]
+            here = _bisect_boundary(attempt, before, here, lambda found: found.is_accepted)  # [highest]
         if here.passes != before.passes:  # [bracket]
             inside, outside = (here, before) if here.passes else (before, here)
-            return _last(attempt, inside, outside, lambda found: found.passes)
+            return _bisect_boundary(attempt, inside, outside, lambda found: found.passes)
         before = here
         if end:
             break
@@ -206,7 +206,9 @@ def _search(attempt: Try, probes: Iterable[int], d_in: Any, bounded: bool) -> _A
     return _all_pass(lowest, before, closed, d_in)
 
 
-def _last(attempt: Try, inside: _Attempt, outside: _Attempt | None, good: Callable[[_Attempt], bool]) -> _Attempt:
+def _bisect_boundary(
+    attempt: Try, inside: _Attempt, outside: _Attempt | None, good: Callable[[_Attempt], bool]
+) -> _Attempt:
     """The attempt next to the boundary on the way from ``inside``, which is good, to ``outside``, which is not."""
     while outside is not None and abs(outside.index - inside.index) > 1:  # [invariant]
         middle = attempt((inside.index + outside.index) // 2)
@@ -231,12 +233,12 @@ def _all_pass(lowest: _Attempt, highest: _Attempt, closed: bool, d_in: Any) -> _
     )
 
 
-def _bits(value: float) -> int:
+def _float_to_bits(value: float) -> int:
     """The bit pattern of a float64 >= 0; the order of the patterns is the order of the numbers."""
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
 
 
-def _float(bits: int) -> float:
+def _bits_to_float(bits: int) -> float:
     """The float64 of a bit pattern."""
     return float(struct.unpack("<d", struct.pack("<q", bits))[0])
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import CandidatesError, DataError, DataLengthError, DataTypeError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
-from .following import returned
+from .following import annotated_return_type
 from .releases import CountedItems, Items, SelectedCounts
 
 # From released indices back to the caller's public items.
@@ -56,11 +56,11 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
         raise CandidatesError(f"{name} must hold hashable values, such as strings or integers")
     if distinct != len(listed):
         raise CandidatesError(f"{name} must be distinct: remove the repeated candidates")
-    _require_apart(listed, name)
+    _require_distinguishable(listed, name)
     return listed
 
 
-def _require_apart(listed: tuple[Any, ...], name: str) -> None:
+def _require_distinguishable(listed: tuple[Any, ...], name: str) -> None:
     """Raise where two texts look the same: they differ by outer blanks, or by how Unicode writes a character."""
     seen: dict[str, int] = {}
     for number, item in enumerate(listed, start=1):
@@ -95,18 +95,18 @@ class IndexCandidates:
         if hasattr(release, "_replace"):
             return release._replace(indices=self(release.indices))  # [field]
         if isinstance(release, list | tuple) or (isinstance(release, np.ndarray) and release.ndim):
-            return Items(self._item(index) for index in release)  # [items]
-        return self._item(release)  # [item]
+            return Items(self._item_at_index(index) for index in release)  # [items]
+        return self._item_at_index(release)  # [item]
 
-    def _item(self, index: Any) -> Any:
+    def _item_at_index(self, index: Any) -> Any:
         items = self.items or ()
         if not checks.is_integer(index) or not 0 <= index < len(items):
             raise DataError("index_candidates must be called with indices of its items, as a measurement releases them")
         return items[index]
 
-    def released_after(self, released: Any, _: int | None) -> Any:
+    def output_type_for(self, released: Any, _: int | None) -> Any:
         if hasattr(released, "with_items"):
-            return returned(released.with_items)
+            return annotated_return_type(released.with_items)
         if released not in (NDArray[np.int64], int) and "indices" not in getattr(released, "_fields", ()):
             raise SpaceError(
                 "index_candidates must follow a measurement that releases indices: leave it out where releases hold "
@@ -181,10 +181,10 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
     """
     listed = public_items(candidates, "candidates")
     if column is not None:
-        checks.instance("column", column, str, "the name of a column")
+        checks.require_instance("column", column, str, "the name of a column")
     texts = {number: item for number, item in enumerate(listed, start=1) if isinstance(item, str)}
     remarks = []
-    if column is not None and isinstance(listed[0], str) and _folded(listed[0]) == _folded(column):
+    if column is not None and isinstance(listed[0], str) and _fold_case(listed[0]) == _fold_case(column):
         remarks.append("candidate 1 is the name of the column: a header line?")
     elif len(listed) > 1 and not _is_number(listed[0]) and all(map(_is_number, listed[1:])):
         remarks.append("all candidates but the first are integers: a header line?")
@@ -196,7 +196,7 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
             number for number, item in texts.items() if not unicodedata.is_normalized("NFC", item)
         ],
         "equal to an earlier one but for upper and lower case": [
-            number for number, item in texts.items() if folded.setdefault(_folded(item), number) != number
+            number for number, item in texts.items() if folded.setdefault(_fold_case(item), number) != number
         ],
         "numbers among texts": [n for n, item in enumerate(listed, start=1) if texts and not isinstance(item, str)],
     }
@@ -206,7 +206,7 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
     return remarks
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     return unicodedata.normalize("NFKC", text).strip().casefold()
 
 
@@ -238,27 +238,27 @@ class BestCounts:
         is_array = isinstance(counts, np.ndarray) and counts.ndim == 1 and counts.dtype.kind in "iufO"
         if not is_array or (counts.dtype.kind == "O" and not all(map(checks.is_real, counts.tolist()))):
             raise DataTypeError("counts must be a one-dimensional array of numbers, as a measurement releases them")
-        self.require(len(counts), DataLengthError)
+        self.require_matching_counts(len(counts), DataLengthError)
         some = np.arange(len(counts)) if self.threshold is None else np.flatnonzero(counts >= self.threshold)
         falling = len(some) - 1 - np.argsort(counts[some][::-1], kind="stable")[::-1]
         indices = some[falling][: self.k]
         best = SelectedCounts(indices, counts[indices])
         return best if self.items is None else best.with_items(Items(self.items[index] for index in indices))
 
-    def require(self, size: int, error: type[Exception]) -> None:
+    def require_matching_counts(self, size: int, error: type[Exception]) -> None:
         if self.items is not None and len(self.items) != size:
             raise error(f"items must be as many as the counts ({size}), and are {len(self.items)}")
         if self.k is not None and self.k > size:
             raise error(f"there must be at least k ({self.k}) counts, and there are {size}")
 
-    def released_after(self, released: Any, size: int | None) -> Any:
+    def output_type_for(self, released: Any, size: int | None) -> Any:
         if released != Counts:
             raise SpaceError(
                 "largest_counts and counts_from must follow a measurement that releases an array of all noisy counts, "
                 "as make_noisy_histogram does: leave them out after another"
             )
         if size is not None:
-            self.require(size, SpaceError)
+            self.require_matching_counts(size, SpaceError)
         return SelectedCounts if self.items is None else CountedItems
 
     def __repr__(self) -> str:
@@ -293,7 +293,7 @@ def largest_counts(k: int, items: Iterable[Hashable] | None = None) -> BestCount
         >>> tk.largest_counts(2, ["ash", "birch", "cedar"])(np.array([7, -2, 9]))
         CountedItems(items=['cedar', 'ash'], counts=array([9, 7]))
     """
-    return BestCounts(_public(items), k=checks.count("k", k))
+    return BestCounts(_public_items_or_none(items), k=checks.require_positive_int("k", k))
 
 
 def counts_from(threshold: Number, items: Iterable[Hashable] | None = None) -> BestCounts:
@@ -320,11 +320,11 @@ def counts_from(threshold: Number, items: Iterable[Hashable] | None = None) -> B
         >>> tk.counts_from(5, ["ash", "birch", "cedar"])(np.array([7, -2, 9])).items
         ['cedar', 'ash']
     """
-    number = checks.plain(threshold) if checks.is_real(threshold) else math.nan
+    number = checks.plain_number(threshold) if checks.is_real(threshold) else math.nan
     if number != number:
         raise ParameterError("threshold must be a number")
-    return BestCounts(_public(items), threshold=number)
+    return BestCounts(_public_items_or_none(items), threshold=number)
 
 
-def _public(items: Iterable[Hashable] | None) -> tuple[Any, ...] | None:
+def _public_items_or_none(items: Iterable[Hashable] | None) -> tuple[Any, ...] | None:
     return None if items is None else public_items(items)

@@ -40,24 +40,24 @@ class _Claim:
 _NOTHING = _Claim(UNPROVEN, None)
 
 
-def contents(owner: Claimed, recipe: Recipe | None) -> tuple[Any, ...]:
+def claim_contents(owner: Claimed, recipe: Recipe | None) -> tuple[Any, ...]:
     """All attributes of ``owner``, the arguments of its recipe, and so on of the library's frozen records among these.
 
     Of a thing that may have a claim of its own, that claim is listed, and its attributes are not.
     """
-    found = _attributes(owner)
+    found = _record_attributes(owner)
     if recipe is not None:
         found += [*recipe.arguments, *recipe.options.values()]
     opened: set[int] = set()
     for one in found:
-        within = _opener(type(one))  # type: ignore[arg-type]
+        within = _contents_lister(type(one))  # type: ignore[arg-type]
         if within is not None and id(one) not in opened:
             opened.add(id(one))
             found += within(one)
     return tuple(found)
 
 
-def _attributes(record: Any) -> list[Any]:
+def _record_attributes(record: Any) -> list[Any]:
     """The class of a record, and all that it has: its fields, and what else was stored in it or hides its methods."""
     stored = {**vars(record)}
     stored.pop("_claim", None)
@@ -65,10 +65,10 @@ def _attributes(record: Any) -> list[Any]:
 
 
 @functools.cache
-def _opener(member: type) -> Callable[[Any], Iterable[Any]] | None:
+def _contents_lister(member: type) -> Callable[[Any], Iterable[Any]] | None:
     """What lists the contents of a value of this type; None where it has none of its own that count."""
     if _is_record(member):
-        return _claim_of if issubclass(member, Claimed) else _attributes
+        return _claim_of if issubclass(member, Claimed) else _record_attributes
     return _records_of if issubclass(member, Iterable) and not issubclass(member, str | bytes | np.ndarray) else None
 
 
@@ -104,7 +104,7 @@ class Claimed:
         """The claim, if this, and all with claims that it was made of, has the contents with which it was claimed."""
         known = {id(self)}
         for one in (waiting := [self] if self._claim is not _NOTHING else []):
-            kept, found = one._claim.contents, contents(one, one._claim.recipe)
+            kept, found = one._claim.contents, claim_contents(one, one._claim.recipe)
             if len(kept) != len(found) or not all(map(operator.is_, kept, found)):  # [same-objects]
                 return _NOTHING
             parts = [part for part in found if isinstance(part, Claimed) and part._claim is not _NOTHING]  # [parts]
@@ -114,11 +114,13 @@ class Claimed:
 
     def __eq__(self, other: Any) -> bool:
         mine, its = (one._own_claim().recipe if isinstance(one, Claimed) else None for one in (self, other))
-        return self is other or (mine is not None and its is not None and mine.value == its.value)  # [equal]
+        return self is other or (
+            mine is not None and its is not None and mine.comparison_key == its.comparison_key
+        )  # [equal]
 
     def __hash__(self) -> int:
         recipe = self._own_claim().recipe
-        return object.__hash__(self) if recipe is None else hash(recipe.value)
+        return object.__hash__(self) if recipe is None else hash(recipe.comparison_key)
 
     def __copy__(self: Built) -> Built:
         return self
@@ -133,38 +135,38 @@ class Claimed:
                 f"this {type(self).__name__.lower()} cannot be pickled, because no constructor of the library made it "
                 "as it is (dataclasses.replace and from_opendp make such ones): build it where it is needed"
             )
-        return recipe.pickled()
+        return recipe.pickle_reduction()
 
 
-def claimed(built: Built, proof: Proof, recipe: Recipe | None = None) -> Built:
+def attach_claim(built: Built, proof: Proof, recipe: Recipe | None = None) -> Built:
     """A copy of ``built`` with a claim. Only for what was made on the spot, by the code that ``proof`` is about."""
     made: Built = replace(built)  # type: ignore[type-var]
-    object.__setattr__(made, "_claim", _Claim(proof, recipe, contents(made, recipe)))  # [claim]
+    object.__setattr__(made, "_claim", _Claim(proof, recipe, claim_contents(made, recipe)))  # [claim]
     return made
 
 
 # end-proof-region: claims
 
 
-def proven(name: str | None) -> Callable[[Callable[P, Built]], Callable[P, Built]]:
+def proved_by(name: str | None) -> Callable[[Callable[P, Built]], Callable[P, Built]]:
     """Decorate a constructor whose results are proved by the document ``proofs/<name>.tex``.
 
     The parts of the proof that it sets, those of the measurements that it combines, stay. With None nothing is proved:
     the caller vouches for the results.
     """
 
-    def decorate(constructor: Callable[P, Built]) -> Callable[P, Built]:
+    def decorate_constructor(constructor: Callable[P, Built]) -> Callable[P, Built]:
         @functools.wraps(constructor)
-        def make(*args: P.args, **kwargs: P.kwargs) -> Built:
-            recipe = Recipe.of(make, args, kwargs)
+        def build_with_claim(*args: P.args, **kwargs: P.kwargs) -> Built:
+            recipe = Recipe.from_call(build_with_claim, args, kwargs)
             built = constructor(*recipe.arguments, **recipe.options)
-            return claimed(built, Proof(name, built.proof.parts, built.proof.assumption), recipe)
+            return attach_claim(built, Proof(name, built.proof.parts, built.proof.assumption), recipe)
 
         if name is not None:
-            make.proof_name = name  # type: ignore[attr-defined]
-        return make
+            build_with_claim.proof_name = name  # type: ignore[attr-defined]
+        return build_with_claim
 
-    return decorate
+    return decorate_constructor
 
 
 # The parameters that a measurement or transformation shows: a mapping that nobody can change.
@@ -197,4 +199,4 @@ class Parameters(Mapping[str, Any]):
 
 def read_only(values: Mapping[str, Any]) -> Parameters:
     """``values`` as parameters; those that are parameters already stay the same object."""
-    return values if isinstance(values, Parameters) else Parameters(checks.parameters(values))
+    return values if isinstance(values, Parameters) else Parameters(checks.parameters_dictionary(values))

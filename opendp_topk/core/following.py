@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from .repeatable import Batched, Composed, Padded, Repeatable
+from .repeatable import BatchedFunction, ComposedFunction, PaddedFunction, RepeatableFunction
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -16,7 +16,7 @@ _PACKAGE = __name__.partition(".")[0]
 class Follower(Protocol):
     """A function of releases that knows which it takes."""
 
-    def released_after(self, released: Any, size: int | None) -> Any:
+    def output_type_for(self, released: Any, size: int | None) -> Any:
         """The type of what it makes of releases of the type ``released``, or None if that is not known.
 
         ``size`` is the number of scores that led to them, where it is fixed.
@@ -26,26 +26,26 @@ class Follower(Protocol):
         """
 
 
-def released(function: Callable[[Any], Any], domain: Any) -> tuple[Any, int | None]:
+def release_type_and_size(function: Callable[[Any], Any], domain: Any) -> tuple[Any, int | None]:
     """The type of what ``function`` releases, by its annotation, and the size of the vectors in its ``domain``.
 
     None for what is not known, as the type is wherever a caller's own function has the last word.
     """
-    if isinstance(function, Composed):
+    if isinstance(function, ComposedFunction):
         then: Any = function.then
         if hasattr(then, "input_domain"):
-            return released(then.function, then.input_domain)
-        before, size = released(function.first, domain)
-        return (None if before is None or not isinstance(then, Follower) else then.released_after(before, size)), size
-    if isinstance(function, Padded):
-        return released(function.measured.function, domain)
-    drawn = function.once if isinstance(function, Batched | Repeatable) else function
+            return release_type_and_size(then.function, then.input_domain)
+        before, size = release_type_and_size(function.first, domain)
+        return (None if before is None or not isinstance(then, Follower) else then.output_type_for(before, size)), size
+    if isinstance(function, PaddedFunction):
+        return release_type_and_size(function.measured.function, domain)
+    drawn = function.once if isinstance(function, BatchedFunction | RepeatableFunction) else function
     if not inspect.isfunction(drawn) or (drawn.__module__ or "").partition(".")[0] != _PACKAGE:
         return None, None
-    return returned(drawn), getattr(domain, "size", None)
+    return annotated_return_type(drawn), getattr(domain, "size", None)
 
 
-def returned(function: Callable[..., Any]) -> Any:
+def annotated_return_type(function: Callable[..., Any]) -> Any:
     """The type that ``function`` returns by its annotation; None where that says nothing."""
     kind = typing.get_type_hints(function).get("return", Any)
     return None if kind is Any else kind

@@ -8,15 +8,15 @@ _MARKS = [object()]  # of this process, renewed in every child
 
 
 # proof-region: process
-def process() -> tuple[int, object]:
+def process_identity() -> tuple[int, object]:
     """What equals itself in this process and in no other, whatever their numbers are."""
     return os.getpid(), _MARKS[-1]  # [process-mark]
 
 
-def _renew() -> None:
+def _renew_process_mark() -> None:
     _MARKS[:] = [object()]  # [renewed]
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_renew_process_mark)
 # end-proof-region: process

@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 from ..errors import NotDeclaredError, SpaceError, checks
 from ..proof import Proof
 from ..sampling.distributions.events import EVENTS, Enclosure
-from ..spaces.domains import Domain, VectorDomain, same_items, surveyed
+from ..spaces.domains import Domain, VectorDomain, find_block_maxima, same_items
 from ..spaces.measures import Measure, bounds_range
 from ..spaces.metrics import Metric
 from .candidates import BestCounts, IndexCandidates
-from .claims import Claimed, claimed, read_only
-from .following import released
+from .claims import Claimed, attach_claim, read_only
+from .following import release_type_and_size
 from .partials import Partial
 from .recipes import Recipe
-from .rendering import as_outcome, describe, describe_html
-from .repeatable import Composed, Steps, Unchecked, surveyed_sign
-from .spaces import Space, enter, mapped, on_distances, require_fitting
+from .rendering import as_outcome, describe_html, describe_text
+from .repeatable import AdaptiveSteps, ComposedFunction, UncheckedArgument, block_maxima_sign
+from .spaces import Space, evaluate_map, match_input_space, on_distances, require_fitting
 
 CHAINING = "core/chaining"
 _DIGITS = 50  # twenty more than the thirty that a law promises, for what its sums and products lose
@@ -51,7 +51,7 @@ class Declared:
     n_candidates: int | None = None
     scores_input: bool = False
     candidates: Sequence[Hashable] | None = None
-    steps: Steps | None = None
+    steps: AdaptiveSteps | None = None
     later_data: bool = False
 
 
@@ -82,13 +82,15 @@ class Measurement(Claimed):
 
     def __post_init__(self) -> None:
         require_fitting(self.input_domain, self.input_metric)
-        checks.instance("output_measure", self.output_measure, Measure, "a measure such as MaxDivergence()")
-        checks.function("function", self.function)
-        checks.instance("declared", self.declared, Declared, "a Declared, which says what is known of the releases")
+        checks.require_instance("output_measure", self.output_measure, Measure, "a measure such as MaxDivergence()")
+        checks.require_callable("function", self.function)
+        checks.require_instance(
+            "declared", self.declared, Declared, "a Declared, which says what is known of the releases"
+        )
         object.__setattr__(self, "privacy_map", on_distances(self.privacy_map, self.input_metric, "privacy_map"))
         object.__setattr__(self, "parameters", read_only(self.parameters))
         # proof-region: measurement
-        object.__setattr__(self, "_maps", kept_maps(self.privacy_map, self.output_measure))  # [own-maps]
+        object.__setattr__(self, "_maps", cached_maps(self.privacy_map, self.output_measure))  # [own-maps]
 
     def map(self, d_in: Any) -> Any:
         """The privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
@@ -108,13 +110,13 @@ class Measurement(Claimed):
 
     def invoke(self, value: Any) -> Any:
         """One release. ``value`` is checked to be a member of the input domain before anything is drawn."""
-        sign = surveyed_sign(self.function)
+        sign = block_maxima_sign(self.function)
         if sign:
-            seen = surveyed(self.input_domain, value, sign)  # [survey]
+            seen = find_block_maxima(self.input_domain, value, sign)  # [survey]
             if seen is not None:
                 return self.function(seen)
         elif sign is None:
-            return self.function(Unchecked(value, self.input_domain))  # [unchecked]
+            return self.function(UncheckedArgument(value, self.input_domain))  # [unchecked]
         return self.function(self.input_domain.validate(value))  # [validate]
 
     def __call__(self, value: Any) -> Any:
@@ -155,8 +157,8 @@ class Measurement(Claimed):
         """
         if self.declared.accuracy is None:
             raise NotDeclaredError("this measurement declares no accuracy theorem")
-        count = checks.count("n_candidates", n_candidates)
-        return self.declared.accuracy(count, checks.probability(alpha, "alpha"))
+        count = checks.require_positive_int("n_candidates", n_candidates)
+        return self.declared.accuracy(count, checks.require_probability(alpha, "alpha"))
 
     def success_probability(self, scores: Any, event: str = "exact") -> Enclosure:
         """Bounds on the probability that the selection on ``scores`` succeeds: proved formulas, no simulation.
@@ -175,7 +177,7 @@ class Measurement(Claimed):
         """
         if self.declared.success is None:
             raise NotDeclaredError("this measurement declares no probability of success")
-        event = checks.choice("event", event, EVENTS)
+        event = checks.require_choice("event", event, EVENTS)
         return Enclosure(*self.declared.success(self.input_domain.validate(scores), event))
 
     def __rshift__(self, other: Callable[[Any], Any]) -> Measurement:
@@ -186,28 +188,30 @@ class Measurement(Claimed):
         return post_process(self, other) if callable(other) else NotImplemented
 
     def __rrshift__(self, space: Space) -> Measurement:
-        return enter(space, self)
+        return match_input_space(space, self)
 
     def __repr__(self) -> str:
-        return describe(self, {"output_measure": self.output_measure})
+        return describe_text(self, {"output_measure": self.output_measure})
 
     def _repr_html_(self) -> str:
         return describe_html(self, {"output_measure": self.output_measure})
 
 
 # proof-region: kept_maps
-def kept_maps(privacy_map: Callable[[Any], Any], measure: Measure) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def cached_maps(
+    privacy_map: Callable[[Any], Any], measure: Measure
+) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """What ``privacy_map`` returns, exact and rounded up; each keeps what it returned for equal distances of a type."""
 
     @functools.lru_cache(maxsize=_ASKED, typed=True)
-    def exact(d_in: Any) -> Any:
-        return mapped(privacy_map, d_in, measure.exact)  # [exact-loss]
+    def exact_loss(d_in: Any) -> Any:
+        return evaluate_map(privacy_map, d_in, measure.exact)  # [exact-loss]
 
     @functools.lru_cache(maxsize=_ASKED, typed=True)
-    def rounded(d_in: Any) -> Any:
-        return measure.distance(exact(d_in), "the loss")  # [rounded-loss]
+    def rounded_loss(d_in: Any) -> Any:
+        return measure.distance(exact_loss(d_in), "the loss")  # [rounded-loss]
 
-    return exact, rounded
+    return exact_loss, rounded_loss
 
 
 # end-proof-region: kept_maps
@@ -221,23 +225,27 @@ def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
             "an interactive measurement with a bounded range cannot be post-processed: a function that draws its "
             "queries at random could widen the range. Convert it to another measure first, or use the queryable itself"
         )
-    released(Composed(first.function, then), first.input_domain)  # [fits]
+    release_type_and_size(ComposedFunction(first.function, then), first.input_domain)  # [fits]
     if isinstance(then, IndexCandidates) and then.items is None:
-        then = IndexCandidates(_counted(first))  # [those-counted]
+        then = IndexCandidates(_known_candidates(first))  # [those-counted]
     items = then.items if isinstance(then, IndexCandidates | BestCounts) else None
-    allowed = scoring(first, len(items)) if items is not None and isinstance(then, IndexCandidates) else first
+    allowed = (
+        restrict_score_count(first, len(items)) if items is not None and isinstance(then, IndexCandidates) else first
+    )
     if items is not None:
-        allowed = naming(allowed, items)  # [only-items]
+        allowed = restrict_to_candidates(allowed, items)  # [only-items]
     decode = allowed.declared.decode
     processed = replace(
         allowed,
-        function=Composed(allowed.function, then),  # [post-process]
+        function=ComposedFunction(allowed.function, then),  # [post-process]
         declared=replace(allowed.declared, decode=lambda outcome: then(decode(outcome)), steps=None),  # [decode]
     )
-    return claimed(processed, chained(first.proof), Recipe.of(post_process, (first, then), {}))  # [same-map]
+    return attach_claim(
+        processed, chain_proofs(first.proof), Recipe.from_call(post_process, (first, then), {})
+    )  # [same-map]
 
 
-def chained(*proofs: Proof) -> Proof:
+def chain_proofs(*proofs: Proof) -> Proof:
     """The proof of a chain; a chain in it is taken apart."""
     parts = [part for one in proofs for part in (one.parts if one.name == CHAINING else (one,))]
     return Proof(CHAINING, tuple(parts))
@@ -255,7 +263,7 @@ def candidates_of(measurement: Measurement) -> Sequence[Hashable] | None:
     return measurement.declared.candidates  # [of-the-chain]
 
 
-def naming(measurement: Measurement, items: Sequence[Any]) -> Measurement:
+def restrict_to_candidates(measurement: Measurement, items: Sequence[Any]) -> Measurement:
     """``measurement`` restricted to scores of ``items``, in this order.
 
     Raises:
@@ -272,10 +280,12 @@ def naming(measurement: Measurement, items: Sequence[Any]) -> Measurement:
     if domain.size != len(items):
         return measurement
     part = replace(measurement, input_domain=replace(domain, candidates=items))  # [stated]
-    return claimed(part, measurement.proof, Recipe.of(naming, (measurement, items), {}))  # [named-proof]
+    return attach_claim(
+        part, measurement.proof, Recipe.from_call(restrict_to_candidates, (measurement, items), {})
+    )  # [named-proof]
 
 
-def _counted(measurement: Measurement) -> Sequence[Hashable]:
+def _known_candidates(measurement: Measurement) -> Sequence[Hashable]:
     known = candidates_of(measurement)
     if known is None:
         raise SpaceError(
@@ -289,13 +299,13 @@ def _counted(measurement: Measurement) -> Sequence[Hashable]:
 
 
 # proof-region: narrowed
-def scoring(measurement: Measurement, count: int) -> Measurement:
+def restrict_score_count(measurement: Measurement, count: int) -> Measurement:
     """``measurement`` restricted to inputs with ``count`` scores, so that no index that it releases is out of range.
 
     Raises:
         SpaceError: The measurement scores another number of candidates.
     """
-    restricted = narrowed(measurement, count)
+    restricted = restrict_vector_size(measurement, count)
     scored = restricted.declared.n_candidates
     if scored != count:  # [check-count]
         raise SpaceError(
@@ -305,7 +315,7 @@ def scoring(measurement: Measurement, count: int) -> Measurement:
     return restricted
 
 
-def narrowed(measurement: Measurement, size: int) -> Measurement:
+def restrict_vector_size(measurement: Measurement, size: int) -> Measurement:
     """``measurement`` on vectors of exactly ``size`` elements only: a part of its domain, so every claim holds.
 
     A domain that has a size already keeps it.
@@ -320,7 +330,9 @@ def narrowed(measurement: Measurement, size: int) -> Measurement:
         input_domain=replace(domain, size=fixed),
         declared=replace(declared, n_candidates=fixed),
     )  # [narrowed]
-    return claimed(part, measurement.proof, Recipe.of(narrowed, (measurement, size), {}))  # [same-proof]
+    return attach_claim(
+        part, measurement.proof, Recipe.from_call(restrict_vector_size, (measurement, size), {})
+    )  # [same-proof]
 
 
 # end-proof-region: narrowed

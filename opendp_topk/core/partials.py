@@ -12,7 +12,7 @@ from ..errors import ParameterTypeError, SpaceError, checks
 from ..errors.by_name import require_names
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
-from .rendering import shown
+from .rendering import argument_repr
 from .spaces import as_space
 
 P = ParamSpec("P")
@@ -34,9 +34,9 @@ class Partial(Generic[Domains, Metrics, Built]):
     options: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        checks.function("constructor", self.constructor)
-        checks.instance("arguments", self.arguments, tuple, "a tuple of the arguments after the input space")
-        checks.instance("options", self.options, Mapping, "a mapping from names of arguments to their values")
+        checks.require_callable("constructor", self.constructor)
+        checks.require_instance("arguments", self.arguments, tuple, "a tuple of the arguments after the input space")
+        checks.require_instance("options", self.options, Mapping, "a mapping from names of arguments to their values")
 
     def build(self, input_domain: Domains, input_metric: Metrics) -> Built:
         """The transformation or measurement on this input space."""
@@ -59,13 +59,13 @@ class Partial(Generic[Domains, Metrics, Built]):
         raise SpaceError(f"{self!r} has no input space yet: call the result of (domain, metric) >> {self!r}")
 
     def __repr__(self) -> str:
-        given = [shown(argument) for argument in self.arguments]
-        given += [f"{name}={shown(value)}" for name, value in dict(self.options).items()]
+        given = [argument_repr(argument) for argument in self.arguments]
+        given += [f"{name}={argument_repr(value)}" for name, value in dict(self.options).items()]
         name = getattr(self.constructor, "__name__", type(self.constructor).__name__)
         return f"{name.replace('make_', 'then_', 1)}({', '.join(given)})"
 
 
-def partial(
+def partial_constructor(
     constructor: Callable[Concatenate[Domains, Metrics, P], Built],
 ) -> Callable[P, Partial[Domains, Metrics, Built]]:
     """The ``then_*`` form of a ``make_*`` constructor: the same arguments without the input space."""
@@ -73,30 +73,33 @@ def partial(
     own = list(signature.parameters.values())[2:]
     shorter = signature.replace(parameters=own, return_annotation=Partial)
 
-    def then(*args: P.args, **kwargs: P.kwargs) -> Partial[Domains, Metrics, Built]:
-        mistake = _unknown(kwargs, shorter.parameters)
+    def create_partial(*args: P.args, **kwargs: P.kwargs) -> Partial[Domains, Metrics, Built]:
+        mistake = _unknown_keyword(kwargs, shorter.parameters)
         try:
             shorter.bind(*args, **kwargs)
         except TypeError as error:
             mistake = mistake or str(error)
         else:
             return Partial(constructor, args, kwargs)  # [as-given]
-        raise ParameterTypeError(f"{then.__name__}: {mistake}; its signature is {then.__name__}{shorter}")
+        raise ParameterTypeError(
+            f"{create_partial.__name__}: {mistake}; its signature is {create_partial.__name__}{shorter}"
+        )
 
-    then.__name__ = then.__qualname__ = constructor.__name__.replace("make_", "then_", 1)
-    then.__module__ = constructor.__module__
-    then.__doc__ = (
-        f"``{constructor.__name__}`` without its input space: ``(domain, metric) >> {then.__name__}(...)``.\n\n"
+    create_partial.__name__ = create_partial.__qualname__ = constructor.__name__.replace("make_", "then_", 1)
+    create_partial.__module__ = constructor.__module__
+    create_partial.__doc__ = (
+        f"``{constructor.__name__}`` without its input space: ``(domain, metric) >> "
+        f"{create_partial.__name__}(...)``.\n\n"
         f"Takes the arguments of :func:`{constructor.__name__}` from the third on.\n"
     )
-    then.__signature__ = shorter  # type: ignore[attr-defined]
-    return then
+    create_partial.__signature__ = shorter  # type: ignore[attr-defined]
+    return create_partial
 
 
 # end-proof-region: partials
 
 
-def _unknown(given: Iterable[str], accepted: Iterable[str]) -> str:
+def _unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:
     """The first keyword that is not accepted, in words; empty if there is none."""
     known = list(accepted)
     for name in given:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from ..errors import NotDeclaredError, QueryError
-from .home import process
+from .home import process_identity
 from .measurement import Measurement
 
 # Queryables: releases that go on answering, one query at a time.
@@ -21,21 +21,21 @@ T = TypeVar("T")
 
 
 # proof-region: queryable
-class _Turn:
+class _QueryTurn:
     """The time for which what is born in one answer stays open."""
 
-    def __init__(self, within: _Turn | None) -> None:
+    def __init__(self, within: _QueryTurn | None) -> None:
         self._within = within
         self._ended = False
 
-    def end(self) -> None:
+    def end_turn(self) -> None:
         self._ended = True
 
     @property
     def is_over(self) -> bool:
         return self._ended or (self._within is not None and self._within.is_over)  # [nested-turns]
 
-    def run(self, step: Callable[[], T]) -> T:
+    def run_step(self, step: Callable[[], T]) -> T:
         token = _now.set(self)
         try:
             return step()
@@ -43,19 +43,19 @@ class _Turn:
             _now.reset(token)
 
 
-_now: ContextVar[_Turn | None] = ContextVar("turn", default=None)
+_now: ContextVar[_QueryTurn | None] = ContextVar("turn", default=None)
 
 
-def sealed(function: Callable[[Any], T], value: Any) -> T:
+def call_sealed(function: Callable[[Any], T], value: Any) -> T:
     """``function(value)``; every queryable that was born in it is closed."""
-    turn = _Turn(_now.get())
+    turn = _QueryTurn(_now.get())
     try:
-        return turn.run(lambda: function(value))
+        return turn.run_step(lambda: function(value))
     finally:
-        turn.end()  # [seal]
+        turn.end_turn()  # [seal]
 
 
-def held(value: Any) -> Any:
+def freeze_if_array(value: Any) -> Any:
     """``value`` as a queryable keeps it: an array is copied, so that nobody can change it between two queries."""
     if isinstance(value, np.ndarray):
         value = value.copy()  # [copy]
@@ -83,9 +83,9 @@ class Queryable:
         self._admit = admit
         self._privacy_loss = privacy_loss
         self._born = _now.get()  # [born]
-        self._turn: _Turn | None = None
+        self._turn: _QueryTurn | None = None
         self._busy = False
-        self._home = process(), threading.current_thread()
+        self._home = process_identity(), threading.current_thread()
 
     def __call__(self, query: Any) -> Any:
         """A release of the measurement ``query``, or the answer on the scores of which ``query`` is the index.
@@ -108,9 +108,9 @@ class Queryable:
         try:
             answer = self._admit(query)  # [admit]
             if self._turn is not None:
-                self._turn.end()  # [close-children]
-            self._turn = _Turn(self._born)
-            return self._turn.run(answer)  # [answer]
+                self._turn.end_turn()  # [close-children]
+            self._turn = _QueryTurn(self._born)
+            return self._turn.run_step(answer)  # [answer]
         finally:
             self._busy = False
 
@@ -130,7 +130,7 @@ class Queryable:
         return self._privacy_loss(d_in, query)
 
     def _require_home(self) -> None:
-        if self._home != (process(), threading.current_thread()):  # [check-home]
+        if self._home != (process_identity(), threading.current_thread()):  # [check-home]
             raise QueryError("a queryable may be used only by the thread and the process that made it")
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -143,20 +143,20 @@ class Queryable:
 # A measurement as its constructor would have built it with more noise.
 
 
-def rescaled(measurement: Measurement, scale: float) -> Measurement | None:
+def rescale_measurement(measurement: Measurement, scale: float) -> Measurement | None:
     """The same measurement with another ``scale``, also within a chain; None where no constructor took one scale."""
     recipe = measurement._own_claim().recipe
     if recipe is None:
         return None
     if "scale" in recipe.options:
-        return _built(recipe.constructor(*recipe.arguments, **{**recipe.options, "scale": scale}))
+        return _as_measurement(recipe.constructor(*recipe.arguments, **{**recipe.options, "scale": scale}))
     places = [place for place, one in enumerate(recipe.arguments) if isinstance(one, Measurement)]
-    inner = rescaled(recipe.arguments[places[0]], scale) if len(places) == 1 else None
+    inner = rescale_measurement(recipe.arguments[places[0]], scale) if len(places) == 1 else None
     if inner is None:
         return None
     arguments = [inner if place == places[0] else one for place, one in enumerate(recipe.arguments)]
-    return _built(recipe.constructor(*arguments, **recipe.options))
+    return _as_measurement(recipe.constructor(*arguments, **recipe.options))
 
 
-def _built(made: Any) -> Measurement | None:
+def _as_measurement(made: Any) -> Measurement | None:
     return made if isinstance(made, Measurement) else None

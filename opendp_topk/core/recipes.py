@@ -32,41 +32,43 @@ class Recipe:
     options: Mapping[str, Any]
 
     @staticmethod
-    def of(constructor: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Recipe:
+    def from_call(constructor: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Recipe:
         """The recipe of a call; what could change or run out afterwards is copied first."""
-        kept = {name: _kept(value) for name, value in options.items()}
-        return Recipe(constructor, tuple(map(_kept, arguments)), kept)
+        kept = {name: _copy_argument(value) for name, value in options.items()}
+        return Recipe(constructor, tuple(map(_copy_argument, arguments)), kept)
 
     def __post_init__(self) -> None:
-        if self.depth > _DEEPEST:
+        if self.nesting_depth > _DEEPEST:
             raise CapacityError(
                 f"measurements may be nested {_DEEPEST} deep at most, and chains be as long: compose a list of "
                 "measurements at once, or write what follows a release as one function"
             )
 
     @functools.cached_property
-    def depth(self) -> int:
+    def nesting_depth(self) -> int:
         """How many constructors lie within each other; Python could not follow thousands."""
-        return 1 + max(map(_depth, [*self.arguments, *self.options.values()]), default=0)
+        return 1 + max(map(_argument_depth, [*self.arguments, *self.options.values()]), default=0)
 
     @functools.cached_property
-    def value(self) -> Hashable:
+    def comparison_key(self) -> Hashable:
         """What is equal for two recipes that build the same: the constructor and what its parameters are bound to."""
         bound = inspect.signature(self.constructor).bind(*self.arguments, **self.options)
         bound.apply_defaults()
-        return self.constructor, _comparable(dict(bound.arguments))
+        return self.constructor, _comparable_value(dict(bound.arguments))
 
-    def pickled(self) -> tuple[Any, ...]:
+    def pickle_reduction(self) -> tuple[Any, ...]:
         """What ``__reduce_ex__`` returns.
 
         Raises:
             PickleError: An argument is a function that has no name in a module.
         """
         require_names((self.arguments, self.options))
-        return rebuilt, (claims_digest(), self.constructor, self.arguments, dict(self.options))
+        return rebuild_from_pickle, (claims_digest(), self.constructor, self.arguments, dict(self.options))
 
 
-def rebuilt(digest: str, constructor: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def rebuild_from_pickle(
+    digest: str, constructor: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """What ``constructor`` makes of the arguments, if this library is the one that wrote the pickle.
 
     Raises:
@@ -86,33 +88,33 @@ def claims_digest() -> str:
     total = hashlib.sha256()
     without = [_PACKAGE / room for room in _WITHOUT_CLAIMS]
     sources = [path for path in _PACKAGE.rglob("*.py") if not any(map(path.is_relative_to, without))]
-    for root, paths in ((_PACKAGE, sources), (proof.folder(), proof.folder().rglob("*.tex"))):
+    for root, paths in ((_PACKAGE, sources), (proof.documents_folder(), proof.documents_folder().rglob("*.tex"))):
         for name, path in sorted((path.relative_to(root).as_posix(), path) for path in paths):
             content = path.read_bytes()
             total.update(f"{name} {len(content)}\n".encode() + content)
     return total.hexdigest()
 
 
-def _depth(argument: Any) -> int:
+def _argument_depth(argument: Any) -> int:
     """That of a measurement or transformation, or the largest in a list of such; 0 of anything else."""
     if type(argument) in (list, tuple) and len(argument) and hasattr(argument[0], "_claim"):
-        return max(map(_depth, argument))
+        return max(map(_argument_depth, argument))
     recipe = getattr(getattr(argument, "_claim", None), "recipe", None)
-    return recipe.depth if isinstance(recipe, Recipe) else 0
+    return recipe.nesting_depth if isinstance(recipe, Recipe) else 0
 
 
-def _comparable(value: Any) -> Hashable:
+def _comparable_value(value: Any) -> Hashable:
     """A hashable value that is equal for equal arguments; what cannot be compared is equal to itself alone."""
     if isinstance(value, Mapping):
-        return frozenset((name, _comparable(one)) for name, one in value.items())
+        return frozenset((name, _comparable_value(one)) for name, one in value.items())
     if isinstance(value, np.ndarray):
-        return value.shape, _comparable(value.ravel().tolist())
+        return value.shape, _comparable_value(value.ravel().tolist())
     if isinstance(value, list | tuple):
-        return tuple(map(_comparable, value))
+        return tuple(map(_comparable_value, value))
     return value if isinstance(value, Hashable) else ("at", id(value))
 
 
-def _kept(value: Any) -> Any:
+def _copy_argument(value: Any) -> Any:
     if isinstance(value, Iterator):
         listed = tuple(itertools.islice(value, _MOST + 1))
         if len(listed) > _MOST:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterTypeError
-from ..errors.extras import load
+from ..errors.extras import import_extra
 from ..markup import notebook
 
 # What releases of several items are: lists and named tuples that say what they hold, also in frames and notebooks.
@@ -35,10 +35,10 @@ class Items(list[Any]):
 
     def to_frame(self) -> DataFrame:
         """A data frame with the column ``item``, in the order of the release (extra ``tables``)."""
-        return _frame({"item": self})
+        return _polars_frame({"item": self})
 
     def _repr_html_(self) -> str:
-        return _shown("Released items", {"item": self})
+        return _html_table("Released items", {"item": self})
 
 
 class SelectedCounts(NamedTuple):
@@ -53,10 +53,10 @@ class SelectedCounts(NamedTuple):
 
     def to_frame(self) -> DataFrame:
         """A data frame with the columns ``index`` and ``noisy_count`` (extra ``tables``)."""
-        return _frame({"index": self.indices, "noisy_count": self.counts})
+        return _polars_frame({"index": self.indices, "noisy_count": self.counts})
 
     def _repr_html_(self) -> str:
-        return _shown("Released winners", {"index": self.indices, "noisy count": self.counts})
+        return _html_table("Released winners", {"index": self.indices, "noisy count": self.counts})
 
 
 class CountedItems(NamedTuple):
@@ -67,10 +67,10 @@ class CountedItems(NamedTuple):
 
     def to_frame(self) -> DataFrame:
         """A data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
-        return _frame({"item": self.items, "noisy_count": self.counts})
+        return _polars_frame({"item": self.items, "noisy_count": self.counts})
 
     def _repr_html_(self) -> str:
-        return _shown("Released items", {"item": self.items, "noisy count": self.counts})
+        return _html_table("Released items", {"item": self.items, "noisy count": self.counts})
 
 
 class RankingWithGaps(NamedTuple):
@@ -88,11 +88,11 @@ class RankingWithGaps(NamedTuple):
 
     def to_frame(self) -> DataFrame:
         """A data frame with the columns ``rank``, ``index`` and ``noisy_lead`` (extra ``tables``)."""
-        return _frame({"rank": _ranks(self.indices), "index": self.indices, "noisy_lead": self.gaps})
+        return _polars_frame({"rank": _rank_numbers(self.indices), "index": self.indices, "noisy_lead": self.gaps})
 
     def _repr_html_(self) -> str:
-        columns = {"rank": _ranks(self.indices), "index": self.indices, "noisy lead": self.gaps}
-        return _shown("Released ranking", columns)
+        columns = {"rank": _rank_numbers(self.indices), "index": self.indices, "noisy lead": self.gaps}
+        return _html_table("Released ranking", columns)
 
 
 class ItemsWithGaps(NamedTuple):
@@ -106,10 +106,12 @@ class ItemsWithGaps(NamedTuple):
 
     def to_frame(self) -> DataFrame:
         """A data frame with the columns ``rank``, ``item`` and ``noisy_lead`` (extra ``tables``)."""
-        return _frame({"rank": _ranks(self.items), "item": self.items, "noisy_lead": self.gaps})
+        return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items, "noisy_lead": self.gaps})
 
     def _repr_html_(self) -> str:
-        return _shown("Released ranking", {"rank": _ranks(self.items), "item": self.items, "noisy lead": self.gaps})
+        return _html_table(
+            "Released ranking", {"rank": _rank_numbers(self.items), "item": self.items, "noisy lead": self.gaps}
+        )
 
 
 class FoundItems(NamedTuple):
@@ -120,11 +122,11 @@ class FoundItems(NamedTuple):
 
     def to_frame(self) -> DataFrame:
         """A data frame with the columns ``rank`` and ``item`` (extra ``tables``)."""
-        return _frame({"rank": _ranks(self.items), "item": self.items})
+        return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items})
 
     def _repr_html_(self) -> str:
         end = ", which stopped early" if self.stopped else ""
-        return _shown(f"Released ranking{end}", {"rank": _ranks(self.items), "item": self.items})
+        return _html_table(f"Released ranking{end}", {"rank": _rank_numbers(self.items), "item": self.items})
 
 
 class FoundItemsWithCounts(NamedTuple):
@@ -136,11 +138,11 @@ class FoundItemsWithCounts(NamedTuple):
 
     def to_frame(self) -> DataFrame:
         """A data frame with the columns ``rank``, ``item`` and ``noisy_count`` (extra ``tables``)."""
-        return _frame({"rank": _ranks(self.items), "item": self.items, "noisy_count": self.counts})
+        return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items, "noisy_count": self.counts})
 
     def _repr_html_(self) -> str:
-        columns = {"rank": _ranks(self.items), "item": self.items, "noisy count": self.counts}
-        return _shown("Released ranking" + ", which stopped early" * self.stopped, columns)
+        columns = {"rank": _rank_numbers(self.items), "item": self.items, "noisy count": self.counts}
+        return _html_table("Released ranking" + ", which stopped early" * self.stopped, columns)
 
 
 class FoundCounts(NamedTuple):
@@ -151,32 +153,34 @@ class FoundCounts(NamedTuple):
 
     def to_frame(self) -> DataFrame:
         """A data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
-        return _frame({"item": self.items, "noisy_count": self.counts})
+        return _polars_frame({"item": self.items, "noisy_count": self.counts})
 
     def _repr_html_(self) -> str:
-        return _shown("Released items", {"item": self.items, "noisy count": self.counts})
+        return _html_table("Released items", {"item": self.items, "noisy count": self.counts})
 
 
-def _ranks(winners: Any) -> range:
+def _rank_numbers(winners: Any) -> range:
     return range(1, len(winners) + 1)
 
 
-def _shown(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
-    return notebook.grid(title, {name: _listed(values) for name, values in columns.items()})
+def _html_table(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
+    return notebook.columns_table(title, {name: _python_values(values) for name, values in columns.items()})
 
 
-def _frame(columns: Mapping[str, Iterable[Any]]) -> DataFrame:
+def _polars_frame(columns: Mapping[str, Iterable[Any]]) -> DataFrame:
     """A polars data frame of these columns.
 
     Raises:
         MissingExtraError: polars is not installed (extra ``tables``).
     """
-    polars = load("polars", "to_frame() needs polars", "opendp_topk[tables]")
-    frame: DataFrame = polars.DataFrame({name: _listed(values) for name, values in columns.items()}, strict=False)
+    polars = import_extra("polars", "to_frame() needs polars", "opendp_topk[tables]")
+    frame: DataFrame = polars.DataFrame(
+        {name: _python_values(values) for name, values in columns.items()}, strict=False
+    )
     return frame
 
 
-def _listed(values: Iterable[Any]) -> list[Any]:
+def _python_values(values: Iterable[Any]) -> list[Any]:
     """The values as Python's own: those of an array are no longer NumPy's."""
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 

@@ -32,7 +32,7 @@ def as_outcome(value: Any) -> Hashable:
     return value
 
 
-def shown(value: Any) -> str:
+def argument_repr(value: Any) -> str:
     """An argument in a repr: public scalars and the library's own objects as they are, of all others the type.
 
     Whoever gives a table in the place of a number finds no row of it in an error.
@@ -44,7 +44,7 @@ def shown(value: Any) -> str:
         with contextlib.suppress(Exception):  # a number may be too long to be written
             return repr(value)
     elif kind is tuple and len(value) <= _FEW and all(isinstance(one, _SCALARS) for one in value):
-        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+        return f"({', '.join(map(argument_repr, value))}{',' * (len(value) == 1)})"
     elif isinstance(value, np.ndarray):
         return f"<{kind.__name__} of shape {value.shape}>"
     elif isinstance(value, _CONTAINERS):
@@ -52,10 +52,10 @@ def shown(value: Any) -> str:
     return f"<{kind.__name__}>"
 
 
-def _fields(one: Any, ends: Mapping[str, Any]) -> dict[str, Any]:
+def _display_fields(one: Any, ends: Mapping[str, Any]) -> dict[str, Any]:
     """What is shown of a transformation or measurement; ``ends`` is what it has on its output side."""
     space = {"input_domain": one.input_domain, "input_metric": one.input_metric}
-    known = {name: value if _is_plain(value) else shown(value) for name, value in one.parameters.items()}
+    known = {name: value if _is_plain(value) else argument_repr(value) for name, value in one.parameters.items()}
     return {**known, **space, **ends, "proof": one.proof}
 
 
@@ -66,12 +66,12 @@ def _is_plain(value: Any) -> bool:
 
 def describe_html(shown: Any, ends: Mapping[str, Any]) -> str:
     """The same as a table for a notebook."""
-    return notebook.facts(type(shown).__name__, _fields(shown, ends).items())
+    return notebook.facts_table(type(shown).__name__, _display_fields(shown, ends).items())
 
 
-def describe(shown: Any, ends: Mapping[str, Any]) -> str:
+def describe_text(shown: Any, ends: Mapping[str, Any]) -> str:
     """The repr of a transformation or measurement, one field a line."""
-    fields = _fields(shown, ends)
+    fields = _display_fields(shown, ends)
     width = max(map(len, fields))
     rows = [f"    {name:<{width}} = {value}" for name, value in fields.items()]
     return "\n".join([f"{type(shown).__name__}(", *rows, ")"])

@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 
 
 # proof-region: padding
-def hold(seconds: Fraction, compute: Callable[[], Answer]) -> Answer:
+def run_until_deadline(seconds: Fraction, compute: Callable[[], Answer]) -> Answer:
     """What ``compute`` returns or raises, ``seconds`` after the call and not before.
 
     Raises:
@@ -50,34 +50,36 @@ def hold(seconds: Fraction, compute: Callable[[], Answer]) -> Answer:
     return answer
 
 
-class Unchecked(NamedTuple):
+class UncheckedArgument(NamedTuple):
     """An argument of a call that is not checked yet, with the domain of which it must be a member."""
 
     value: Any
     domain: Domain
 
-    def checked(self) -> Any:
+    def validated_value(self) -> Any:
         """The argument in the form that functions on the domain receive."""
         return self.domain.validate(self.value)  # [validate]
 
 
 @dataclass(frozen=True, eq=False)
-class Padded:
+class PaddedFunction:
     """``measured``, a measurement, on what may not be checked yet, held back until ``seconds`` after the call."""
 
     measured: Any
     seconds: Fraction
 
     def __call__(self, value: Any) -> Any:
-        def release() -> Any:
-            return self.measured.invoke(value.checked() if isinstance(value, Unchecked) else value)  # [once]
+        def release_once() -> Any:
+            return self.measured.invoke(
+                value.validated_value() if isinstance(value, UncheckedArgument) else value
+            )  # [once]
 
-        return hold(self.seconds, release)  # [hold]
+        return run_until_deadline(self.seconds, release_once)  # [hold]
 
 
-def seconds_of(value: Any, name: str) -> Fraction:
-    """A span of time to :func:`hold` for, in seconds, as the rational that it is."""
-    seconds = Fraction(checks.scale(value, name))
+def parse_seconds(value: Any, name: str) -> Fraction:
+    """A span of time to :func:`run_until_deadline` for, in seconds, as the rational that it is."""
+    seconds = Fraction(checks.require_scale(value, name))
     if not 0 < seconds <= LONGEST:  # [in-range]
         raise ParameterError(f"{name} must be above 0 and at most {LONGEST:,} seconds")
     return seconds
@@ -94,7 +96,7 @@ def seconds_of(value: Any, name: str) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False)
-class Repeatable:
+class RepeatableFunction:
     """``once(value)`` is a release; unless ``sign`` is 0, it takes scores that were surveyed in that direction too.
 
     ``many(value, times)`` holds that many independent releases, one after the other. ``each(values)`` holds one release
@@ -115,7 +117,7 @@ class Repeatable:
 
 
 @dataclass(frozen=True, eq=False)
-class Batched:
+class BatchedFunction:
     """``once(value)`` is a release, and ``many(value, times)`` holds that many independent ones, as a sequence."""
 
     once: Callable[[Any], Any]
@@ -127,7 +129,7 @@ class Batched:
 
 # proof-region: repeatable
 @dataclass(frozen=True, eq=False)
-class Composed:
+class ComposedFunction:
     """``then`` of ``first``: the function of a chain, on whatever ``first`` takes."""
 
     first: Callable[[Any], Any]
@@ -137,16 +139,16 @@ class Composed:
         return self.then(self.first(value))  # [then]
 
 
-def surveyed_sign(function: Callable[[Any], Any]) -> int | None:
+def block_maxima_sign(function: Callable[[Any], Any]) -> int | None:
     """In which direction scores may be surveyed that ``function`` takes; 0 where it takes no such scores.
 
     None where it takes its argument unchecked, to check it when its clock runs.
     """
-    if isinstance(function, Composed):
-        return surveyed_sign(function.first)  # [takes-the-same]
-    if isinstance(function, Repeatable):
+    if isinstance(function, ComposedFunction):
+        return block_maxima_sign(function.first)  # [takes-the-same]
+    if isinstance(function, RepeatableFunction):
         return function.sign
-    return None if isinstance(function, Padded) else 0  # [takes-unchecked]
+    return None if isinstance(function, PaddedFunction) else 0  # [takes-unchecked]
 
 
 # end-proof-region: repeatable
@@ -159,7 +161,7 @@ def surveyed_sign(function: Callable[[Any], Any]) -> int | None:
 
 # proof-region: steps
 @dataclass(frozen=True)
-class Steps:
+class AdaptiveSteps:
     """What a measurement declares of the steps in which its releases are drawn.
 
     For inputs at distance d: but for an event of probability ``delta(d)`` a release y is drawn in ``drawn(y)`` steps,
@@ -171,7 +173,7 @@ class Steps:
     delta: Callable[[Any], Fraction]
     drawn: Callable[[Any], int]
 
-    def after(self, stability: Callable[[Any], Any]) -> Steps:
+    def after_transformation(self, stability: Callable[[Any], Any]) -> AdaptiveSteps:
         """The same for inputs of a transformation with this stability map."""
         return replace(
             self,

@@ -25,13 +25,13 @@ class HasInputSpace(Protocol):
 
 def require_fitting(domain: Any, metric: Any, side: str = "input") -> None:
     """Raise unless ``metric`` is a metric that measures members of the domain ``domain``."""
-    checks.instance(f"{side}_domain", domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
-    checks.instance(f"{side}_metric", metric, Metric, "a metric such as LInfDistance()")
+    checks.require_instance(f"{side}_domain", domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
+    checks.require_instance(f"{side}_metric", metric, Metric, "a metric such as LInfDistance()")
     metric.require(domain, side)
 
 
 # proof-region: met
-def met(before: Domain, after: Domain, unlike: str) -> Domain:
+def joint_domain(before: Domain, after: Domain, unlike: str) -> Domain:
     """What both domains state of the values that pass from one to the other.
 
     Raises:
@@ -57,7 +57,7 @@ def as_space(space: Any, right: object) -> Space:
     raise SpaceError(f"the left side of >> {right} must be a pair (domain, metric)")
 
 
-def enter(space: Any, right: Entered) -> Entered:
+def match_input_space(space: Any, right: Entered) -> Entered:
     """``right``, if ``space`` is its input space: ``space >> right``."""
     domain, metric = as_space(space, type(right).__name__)
     if domain.joined(right.input_domain) is None or metric != right.input_metric:
@@ -70,13 +70,13 @@ def enter(space: Any, right: Entered) -> Entered:
 
 def require_space(input_domain: Any, input_metric: Any, metric: type[Any], hint: str) -> None:
     """Raise unless ``input_metric`` is a ``metric`` that fits ``input_domain``."""
-    checks.instance("input_domain", input_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
-    checks.instance("input_metric", input_metric, metric, hint)
+    checks.require_instance("input_domain", input_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
+    checks.require_instance("input_metric", input_metric, metric, hint)
     input_metric.require(input_domain)
 
 
 # proof-region: mapped
-def mapped(function: Callable[[Any], Any], d_in: Any, distance: Callable[[Any, str], Any]) -> Any:
+def evaluate_map(function: Callable[[Any], Any], d_in: Any, distance: Callable[[Any, str], Any]) -> Any:
     """What a map returns at ``d_in``, as ``distance`` of its output side reads it."""
     result = function(d_in)
     try:
@@ -88,7 +88,7 @@ def mapped(function: Callable[[Any], Any], d_in: Any, distance: Callable[[Any, s
 
 def on_distances(asked: Any, metric: Metric, name: str) -> Callable[[Any], Any]:
     """The map ``asked`` as callers reach it: at distances of ``metric`` alone, and of no metric that it had before."""
-    inner = checks.function(name, getattr(asked, "at_any_number", asked))
+    inner = checks.require_callable(name, getattr(asked, "at_any_number", asked))
 
     def at_distances(d_in: Any) -> Any:
         return inner(metric.distance(d_in, "d_in"))  # [on-distances]

@@ -11,13 +11,13 @@ from ..errors import SpaceError, checks
 from ..proof import Proof
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
-from .claims import Claimed, claimed, read_only
-from .measurement import Measurement, candidates_of, chained
+from .claims import Claimed, attach_claim, read_only
+from .measurement import Measurement, candidates_of, chain_proofs
 from .partials import Partial
 from .recipes import Recipe
-from .rendering import describe, describe_html
-from .repeatable import Composed, surveyed_sign
-from .spaces import Space, enter, mapped, met, on_distances, require_fitting
+from .rendering import describe_html, describe_text
+from .repeatable import ComposedFunction, block_maxima_sign
+from .spaces import Space, evaluate_map, joint_domain, match_input_space, on_distances, require_fitting
 
 # Transformations, and what may follow one with ``>>``: another transformation, or a measurement.
 
@@ -46,7 +46,7 @@ class Transformation(Claimed):
     def __post_init__(self) -> None:
         require_fitting(self.input_domain, self.input_metric)
         require_fitting(self.output_domain, self.output_metric, "output")
-        checks.function("function", self.function)
+        checks.require_callable("function", self.function)
         stability_map = on_distances(self.stability_map, self.input_metric, "stability_map")
         object.__setattr__(self, "stability_map", stability_map)
         object.__setattr__(self, "parameters", read_only(self.parameters))
@@ -54,7 +54,7 @@ class Transformation(Claimed):
     # proof-region: transformation
     def map(self, d_in: Any) -> Any:
         """The largest distance between outputs of inputs at distance ``d_in``."""
-        return mapped(self.stability_map, self.input_metric.distance(d_in, "d_in"), self.output_metric.distance)
+        return evaluate_map(self.stability_map, self.input_metric.distance(d_in, "d_in"), self.output_metric.distance)
 
     def check(self, d_in: Any, d_out: Any) -> bool:
         """Whether inputs at distance ``d_in`` have outputs at distance at most ``d_out``."""
@@ -85,10 +85,10 @@ class Transformation(Claimed):
         return NotImplemented
 
     def __rrshift__(self, space: Space) -> Transformation:
-        return enter(space, self)
+        return match_input_space(space, self)
 
     def __repr__(self) -> str:
-        return describe(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
+        return describe_text(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
 
     def _repr_html_(self) -> str:
         return describe_html(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
@@ -97,22 +97,24 @@ class Transformation(Claimed):
 # proof-region: chaining
 def chain_transformations(first: Transformation, second: Transformation) -> Transformation:
     """``first``, then ``second``."""
-    _meet(first, second)  # [check-space]
+    _connecting_domain(first, second)  # [check-space]
     both = replace(
         second,
         input_domain=first.input_domain,
         input_metric=first.input_metric,
         function=lambda value: second.invoke(first.function(value)),  # [compose-function]
         stability_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
-        parameters=_joined(first.parameters, second.parameters),
+        parameters=_merge_parameters(first.parameters, second.parameters),
         randomized=first.randomized or second.randomized,  # [randomized]
     )
-    return claimed(both, chained(first.proof, second.proof), Recipe.of(chain_transformations, (first, second), {}))
+    return attach_claim(
+        both, chain_proofs(first.proof, second.proof), Recipe.from_call(chain_transformations, (first, second), {})
+    )
 
 
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
     """``first``, then ``second``."""
-    joint = _meet(first, second)  # [check-space]
+    joint = _connecting_domain(first, second)  # [check-space]
     if second.declared.later_data:  # [later-data]
         raise SpaceError(
             "a measurement that takes more data in its queries cannot follow a transformation, which binds the first "
@@ -123,7 +125,7 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
             "an interactive measurement must be built on what the transformation states of its candidates, so that no "
             "query names others: transformation >> then_..."
         )
-    if surveyed_sign(second.function) is None:  # [whole-chain]
+    if block_maxima_sign(second.function) is None:  # [whole-chain]
         raise SpaceError("a padded measurement would not cover the time of what is before it: pad the whole chain")
     if first.randomized and not second.output_measure.survives_mixing:  # [check-mixtures]
         raise SpaceError(
@@ -141,27 +143,29 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
         law=law and (lambda value: law(second.input_domain.validate(first.function(value)))),  # [law]
         success=success
         and (lambda value, event: success(second.input_domain.validate(first.function(value)), event)),  # [success]
-        steps=steps and steps.after(first.map),  # [steps]
+        steps=steps and steps.after_transformation(first.map),  # [steps]
     )
     both = replace(
         second,
         input_domain=first.input_domain,
         input_metric=first.input_metric,
-        function=Composed(first.function, second),  # [compose-function]
+        function=ComposedFunction(first.function, second),  # [compose-function]
         privacy_map=lambda d_in: second.exact_map(first.map(d_in)),  # [compose-map]
         declared=declared,
-        parameters=_joined(first.parameters, second.parameters),
+        parameters=_merge_parameters(first.parameters, second.parameters),
     )
-    return claimed(both, chained(first.proof, second.proof), Recipe.of(chain_measurement, (first, second), {}))
+    return attach_claim(
+        both, chain_proofs(first.proof, second.proof), Recipe.from_call(chain_measurement, (first, second), {})
+    )
 
 
-def _meet(first: Transformation, second: Transformation | Measurement) -> Domain:
+def _connecting_domain(first: Transformation, second: Transformation | Measurement) -> Domain:
     """What both sides state of the values between them."""
     unlike = (
         "the two sides of >> do not meet: the left has "
         f"output_domain {first.output_domain!r}, the right input_domain {second.input_domain!r}"
     )
-    joint = met(first.output_domain, second.input_domain, unlike)  # [meet]
+    joint = joint_domain(first.output_domain, second.input_domain, unlike)  # [meet]
     if first.output_metric != second.input_metric:
         raise SpaceError(
             "the two sides of >> do not meet: the left has "
@@ -173,7 +177,7 @@ def _meet(first: Transformation, second: Transformation | Measurement) -> Domain
 # end-proof-region: chaining
 
 
-def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_parameters(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Both sets of parameters; where a name occurs in both, the earlier one gets a prime."""
     joined = {}
     for name, value in first.items():
@@ -201,11 +205,11 @@ def public_lists(built: Any) -> dict[tuple[str, str], Any]:
     the caller's own returns.
     """
     found: dict[tuple[str, str], Any] = {}
-    _collect(built, found, set())
+    _collect_public_lists(built, found, set())
     return found
 
 
-def _collect(built: Any, found: dict[tuple[str, str], Any], seen: set[int]) -> None:
+def _collect_public_lists(built: Any, found: dict[tuple[str, str], Any], seen: set[int]) -> None:
     recipe = built._own_claim().recipe if isinstance(built, Claimed) and id(built) not in seen else None
     seen.add(id(built))
     if recipe is None:
@@ -214,27 +218,27 @@ def _collect(built: Any, found: dict[tuple[str, str], Any], seen: set[int]) -> N
     for argument, (role, what) in _COLUMNS.items():
         listed = recipe.options.get(argument)
         if listed is not None and isinstance(domain, Domain) and hasattr(domain, role):
-            found.update({(getattr(domain, role), what): entry for entry in _first(listed)})
-    for part in itertools.chain.from_iterable(map(_parts, (*recipe.arguments, *recipe.options.values()))):
-        _collect(part, found, seen)
-        if isinstance(part, Transformation) and _vouched(part.proof):
+            found.update({(getattr(domain, role), what): entry for entry in _first_entry(listed)})
+    for part in itertools.chain.from_iterable(map(_claimed_members, (*recipe.arguments, *recipe.options.values()))):
+        _collect_public_lists(part, found, seen)
+        if isinstance(part, Transformation) and _is_vouched_for(part.proof):
             return
 
 
-def _first(listed: Any) -> Iterator[Any]:
+def _first_entry(listed: Any) -> Iterator[Any]:
     """The first entry of a list, as the Python value that it is; none of an empty one."""
     for entry in listed:
         yield entry.as_py() if hasattr(entry, "as_py") else entry
         return
 
 
-def _parts(argument: Any) -> Iterable[Claimed]:
+def _claimed_members(argument: Any) -> Iterable[Claimed]:
     """What of an argument a constructor made: itself, or the members of a list or a mapping of such."""
     listed = argument.values() if isinstance(argument, Mapping) else argument
     members = listed if isinstance(argument, Mapping | list | tuple) else (argument,)
     return members if isinstance(next(iter(members), None), Claimed) else ()
 
 
-def _vouched(proof: Proof) -> bool:
+def _is_vouched_for(proof: Proof) -> bool:
     """Whether the caller vouches for a part of it."""
-    return proof.name is None or any(map(_vouched, proof.parts))
+    return proof.name is None or any(map(_is_vouched_for, proof.parts))

@@ -36,12 +36,12 @@ def is_real(value: Any) -> bool:
     return is_integer(value) or (named and isinstance(value, float | Rational))  # [real]
 
 
-def count(name: str, value: Any, *, at_most: int | None = None, limit: str = "") -> int:
+def require_positive_int(name: str, value: Any, *, at_most: int | None = None, limit: str = "") -> int:
     """``value`` as an int with ``1 <= value <= at_most``."""
     if not is_integer(value):
         raise ParameterTypeError(f"{name} must be an integer >= 1, not {type(value).__name__}")
     number = operator.index(value)
-    _short(number, ParameterError(f"{name} must be an integer of at most {_BITS} bits"))
+    _require_short(number, ParameterError(f"{name} must be an integer of at most {_BITS} bits"))
     if number < 1:  # [at-least-one]
         raise ParameterError(f"{name} must be an integer >= 1")
     if at_most is not None and number > at_most:  # [at-most]
@@ -49,33 +49,33 @@ def count(name: str, value: Any, *, at_most: int | None = None, limit: str = "")
     return number
 
 
-def scale(value: Any, name: str = "scale") -> Number:
+def require_scale(value: Any, name: str = "scale") -> Number:
     """``value`` unchanged, if it is a finite number >= 0."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
-    number = plain(value)  # [plain-first]
+    number = plain_number(value)  # [plain-first]
     if isinstance(number, float) and not math.isfinite(number):  # [finite]
         raise ParameterError(f"{name} must be finite")
     if number < 0:  # [not-negative]
         raise ParameterError(f"{name} must be >= 0")
-    return _short(number, ParameterError(f"{name} must be a number of at most {_BITS} bits"))
+    return _require_short(number, ParameterError(f"{name} must be a number of at most {_BITS} bits"))
 
 
-def finite(value: Any, name: str) -> Number:
+def require_finite(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a finite number."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number (int, float or Fraction), not {type(value).__name__}")
-    number = plain(value)  # [plain-first]
-    scale(abs(number), name)  # [magnitude]
+    number = plain_number(value)  # [plain-first]
+    require_scale(abs(number), name)  # [magnitude]
     return number
 
 
-def distance(value: Any, name: str) -> Number:
+def require_distance(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number >= 0 (infinity is a distance, NaN is not)."""
     common = type(value) in _COMMON
     if not common and not is_real(value):
         raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
-    number: Number = value if common else plain(value)  # [plain-first]
+    number: Number = value if common else plain_number(value)  # [plain-first]
     if isinstance(number, float):
         if number != number:  # [not-a-number]
             raise DistanceError(f"{name} must be a number >= 0, not NaN")
@@ -86,29 +86,29 @@ def distance(value: Any, name: str) -> Number:
     return number
 
 
-def probability(value: Any, name: str) -> Number:
+def require_probability(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number with ``0 < value < 1``."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number in (0, 1), not {type(value).__name__}")
-    number = plain(value)  # [plain-first]
+    number = plain_number(value)  # [plain-first]
     if not 0 < number < 1:  # [between]
         raise ParameterError(f"{name} must lie strictly between 0 and 1")
     return number
 
 
-def share(value: Any, name: str) -> Number:
+def require_unit_interval(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number with ``0 <= value <= 1``."""
     if not is_real(value):
         raise ParameterTypeError(
             f"{name} must be a number in [0, 1] (int, float or Fraction), not {type(value).__name__}"
         )
-    number = plain(value)  # [plain-first]
+    number = plain_number(value)  # [plain-first]
     if not 0 <= number <= 1:  # [between]
         raise ParameterError(f"{name} must lie between 0 and 1")
     return number
 
 
-def choice(name: str, value: Any, choices: Sequence[str]) -> str:
+def require_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """``value``, if it is one of ``choices``."""
     if not isinstance(value, str):
         raise ParameterTypeError(f"{name} must be one of {', '.join(map(repr, choices))}, not {type(value).__name__}")
@@ -117,14 +117,14 @@ def choice(name: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
-def flag(name: str, value: Any) -> bool:
+def require_boolean(name: str, value: Any) -> bool:
     """``value``, if it is True or False."""
     if not isinstance(value, bool):
         raise ParameterTypeError(f"{name} must be True or False, not {type(value).__name__}")
     return value
 
 
-def instance(name: str, value: T, kind: type[Any], hint: str) -> T:
+def require_instance(name: str, value: T, kind: type[Any], hint: str) -> T:
     """``value``, if it is an instance of ``kind``; ``hint`` says how to make one."""
     if not isinstance(value, kind):
         got = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
@@ -132,14 +132,14 @@ def instance(name: str, value: T, kind: type[Any], hint: str) -> T:
     return value
 
 
-def function(name: str, value: Any) -> Any:
+def require_callable(name: str, value: Any) -> Any:
     """``value``, if it can be called."""
     if not callable(value):
         raise ParameterTypeError(f"{name} must be callable, not {type(value).__name__}")
     return value
 
 
-def parameters(value: Any) -> dict[str, Any]:
+def parameters_dictionary(value: Any) -> dict[str, Any]:
     """``value`` as a dictionary: what a repr shows of a link that the caller built."""
     if value is not None and not isinstance(value, Mapping):
         raise ParameterTypeError(
@@ -148,7 +148,7 @@ def parameters(value: Any) -> dict[str, Any]:
     return dict(value or {})
 
 
-def plain(value: Any) -> Number:
+def plain_number(value: Any) -> Number:
     """Numbers of NumPy, gmpy2 and derived types as the Python number of the same value."""
     if is_integer(value):
         return operator.index(value)
@@ -162,7 +162,7 @@ def plain_text(value: str) -> str:
     return str.__str__(value)
 
 
-def _short(value: Number, error: Exception) -> Number:
+def _require_short(value: Number, error: Exception) -> Number:
     """``value``, if it can be written in decimals: Python refuses longer ones."""
     if not isinstance(value, float) and _is_long(value):
         raise error

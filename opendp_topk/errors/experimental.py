@@ -15,17 +15,17 @@ class ExperimentalWarning(FutureWarning):
     """What was called may change or go in any minor version; docs/versions.md lists such names."""
 
 
-def experimental(why: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+def mark_experimental(why: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
     """Mark a public function; ``why`` is told by the warning of each call, and stands in the function's docstring."""
 
-    def marked(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    def decorate_function(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @functools.wraps(function)
-        def call(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        def call_with_warning(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
             said = f"{function.__name__} is experimental and may change in any minor version: {why}"
             warnings.warn(said, ExperimentalWarning, stacklevel=2)
             return function(*arguments, **options)
 
-        call.experimental = why  # type: ignore[attr-defined]
-        return call
+        call_with_warning.experimental = why  # type: ignore[attr-defined]
+        return call_with_warning
 
-    return marked
+    return decorate_function

@@ -24,7 +24,7 @@ _POOL = ("polars-0", "async-executor-", "tokio-rt-worker")  # names of the threa
 _LOST: set[str] = set()  # packages whose threads were not forked with this process
 
 
-def load(module: str, need: str, extra: str) -> Any:
+def import_extra(module: str, need: str, extra: str) -> Any:
     """The module of another library, which is imported if it was not.
 
     Args:
@@ -87,12 +87,12 @@ def _thread_name(task: str) -> str:
     return ""
 
 
-def _held_at_forks(lock: threading.RLock) -> threading.RLock:
+def _lock_across_forks(lock: threading.RLock) -> threading.RLock:
     """``lock``, for which a fork waits, and for modules of this package that a function of another thread imports."""
 
     started = False
 
-    def wait() -> None:
+    def acquire_before_fork() -> None:
         nonlocal started
         lock.acquire()
         end = time.monotonic() + _PATIENCE
@@ -100,15 +100,15 @@ def _held_at_forks(lock: threading.RLock) -> threading.RLock:
             time.sleep(0.001)
         started = "polars" in sys.modules and _has_pool()
 
-    def child() -> None:
+    def release_in_child() -> None:
         if started:
             _LOST.add("polars")
         lock.release()
 
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=wait, after_in_parent=lock.release, after_in_child=child)
+        os.register_at_fork(before=acquire_before_fork, after_in_parent=lock.release, after_in_child=release_in_child)
     return lock
 
 
-LOADING = _held_at_forks(threading.RLock())
+LOADING = _lock_across_forks(threading.RLock())
 """Held while a process does what it does once: load a name or an extra, read a proof. A fork waits for it."""

@@ -49,20 +49,20 @@ def path_text(path: Any, name: str) -> str:
     return text
 
 
-def quoted(path: str) -> str:
+def quote_path(path: str) -> str:
     """A path as an error shows it: in quotes, what cannot be printed escaped, and the middle of a long one left out."""
     if len(path) > _LONGEST:
         path = f"{path[: _LONGEST // 2]}...{path[-_LONGEST // 2 :]}"
     return repr(path)
 
 
-def strangeness(mode: int) -> str:
+def irregular_file_reason(mode: int) -> str:
     """What a file is that is no ordinary one, by the mode that the system tells; nothing of one that is."""
     kind = stat.S_IFMT(mode)
     return "" if kind == stat.S_IFREG else _KINDS.get(kind, "is no ordinary file")
 
 
-def ordinary_file(path: Any, name: str, error: type[TopKError]) -> os.stat_result:
+def stat_regular_file(path: Any, name: str, error: type[TopKError]) -> os.stat_result:
     """What the system says of the file at ``path``, which is ordinary and may be read. Nothing waits or is read.
 
     Args:
@@ -74,22 +74,22 @@ def ordinary_file(path: Any, name: str, error: type[TopKError]) -> os.stat_resul
         error: There is none, it is no ordinary file (a pipe, a socket, a device, a folder), or may not be read.
         ParameterTypeError: ``path`` is no path.
     """
-    with open_ordinary(path, name, error) as stream:
+    with open_regular_file(path, name, error) as stream:
         return os.fstat(stream.fileno())
 
 
-def open_ordinary(path: Any, name: str, error: type[TopKError]) -> BinaryIO:
-    """The ordinary file at ``path``, open for reading; otherwise as :func:`ordinary_file`."""
+def open_regular_file(path: Any, name: str, error: type[TopKError]) -> BinaryIO:
+    """The ordinary file at ``path``, open for reading; otherwise as :func:`stat_regular_file`."""
     text = path_text(path, name)
-    handle, reason = _opened(text)
+    handle, reason = _open_descriptor(text)
     if handle is None:
-        raise error(f"{name} must be a readable file, but {quoted(text)} {reason}")
+        raise error(f"{name} must be a readable file, but {quote_path(text)} {reason}")
     return os.fdopen(handle, "rb")
 
 
-def read_ordinary(path: Any, name: str, error: type[TopKError], *, at_most: int) -> bytes:
-    """All bytes of the ordinary file at ``path``, which are at most so many; otherwise as :func:`ordinary_file`."""
-    with open_ordinary(path, name, error) as stream:
+def read_regular_file(path: Any, name: str, error: type[TopKError], *, at_most: int) -> bytes:
+    """All bytes of the ordinary file at ``path``, which are at most so many; otherwise as :func:`stat_regular_file`."""
+    with open_regular_file(path, name, error) as stream:
         try:
             found, reason = stream.read(at_most + 1), ""
         except OSError:
@@ -97,15 +97,15 @@ def read_ordinary(path: Any, name: str, error: type[TopKError], *, at_most: int)
     if len(found) > at_most:
         reason = f"has more than {at_most} bytes"
     if reason:
-        raise error(f"{name} must be a readable file, but {quoted(path_text(path, name))} {reason}")
+        raise error(f"{name} must be a readable file, but {quote_path(path_text(path, name))} {reason}")
     return found
 
 
-def _opened(path: str) -> tuple[int | None, str]:
+def _open_descriptor(path: str) -> tuple[int | None, str]:
     """A descriptor of the ordinary file, or why there is none."""
     try:
         os.fsencode(path)
-        strange = strangeness(os.stat(path).st_mode)  # before it is opened: that alone can move a tape
+        strange = irregular_file_reason(os.stat(path).st_mode)  # before it is opened: that alone can move a tape
         if strange:
             return None, strange
         handle = os.open(path, _FLAGS)
@@ -132,7 +132,7 @@ _BY_FOLDER = {os.open, os.link, os.rename, os.stat, os.unlink} <= os.supports_di
 _MODE, _OWN = 0o666, 0o600  # less the umask
 
 
-class Draft:
+class DraftFile:
     """A new file beside ``path``, which has another name until it is published; a context manager.
 
     Args:
@@ -150,12 +150,14 @@ class Draft:
         self._draft = path.with_name(f".{path.name[:40]}.{uuid.uuid4().hex[:12]}.partial")
         self._folder = os.open(path.parent, _FOLDER) if _BY_FOLDER else None
         try:
-            self._handle: int | None = os.open(self._name(self._draft), _NEW, self._mode, **self._at("dir_fd"))
+            self._handle: int | None = os.open(
+                self._relative_name(self._draft), _NEW, self._mode, **self._folder_options("dir_fd")
+            )
         except BaseException:
-            self._leave()
+            self._close_folder()
             raise
 
-    def write(self, content: bytes | Iterable[bytes]) -> None:
+    def write_content(self, content: bytes | Iterable[bytes]) -> None:
         """Let the draft be these bytes, which may come in parts, on the disk."""
         assert self._handle is not None
         with os.fdopen(os.dup(self._handle), "wb") as stream:
@@ -168,14 +170,18 @@ class Draft:
         if not self._is_draft(self._draft):
             raise OSError(errno.ESTALE, "the file was exchanged for another while it was written")
         if replace:
-            self._close()
-            os.replace(self._name(self._draft), self._name(self._place), **self._at("src_dir_fd", "dst_dir_fd"))
+            self._close_file()
+            os.replace(
+                self._relative_name(self._draft),
+                self._relative_name(self._place),
+                **self._folder_options("src_dir_fd", "dst_dir_fd"),
+            )
         else:
-            self._link()
+            self._link_draft()
 
-    def _link(self) -> None:
-        draft, place = self._name(self._draft), self._name(self._place)
-        options = self._at("src_dir_fd", "dst_dir_fd") | _KEPT
+    def _link_draft(self) -> None:
+        draft, place = self._relative_name(self._draft), self._relative_name(self._place)
+        options = self._folder_options("src_dir_fd", "dst_dir_fd") | _KEPT
         try:
             os.link(draft, place, **options)
             return
@@ -186,7 +192,7 @@ class Draft:
         assert self._handle is not None
         with (
             os.fdopen(os.dup(self._handle), "rb") as source,
-            os.fdopen(os.open(place, _NEW, self._mode, **self._at("dir_fd")), "wb") as stream,
+            os.fdopen(os.open(place, _NEW, self._mode, **self._folder_options("dir_fd")), "wb") as stream,
         ):
             source.seek(0)
             shutil.copyfileobj(source, stream)
@@ -195,16 +201,16 @@ class Draft:
 
     def _is_draft(self, path: Path) -> bool:
         assert self._handle is not None
-        found = os.stat(self._name(path), follow_symlinks=False, **self._at("dir_fd"))
+        found = os.stat(self._relative_name(path), follow_symlinks=False, **self._folder_options("dir_fd"))
         return os.path.samestat(found, os.fstat(self._handle))
 
-    def _name(self, path: Path) -> str:
+    def _relative_name(self, path: Path) -> str:
         return str(path) if self._folder is None else path.name
 
-    def _at(self, *names: str) -> dict[str, Any]:
+    def _folder_options(self, *names: str) -> dict[str, Any]:
         return {} if self._folder is None else dict.fromkeys(names, self._folder)
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> DraftFile:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -212,17 +218,17 @@ class Draft:
 
     def discard(self) -> None:
         """Remove what has not got its name, and let go of the folder."""
-        self._close()
+        self._close_file()
         with contextlib.suppress(OSError):
-            os.unlink(self._name(self._draft), **self._at("dir_fd"))
-        self._leave()
+            os.unlink(self._relative_name(self._draft), **self._folder_options("dir_fd"))
+        self._close_folder()
 
-    def _close(self) -> None:
+    def _close_file(self) -> None:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
-    def _leave(self) -> None:
+    def _close_folder(self) -> None:
         if self._folder is not None:
             os.close(self._folder)
             self._folder = None
@@ -231,14 +237,16 @@ class Draft:
 _KEPT: dict[str, Any] = {"follow_symlinks": False} if os.link in os.supports_follow_symlinks else {}
 
 
-def write_whole(path: Path, content: bytes | Iterable[bytes], *, replace: bool = False, private: bool = False) -> None:
-    """A file with these bytes, through a :class:`Draft`.
+def write_atomically(
+    path: Path, content: bytes | Iterable[bytes], *, replace: bool = False, private: bool = False
+) -> None:
+    """A file with these bytes, through a :class:`DraftFile`.
 
     Raises:
         FileExistsError: There is a file of that name, and ``replace`` is not said.
         OSError: It could not be written; nothing of it is left.
         ValueError: ``path`` holds a character that no name can have.
     """
-    with Draft(path, private=private) as draft:
-        draft.write(content)
+    with DraftFile(path, private=private) as draft:
+        draft.write_content(content)
         draft.publish(replace=replace)

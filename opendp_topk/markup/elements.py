@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from .foreign import on_page
+from .foreign import escape_html
 
 _LONG = 24  # number of rows: longer tables, which do not fit on a screen, get a search field
 _VOID = frozenset(("br", "input", "meta", "wbr"))
@@ -19,35 +19,38 @@ class Markup(str):
 def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
     """Return an element. Attribute names lose a final underscore, others become hyphens; None and False omit one."""
     written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{on_page(value)}"')
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape_html(value)}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
     if name in _VOID:
         return Markup(f"<{name}{written}>")
-    return Markup(f"<{name}{written}>{join(children)}</{name}>")
+    return Markup(f"<{name}{written}>{join_markup(children)}</{name}>")
 
 
-def join(parts: Iterable[Any], between: str = "") -> Markup:
+def join_markup(parts: Iterable[Any], between: str = "") -> Markup:
     """Return the concatenated parts, with texts escaped."""
-    return Markup(between.join(part if isinstance(part, Markup) else on_page(part) for part in parts))
+    return Markup(between.join(part if isinstance(part, Markup) else escape_html(part) for part in parts))
 
 
-def unbroken(page: str) -> str:
+def bind_percent_signs(page: str) -> str:
     """Return the page with no line break between a number and its percent sign."""
     return page.replace(" %", "\u00a0%")
 
 
-def breakable(name: str) -> Markup:
+def breakable_name(name: str) -> Markup:
     """Return a name that may be broken after underscores and slashes."""
-    return join(re.split(r"(?<=[_/])", name), "<wbr>")
+    return join_markup(re.split(r"(?<=[_/])", name), "<wbr>")
 
 
-def table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *, name: str = "") -> Markup:
+def html_table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *, name: str = "") -> Markup:
     """Return a table in a scrolling frame; the first cell of each row is its header. A ``name`` makes it filterable."""
     head = el("tr", *(el("th", header, scope="col") for header in headers))
     body = [
-        el("tr", *(cell("td" if at else "th", value, scope=None if at else "row") for at, value in enumerate(row)))
+        el(
+            "tr",
+            *(table_cell("td" if at else "th", value, scope=None if at else "row") for at, value in enumerate(row)),
+        )
         for row in rows
     ]
     made = el("table", el("caption", caption), el("thead", head), el("tbody", *body), id=name or None)
@@ -63,7 +66,7 @@ def table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *
     )
 
 
-def cell(name: str, value: Any, **attributes: Any) -> Markup:
+def table_cell(name: str, value: Any, **attributes: Any) -> Markup:
     """Return one cell; a number is sorted as such, and a pair (content, key) by its key."""
     content, key = value if isinstance(value, tuple) else (value, value if isinstance(value, int | float) else None)
     return el(name, content, data_key=key, class_="number" if isinstance(key, int | float) else None, **attributes)

@@ -19,33 +19,33 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\
 # A spreadsheet begins a formula with these, or skips them and looks at the next character.
 
 
-def line(value: Any) -> str:
+def terminal_line(value: Any) -> str:
     """Return one line for a terminal: what would affect it, including line breaks, is escaped as in Python."""
-    return _ON_A_LINE.sub(_escaped, str(value))
+    return _ON_A_LINE.sub(_escape_character, str(value))
 
 
-def on_page(value: Any) -> str:
+def escape_html(value: Any) -> str:
     """Return HTML that shows the text; line breaks and tabs stay."""
-    return html.escape(_ON_PAGES.sub(_escaped, str(value)))
+    return html.escape(_ON_PAGES.sub(_escape_character, str(value)))
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
     """Return JSON in which characters that would affect a terminal are escaped as in JSON."""
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
-    return "\n".join(_ON_A_LINE.sub(_in_json, part) for part in text.split("\n"))
+    return "\n".join(_ON_A_LINE.sub(_escape_in_json, part) for part in text.split("\n"))
 
 
-def cell(value: Any) -> Any:
+def spreadsheet_cell(value: Any) -> Any:
     """Return a value that a spreadsheet shows as text if it is text; a number stays a number."""
     if not isinstance(value, str):
         return value
-    text = line(value)
+    text = terminal_line(value)
     return "'" + text if value.lstrip(" ").startswith(_FORMULA) else text
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_character(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
 
 
-def _in_json(found: re.Match[str]) -> str:
+def _escape_in_json(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"

@@ -13,20 +13,20 @@ _TOP = "text-align: left; vertical-align: top; white-space: nowrap"
 _MOST = 100  # the number of rows that one reads in a notebook; to_frame() has all
 
 
-def facts(title: str, rows: Iterable[tuple[str, Any]]) -> str:
+def facts_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
     """Return names and their values, one per line, under a title."""
     body = (el("tr", el("th", name, scope="row", style=_TOP), el("td", value, style=_LEFT)) for name, value in rows)
-    return el("table", _caption(title), el("tbody", *body))
+    return el("table", _table_caption(title), el("tbody", *body))
 
 
-def grid(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
+def columns_table(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
     """Return columns of equal length under their names; of long columns the first rows, and the number of all."""
     lines = list(zip(*columns.values(), strict=True))
     head = el("tr", *(el("th", name, scope="col", style=_LEFT) for name in columns))
     body = (el("tr", *(el("td", value, style=_LEFT) for value in line)) for line in itertools.islice(lines, _MOST))
     more = f" (the first {_MOST} of {len(lines)})" if len(lines) > _MOST else ""
-    return el("table", _caption(title + more), el("thead", head), el("tbody", *body))
+    return el("table", _table_caption(title + more), el("thead", head), el("tbody", *body))
 
 
-def _caption(title: str) -> Markup:
+def _table_caption(title: str) -> Markup:
     return el("caption", title, style="text-align: left; font-weight: bold; caption-side: top")

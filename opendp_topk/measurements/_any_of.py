@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..numerics.arithmetic import Intervals, as_mpq, exact, exp_up, one_minus_exp_up, round_up
+from ..numerics.arithmetic import Intervals, as_mpq, exp_up, one_minus_exp_up, round_up, to_fraction
 
 _PRECISION = 128  # binary digits beyond those that cancel
 _HALVINGS = 60  # more than the digits of a float64, so that what is lost is no more than its last
 
 
 # proof-region: any_of
-def any_of(chance: Fraction, n: int) -> Fraction:
+def any_event_probability(chance: Fraction, n: int) -> Fraction:
     """A rational, at most 1, that is not below 1 - (1 - chance)^n, for ``chance`` in [0, 1]."""
     if chance == 0 or n == 0:
         return Fraction(0)  # [none]
@@ -26,19 +26,22 @@ def any_of(chance: Fraction, n: int) -> Fraction:
     return min(Fraction(1), Fraction(int(numerator), int(denominator)))
 
 
-def share_of(delta: Fraction, n: int) -> Fraction:
-    """A chance of which :func:`any_of` n, as a float64, is at most ``delta``: the largest float64, or one near it."""
+def per_event_probability(delta: Fraction, n: int) -> Fraction:
+    """Return a probability p for which :func:`any_event_probability` of n such events is at most ``delta``.
+
+    It is the largest float64 of this kind, or one near it.
+    """
     if n == 1:
         return delta  # [whole]
     low, high = Fraction(0), delta
     for _ in range(_HALVINGS):
-        middle = exact(round_up((low + high) / 2))
-        kept = exact(round_up(any_of(middle, n))) <= delta  # [kept]
+        middle = to_fraction(round_up((low + high) / 2))
+        kept = to_fraction(round_up(any_event_probability(middle, n))) <= delta  # [kept]
         low, high = (middle, high) if kept else (low, middle)
     return low
 
 
-def laplace_beyond(scale: Fraction, least: int) -> Fraction:
+def laplace_tail_bound(scale: Fraction, least: int) -> Fraction:
     """A rational that is not below P(Z >= least), for discrete Laplace noise Z of this scale > 0 and least >= 1."""
     smallest = 1 - one_minus_exp_up(1 / scale)  # [smallest]
     return min(Fraction(1), exp_up(-least / scale) / (1 + smallest))  # [geometric-tail]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError, checks
-from ..numerics.arithmetic import as_written
+from ..numerics.arithmetic import printed_fraction
 from ..spaces.domains import VectorDomain
 
 Array = NDArray[Any]
@@ -31,39 +31,41 @@ class Grid:
     step: Fraction
     rounds: bool
 
-    def noisy(self, scores: Array, noise: Array) -> Array:
+    def add_noise(self, scores: Array, noise: Array) -> Array:
         """The scores on the grid plus ``noise`` steps: integers, or the float64 numbers nearest to multiples.
 
         ``noise`` is used up: the sum may take its place.
         Integers are int64 where all of them fit, and Python integers otherwise.
         """
         if not self.rounds:
-            terms = _exact(scores), _exact(noise)
+            terms = _to_overflow_safe(scores), _to_overflow_safe(noise)
             own = noise if terms[1] is noise and terms[0].dtype == noise.dtype else None
-            return narrow(np.add(*terms, out=own))  # [sum]
+            return narrow_to_int64(np.add(*terms, out=own))  # [sum]
         top, bottom = self.step.as_integer_ratio()
-        total = [self.nearest(x) + z for x, z in zip(scores.tolist(), noise.tolist(), strict=True)]  # [sum-of-steps]
-        return np.array([_quotient(n * top, bottom) for n in total], dtype=np.float64)  # [release]
+        total = [
+            self.nearest_step_count(x) + z for x, z in zip(scores.tolist(), noise.tolist(), strict=True)
+        ]  # [sum-of-steps]
+        return np.array([_divide_or_infinity(n * top, bottom) for n in total], dtype=np.float64)  # [release]
 
-    def nearest(self, score: float) -> int:
+    def nearest_step_count(self, score: float) -> int:
         """The number of steps in the multiple nearest to ``score``; halfway, in the one above."""
         (top, bottom), (n, d) = self.step.as_integer_ratio(), score.as_integer_ratio()
         return (2 * n * bottom + d * top) // (2 * d * top)  # [half-up]
 
-    def largest(self, distance: Fraction) -> Fraction:
+    def largest_change(self, distance: Fraction) -> Fraction:
         """How far one score on the grid moves at most, if before rounding it moves by ``distance`` > 0 at most."""
         if not self.rounds:
             return Fraction(math.floor(distance))  # [l-inf-integers]
         return self.step * math.ceil(distance / self.step)  # [l-inf]
 
-    def sum(self, distance: Fraction, size: int | None) -> Fraction:
+    def l1_distance_bound(self, distance: Fraction, size: int | None) -> Fraction:
         """A bound on the L1 distance on the grid, if before rounding it is ``distance`` > 0 at most."""
         if not self.rounds:
             return Fraction(math.floor(distance))  # [l1-integers]
         assert size is not None
         return self.step * (size + math.ceil(distance / self.step) - 1)  # [l1]
 
-    def squares(self, distance: Fraction, size: int | None) -> Fraction:
+    def squared_l2_bound(self, distance: Fraction, size: int | None) -> Fraction:
         """A bound on the square of the L2 distance on the grid, if before rounding it is ``distance`` > 0 at most."""
         if not self.rounds:
             return Fraction(math.floor(distance * distance))  # [l2-integers]
@@ -72,7 +74,7 @@ class Grid:
         return self.step * self.step * (whole + 2 * math.isqrt(whole * size) + size)  # [l2]
 
 
-def grid_of(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> Grid:
+def build_grid(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> Grid:
     """The grid for scores of this domain; ``sized`` demands the size of the domain where scores are rounded."""
     if input_domain.element_domain.T is int:
         if granularity is not None:
@@ -80,7 +82,7 @@ def grid_of(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> Gri
         return Grid(Fraction(1), rounds=False)
     if granularity is None:
         raise ParameterError("granularity must be given for float scores: the step of the grid they are rounded to")
-    step = as_written(checks.scale(granularity, "granularity"))  # [step-as-written]
+    step = printed_fraction(checks.require_scale(granularity, "granularity"))  # [step-as-written]
     if step == 0:
         raise ParameterError("granularity must be > 0")  # [positive]
     if sized and input_domain.size is None:
@@ -91,20 +93,20 @@ def grid_of(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> Gri
     return Grid(step, rounds=True)
 
 
-def _exact(values: Array) -> Array:
+def _to_overflow_safe(values: Array) -> Array:
     """int64 where no sum of two can overflow, otherwise Python integers."""
     if values.dtype == np.int64 and values.min() > -_LARGE and values.max() < _LARGE:
         return values  # [no-overflow]
     return values.astype(object)
 
 
-def narrow(values: Array) -> Array:
+def narrow_to_int64(values: Array) -> Array:
     """int64 where Python integers fit, all of them; other arrays as they are."""
     fits = values.dtype == object and min(values) in _INT64 and max(values) in _INT64
     return values.astype(np.int64) if fits else values  # [narrow]
 
 
-def _quotient(top: int, bottom: int) -> float:
+def _divide_or_infinity(top: int, bottom: int) -> float:
     try:
         return top / bottom  # [nearest-float]
     except OverflowError:

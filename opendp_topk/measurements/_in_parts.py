@@ -11,9 +11,9 @@ from itertools import accumulate
 from typing import Any
 
 from ..core.measurement import Measurement
-from ..core.repeatable import Repeatable
+from ..core.repeatable import RepeatableFunction
 from ..errors import DataLengthError, ForeignError, ParameterError, ParameterTypeError, checks
-from ..sampling.samplers.merge import Part, Race, finish, merge, partial
+from ..sampling.samplers.merge import Part, Race, finish_race, merge_finalists, select_part_finalists
 from ..spaces.domains import VectorDomain
 
 _TOGETHER = 64  # parts are merged as they come, so many at a time, so that few are held
@@ -26,8 +26,10 @@ def require_race(measurement: Any) -> tuple[Race, VectorDomain]:
     Raises:
         ParameterError: It is not a race, or something follows it.
     """
-    checks.instance("measurement", measurement, Measurement, "a measurement, such as make_report_noisy_top_k returns")
-    race = measurement.function.race if isinstance(measurement.function, Repeatable) else None
+    checks.require_instance(
+        "measurement", measurement, Measurement, "a measurement, such as make_report_noisy_top_k returns"
+    )
+    race = measurement.function.race if isinstance(measurement.function, RepeatableFunction) else None
     domain = measurement.input_domain
     if not isinstance(race, Race) or not isinstance(domain, VectorDomain):  # [race-only]
         raise ParameterError(
@@ -38,26 +40,26 @@ def require_race(measurement: Any) -> tuple[Race, VectorDomain]:
     return race, domain
 
 
-def part_of(measurement: Measurement, scores: Any, labels: Sequence[Any] | None = None) -> Part:
+def find_finalists(measurement: Measurement, scores: Any, labels: Sequence[Any] | None = None) -> Part:
     """The finalists among ``scores``, which are checked before anything is drawn. By default places are labels."""
     race, domain = require_race(measurement)
     values = domain.element_domain.validate_array(scores)  # [validate]
-    return partial(range(len(values)) if labels is None else labels, values, race)  # [partial]
+    return select_part_finalists(range(len(values)) if labels is None else labels, values, race)  # [partial]
 
 
-def gathered(parts: Iterable[Part], race: Race) -> Part:
+def merge_parts(parts: Iterable[Part], race: Race) -> Part:
     """All parts as one, merged as they come."""
     held: list[Part] = []
     for part in parts:
         held.append(part)
         if len(held) == _TOGETHER:
-            held = [merge(held, race)]  # [merge-some]
+            held = [merge_finalists(held, race)]  # [merge-some]
     if not held:
         raise DataLengthError("scores must hold at least one element")  # [no-parts]
-    return merge(held, race)  # [merge-all]
+    return merge_finalists(held, race)  # [merge-all]
 
 
-def winners(measurement: Measurement, whole: Part) -> list[Any]:
+def winner_labels(measurement: Measurement, whole: Part) -> list[Any]:
     """The labels of the winners, where ``whole`` is all parts as one; the number of scores is checked before."""
     race, domain = require_race(measurement)
     if whole.size == 0:
@@ -68,21 +70,21 @@ def winners(measurement: Measurement, whole: Part) -> list[Any]:
         )  # [size]
     if whole.size < race.k:
         raise DataLengthError(f"scores must hold at least k elements ({race.k})")  # [length]
-    return finish(whole, race)  # [finish]
+    return finish_race(whole, race)  # [finish]
 
 
 @dataclass(frozen=True)
-class Racing:
+class FinalistFinder:
     """What races one numbered part, in this process or in another."""
 
     measurement: Measurement
 
     def __call__(self, numbered: tuple[int, Any]) -> tuple[int, Part]:
         number, scores = numbered
-        return number, part_of(self.measurement, scores)  # [race-one]
+        return number, find_finalists(self.measurement, scores)  # [race-one]
 
 
-def _stream(parts: Any) -> Iterator[Any]:
+def _iterate_parts(parts: Any) -> Iterator[Any]:
     try:
         return iter(parts)
     except TypeError:
@@ -131,29 +133,29 @@ def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Cal
         array([2, 1])
     """
     race, _ = require_race(measurement)
-    checks.function("map", map)
-    stream = _stream(parts)
+    checks.require_callable("map", map)
+    stream = _iterate_parts(parts)
     handed: list[int | None] = []
     sizes: dict[int, int] = {}
 
-    def numbered() -> Iterator[tuple[int, Any]]:
+    def number_parts() -> Iterator[tuple[int, Any]]:
         for number, scores in enumerate(stream):
             handed.append(number)
             yield number, scores  # [number]
         handed.append(None)  # [end]
 
-    def once() -> Iterator[Part]:
-        for number, part in map(Racing(measurement), numbered()):
+    def iterate_finalists() -> Iterator[Part]:
+        for number, part in map(FinalistFinder(measurement), number_parts()):
             if number in sizes:
                 raise ForeignError("map returned a part twice: nothing was released")  # [once]
             sizes[number] = part.size
             yield replace(part, labels=tuple((number, place) for place in part.labels))  # [label]
 
-    whole = gathered(once(), race)
+    whole = merge_parts(iterate_finalists(), race)
     if handed != [*sorted(sizes), None]:
         raise ForeignError("map did not return every part: nothing was released")  # [every-part]
     starts = list(accumulate((sizes[number] for number in sorted(sizes)), initial=0))  # [starts]
-    found = [starts[number] + place for number, place in winners(measurement, whole)]
+    found = [starts[number] + place for number, place in winner_labels(measurement, whole)]
     return measurement.declared.decode(tuple(found))  # [decode]
 
 

@@ -14,29 +14,29 @@ from typing import Any
 from ..core.releases import FoundItems
 from ..core.spaces import require_space
 from ..errors import DataLengthError, checks
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..sampling.distributions import one_shot_accuracy
 from ..sampling.distributions import unlisted as exact_law
 from ..sampling.noises.gumbel import Gumbel
 from ..sampling.samplers import unlisted
 from ..spaces.costs import NOT_STRICT, STRICT, Cost, require_with_delta
-from ..spaces.keyed_counts import KeyedCountDistance, largest
+from ..spaces.keyed_counts import KeyedCountDistance, keep_largest_counts
 from ._selection import Choice, one_shot_cost
-from ._stop import released_before_stop, shown, stopping, threshold_of
+from ._stop import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
 
 MOST_KEYS = 2**22  # Slots of a race, for which a quarter of a GiB is enough: so a release never tells by its memory.
 
 
 # proof-region: key_selection
 @dataclass(frozen=True)
-class KeySelection:
+class UnknownDomainSelection:
     """A search for keys of which one user has as many as ``metric`` says."""
 
     metric: KeyedCountDistance
     search: unlisted.Search
 
     @classmethod
-    def checked(
+    def from_arguments(
         cls,
         domain: Any,
         metric: Any,
@@ -48,50 +48,50 @@ class KeySelection:
         delta: Any,
         threshold: Any,
         noise: Any,
-    ) -> KeySelection:
+    ) -> UnknownDomainSelection:
         """What the arguments of ``make_unknown_domain_top_k`` ask for; errors are those that it names."""
         require_space(domain, metric, KeyedCountDistance, "KeyedCountDistance(...)")  # [check-space]
-        noise = stopping(Gumbel() if noise is None else noise)  # [check-noise]
+        noise = require_stop_noise(Gumbel() if noise is None else noise)  # [check-noise]
         kinds, note = (STRICT, "") if noise.is_max_stable else (NOT_STRICT, ", with exponential noise")
         require_with_delta(measure, kinds, note)  # [check-measure]
-        limit = checks.count("limit", limit, at_most=MOST_KEYS, limit="2^22")  # [check-limit]
-        k = checks.count("k", k, at_most=limit, limit="limit")  # [check-k]
-        tau = exact(checks.scale(scale))  # [check-scale]
+        limit = checks.require_positive_int("limit", limit, at_most=MOST_KEYS, limit="2^22")  # [check-limit]
+        k = checks.require_positive_int("k", k, at_most=limit, limit="limit")  # [check-k]
+        tau = to_fraction(checks.require_scale(scale))  # [check-scale]
         slots, start = metric.moved_one_way(1, limit), metric.range_distance(1)
-        level = threshold_of(noise, slots, Fraction(start), tau, delta, threshold)  # [level]
+        level = stop_threshold(noise, slots, Fraction(start), tau, delta, threshold)  # [level]
         return cls(metric, unlisted.Search(limit, level, tau, noise, k))  # [search]
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What a measurement shows of it, beside the scale as it was given."""
         asked = self.search
-        return {"limit": asked.limit, "threshold": shown(asked.threshold), "noise": asked.noise.name}
+        return {"limit": asked.limit, "threshold": threshold_as_float(asked.threshold), "noise": asked.noise.name}
 
-    def best(self, counts: Mapping[Any, int]) -> Mapping[Any, int]:
+    def leading_counts(self, counts: Mapping[Any, int]) -> Mapping[Any, int]:
         """Some counts that decide the release: those of the keys that take part and the next one are among them."""
-        return largest(counts, self.search.limit + 1)  # [largest]
+        return keep_largest_counts(counts, self.search.limit + 1)  # [largest]
 
-    def found(self, items: Any) -> FoundItems:
+    def to_found_items(self, items: Any) -> FoundItems:
         """The keys that a search gave, and whether there are fewer than k."""
         return FoundItems(items, len(items) < self.search.k)  # [stopped]
 
     @property
-    def strict(self) -> bool:
-        """Whether the cost holds but for an event, whose probability :meth:`lost` bounds."""
+    def is_strict(self) -> bool:
+        """Whether the cost holds but for an event, whose probability :meth:`failure_probability` bounds."""
         return self.search.noise.is_max_stable  # [strict]
 
-    def width(self, d_in: int) -> Fraction | float:
+    def step_range(self, d_in: int) -> Fraction | float:
         """The range of one step, in units of the scale."""
         tau = self.search.scale
         return math.inf if tau == 0 else self.metric.range_distance(d_in) / tau  # [width]
 
-    def cost(self, d_in: int) -> Cost:
+    def privacy_cost(self, d_in: int) -> Cost:
         """What a ranking of keys and the stop symbol costs; there is noise."""
         asked = self.search
         choice = Choice(asked.k, asked.limit + 1, asked.scale, 1, True)  # [choice]
-        return one_shot_cost(asked.noise, choice, exact(self.width(d_in)))  # [cost]
+        return one_shot_cost(asked.noise, choice, to_fraction(self.step_range(d_in)))  # [cost]
 
-    def lost(self, d_in: int) -> Fraction:
+    def failure_probability(self, d_in: int) -> Fraction:
         """A number that is not below the delta up to which the cost holds."""
         asked = self.search
         if d_in == 0 or asked.scale == 0:
@@ -100,11 +100,11 @@ class KeySelection:
         lead = (asked.threshold - self.metric.range_distance(d_in)) / asked.scale
         return released_before_stop(asked.noise, slots, lead)  # [lost]
 
-    def success(self, counts: Mapping[Any, int], event: str) -> tuple[float, float]:
+    def success_probability(self, counts: Mapping[Any, int], event: str) -> tuple[float, float]:
         """Bounds on the probability that k keys are released which ``event`` allows."""
         if len(counts) < self.search.k:
             raise DataLengthError(f"counts must have at least k keys ({self.search.k})")  # [enough-keys]
-        return exact_law.success(self.best(counts), self.search, event)  # [success]
+        return exact_law.success_probability(self.leading_counts(counts), self.search, event)  # [success]
 
     def accuracy(self, _: Any, alpha: Any) -> float:
         """By how much a released key may fall short of the one of its rank."""

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..numerics.arithmetic import Intervals, as_mpq, exact, round_up
-from ._any_of import any_of, share_of
+from ..numerics.arithmetic import Intervals, as_mpq, round_up, to_fraction
+from ._any_of import any_event_probability, per_event_probability
 
 _PRECISION = 128  # binary digits beyond those that cancel
 _MOST = 1024  # keys of a user: of more the sums take seconds, and epsilon and delta are split evenly
@@ -24,30 +24,34 @@ _WITHIN = 1 - 2.0**-30  # far above the errors of a float64, so that what is fou
 
 # proof-region: key_shares
 @functools.lru_cache(maxsize=64)
-def shares(loss: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
+def per_partition_budget(loss: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
     """The epsilon and the delta of each of m keys, which together lose at most ``loss`` but for ``delta``.
 
     Of several such pairs that with which the fewest users make a key as likely as not to come out.
     """
-    even = loss / m, share_of(delta, m)  # [even]
+    even = loss / m, per_event_probability(delta, m)  # [even]
     if m == 1 or m > _MOST or loss > _GREAT or min(loss, even[1]) < Fraction(1, 2**120):
         return even
     found = [even]
     for part in _PARTS:
-        share = share_of(delta * exact(part), m)
-        each = exact(largest_each(m, float(loss), float((delta - any_of(share, m)) / (1 - any_of(share, m)))))
-        if each > 0 and share > 0 and exact(round_up(together(m, each, share, loss))) <= delta:
+        share = per_event_probability(delta * to_fraction(part), m)
+        each = to_fraction(
+            largest_partition_epsilon(
+                m, float(loss), float((delta - any_event_probability(share, m)) / (1 - any_event_probability(share, m)))
+            )
+        )
+        if each > 0 and share > 0 and to_fraction(round_up(joint_delta(m, each, share, loss))) <= delta:
             found.append((each, share))  # [kept]
-    return min(found, key=lambda pair: _users(*map(float, pair)))
+    return min(found, key=lambda pair: _users_at_even_odds(*map(float, pair)))
 
 
-def together(m: int, each: Fraction, share: Fraction, loss: Fraction) -> Fraction:
+def joint_delta(m: int, each: Fraction, share: Fraction, loss: Fraction) -> Fraction:
     """A delta at ``loss`` of m keys that lose ``each`` > 0 but for ``share``."""
-    lost = any_of(share, m)  # [lost]
-    return lost + (1 - lost) * responses(m, each, loss)  # [together]
+    lost = any_event_probability(share, m)  # [lost]
+    return lost + (1 - lost) * randomized_response_delta(m, each, loss)  # [together]
 
 
-def responses(m: int, each: Fraction, loss: Fraction) -> Fraction:
+def randomized_response_delta(m: int, each: Fraction, loss: Fraction) -> Fraction:
     """A rational that is not below the delta at ``loss`` of m randomised responses of the loss ``each`` > 0."""
     first = math.floor((m + loss / each) / 2) + 1  # [first]
     at = Intervals(_PRECISION + m.bit_length())
@@ -64,22 +68,22 @@ def responses(m: int, each: Fraction, loss: Fraction) -> Fraction:
 # end-proof-region: key_shares
 
 
-def largest_each(m: int, loss: float, delta: float) -> float:
+def largest_partition_epsilon(m: int, loss: float, delta: float) -> float:
     """About the largest epsilon of each of m keys that lose at most ``loss`` but for ``delta`` together, from below."""
     ups = np.arange(m + 1)
     ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(m, 0, -1) / np.arange(1, m + 1)))])
 
-    def found(each: float) -> float:
+    def delta_at_epsilon(each: float) -> float:
         above = np.expm1(np.minimum(loss - (2 * ups - m) * each, 0.0))
         return float(-(np.exp(ways + ups * each - m * np.logaddexp(0.0, each)) * above).sum())
 
     low, high = loss / m, loss
     for _ in range(_NARROWED):
         middle = (low + high) / 2
-        low, high = (middle, high) if found(middle) <= delta * _WITHIN else (low, middle)
+        low, high = (middle, high) if delta_at_epsilon(middle) <= delta * _WITHIN else (low, middle)
     return low * _WITHIN
 
 
-def _users(epsilon: float, delta: float) -> float:
+def _users_at_even_odds(epsilon: float, delta: float) -> float:
     """About how many users a key has that comes out with probability one half."""
     return math.log1p(math.expm1(min(epsilon, 700.0)) / (2 * delta)) / epsilon

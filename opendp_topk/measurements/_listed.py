@@ -10,7 +10,7 @@ from typing import Any
 from ..core.measurement import Measurement
 
 
-def constructors() -> dict[str, Callable[..., Measurement]]:
+def find_constructors() -> dict[str, Callable[..., Measurement]]:
     """The constructors of measurements on score vectors that have a proof, by their names: one a file."""
     room = importlib.import_module(__package__)
     stems = [module.name for module in pkgutil.iter_modules(room.__path__) if not module.name.startswith("_")]
@@ -19,7 +19,7 @@ def constructors() -> dict[str, Callable[..., Measurement]]:
     return {name: make for name, make in named.items() if hasattr(make, "proof_name")}
 
 
-def partial_of(stem: str) -> Callable[..., Any]:
+def load_partial(stem: str) -> Callable[..., Any]:
     """The partial of the constructor of this file, which is loaded when it is first asked for."""
     found: Callable[..., Any] = getattr(importlib.import_module(f".{stem}", __package__), f"then_{stem}")
     return found

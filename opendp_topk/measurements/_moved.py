@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, one_minus_exp_down, round_up
+from ..numerics.arithmetic import one_minus_exp_down, round_up, to_fraction
 from ..spaces.costs import Cost, rho_of_discrete_laplace, rho_of_laplace
-from ..spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from ..spaces.curves.closed_forms import ApproximateDP, LaplacePair, ZCDPBound
 from ..spaces.curves.composed import Composed, Largest
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
@@ -38,7 +38,7 @@ Step = Callable[[int, Fraction], PrivacyCurve]
 
 # proof-region: moved
 @dataclass(frozen=True)
-class Moved:
+class ChangedScores:
     """Moves of at most ``size`` integers (None: of any number), at least one of which may move.
 
     Each moves by at most ``each`` >= 1, all together by at most ``total``, and the squares of their moves add up to at
@@ -51,24 +51,24 @@ class Moved:
     size: int | None
 
     @staticmethod
-    def few(each: int, total: int, size: int | None) -> Moved:
+    def bounded_contributions(each: int, total: int, size: int | None) -> ChangedScores:
         """Moves of at most ``each``, and of ``total`` together."""
         most = total if size is None else min(total, size * each)  # [size]
-        return Moved(each, most, each * most, size)  # [few-squares]
+        return ChangedScores(each, most, each * most, size)  # [few-squares]
 
     @staticmethod
-    def in_sum(total: int, size: int | None) -> Moved:
+    def bounded_sum(total: int, size: int | None) -> ChangedScores:
         """Moves of at most ``total`` together."""
-        return Moved(total, total, total * total, size)  # [in-sum]
+        return ChangedScores(total, total, total * total, size)  # [in-sum]
 
     @staticmethod
-    def in_squares(squares: int, size: int | None) -> Moved:
+    def bounded_squares(squares: int, size: int | None) -> ChangedScores:
         """Moves whose squares add up to at most ``squares``."""
-        return Moved(math.isqrt(squares), squares, squares, size)  # [in-squares]
+        return ChangedScores(math.isqrt(squares), squares, squares, size)  # [in-squares]
 
 
 @functools.lru_cache(maxsize=16)  # for a search of a scale: they are the same at all of them
-def shapes(moved: Moved) -> tuple[Counter[int], ...]:
+def maximal_change_shapes(moved: ChangedScores) -> tuple[Counter[int], ...]:
     """How often each size occurs in moves that no other ones exceed; none where these are many."""
     each, total, squares, size = moved.each, moved.total, moved.squares, moved.size
     if each == 1:
@@ -77,75 +77,77 @@ def shapes(moved: Moved) -> tuple[Counter[int], ...]:
         return (Counter({each: size}),)  # [all-by-most]
     if total > _LARGEST:
         return ()
-    found = list(_all(size, (), each, total, squares))
-    largest = [one for one in found if not any(one != other and _below(one, other) for other in found)]  # [largest]
+    found = list(_enumerate_shapes(size, (), each, total, squares))
+    largest = [
+        one for one in found if not any(one != other and _is_dominated(one, other) for other in found)
+    ]  # [largest]
     return tuple(map(Counter, largest)) if len(largest) <= _MOST_SHAPES else ()
 
 
-def _all(size: int | None, begun: Shape, each: int, total: int, squares: int) -> Iterator[Shape]:
+def _enumerate_shapes(size: int | None, begun: Shape, each: int, total: int, squares: int) -> Iterator[Shape]:
     """The shapes that begin so, whose other moves are at most ``each``, and that no further move fits."""
     full = size is not None and len(begun) == size
     most = 0 if full else min(each, total, math.isqrt(squares))
     if most == 0:
         yield begun  # [complete]
     for move in range(most, 0, -1):
-        yield from _all(size, (*begun, move), move, total - move, squares - move * move)  # [next-move]
+        yield from _enumerate_shapes(size, (*begun, move), move, total - move, squares - move * move)  # [next-move]
 
 
-def _below(one: Shape, other: Shape) -> bool:
+def _is_dominated(one: Shape, other: Shape) -> bool:
     """Whether every move of ``one`` has a partner in ``other`` that is not smaller."""
     return len(one) <= len(other) and all(a <= b for a, b in zip(one, other, strict=False))  # [below]
 
 
-def moves(
+def changed_scores(
     grid: Grid, domain: VectorDomain, metric: L1Distance | L2Distance | L01InfDistance, d_in: Number
-) -> Moved | None:
+) -> ChangedScores | None:
     """How far scores within a finite distance ``d_in`` > 0 move on the grid, in its steps; None where none can move."""
     size = domain.size
     if isinstance(metric, L01InfDistance):
         each, total = metric.moves(d_in)  # [few]
-        return Moved.few(each, total, size) if each else None
+        return ChangedScores.bounded_contributions(each, total, size) if each else None
     if isinstance(metric, L1Distance):
-        most = int(grid.sum(exact(d_in), size) / grid.step)  # [sum]
-        return Moved.in_sum(most, size) if most else None
-    squares = int(grid.squares(exact(d_in), size) / grid.step**2)  # [squares]
-    return Moved.in_squares(squares, size) if squares else None
+        most = int(grid.l1_distance_bound(to_fraction(d_in), size) / grid.step)  # [sum]
+        return ChangedScores.bounded_sum(most, size) if most else None
+    squares = int(grid.squared_l2_bound(to_fraction(d_in), size) / grid.step**2)  # [squares]
+    return ChangedScores.bounded_squares(squares, size) if squares else None
 
 
-def laplace_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
+def laplace_loss(moved: ChangedScores, scale: Fraction, measure: Measure) -> Any:
     """What discrete Laplace noise of this ``scale`` > 0 costs, as a distance of ``measure``."""
     loss, one = moved.total / scale, moved.each / scale
     rho = Fraction(moved.total, moved.each) * rho_of_discrete_laplace(one, 1 / scale)  # [sum-of-rhos]
-    read = Cost(loss, 2 * loss, rho).under(measure)  # [laplace-cost]
+    read = Cost(loss, 2 * loss, rho).to_distance(measure)  # [laplace-cost]
     if measure != PrivacyProfile():
         return read
     together = DiscreteLaplace(moved.total, scale)  # [all-in-one]
-    own = _of_shapes(moved, _laplace_step, scale) if moved.each < moved.total else ()
+    own = _shape_bounds(moved, _laplace_change_curve, scale) if moved.each < moved.total else ()
     return PrivacyCurve(*read.bounds, together, *own)
 
 
-def gaussian_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
+def gaussian_loss(moved: ChangedScores, scale: Fraction, measure: Measure) -> Any:
     """What discrete Gaussian noise of this ``scale`` > 0 costs, as a distance of ``measure``."""
-    read = Cost(rho=moved.squares / (2 * scale * scale)).under(measure)  # [gaussian-cost]
+    read = Cost(rho=moved.squares / (2 * scale * scale)).to_distance(measure)  # [gaussian-cost]
     if measure != PrivacyProfile():
         return read
-    return PrivacyCurve(*read.bounds, *_of_shapes(moved, _gaussian_step, scale))
+    return PrivacyCurve(*read.bounds, *_shape_bounds(moved, _gaussian_change_curve, scale))
 
 
-def two_sided_loss(moved: Moved, scale: Fraction, measure: Measure, odds: bool) -> Any:
+def two_sided_loss(moved: ChangedScores, scale: Fraction, measure: Measure, odds: bool) -> Any:
     """What logistic noise of this ``scale`` > 0 costs, or other real noise with a log-density that is 1-Lipschitz."""
     rho_of = _rho_by_odds if odds else rho_of_laplace  # [rho-of]
     loss, one = moved.total / scale, moved.each / scale
     rho = Fraction(moved.total, moved.each) * rho_of(one)  # [sum-of-real-rhos]
-    read = Cost(loss, 2 * loss, rho, joined=(1, loss)).under(measure)  # [two-sided-cost]
+    read = Cost(loss, 2 * loss, rho, joined=(1, loss)).to_distance(measure)  # [two-sided-cost]
     if measure != PrivacyProfile() or moved.each == moved.total:
         return read
 
-    def step(move: int, scale: Fraction) -> PrivacyCurve:
+    def change_curve(move: int, scale: Fraction) -> PrivacyCurve:
         loss = move / scale
-        return PrivacyCurve(ApproximateDP(loss), Concentrated(round_up(rho_of(loss))), LaplacePair(loss))  # [two-sided]
+        return PrivacyCurve(ApproximateDP(loss), ZCDPBound(round_up(rho_of(loss))), LaplacePair(loss))  # [two-sided]
 
-    return PrivacyCurve(*read.bounds, *_of_shapes(moved, step, scale))
+    return PrivacyCurve(*read.bounds, *_shape_bounds(moved, change_curve, scale))
 
 
 def _rho_by_odds(h: Fraction) -> Fraction:
@@ -156,18 +158,18 @@ def _rho_by_odds(h: Fraction) -> Fraction:
     return h * (2 - once) / once - 2  # [odds-rho]
 
 
-def _of_shapes(moved: Moved, step: Step, scale: Fraction) -> Iterator[Any]:
+def _shape_bounds(moved: ChangedScores, step: Step, scale: Fraction) -> Iterator[Any]:
     """The bound of all shapes, if they are few and noise is not far too small to tell them apart."""
-    if len(shapes(moved)) > 1 and moved.each**2 > _MOST_SQUARES * scale**2:
+    if len(maximal_change_shapes(moved)) > 1 and moved.each**2 > _MOST_SQUARES * scale**2:
         return  # [too-little-noise]
-    curves = tuple(_composed(shape, step, scale) for shape in shapes(moved))
+    curves = tuple(_composed_curve(shape, step, scale) for shape in maximal_change_shapes(moved))
     if len(curves) == 1:
         yield from curves[0].bounds  # [one-shape]
     elif curves:
         yield Largest(curves)  # [any-shape]
 
 
-def _composed(shape: Counter[int], step: Step, scale: Fraction) -> PrivacyCurve:
+def _composed_curve(shape: Counter[int], step: Step, scale: Fraction) -> PrivacyCurve:
     """The curve of moves of these sizes, of different integers with independent noise."""
     parts = [(step(move, scale), times) for move, times in shape.items()]
     if shape.total() == 1:
@@ -175,15 +177,15 @@ def _composed(shape: Counter[int], step: Step, scale: Fraction) -> PrivacyCurve:
     return PrivacyCurve(Composed(tuple(parts)))  # [moves]
 
 
-def _laplace_step(move: int, scale: Fraction) -> PrivacyCurve:
+def _laplace_change_curve(move: int, scale: Fraction) -> PrivacyCurve:
     rho = rho_of_discrete_laplace(move / scale, 1 / scale)
     return PrivacyCurve(
-        ApproximateDP(move / scale), Concentrated(round_up(rho)), DiscreteLaplace(move, scale)
+        ApproximateDP(move / scale), ZCDPBound(round_up(rho)), DiscreteLaplace(move, scale)
     )  # [laplace]
 
 
-def _gaussian_step(move: int, scale: Fraction) -> PrivacyCurve:
-    rho = Concentrated(round_up(Fraction(move * move) / (2 * scale * scale)))
+def _gaussian_change_curve(move: int, scale: Fraction) -> PrivacyCurve:
+    rho = ZCDPBound(round_up(Fraction(move * move) / (2 * scale * scale)))
     return PrivacyCurve(DiscreteGaussian(move, scale), rho)  # [gaussian]
 
 

@@ -13,8 +13,8 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from ..errors import ParameterError
-from ..numerics.arithmetic import Intervals, as_mpq, exact, one_minus_exp_up
-from ..spaces.curves.normal import tail
+from ..numerics.arithmetic import Intervals, as_mpq, one_minus_exp_up, to_fraction
+from ..spaces.curves.normal import normal_tail_bound
 
 _PIECES = 32  # of the weights between none and all: chords exceed the function by little where it grows e-fold in one
 _DIGITS = 128  # binary digits of logarithms
@@ -26,13 +26,13 @@ STANDARD = NormalDist()
 
 # proof-region: new_keys
 @dataclass(frozen=True)
-class Noise:
+class DiscreteGaussianNoise:
     """Discrete Gaussian noise of ``scale`` on sums that are whole numbers of steps of ``step`` > 0; scale >= step."""
 
     scale: Fraction
     step: Fraction
 
-    def lost(self, length: int, keys: int, level: Fraction) -> Fraction:
+    def new_partition_probability(self, length: int, keys: int, level: Fraction) -> Fraction:
         """A number that is not below the probability that one of some keys reaches ``level`` with noise.
 
         They are at most ``keys`` >= 1, and the root of the sum of the squares of their sums is at most ``length``.
@@ -40,9 +40,13 @@ class Noise:
         if level - length - self.step / 2 < self.scale:
             return Fraction(1)  # [too-near]
         ends = [Fraction(length * i, _PIECES) for i in range(_PIECES + 1)]
-        heights = [self._missed(level - end) for end in ends]
+        heights = [self._miss_exponent(level - end) for end in ends]
         chords = [(high - low) * _PIECES / length for low, high in itertools.pairwise(heights)]
-        price = exact(_price(list(map(float, ends)), list(map(float, heights)), list(map(float, chords)), length, keys))
+        price = to_fraction(
+            _lagrange_multiplier(
+                list(map(float, ends)), list(map(float, heights)), list(map(float, chords)), length, keys
+            )
+        )
         most = max(
             low + chord * (at - start) - price * at * at
             for start, end, low, chord in zip(ends, ends[1:], heights, chords, strict=False)
@@ -50,14 +54,14 @@ class Noise:
         )
         return one_minus_exp_up(keys * max(Fraction(0), most) + price * length * length)  # [lost]
 
-    def _missed(self, gap: Fraction) -> Fraction:
+    def _miss_exponent(self, gap: Fraction) -> Fraction:
         """A number that is not below -ln(1 - q), where q bounds the probability that noise is at least ``gap``."""
         at = Intervals(_DIGITS)
-        reached = tail((gap - self.step / 2) / self.scale)  # [reached]
+        reached = normal_tail_bound((gap - self.step / 2) / self.scale)  # [reached]
         top, bottom = at.negative(at.log1p(at.rational(as_mpq(-reached))))[1].as_integer_ratio()
         return Fraction(int(top), int(bottom))  # [missed]
 
-    def level(self, keys: int, delta: Fraction) -> Fraction:
+    def threshold_for_delta(self, keys: int, delta: Fraction) -> Fraction:
         """A threshold, a whole number of steps, at which keys of one user come out with a chance of at most ``delta``.
 
         Raises:
@@ -65,13 +69,13 @@ class Noise:
         """
         steps = [math.ceil((1 + self.step + self.scale) / self.step)] * 2
         grain = max(1, math.ceil(self.scale / self.step) >> 12)
-        while self.lost(1, keys, steps[1] * self.step) > delta:
+        while self.new_partition_probability(1, keys, steps[1] * self.step) > delta:
             steps = [steps[1], 2 * steps[1]]
             if steps[1] * self.step > _FARTHEST * (self.scale + 1):
                 raise ParameterError("delta is too small: no threshold keeps it")
         while steps[1] - steps[0] > grain:
             middle = sum(steps) // 2
-            kept = self.lost(1, keys, middle * self.step) <= delta
+            kept = self.new_partition_probability(1, keys, middle * self.step) <= delta
             steps = [steps[0], middle] if kept else [middle, steps[1]]  # [kept]
         return steps[1] * self.step
 
@@ -80,24 +84,24 @@ _FARTHEST = 64  # scales: beyond them no float64 is as small as what is lost
 # end-proof-region: new_keys
 
 
-def _price(ends: list[float], heights: list[float], chords: list[float], length: int, keys: int) -> float:
+def _lagrange_multiplier(ends: list[float], heights: list[float], chords: list[float], length: int, keys: int) -> float:
     """About the best price of a square; any that is positive is valid."""
 
-    def total(price: float) -> float:
+    def dual_objective(price: float) -> float:
         places = [min(max(c / (2 * price), a), b) for a, b, c in zip(ends, ends[1:], chords, strict=False)]
         parts = zip(ends, heights, chords, places, strict=False)
         return keys * max(low + c * (at - a) - price * at * at for a, low, c, at in parts) + price * length * length
 
     tried = [c / (a + b) for a, b, c in zip(ends, ends[1:], chords, strict=False)]
-    return min((price for price in tried if price > 0), key=total, default=2.0**-1000)
+    return min((price for price in tried if price > 0), key=dual_objective, default=2.0**-1000)
 
 
-def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> float:
+def threshold_delta_share(epsilon: float, delta: float, keys: int, apart: float) -> float:
     """About the part of delta that is best left to the threshold, so that this becomes least."""
 
-    def level(odds: float) -> float:
+    def threshold_at_odds(odds: float) -> float:
         part = 1 / (1 + math.exp(-odds))
-        scale = apart / apart_by(epsilon, delta * (1 - part))
+        scale = apart / largest_normal_shift(epsilon, delta * (1 - part))
         return max(
             1 / math.sqrt(n) - scale * STANDARD.inv_cdf(max(delta * part / n, 5e-324)) for n in {1, min(keys, 4), keys}
         )
@@ -105,13 +109,17 @@ def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> flo
     low, high = -12.0, 12.0
     for _ in range(_STEPS):
         third = (high - low) / 3
-        low, high = (low, high - third) if level(low + third) <= level(high - third) else (low + third, high)
+        low, high = (
+            (low, high - third)
+            if threshold_at_odds(low + third) <= threshold_at_odds(high - third)
+            else (low + third, high)
+        )
     return 1 / (1 + math.exp(-(low + high) / 2))
 
 
 def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[float], bool]) -> float:
     """About the least scale that is ``kept``, near the one at which normal noise on what moves by ``apart`` is."""
-    scale, more = apart / apart_by(epsilon, delta), 2.0**-40
+    scale, more = apart / largest_normal_shift(epsilon, delta), 2.0**-40
     while scale < math.inf and not kept(scale):
         scale, more = scale * (1 + more), 2 * more
     if scale == math.inf:
@@ -119,16 +127,16 @@ def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[floa
     return scale
 
 
-def apart_by(epsilon: float, delta: float) -> float:
+def largest_normal_shift(epsilon: float, delta: float) -> float:
     """About how far normal laws of variance 1 may be apart to have this delta at this epsilon."""
     low, high = -30.0, 12.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if _delta(epsilon, math.exp(middle)) > delta else (middle, high)
+        low, high = (low, middle) if _normal_shift_delta(epsilon, math.exp(middle)) > delta else (middle, high)
     return math.exp(low)
 
 
-def _delta(epsilon: float, apart: float) -> float:
+def _normal_shift_delta(epsilon: float, apart: float) -> float:
     """About the delta of normal laws that are so far apart."""
     own, other = (epsilon / apart - apart / 2) / math.sqrt(2), (epsilon / apart + apart / 2) / math.sqrt(2)
     if other < 5:

@@ -18,7 +18,7 @@ _WHOLE = VectorDomain(AtomDomain(int))
 
 
 # proof-region: rationals
-def best_of(mechanism: SelectionMechanism, values: Sequence[Fraction], choice: Choice) -> Indices:
+def select_from_rationals(mechanism: SelectionMechanism, values: Sequence[Fraction], choice: Choice) -> Indices:
     """The release of ``mechanism`` on ``values``; at scale 0 the exact one, the first among equal ones."""
     unit = math.lcm(*(value.denominator for value in values))
     whole = _WHOLE.validate([int(value * unit) for value in values])  # [whole]

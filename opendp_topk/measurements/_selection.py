@@ -1,7 +1,7 @@
 """One selection: the k best of scores with independent noise, or of another law; its checks, its call and its map.
 
 A constructor of selection names a :class:`SelectionMechanism`, which draws k indices and says what they cost, and the
-measurement is made around it. :func:`one_shot` is that of noise on every score at once.
+measurement is made around it. :func:`one_shot_mechanism` is that of noise on every score at once.
 
 Proof: proofs/measurements/selection.tex
 """
@@ -19,12 +19,12 @@ from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
 from ..core.measurement import Declared, Measurement
-from ..core.repeatable import Repeatable
+from ..core.repeatable import RepeatableFunction
 from ..core.spaces import require_space
 from ..errors import DataLengthError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
-from ..sampling.distributions.events import ranks
+from ..numerics.arithmetic import to_fraction
+from ..sampling.distributions.events import event_ranks
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import entropy as noiseless
 from ..sampling.samplers import race, rows
@@ -33,7 +33,7 @@ from ..spaces.costs import FREE, SCALAR, Cost, require_measure, rho_of_range
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.metrics import L01InfDistance, ScoreMetric, attainable
+from ..spaces.metrics import L01InfDistance, ScoreMetric, attainable_distance
 
 ScoreArray = NDArray[Any]
 Indices = NDArray[np.int64]
@@ -56,22 +56,22 @@ class Choice:
     ordered: bool
 
     @property
-    def everybody(self) -> bool:
+    def is_full_set(self) -> bool:
         """Whether every candidate is in the set that is released."""
         return self.k == self.size and not self.ordered  # [everybody]
 
     @property
-    def steps(self) -> int:
+    def step_count(self) -> int:
         """min(k, d - 1): the choices of one that are no foregone conclusion."""
         return self.k if self.size is None else min(self.k, self.size - 1)  # [cap-steps]
 
     @property
-    def touched(self) -> int:
+    def largest_union_size(self) -> int:
         """min(2 k, d): the candidates in two releases together, at most."""
         return 2 * self.k if self.size is None else min(2 * self.k, self.size)  # [cap-width]
 
     @property
-    def two_sided_steps(self) -> int:
+    def two_sided_step_count(self) -> int:
         """min(k, floor(d / 2)) for a ranking, min(k, d - k) for a set."""
         if self.size is None:
             return self.k
@@ -118,7 +118,7 @@ MOST_JOINT_WINNERS = 2**22  # sums over ranks of so many floats are within the s
 SELECTABLE = (*SCALAR, PrivacyProfile)
 
 
-def selection(
+def build_selection(
     mechanism: SelectionMechanism,
     names: Mapping[str, Any],
     input_domain: VectorDomain,
@@ -134,11 +134,11 @@ def selection(
     require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
     require_measure(output_measure, *SELECTABLE)  # [check-measure]
     size = input_domain.size
-    k = checks.count("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
-    scale = checks.scale(scale)  # [check-scale]
-    sign = {"max": 1, "min": -1}[checks.choice("optimize", optimize, ("max", "min"))]  # [sign]
-    ordered = checks.choice("release", release, ("ranking", "set")) == "ranking"  # [ordered]
-    tau, noise = exact(scale), mechanism.noise
+    k = checks.require_positive_int("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
+    scale = checks.require_scale(scale)  # [check-scale]
+    sign = {"max": 1, "min": -1}[checks.require_choice("optimize", optimize, ("max", "min"))]  # [sign]
+    ordered = checks.require_choice("release", release, ("ranking", "set")) == "ranking"  # [ordered]
+    tau, noise = to_fraction(scale), mechanism.noise
     choice = Choice(k, size, tau, sign, ordered)  # [choice]
 
     def require_length(scores: ScoreArray) -> None:
@@ -151,56 +151,58 @@ def selection(
             return noiseless.top_k(scores, k, sign=sign, ordered=ordered)  # [exact-top-k]
         return mechanism.sample(scores, choice)  # [sample]
 
-    def many(scores: ScoreArray, times: int) -> Any:
+    def sample_many(scores: ScoreArray, times: int) -> Any:
         require_length(scores)
         if tau > 0 and noise is not None:
-            return rows.top_k(scores, tau, noise, k, times, sign=sign, ordered=ordered)  # [many]
+            return rows.repeat_top_k(scores, tau, noise, k, times, sign=sign, ordered=ordered)  # [many]
         drawn = mechanism.many(scores, choice, times) if tau > 0 and mechanism.many else None  # [at-once]
         return np.array([function(scores) for _ in range(times)]) if drawn is None else drawn  # [one-by-one]
 
-    def each(vectors: Sequence[ScoreArray]) -> Any:
+    def sample_each(vectors: Sequence[ScoreArray]) -> Any:
         for scores in vectors:
             require_length(scores)
         if tau == 0 or noise is None:
             return np.array([function(scores) for scores in vectors]).reshape(-1, k)  # [each-by-itself]
-        return rows.each(vectors, tau, noise, k, sign=sign, ordered=ordered)  # [each]
+        return rows.top_k_of_each(vectors, tau, noise, k, sign=sign, ordered=ordered)  # [each]
 
-    def law(scores: ScoreArray) -> dict[Hashable, Any]:
+    def output_distribution(scores: ScoreArray) -> dict[Hashable, Any]:
         assert mechanism.law is not None
         return mechanism.law([sign * Fraction(score) / (tau or 1) for score in scores.tolist()], choice)  # [law]
 
-    def success(scores: ScoreArray, event: str) -> tuple[float, float]:
+    def success_probability(scores: ScoreArray, event: str) -> tuple[float, float]:
         require_length(scores)
         d = len(scores)
         if tau == 0 or k == d or mechanism.success is None:
             return 1.0, 1.0  # [certain]
-        return mechanism.success(scores, choice, *ranks(event, k, d))  # [success]
+        return mechanism.success(scores, choice, *event_ranks(event, k, d))  # [success]
 
     return Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=Repeatable(
+        function=RepeatableFunction(
             function,
             0 if noise is None or tau == 0 else sign,  # [surveys]
-            many,
-            each,
+            sample_many,
+            sample_each,
             None if noise is None else Race(tau, noise, k, sign, ordered),  # [race]
         ),
-        privacy_map=map_of(mechanism.cost, choice, input_domain, input_metric, output_measure, noise),  # [map]
+        privacy_map=selection_privacy_map(
+            mechanism.cost, choice, input_domain, input_metric, output_measure, noise
+        ),  # [map]
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
         declared=Declared(
-            law=law if mechanism.law else None,
+            law=output_distribution if mechanism.law else None,
             decode=lambda outcome: np.array(outcome, dtype=np.int64),
             accuracy=lambda n, alpha: mechanism.accuracy(n, choice, alpha),  # [accuracy]
-            success=success if mechanism.success else None,  # [declared]
+            success=success_probability if mechanism.success else None,  # [declared]
             n_candidates=size,
             scores_input=True,
         ),
     )
 
 
-def map_of(
+def selection_privacy_map(
     cost: Callable[[Choice, Fraction], Cost],
     choice: Choice,
     input_domain: VectorDomain,
@@ -214,18 +216,18 @@ def map_of(
     """
 
     def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
-        if range_distance == 0 or choice.everybody:
+        range_distance = input_metric.range_distance(attainable_distance(input_domain, d_in))  # [range-distance]
+        if range_distance == 0 or choice.is_full_set:
             return 0.0  # [free]
         if choice.tau == 0 or range_distance == float("inf"):
             return output_measure.infinite  # [no-noise]
-        known = cost(choice, exact(range_distance) / choice.tau).under(output_measure)  # [cost]
+        known = cost(choice, to_fraction(range_distance) / choice.tau).to_distance(output_measure)  # [cost]
         if noise is None or not (noise.is_two_sided and isinstance(input_metric, L01InfDistance)):
             return known  # [of-the-range]
-        from ._moved import Moved, two_sided_loss
+        from ._moved import ChangedScores, two_sided_loss
 
         each, total = input_metric.moves(d_in)
-        moved, odds = Moved.few(each, total, choice.size), noise.has_exponential_odds
+        moved, odds = ChangedScores.bounded_contributions(each, total, choice.size), noise.has_exponential_odds
         whole = two_sided_loss(moved, choice.tau, output_measure, odds)  # [whole]
         if isinstance(known, PrivacyCurve):
             return PrivacyCurve(*dict.fromkeys((*known.bounds, *whole.bounds)))  # [both-curves]
@@ -234,7 +236,7 @@ def map_of(
     return privacy_map
 
 
-def single(
+def build_single_selection(
     mechanism: SelectionMechanism,
     name: str,
     input_domain: VectorDomain,
@@ -246,7 +248,9 @@ def single(
 ) -> Measurement:
     """The measurement that releases one index drawn by ``mechanism``, as an int."""
     space = input_domain, input_metric
-    ranking = selection(mechanism, {}, *space, output_measure, k=1, scale=scale, optimize=optimize, release="ranking")
+    ranking = build_selection(
+        mechanism, {}, *space, output_measure, k=1, scale=scale, optimize=optimize, release="ranking"
+    )
     drawn: Any = ranking.function
 
     def function(scores: ScoreArray) -> int:
@@ -254,7 +258,7 @@ def single(
 
     return replace(
         ranking,
-        function=Repeatable(
+        function=RepeatableFunction(
             function,
             drawn.sign,
             lambda scores, times: drawn.many(scores, times)[:, 0],  # [indices]
@@ -270,7 +274,7 @@ def single(
 
 
 # proof-region: one_shot
-def one_shot(noise: Noise) -> SelectionMechanism:
+def one_shot_mechanism(noise: Noise) -> SelectionMechanism:
     """The selection of the k best of scores with independent ``noise``; of a noise of the caller's no law is known.
 
     What only exact laws, accuracies and probabilities need is loaded when one is asked for.
@@ -286,22 +290,24 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         bound = laws.accuracy if noise.is_proven else union_bound.accuracy
         return bound(noise, n, choice.k, choice.tau, alpha)  # [one-shot-accuracy]
 
-    def law(units: list[Fraction], choice: Choice) -> dict[Hashable, Any]:
+    def output_distribution(units: list[Fraction], choice: Choice) -> dict[Hashable, Any]:
         from ..sampling.distributions import one_shot as laws
 
-        return laws.law(noise, units, choice.tau == 0, choice.k, choice.ordered)  # [one-shot-law]
+        return laws.output_distribution(noise, units, choice.tau == 0, choice.k, choice.ordered)  # [one-shot-law]
 
-    def success(scores: ScoreArray, choice: Choice, sure: int, reach: int) -> tuple[float, float]:
+    def success_probability(scores: ScoreArray, choice: Choice, sure: int, reach: int) -> tuple[float, float]:
         from ..sampling.distributions import one_shot_success as laws
 
-        return laws.probability(noise, scores, choice.tau, choice.k, choice.sign, sure, reach)  # [one-shot-success]
+        return laws.success_probability(
+            noise, scores, choice.tau, choice.k, choice.sign, sure, reach
+        )  # [one-shot-success]
 
     return SelectionMechanism(
         sample=sample,
         cost=lambda choice, r: one_shot_cost(noise, choice, r),  # [one-shot-cost]
         accuracy=accuracy,
-        law=law if noise.race else None,
-        success=success if noise.race else None,
+        law=output_distribution if noise.race else None,
+        success=success_probability if noise.race else None,
         noise=noise,
     )
 
@@ -312,28 +318,28 @@ def one_shot(noise: Noise) -> SelectionMechanism:
 # proof-region: one_shot_cost
 def one_shot_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
     """The cost of the k best of noisy scores, a ranking or a set, at range distance ``r > 0``."""
-    steps = choice.steps
+    steps = choice.step_count
     if noise.is_max_stable:
-        return Cost(steps * r, (choice.touched - 1) * r, steps * rho_of_range(r), (steps, r))  # [max-stable]
+        return Cost(steps * r, (choice.largest_union_size - 1) * r, steps * rho_of_range(r), (steps, r))  # [max-stable]
     if steps == 0:
         return FREE  # [no-steps]
     if noise.is_two_sided:
-        loss = choice.two_sided_steps * r
-        steps = steps if choice.ordered else choice.two_sided_steps  # [complement]
+        loss = choice.two_sided_step_count * r
+        steps = steps if choice.ordered else choice.two_sided_step_count  # [complement]
         odds = noise.has_exponential_odds and (steps == 1 or not choice.ordered)  # [odds]
-        cost = Cost.linear(loss, loss if odds else 2 * loss)  # [two-sided-cost]
+        cost = Cost.from_laplace_dominated(loss, loss if odds else 2 * loss)  # [two-sided-cost]
         if noise.has_exponential_odds:
-            return _mixed(cost, steps, r)  # [gumbel-mixture]
+            return _mixture_cost(cost, steps, r)  # [gumbel-mixture]
     elif noise.is_memoryless and steps == 1:
-        return Cost.linear(r, permute_and_flip_range(r))  # [single]
+        return Cost.from_laplace_dominated(r, permute_and_flip_range(r))  # [single]
     else:
-        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]
+        cost = Cost.from_laplace_dominated(steps * r, choice.largest_union_size * r)  # [one-sided]
     if steps == 1 and noise.is_class_a:
-        return _mixed(cost, 1, permute_and_flip_range(r))  # [exponential-mixture]
+        return _mixture_cost(cost, 1, permute_and_flip_range(r))  # [exponential-mixture]
     return cost
 
 
-def _mixed(cost: Cost, steps: int, each: Fraction) -> Cost:
+def _mixture_cost(cost: Cost, steps: int, each: Fraction) -> Cost:
     """The cost of what is a mixture, by weights in which the data have no part, of so many steps of one range."""
     rho = steps * rho_of_range(each)
     return replace(cost, rho=rho if cost.rho is None else min(cost.rho, rho), steps=(steps, each))  # [mixed]

@@ -17,7 +17,7 @@ _MOST_STEPS = 2**20  # a table of a million probabilities is a second's work
 
 # proof-region: selection_curve
 @functools.lru_cache(maxsize=64)
-def chances(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
+def release_probabilities(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
     """p(0), p(1), ... in units of 2^-128, rounded down, up to the first that is 1.
 
     p(0) = 0 and p(n + 1) = min(e^epsilon p(n) + delta, 1 - e^-epsilon (1 - p(n) - delta), 1).

@@ -16,8 +16,8 @@ from ..core.measurement import Measurement
 from ..errors import ColumnError, DataTypeError, checks
 from ..sampling.samplers.merge import Part
 from ..spaces.domains import VectorDomain
-from ..tables.spark import answers, require_determinate, run
-from ._in_parts import gathered, part_of, require_race, winners
+from ..tables.spark import require_determinate, run_partition_tasks, run_spark_job
+from ._in_parts import find_finalists, merge_parts, require_race, winner_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ _SCORES = {int: _INTEGERS, float: ("float", "double")}
 
 
 # proof-region: spark_frames
-def two_columns(frame: Any, candidate: str, score: str, domain: VectorDomain) -> Any:
+def candidate_score_columns(frame: Any, candidate: str, score: str, domain: VectorDomain) -> Any:
     """The columns ``candidate`` and ``score`` of a Spark frame, if their types can be those of labels and scores.
 
     Raises:
@@ -41,7 +41,7 @@ def two_columns(frame: Any, candidate: str, score: str, domain: VectorDomain) ->
     """
     if not type(frame).__module__.startswith("pyspark.sql.") or not hasattr(frame, "mapInArrow"):
         raise DataTypeError(f"frame must be a Spark DataFrame, not {type(frame).__name__}")
-    schema = run(lambda: [(field.name, field.dataType.typeName()) for field in frame.schema.fields])
+    schema = run_spark_job(lambda: [(field.name, field.dataType.typeName()) for field in frame.schema.fields])
     wanted = {"candidate": (candidate, _LABELS), "score": (score, _SCORES[domain.element_domain.T])}
     for role, (name, kinds) in wanted.items():
         types = [kind for column, kind in schema if column == name]
@@ -50,21 +50,23 @@ def two_columns(frame: Any, candidate: str, score: str, domain: VectorDomain) ->
         if types[0] not in kinds:  # [types]
             raise ColumnError(f"the column {name!r} of the {role} must have one of the types {kinds}, not {types[0]}")
     require_determinate(frame)  # [determinate]
-    return run(lambda: frame.select(*(f"`{name.replace('`', '``')}`" for name in (candidate, score))))  # [two]
+    return run_spark_job(
+        lambda: frame.select(*(f"`{name.replace('`', '``')}`" for name in (candidate, score)))
+    )  # [two]
 
 
 # end-proof-region: spark_frames
 
 
 # proof-region: spark_scores
-def raced(measurement: Measurement, batches: Iterable[pa.RecordBatch]) -> Part:
+def find_batch_finalists(measurement: Measurement, batches: Iterable[pa.RecordBatch]) -> Part:
     """The finalists among the rows of ``batches``, whose two columns are the candidates and their scores."""
-    nobody = part_of(measurement, [])  # [nobody]
-    parts = (_part(measurement, rows) for rows in _together(batches))
-    return gathered(chain([nobody], parts), require_race(measurement)[0])  # [gather-rows]
+    nobody = find_finalists(measurement, [])  # [nobody]
+    parts = (_find_rows_finalists(measurement, rows) for rows in _group_batches(batches))
+    return merge_parts(chain([nobody], parts), require_race(measurement)[0])  # [gather-rows]
 
 
-def _part(measurement: Measurement, rows: list[pa.RecordBatch]) -> Part:
+def _find_rows_finalists(measurement: Measurement, rows: list[pa.RecordBatch]) -> Part:
     import pyarrow as pa
 
     candidates, scores = pa.Table.from_batches(rows).combine_chunks().columns
@@ -76,10 +78,10 @@ def _part(measurement: Measurement, rows: list[pa.RecordBatch]) -> Part:
         candidates = None
     if candidates is None:
         raise DataTypeError("candidates must be integers or text in UTF-8, and one is not")  # [text]
-    return part_of(measurement, scores.to_numpy(), Labels(candidates))  # [race-rows]
+    return find_finalists(measurement, scores.to_numpy(), ColumnLabels(candidates))  # [race-rows]
 
 
-class Labels(Sequence[Any]):
+class ColumnLabels(Sequence[Any]):
     """The candidates of a column, each made a Python value when it is asked for."""
 
     def __init__(self, column: Any) -> None:
@@ -92,7 +94,7 @@ class Labels(Sequence[Any]):
         return len(self._column)
 
 
-def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+def _group_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """The batches, as many at a time as have about ``_AT_ONCE`` rows."""
     held, rows = [], 0
     for batch in batches:
@@ -153,14 +155,14 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
         ['/', '/search', '/help', '/login', '/maps', '/news', '/mail', '/tv', '/jobs', '/about']
     """
     race, domain = require_race(measurement)
-    plan = checks.choice("plan", plan, PLANS)
-    rows = two_columns(frame, candidate, score, domain)
+    plan = checks.require_choice("plan", plan, PLANS)
+    rows = candidate_score_columns(frame, candidate, score, domain)
     if plan == "collect" or (plan == "auto" and domain.size is not None and domain.size <= FEW):
-        whole = raced(measurement, run(rows.toArrow).to_batches())  # [collect]
+        whole = find_batch_finalists(measurement, run_spark_job(rows.toArrow).to_batches())  # [collect]
     else:
-        task = pickle.dumps(partial(raced, measurement))  # [race-partition]
-        whole = gathered(answers(lambda: rows, task), race)  # [workers]
-    found = winners(measurement, whole)
+        task = pickle.dumps(partial(find_batch_finalists, measurement))  # [race-partition]
+        whole = merge_parts(run_partition_tasks(lambda: rows, task), race)  # [workers]
+    found = winner_labels(measurement, whole)
     return IndexCandidates(tuple(found))(measurement.declared.decode(tuple(range(len(found)))))  # [candidates]
 
 

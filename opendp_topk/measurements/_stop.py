@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import Intervals, as_mpq, exact, exp_up, one_minus_exp_up, round_up
+from ..numerics.arithmetic import Intervals, as_mpq, exp_up, one_minus_exp_up, round_up, to_fraction
 from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import is_standard
 
@@ -35,10 +35,10 @@ def released_before_stop(noise: Noise, slots: int, lead: Fraction) -> Fraction:
     if noise.is_max_stable:
         odds = slots * exp_up(-lead)
         return odds / (1 + odds)  # [gumbel]
-    return _exponential(slots, min(lead, _FARTHEST))  # [exponential]
+    return _exponential_win_bound(slots, min(lead, _FARTHEST))  # [exponential]
 
 
-def _exponential(slots: int, lead: Fraction) -> Fraction:
+def _exponential_win_bound(slots: int, lead: Fraction) -> Fraction:
     """1 - (1 - (1 - x)^(n+1)) / ((n+1) x) at x = e^-lead, rounded up."""
     if lead == 0:
         return Fraction(slots, slots + 1)  # [even]
@@ -51,9 +51,9 @@ def _exponential(slots: int, lead: Fraction) -> Fraction:
     return max(Fraction(0), min(Fraction(1), Fraction(int(numerator), int(denominator))))
 
 
-def keeps(noise: Noise, slots: int, lead: Fraction, delta: Fraction) -> bool:
+def is_within_delta(noise: Noise, slots: int, lead: Fraction, delta: Fraction) -> bool:
     """Whether :func:`released_before_stop`, as the float64 that a map returns, is at most ``delta``."""
-    return exact(round_up(released_before_stop(noise, slots, lead))) <= delta  # [keeps]
+    return to_fraction(round_up(released_before_stop(noise, slots, lead))) <= delta  # [keeps]
 
 
 @functools.lru_cache(maxsize=256)
@@ -64,45 +64,45 @@ def least_lead(noise: Noise, slots: int, delta: Fraction) -> float:
         ParameterError: There is none: delta is too small for any float64.
     """
     low, high = 0.0, 1.0
-    if keeps(noise, slots, Fraction(0), delta):
+    if is_within_delta(noise, slots, Fraction(0), delta):
         return low
-    while not keeps(noise, slots, Fraction(high), delta):
+    while not is_within_delta(noise, slots, Fraction(high), delta):
         low, high = high, 2 * high
         if high > 2 * _FARTHEST:
             raise ParameterError("delta is too small: no threshold keeps it")
     while low < (middle := low + (high - low) / 2) < high:
-        low, high = (low, middle) if keeps(noise, slots, Fraction(middle), delta) else (middle, high)
+        low, high = (low, middle) if is_within_delta(noise, slots, Fraction(middle), delta) else (middle, high)
     return high
 
 
-def stopping(noise: Any) -> Noise:
+def require_stop_noise(noise: Any) -> Noise:
     """``noise``, if it is one with which the probabilities here are known."""
     if isinstance(noise, Noise) and is_standard(noise) and (noise.is_max_stable or noise.is_memoryless):
         return noise
     raise ParameterError("noise must be Gumbel() or Exponential()")
 
 
-def threshold_of(noise: Noise, slots: int, most: Fraction, tau: Fraction, delta: Any, threshold: Any) -> Fraction:
+def stop_threshold(noise: Noise, slots: int, most: Fraction, tau: Fraction, delta: Any, threshold: Any) -> Fraction:
     """``threshold``, or the least one that keeps ``delta`` for so many slots whose scores are at most ``most``."""
     if (delta is None) == (threshold is None):
         raise ParameterError("give either delta or threshold, and not both")
     if delta is None:
-        return exact(checks.scale(threshold, "threshold"))  # [given]
-    kept = exact(checks.probability(delta, "delta"))
-    level = _float_above(most + tau * exact(least_lead(noise, slots, kept)))  # [least]
-    while tau and not keeps(noise, slots, (level - most) / tau, kept):  # [kept]
+        return to_fraction(checks.require_scale(threshold, "threshold"))  # [given]
+    kept = to_fraction(checks.require_probability(delta, "delta"))
+    level = _float_above(most + tau * to_fraction(least_lead(noise, slots, kept)))  # [least]
+    while tau and not is_within_delta(noise, slots, (level - most) / tau, kept):  # [kept]
         level = _float_above(level + tau / 2**40)
     return level
 
 
 def _float_above(level: Fraction) -> Fraction:
     rounded = round_up(level)
-    return level if math.isinf(rounded) else exact(rounded)  # [threshold-up]
+    return level if math.isinf(rounded) else to_fraction(rounded)  # [threshold-up]
 
 
 # end-proof-region: stop
 
 
-def shown(level: Fraction) -> Number:
+def threshold_as_float(level: Fraction) -> Number:
     """A float64 where the threshold is one."""
-    return float(level) if level < 2**1000 and exact(float(level)) == level else level
+    return float(level) if level < 2**1000 and to_fraction(float(level)) == level else level

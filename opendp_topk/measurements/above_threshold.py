@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
-from ..core.queryable import Queryable, held
+from ..core.partials import partial_constructor
+from ..core.queryable import Queryable, freeze_if_array
 from ..core.spaces import require_space
 from ..errors import BudgetError, DataLengthError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import as_mpq, exact
+from ..numerics.arithmetic import as_mpq, to_fraction
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.noise import Noise
-from ..sampling.noises.standard import is_standard, kinds
-from ..sampling.samplers.lazy_noise import LazyNoise, reaches
+from ..sampling.noises.standard import describe_noise_options, is_standard
+from ..sampling.samplers.lazy_noise import LazyNoise, reaches_noisy_threshold
 from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_laplace
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.metrics import LInfDistance, attainable
+from ..spaces.metrics import LInfDistance, attainable_distance
 
 Answers = NDArray[np.bool_]
 
 
-@proven("measurements/above_threshold")
+@proved_by("measurements/above_threshold")
 def make_above_threshold(
     input_domain: VectorDomain,
     input_metric: LInfDistance,
@@ -139,65 +139,67 @@ def make_above_threshold(
     # proof-region: above_threshold
     require_space(input_domain, input_metric, LInfDistance, "LInfDistance(monotonic=...)")  # [check-space]
     require_measure(output_measure, *SCALAR, PrivacyProfile)  # [check-measure]
-    k = checks.count("k", k)  # [check-k]
-    scale = checks.scale(scale)  # [check-scale]
-    other_scale = scale if threshold_scale is None else checks.scale(threshold_scale, "threshold_scale")
-    level = checks.finite(threshold, "threshold")  # [check-threshold]
-    checks.instance("noise", noise, Noise, kinds())
+    k = checks.require_positive_int("k", k)  # [check-k]
+    scale = checks.require_scale(scale)  # [check-scale]
+    other_scale = scale if threshold_scale is None else checks.require_scale(threshold_scale, "threshold_scale")
+    level = checks.require_finite(threshold, "threshold")  # [check-threshold]
+    checks.require_instance("noise", noise, Noise, describe_noise_options())
     if not is_standard(noise):
         raise ParameterError("noise must be one of the five of the library: thresholds with others are not proved")
-    asked = None if ask is None else _indices(ask, "ask", input_domain.size)  # [check-ask]
-    s, t = exact(scale), exact(other_scale)
-    own_scale, bar_scale, public_level = as_mpq(s), as_mpq(t), as_mpq(exact(level))  # [rational]
+    asked = None if ask is None else _parse_indices(ask, "ask", input_domain.size)  # [check-ask]
+    s, t = to_fraction(scale), to_fraction(other_scale)
+    own_scale, bar_scale, public_level = as_mpq(s), as_mpq(t), as_mpq(to_fraction(level))  # [rational]
 
     def function(value: Any) -> Any:
-        scores = held(value)  # [held]
+        scores = freeze_if_array(value)  # [held]
         if asked is None:
-            return Queryable(conversation(scores))  # [interactive]
+            return Queryable(start_conversation(scores))  # [interactive]
         if max(asked) >= len(scores):
             raise DataLengthError("scores must hold an element for every index of ask")  # [check-length]
-        return answers(scores, asked, LazyNoise(noise), k)  # [at-once]
+        return compare_with_threshold(scores, asked, LazyNoise(noise), k)  # [at-once]
 
-    def answers(scores: Any, indices: Sequence[int], bar: LazyNoise, most: int) -> Answers:
+    def compare_with_threshold(scores: Any, indices: Sequence[int], bar: LazyNoise, most: int) -> Answers:
         found: list[bool] = []
         for index in indices:
-            lead = as_mpq(exact(scores[index : index + 1].tolist()[0])) - public_level  # [lead]
-            found.append(reaches(lead, LazyNoise(noise), own_scale, bar, bar_scale))  # [fresh]
+            lead = as_mpq(to_fraction(scores[index : index + 1].tolist()[0])) - public_level  # [lead]
+            found.append(reaches_noisy_threshold(lead, LazyNoise(noise), own_scale, bar, bar_scale))  # [fresh]
             most -= found[-1]
             if most == 0:
                 break  # [stop]
         return np.array(found, dtype=np.bool_)
 
-    def conversation(scores: Any) -> Callable[[Any], Callable[[], Any]]:
+    def start_conversation(scores: Any) -> Callable[[Any], Callable[[], Any]]:
         bar, left = LazyNoise(noise), k  # [once]
 
-        def admit(query: Any) -> Callable[[], Any]:
-            indices = _indices([query] if checks.is_integer(query) else query, "query", len(scores))
+        def admit_query(query: Any) -> Callable[[], Any]:
+            indices = _parse_indices([query] if checks.is_integer(query) else query, "query", len(scores))
             if left == 0:
                 raise BudgetError("the last answer that may be True was given: k is used up")  # [used-up]
-            return lambda: reply(indices, checks.is_integer(query))
+            return lambda: answer_query(indices, checks.is_integer(query))
 
-        def reply(indices: tuple[int, ...], single: bool) -> Any:
+        def answer_query(indices: tuple[int, ...], single: bool) -> Any:
             nonlocal left
-            found = answers(scores, indices, bar, left)
+            found = compare_with_threshold(scores, indices, bar, left)
             left -= int(found.sum())  # [count]
             return bool(found[0]) if single else found
 
-        return admit
+        return admit_query
 
     def privacy_map(d_in: Number) -> Any:
-        d = attainable(input_domain, d_in)  # [attainable]
+        d = attainable_distance(input_domain, d_in)  # [attainable]
         if d == 0:
             return 0.0  # [free]
         r = input_metric.range_distance(d)  # [range-distance]
         if s == 0 or t == 0 or r == math.inf:
             return output_measure.infinite  # [no-noise]
-        pure = exact(d) / t + k * exact(r) / s  # [pure]
-        cost = Cost.linear(pure, exact(r) / t + 2 * k * exact(r) / s)  # [cost]
+        pure = to_fraction(d) / t + k * to_fraction(r) / s  # [pure]
+        cost = Cost.from_laplace_dominated(pure, to_fraction(r) / t + 2 * k * to_fraction(r) / s)  # [cost]
         if noise.steepness is not None and cost.rho is not None:
-            apart = rho_of_laplace(exact(d) / t) + k * rho_of_laplace(noise.steepness * exact(r) / s)  # [step-by-step]
+            apart = rho_of_laplace(to_fraction(d) / t) + k * rho_of_laplace(
+                noise.steepness * to_fraction(r) / s
+            )  # [step-by-step]
             cost = replace(cost, rho=min(cost.rho, apart))
-        return cost.under(output_measure)
+        return cost.to_distance(output_measure)
 
     return Measurement(
         input_domain=input_domain,
@@ -220,12 +222,12 @@ def make_above_threshold(
 
 
 # proof-region: above_threshold_arguments
-def _indices(value: Any, name: str, size: int | None) -> tuple[int, ...]:
+def _parse_indices(value: Any, name: str, size: int | None) -> tuple[int, ...]:
     """``value`` as indices of ``size`` scores; of any number where that is None."""
     listed = value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
     if not isinstance(listed, list | tuple | range) or not all(map(checks.is_integer, listed)):
         raise ParameterTypeError(f"{name} must be a list of indices, or another sequence of integers >= 0")
-    indices = tuple(int(checks.plain(one)) for one in listed)
+    indices = tuple(int(checks.plain_number(one)) for one in listed)
     if not indices or min(indices) < 0 or (size is not None and max(indices) >= size):
         raise ParameterError(f"{name} must hold at least one index, each >= 0 and less than the number of scores")
     return indices
@@ -234,5 +236,5 @@ def _indices(value: Any, name: str, size: int | None) -> tuple[int, ...]:
 # end-proof-region: above_threshold_arguments
 
 
-then_above_threshold = partial(make_above_threshold)
+then_above_threshold = partial_constructor(make_above_threshold)
 TRIED = {"threshold": (1,), "ask": ((0, 1, 2),)}

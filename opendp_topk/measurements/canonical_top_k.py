@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..sampling.distributions import canonical as laws
 from ..sampling.distributions import canonical_success
 from ..sampling.noises.gumbel import Gumbel
@@ -27,10 +27,10 @@ from ..spaces.costs import Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import Choice, SelectionMechanism, permute_and_flip_range, selection
+from ._selection import Choice, SelectionMechanism, build_selection, permute_and_flip_range
 
 
-@proven("measurements/canonical_top_k")
+@proved_by("measurements/canonical_top_k")
 def make_canonical_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -119,57 +119,69 @@ def make_canonical_top_k(
         10
     """
     # proof-region: canonical_top_k
-    gamma = checks.share(gamma, "gamma")  # [check-gamma]
-    checks.instance("noise", noise, Noise, "Gumbel() or Exponential()")
+    gamma = checks.require_unit_interval(gamma, "gamma")  # [check-gamma]
+    checks.require_instance("noise", noise, Noise, "Gumbel() or Exponential()")
     if not (is_standard(noise) and (noise.is_max_stable or noise.is_memoryless)):
         raise ParameterError(
             "noise must be Gumbel() or Exponential(): for others no proof is known here"
         )  # [check-noise]
-    capped = checks.choice("utility", utility, ("margin", "distance")) == "distance"  # [check-utility]
-    mechanism = _canonical(noise, exact(gamma), capped)
+    capped = checks.require_choice("utility", utility, ("margin", "distance")) == "distance"  # [check-utility]
+    mechanism = _canonical_mechanism(noise, to_fraction(gamma), capped)
     names = {"mechanism": "canonical_top_k", "noise": noise.name, "gamma": gamma, "utility": utility}
     space = input_domain, input_metric, output_measure
-    measurement = selection(mechanism, names, *space, k=k, scale=scale, optimize=optimize, release="set")  # [selection]
+    measurement = build_selection(
+        mechanism, names, *space, k=k, scale=scale, optimize=optimize, release="set"
+    )  # [selection]
     return (
         measurement if gamma else replace(measurement, declared=replace(measurement.declared, accuracy=None))
     )  # [accuracy]
 
 
-def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanism:
+def _canonical_mechanism(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanism:
     flips = noise.is_memoryless
 
     def sample(scores: NDArray[Any], choice: Choice) -> NDArray[np.int64]:
         k, tau, sign = choice.k, choice.tau, choice.sign
         if k == len(scores):
             return np.arange(k)  # [everybody]
-        return next(canonical.draws(scores, tau, gamma, k, sign=sign, capped=capped, exponential=flips))  # [draw]
+        return next(
+            canonical.draw_subsets(scores, tau, gamma, k, sign=sign, capped=capped, exponential=flips)
+        )  # [draw]
 
-    def many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64]:
+    def sample_many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64]:
         k, tau, sign = choice.k, choice.tau, choice.sign
         if k == len(scores):
             return np.tile(np.arange(k), (times, 1))  # [everybody-each-time]
-        if (found := listed.canonical(scores, tau, noise, gamma, k, times, sign=sign, capped=capped)) is not None:
+        if (
+            found := listed.draw_listed_subsets(scores, tau, noise, gamma, k, times, sign=sign, capped=capped)
+        ) is not None:
             return found  # [listed]
-        drawn = canonical.draws(scores, tau, gamma, k, sign=sign, capped=capped, exponential=flips)
+        drawn = canonical.draw_subsets(scores, tau, gamma, k, sign=sign, capped=capped, exponential=flips)
         return np.array(list(islice(drawn, times)))  # [draws]
 
-    def cost(choice: Choice, r: Fraction) -> Cost:
+    def privacy_cost(choice: Choice, r: Fraction) -> Cost:
         moved = gamma * r if capped and choice.k == 1 else r  # [moved]
-        return Cost.linear(moved, permute_and_flip_range(moved)) if flips else Cost.bounded(moved, moved)  # [cost]
+        return (
+            Cost.from_laplace_dominated(moved, permute_and_flip_range(moved))
+            if flips
+            else Cost.from_bounded_range(moved, moved)
+        )  # [cost]
 
     return SelectionMechanism(
         sample=sample,
-        cost=cost,
+        cost=privacy_cost,
         accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, gamma, choice.tau, alpha),
-        law=lambda units, choice: laws.law(noise, units, choice.tau == 0, choice.k, gamma, capped),  # [law]
-        success=lambda scores, choice, sure, reach: canonical_success.probability(
+        law=lambda units, choice: laws.output_distribution(
+            noise, units, choice.tau == 0, choice.k, gamma, capped
+        ),  # [law]
+        success=lambda scores, choice, sure, reach: canonical_success.success_probability(
             noise, scores, choice.tau, gamma, choice.k, choice.sign, capped, sure, reach
         ),
-        many=many,
+        many=sample_many,
     )
 
 
 # end-proof-region: canonical_top_k
 
 
-then_canonical_top_k = partial(make_canonical_top_k)
+then_canonical_top_k = partial_constructor(make_canonical_top_k)

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..core.candidates import Counts, largest_counts
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.queryable import Queryable
 from ..core.spaces import require_space
 from ..errors import BudgetError, CandidatesError, DataLengthError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up, scaled_log_up
+from ..numerics.arithmetic import round_up, scaled_log_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain, same_items
@@ -30,14 +30,14 @@ from ..spaces.measures import (
     is_pure,
 )
 from ..spaces.metrics import L01InfDistance, UserDistance
-from ._grid import Array, narrow
-from ._moved import Moved, gaussian_loss, laplace_loss
+from ._grid import Array, narrow_to_int64
+from ._moved import ChangedScores, gaussian_loss, laplace_loss
 
 Read = Callable[[Any, Any], tuple[Array, Any]]  # of a step and what was seen before: its counts, and what was seen
 _RATES = tuple(map(Fraction, ("1/8", "1/4", "1/2", "3/4", "7/8")))  # any does; a tail is told by the best of them
 
 
-@proven("measurements/continual_top_k")
+@proved_by("measurements/continual_top_k")
 def make_continual_top_k(
     input_domain: VectorDomain | FrameDomain,
     input_metric: L01InfDistance | UserDistance,
@@ -149,17 +149,17 @@ def make_continual_top_k(
         ([0, 2], [1, 0])
     """
     # proof-region: continual_top_k
-    best = largest_counts(checks.count("k", k), items)
-    checks.flag("at_once", at_once)
-    domain, metric, read = _counted(input_domain, input_metric, best.items, max_items, at_once)  # [check-space]
+    best = largest_counts(checks.require_positive_int("k", k), items)
+    checks.require_boolean("at_once", at_once)
+    domain, metric, read = _counting_space(input_domain, input_metric, best.items, max_items, at_once)  # [check-space]
     if gaussian is None:
         gaussian = not (is_pure(output_measure) or bounds_range(output_measure))  # [default-noise]
-    checks.flag("gaussian", gaussian)
+    checks.require_boolean("gaussian", gaussian)
     bounded = (ZeroConcentratedDivergence,) if gaussian else SCALAR
     known = (PrivacyProfile,) if at_once else ()
     require_measure(output_measure, *bounded, *known)  # [check-measure]
-    steps, k = checks.count("steps", steps), checks.count("k", k)  # [check-counts]
-    scale = checks.scale(scale)  # [check-scale]
+    steps, k = checks.require_positive_int("steps", steps), checks.require_positive_int("k", k)  # [check-counts]
+    scale = checks.require_scale(scale)  # [check-scale]
     counted = domain.candidates
     if best.items is not None and counted is not None and (at_once or not same_items(best.items, counted)):  # [names]
         raise SpaceError(
@@ -171,53 +171,53 @@ def make_continual_top_k(
         if width % steps:
             raise ParameterError("steps must divide the size of input_domain: it has as many counts for each step")
         width //= steps  # [width]
-    best.released_after(Counts, width)
-    b = exact(scale)
+    best.output_type_for(Counts, width)
+    b = to_fraction(scale)
 
-    def draw(size: int) -> Array:
+    def draw_noise(size: int) -> Array:
         noise = discrete_gaussian(b, size) if gaussian else discrete_laplace(b, size)
         return noise.astype(object)  # [draw]
 
     def function(value: Any) -> Any:
         if not at_once:
             counts, seen = read(value, None)  # [read-first]
-            best.require(len(counts), DataLengthError)
-            return Queryable(conversation(counts, seen))  # [interactive]
+            best.require_matching_counts(len(counts), DataLengthError)
+            return Queryable(start_conversation(counts, seen))  # [interactive]
         if len(value) % steps:
             raise DataLengthError("scores must hold as many counts for each of the steps")  # [check-length]
-        best.require(len(value) // steps, DataLengthError)
+        best.require_matching_counts(len(value) // steps, DataLengthError)
         lists, nodes = [], NONE
         for counts in np.split(value, steps):
-            nodes = extended(nodes, counts, draw)  # [next]
-            lists.append(listed(nodes))
+            nodes = extend_tree(nodes, counts, draw_noise)  # [next]
+            lists.append(noisy_top_k(nodes))
         return lists
 
-    def listed(nodes: tuple[Node, ...]) -> Any:
-        sums, unit = running(nodes)
-        found = best(narrow(sums))  # [best]
+    def noisy_top_k(nodes: tuple[TreeNode, ...]) -> Any:
+        sums, unit = noisy_running_sums(nodes)
+        found = best(narrow_to_int64(sums))  # [best]
         whole = [(2 * one + unit) // (2 * unit) for one in found.counts.tolist()]
-        return found._replace(counts=narrow(np.array(whole, dtype=object)))  # [rounded]
+        return found._replace(counts=narrow_to_int64(np.array(whole, dtype=object)))  # [rounded]
 
-    def conversation(first: Array, seen: Any) -> Callable[[Any], Callable[[], Any]]:
-        taken, nodes = 1, extended(NONE, first, draw)  # [first]
+    def start_conversation(first: Array, seen: Any) -> Callable[[Any], Callable[[], Any]]:
+        taken, nodes = 1, extend_tree(NONE, first, draw_noise)  # [first]
 
-        def admit(query: Any) -> Callable[[], Any]:
+        def admit_query(query: Any) -> Callable[[], Any]:
             if query is None:
-                return lambda: listed(nodes)  # [again]
+                return lambda: noisy_top_k(nodes)  # [again]
             value = input_domain.validate(query)  # [validate]
             if taken == steps:
                 raise BudgetError("all steps were taken: another needs a measurement with more steps")  # [used-up]
             counts, after = read(value, seen)  # [read]
             if len(counts) != len(first):
                 raise DataLengthError("the counts of a step must be as many as those of the first one")  # [same-length]
-            return lambda: take(counts, after)
+            return lambda: take_step(counts, after)
 
-        def take(counts: Array, after: Any) -> Any:
+        def take_step(counts: Array, after: Any) -> Any:
             nonlocal taken, nodes, seen
-            nodes, taken, seen = extended(nodes, counts, draw), taken + 1, after  # [take]
-            return listed(nodes)
+            nodes, taken, seen = extend_tree(nodes, counts, draw_noise), taken + 1, after  # [take]
+            return noisy_top_k(nodes)
 
-        return admit
+        return admit_query
 
     def privacy_map(d_in: Number) -> Any:
         if d_in == 0:
@@ -228,12 +228,16 @@ def make_continual_top_k(
         if each == 0:
             return 0.0  # [no-move]
         most = metric.changes if width is None else min(metric.changes, steps * width)  # [most]
-        return (gaussian_loss if gaussian else laplace_loss)(moved(steps, most, each), b, output_measure)  # [map]
+        return (gaussian_loss if gaussian else laplace_loss)(
+            changed_node_sums(steps, most, each), b, output_measure
+        )  # [map]
 
     def accuracy(n_candidates: int, alpha: Any) -> float:
         if n_candidates < k:
             raise ParameterError(f"n_candidates must be at least k ({k})")
-        return apart(b, widest(steps), exact(alpha) / (steps * n_candidates), gaussian=gaussian)  # [all-sums]
+        return noise_error_bound(
+            b, largest_variance(steps), to_fraction(alpha) / (steps * n_candidates), gaussian=gaussian
+        )  # [all-sums]
 
     return Measurement(
         input_domain=input_domain,
@@ -257,7 +261,7 @@ def make_continual_top_k(
 
 
 # proof-region: continual_tables
-def _counted(
+def _counting_space(
     domain: Any, metric: Any, items: tuple[Any, ...] | None, max_items: Any, at_once: bool
 ) -> tuple[VectorDomain, L01InfDistance, Read]:
     """Where the counts of a step lie, how far those of all steps together are apart, and how a step is counted."""
@@ -269,20 +273,20 @@ def _counted(
     require_space(domain, metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')  # [tables]
     if at_once:
         raise ParameterError("at_once must be False for tables: give them step by step, and keep the lists")
-    most = checks.count("max_items", max_items)  # [check-most]
+    most = checks.require_positive_int("max_items", max_items)  # [check-most]
     text = items is not None and all(isinstance(item, str) for item in items)
     if items is None or not (text or all(checks.is_integer(item) for item in items)):  # [check-items]
         raise CandidatesError("items must be given for tables: the public candidates, all integers or all strings")
     candidates = tuple(map(str.__str__ if text else int, items))
 
-    def read(rows: Any, seen: Any) -> tuple[Array, Any]:
-        from ..tables.capping import counts_of_step
+    def count_step(rows: Any, seen: Any) -> tuple[Array, Any]:
+        from ..tables.capping import count_time_step
 
-        return counts_of_step(rows, candidates, most, seen)  # [capped]
+        return count_time_step(rows, candidates, most, seen)  # [capped]
 
     both = metric.neighbors == "replace"
     apart = L01InfDistance(changes=2 * most if both else most, monotonic=not both)  # [both-users]
-    return VectorDomain(AtomDomain(int), size=len(candidates)), apart, read
+    return VectorDomain(AtomDomain(int), size=len(candidates)), apart, count_step
 
 
 # end-proof-region: continual_tables
@@ -290,7 +294,7 @@ def _counted(
 
 # proof-region: continual_tree
 @dataclass(frozen=True, eq=False)
-class Node:
+class TreeNode:
     """2^level successive steps: their ``sums``, and the noisy sums of all nodes within, weighted by 2^their level."""
 
     level: int
@@ -298,22 +302,22 @@ class Node:
     weighted: Array
 
 
-NONE: tuple[Node, ...] = ()
+NONE: tuple[TreeNode, ...] = ()
 
 
-def extended(nodes: tuple[Node, ...], counts: Array, draw: Callable[[int], Array]) -> tuple[Node, ...]:
+def extend_tree(nodes: tuple[TreeNode, ...], counts: Array, draw: Callable[[int], Array]) -> tuple[TreeNode, ...]:
     """The largest nodes that the steps up to the next one fall into, whose counts these are, in their order."""
     sums = counts.astype(object)
-    node = Node(0, sums, sums + draw(len(sums)))  # [leaf]
+    node = TreeNode(0, sums, sums + draw(len(sums)))  # [leaf]
     while nodes and nodes[-1].level == node.level:  # [pair]
         left, nodes = nodes[-1], nodes[:-1]
         sums = left.sums + node.sums  # [sum]
         noisy = sums + draw(len(sums))  # [noise]
-        node = Node(node.level + 1, sums, left.weighted + node.weighted + (noisy << node.level + 1))  # [weights]
+        node = TreeNode(node.level + 1, sums, left.weighted + node.weighted + (noisy << node.level + 1))  # [weights]
     return (*nodes, node)
 
 
-def running(nodes: tuple[Node, ...]) -> tuple[Array, int]:
+def noisy_running_sums(nodes: tuple[TreeNode, ...]) -> tuple[Array, int]:
     """The noisy running sums as multiples of 1 / unit, and this unit."""
     weights = [2 ** (node.level + 1) - 1 for node in nodes]
     unit = math.lcm(*weights)
@@ -325,29 +329,33 @@ def running(nodes: tuple[Node, ...]) -> tuple[Array, int]:
 
 
 # proof-region: continual_moves
-def moved(steps: int, most: int, each: int) -> Moved:
+def changed_node_sums(steps: int, most: int, each: int) -> ChangedScores:
     """How far the nodes move, of ``steps`` steps, if ``most`` counts move by ``each`` at most."""
     levels = steps.bit_length()  # [levels]
     squares = sum((most >> i << 2 * i) + (most & (1 << i) - 1) ** 2 for i in range(levels))  # [squares]
-    return Moved(min(most, 1 << levels - 1) * each, levels * most * each, squares * each * each, None)  # [moved]
+    return ChangedScores(
+        min(most, 1 << levels - 1) * each, levels * most * each, squares * each * each, None
+    )  # [moved]
 
 
 # end-proof-region: continual_moves
 
 
 # proof-region: continual_accuracy
-def spread(step: int) -> Fraction:
+def running_sum_variance(step: int) -> Fraction:
     """The variance of the running sum after this step, in units of that of a node."""
     ones = (1 << i for i in range(step.bit_length()) if step >> i & 1)
     return sum((Fraction(one, 2 * one - 1) for one in ones), Fraction(0))  # [variance]
 
 
-def widest(steps: int) -> Fraction:
+def largest_variance(steps: int) -> Fraction:
     """The largest variance of a running sum after any of ``steps`` steps, in units of that of a node."""
-    return max(map(spread, (steps, *((steps >> i << i) - 1 for i in range(steps.bit_length())))))  # [widest]
+    return max(
+        map(running_sum_variance, (steps, *((steps >> i << i) - 1 for i in range(steps.bit_length()))))
+    )  # [widest]
 
 
-def apart(scale: Fraction, variance: Fraction, alpha: Fraction, *, gaussian: bool) -> float:
+def noise_error_bound(scale: Fraction, variance: Fraction, alpha: Fraction, *, gaussian: bool) -> float:
     """Twice what the noise of a sum exceeds in size with a probability of at most ``alpha``."""
     if scale == 0:
         return 0.0
@@ -358,12 +366,12 @@ def apart(scale: Fraction, variance: Fraction, alpha: Fraction, *, gaussian: boo
         unit = 2 * scale / rate
         terms = scaled_log_up(unit, 2 / alpha), scaled_log_up(unit * variance, 1 / (1 - rate * rate))  # [laplace]
         if math.isfinite(sum(terms)):
-            found = min(found, round_up(sum(map(exact, terms), Fraction(0))))  # [least]
+            found = min(found, round_up(sum(map(to_fraction, terms), Fraction(0))))  # [least]
     return found
 
 
 # end-proof-region: continual_accuracy
 
 
-then_continual_top_k = partial(make_continual_top_k)
+then_continual_top_k = partial_constructor(make_continual_top_k)
 TRIED = {"steps": (2,), "at_once": (True,)}

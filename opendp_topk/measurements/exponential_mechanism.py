@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..errors.checks import Number
 from ..sampling.noises.gumbel import Gumbel
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import one_shot, single
+from ._selection import build_single_selection, one_shot_mechanism
 
 
-@proven("measurements/exponential_mechanism")
+@proved_by("measurements/exponential_mechanism")
 def make_exponential_mechanism(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -81,10 +81,12 @@ def make_exponential_mechanism(
         1
     """
     # proof-region: exponential_mechanism
-    mechanism = one_shot(Gumbel())  # [gumbel-noise]
+    mechanism = one_shot_mechanism(Gumbel())  # [gumbel-noise]
     space = input_domain, input_metric
-    return single(mechanism, "exponential_mechanism", *space, output_measure, scale=scale, optimize=optimize)
+    return build_single_selection(
+        mechanism, "exponential_mechanism", *space, output_measure, scale=scale, optimize=optimize
+    )
     # end-proof-region: exponential_mechanism
 
 
-then_exponential_mechanism = partial(make_exponential_mechanism)
+then_exponential_mechanism = partial_constructor(make_exponential_mechanism)

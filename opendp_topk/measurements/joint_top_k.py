@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..errors import checks
 from ..errors.checks import Number
 from ..sampling.distributions import joint as laws
@@ -22,10 +22,10 @@ from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import MOST_JOINT_WINNERS, Choice, SelectionMechanism, selection
+from ._selection import MOST_JOINT_WINNERS, Choice, SelectionMechanism, build_selection
 
 
-@proven("measurements/joint_top_k")
+@proved_by("measurements/joint_top_k")
 def make_joint_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -108,45 +108,45 @@ def make_joint_top_k(
         10
     """
     # proof-region: joint_top_k
-    checks.count("k", k, at_most=MOST_JOINT_WINNERS, limit="2^22")  # [check-k]
+    checks.require_positive_int("k", k, at_most=MOST_JOINT_WINNERS, limit="2^22")  # [check-k]
     names, space = {"mechanism": "joint_top_k"}, (input_domain, input_metric, output_measure)
-    return selection(_joint, names, *space, k=k, scale=scale, optimize=optimize, release=release)  # [selection]
+    return build_selection(_joint, names, *space, k=k, scale=scale, optimize=optimize, release=release)  # [selection]
 
 
 def _sample(scores: NDArray[Any], choice: Choice) -> NDArray[np.int64]:
     if choice.k == len(scores) and not choice.ordered:
         return np.arange(choice.k)  # [everybody]
-    return joint.draw(scores, choice.tau, choice.k, sign=choice.sign, ordered=choice.ordered)  # [draw]
+    return joint.draw_output(scores, choice.tau, choice.k, sign=choice.sign, ordered=choice.ordered)  # [draw]
 
 
-def _many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64]:
+def _sample_many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64]:
     k, tau, sign, ordered = choice.k, choice.tau, choice.sign, choice.ordered
     if k == len(scores) and not ordered:
         return np.tile(np.arange(k), (times, 1))  # [everybody-each-time]
-    found = listed.joint(scores, tau, Gumbel(), k, times, sign=sign, ordered=ordered)  # [listed]
+    found = listed.draw_listed_outputs(scores, tau, Gumbel(), k, times, sign=sign, ordered=ordered)  # [listed]
     if found is not None:
         return found
-    return np.array(list(islice(joint.draws(scores, tau, k, sign=sign, ordered=ordered), times)))  # [draws]
+    return np.array(list(islice(joint.draw_outputs(scores, tau, k, sign=sign, ordered=ordered), times)))  # [draws]
 
 
-def _cost(choice: Choice, r: Fraction) -> Cost:
+def _privacy_cost(choice: Choice, r: Fraction) -> Cost:
     if choice.size == 1:
         return FREE  # [one-candidate]
     spread = r if choice.k == 1 or choice.size == 2 else 2 * r  # [spread]
-    return Cost.bounded(spread, spread)  # [map]
+    return Cost.from_bounded_range(spread, spread)  # [map]
 
 
 _joint = SelectionMechanism(
     sample=_sample,
-    cost=_cost,
+    cost=_privacy_cost,
     accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, choice.ordered, choice.tau, alpha),  # [accuracy]
-    law=lambda units, choice: laws.law(units, choice.tau == 0, choice.k, choice.ordered),  # [law]
-    success=lambda scores, choice, sure, reach: laws.success(
+    law=lambda units, choice: laws.output_distribution(units, choice.tau == 0, choice.k, choice.ordered),  # [law]
+    success=lambda scores, choice, sure, reach: laws.success_probability(
         scores, choice.tau, choice.k, choice.sign, choice.ordered, sure, reach
     ),  # [success]
-    many=_many,
+    many=_sample_many,
 )
 # end-proof-region: joint_top_k
 
 
-then_joint_top_k = partial(make_joint_top_k)
+then_joint_top_k = partial_constructor(make_joint_top_k)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..sampling.samplers.integers import discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import L01InfDistance, L1Distance
-from ._grid import Array, grid_of
-from ._moved import laplace_loss, moves
+from ._grid import Array, build_grid
+from ._moved import changed_scores, laplace_loss
 
 
-@proven("measurements/laplace")
+@proved_by("measurements/laplace")
 def make_laplace(
     input_domain: VectorDomain,
     input_metric: L1Distance | L01InfDistance,
@@ -99,20 +99,20 @@ def make_laplace(
     # proof-region: laplace
     metrics: Any = L1Distance | L01InfDistance
     require_space(input_domain, input_metric, metrics, "L1Distance() or L01InfDistance(changes=...)")  # [check-space]
-    scale = checks.scale(scale)  # [check-scale]
-    grid = grid_of(input_domain, granularity, sized=True)  # [grid]
+    scale = checks.require_scale(scale)  # [check-scale]
+    grid = build_grid(input_domain, granularity, sized=True)  # [grid]
     require_measure(output_measure, *SCALAR, PrivacyProfile)
-    b = exact(scale)
+    b = to_fraction(scale)
 
     def function(scores: Array) -> Array:
-        return grid.noisy(scores, discrete_laplace(b / grid.step, len(scores)))  # [noise]
+        return grid.add_noise(scores, discrete_laplace(b / grid.step, len(scores)))  # [noise]
 
     def privacy_map(d_in: Number) -> Any:
         if d_in == 0:
             return 0.0  # [free]
         if b == 0 or d_in == float("inf"):
             return output_measure.infinite  # [no-noise]
-        moved = moves(grid, input_domain, input_metric, d_in)  # [moved]
+        moved = changed_scores(grid, input_domain, input_metric, d_in)  # [moved]
         return 0.0 if moved is None else laplace_loss(moved, b / grid.step, output_measure)  # [map]
 
     return Measurement(
@@ -122,10 +122,10 @@ def make_laplace(
         function=function,
         privacy_map=privacy_map,
         parameters={"mechanism": "laplace", "scale": scale}
-        | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
+        | ({"granularity": checks.plain_number(granularity)} if grid.rounds else {}),
         declared=Declared(n_candidates=input_domain.size, scores_input=True),
     )
     # end-proof-region: laplace
 
 
-then_laplace = partial(make_laplace)
+then_laplace = partial_constructor(make_laplace)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ..core.claims import claimed, proven
+from ..core.claims import attach_claim, proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
 from ..sampling.noises.noise import Noise
-from ..sampling.noises.standard import is_standard, kinds
+from ..sampling.noises.standard import describe_noise_options, is_standard
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import one_shot, selection
+from ._selection import build_selection, one_shot_mechanism
 
 
-@proven("measurements/lipschitz_top_k")
+@proved_by("measurements/lipschitz_top_k")
 def make_lipschitz_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -123,20 +123,26 @@ def make_lipschitz_top_k(
         60
     """
     # proof-region: lipschitz_top_k
-    noise = checks.instance("noise", noise, Noise, kinds())
+    noise = checks.require_instance("noise", noise, Noise, describe_noise_options())
     if release == "ranking" and not noise.is_class_a:  # [class-a]
         raise ParameterError('noise must be of class A for release="ranking": choose another, or release="set"')
     if not noise.is_lipschitz:  # [lipschitz]
         raise ParameterError("noise must be Lipschitz: choose one of the five noises of the library")
-    if noise.is_proven != is_standard(noise) or (not noise.is_proven and noise.claims_more):  # [known]
-        raise ParameterError(f"noise must be {kinds()}: one of the five of the library, or what CustomNoise returned")
+    if noise.is_proven != is_standard(noise) or (not noise.is_proven and noise.has_standard_property):  # [known]
+        raise ParameterError(
+            f"noise must be {describe_noise_options()}: one of the five of the library, or what CustomNoise returned"
+        )
     names = {"mechanism": "lipschitz_top_k", "noise": noise.name}
     space = input_domain, input_metric, output_measure
-    measurement = selection(one_shot(noise), names, *space, k=k, scale=scale, optimize=optimize, release=release)
+    measurement = build_selection(
+        one_shot_mechanism(noise), names, *space, k=k, scale=scale, optimize=optimize, release=release
+    )
     if noise.is_proven:
         return measurement
-    return claimed(measurement, Proof(None, assumption=f"the caller supplied the noise {noise.name}"))  # [supplied]
+    return attach_claim(
+        measurement, Proof(None, assumption=f"the caller supplied the noise {noise.name}")
+    )  # [supplied]
     # end-proof-region: lipschitz_top_k
 
 
-then_lipschitz_top_k = partial(make_lipschitz_top_k)
+then_lipschitz_top_k = partial_constructor(make_lipschitz_top_k)

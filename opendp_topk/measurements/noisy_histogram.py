@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
@@ -17,7 +17,7 @@ from .gaussian import make_gaussian
 from .laplace import make_laplace
 
 
-@proven("measurements/noisy_histogram")
+@proved_by("measurements/noisy_histogram")
 def make_noisy_histogram(
     input_domain: VectorDomain,
     input_metric: L01InfDistance,
@@ -94,7 +94,7 @@ def make_noisy_histogram(
     require_space(input_domain, input_metric, L01InfDistance, "L01InfDistance(changes=...)")  # [check-space]
     if gaussian is None:
         gaussian = not (is_pure(output_measure) or bounds_range(output_measure))  # [default-noise]
-    checks.flag("gaussian", gaussian)
+    checks.require_boolean("gaussian", gaussian)
     make = make_gaussian if gaussian else make_laplace  # [noise]
     noisy = make(input_domain, input_metric, output_measure, scale=scale)  # [noisy]
     named = {"mechanism": "noisy_histogram", "gaussian": gaussian, "scale": noisy.parameters["scale"]}
@@ -102,4 +102,4 @@ def make_noisy_histogram(
     # end-proof-region: noisy_histogram
 
 
-then_noisy_histogram = partial(make_noisy_histogram)
+then_noisy_histogram = partial_constructor(make_noisy_histogram)

@@ -8,14 +8,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.releases import RankingWithGaps
-from ..core.repeatable import Batched
+from ..core.repeatable import BatchedFunction
 from ..errors import DataLengthError, ParameterError
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import gap_rows
@@ -24,11 +24,11 @@ from ..spaces.costs import Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import SELECTABLE, Choice, map_of
+from ._selection import SELECTABLE, Choice, selection_privacy_map
 from .lipschitz_top_k import make_lipschitz_top_k
 
 
-@proven("measurements/noisy_top_k_with_gaps")
+@proved_by("measurements/noisy_top_k_with_gaps")
 def make_noisy_top_k_with_gaps(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -128,7 +128,7 @@ def make_noisy_top_k_with_gaps(
     )  # [ranking]
     if not noise.is_proven:
         raise ParameterError("noise must be one of the five of the library: gaps of others are not proved")  # [known]
-    size, k, tau = input_domain.size, ranking.parameters["k"], exact(ranking.parameters["scale"])
+    size, k, tau = input_domain.size, ranking.parameters["k"], to_fraction(ranking.parameters["scale"])
     if k == size:
         raise ParameterError(
             f"k must be at most the size of input_domain less 1 ({size - 1}): the last gap is to the runner-up. "
@@ -137,49 +137,51 @@ def make_noisy_top_k_with_gaps(
     sign = 1 if optimize == "max" else -1  # [sign]
     choice = Choice(k, size, tau, sign, ordered=True)
 
-    def check_length(scores: NDArray[Any]) -> None:
+    def require_length(scores: NDArray[Any]) -> None:
         if k >= len(scores):
             raise DataLengthError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
 
     def function(scores: NDArray[Any]) -> RankingWithGaps:
-        check_length(scores)
+        require_length(scores)
         if tau == 0:
             return RankingWithGaps(*noiseless_top_k_with_gaps(scores, k, sign=sign))  # [exact-gaps]
         return RankingWithGaps(*top_k_with_gaps(scores, tau, noise, k, sign=sign))  # [sample]
 
-    def many(scores: NDArray[Any], times: int) -> tuple[RankingWithGaps, ...]:
-        check_length(scores)
+    def sample_many(scores: NDArray[Any], times: int) -> tuple[RankingWithGaps, ...]:
+        require_length(scores)
         if tau == 0:
             return tuple(function(scores) for _ in range(times))  # [one-by-one]
         return tuple(map(RankingWithGaps, *gap_rows.top_k_with_gaps(scores, tau, noise, k, times, sign=sign)))  # [many]
 
-    def success(scores: NDArray[Any], event: str) -> tuple[float, float]:
+    def success_probability(scores: NDArray[Any], event: str) -> tuple[float, float]:
         assert ranking.declared.success is not None
-        check_length(scores)
+        require_length(scores)
         return ranking.declared.success(scores, event)  # [success]
 
     return replace(
         ranking,
-        function=Batched(function, many),
-        privacy_map=map_of(
-            lambda choice, r: _cost(noise, choice, r), choice, input_domain, input_metric, output_measure, noise
+        function=BatchedFunction(function, sample_many),
+        privacy_map=selection_privacy_map(
+            lambda choice, r: _privacy_cost(noise, choice, r), choice, input_domain, input_metric, output_measure, noise
         ),  # [map]
         parameters={
             "mechanism": "noisy_top_k_with_gaps",
             **{name: ranking.parameters[name] for name in ("noise", "k", "scale", "optimize")},
         },
-        declared=replace(ranking.declared, law=None, success=success),
+        declared=replace(ranking.declared, law=None, success=success_probability),
     )  # [accuracy]
     # end-proof-region: noisy_top_k_with_gaps
 
 
 # proof-region: gaps_cost
-def _cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
+def _privacy_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
     """The cost of the ranking and the gaps at range distance ``r > 0`` in units of the scale."""
     if noise.is_two_sided:
-        cost = Cost.linear(choice.two_sided_steps * r, 2 * choice.two_sided_steps * r)  # [two-sided-cost]
+        cost = Cost.from_laplace_dominated(
+            choice.two_sided_step_count * r, 2 * choice.two_sided_step_count * r
+        )  # [two-sided-cost]
     else:
-        cost = Cost.linear(choice.k * r, choice.touched * r)  # [one-sided]
+        cost = Cost.from_laplace_dominated(choice.k * r, choice.largest_union_size * r)  # [one-sided]
     if not (noise.is_max_stable or noise.has_exponential_odds):
         return cost
     raced = (choice.k + 1) * rho_of_range(r)
@@ -189,4 +191,4 @@ def _cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
 # end-proof-region: gaps_cost
 
 
-then_noisy_top_k_with_gaps = partial(make_noisy_top_k_with_gaps)
+then_noisy_top_k_with_gaps = partial_constructor(make_noisy_top_k_with_gaps)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.gumbel import Gumbel
 from ..sampling.noises.noise import Noise
@@ -23,11 +23,11 @@ from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import PerCandidateDistance
-from ._rationals import best_of
-from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot
+from ._rationals import select_from_rationals
+from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechanism
 
 
-@proven("measurements/normalised_top_k")
+@proved_by("measurements/normalised_top_k")
 def make_normalised_top_k(
     input_domain: VectorDomain,
     input_metric: PerCandidateDistance,
@@ -108,33 +108,35 @@ def make_normalised_top_k(
     require_space(input_domain, input_metric, PerCandidateDistance, kind)  # [check-space]
     require_measure(output_measure, *SELECTABLE)  # [check-measure]
     size = len(input_metric.bounds)
-    k = checks.count("k", k, at_most=size, limit="the number of bounds")  # [check-k]
-    scale, penalty = checks.scale(scale), checks.scale(penalty, "penalty")  # [check-scale]
+    k = checks.require_positive_int("k", k, at_most=size, limit="the number of bounds")  # [check-k]
+    scale, penalty = checks.require_scale(scale), checks.require_scale(penalty, "penalty")  # [check-scale]
     if not is_standard(noise):
         raise ParameterError("noise must be one of the five of the library")  # [check-noise]
-    sign = {"max": 1, "min": -1}[checks.choice("optimize", optimize, ("max", "min"))]  # [sign]
-    ordered = checks.choice("release", release, ("ranking", "set")) == "ranking"  # [ordered]
-    race, choice = one_shot(noise), Choice(k, size, exact(scale), 1, ordered)  # [choice]
-    bounds = [exact(bound) for bound in input_metric.bounds]
+    sign = {"max": 1, "min": -1}[checks.require_choice("optimize", optimize, ("max", "min"))]  # [sign]
+    ordered = checks.require_choice("release", release, ("ranking", "set")) == "ranking"  # [ordered]
+    race, choice = one_shot_mechanism(noise), Choice(k, size, to_fraction(scale), 1, ordered)  # [choice]
+    bounds = [to_fraction(bound) for bound in input_metric.bounds]
     width = 1 if size == 2 or len(set(bounds)) == 1 else 2  # [width]
 
-    def units(scores: ScoreArray) -> list[Fraction]:
-        less = [sign * exact(x) - exact(penalty) * b for x, b in zip(scores.tolist(), bounds, strict=True)]  # [less]
-        return comparisons(less, bounds, monotonic=input_metric.monotonic)  # [compare]
+    def normalised_scores(scores: ScoreArray) -> list[Fraction]:
+        less = [
+            sign * to_fraction(x) - to_fraction(penalty) * b for x, b in zip(scores.tolist(), bounds, strict=True)
+        ]  # [less]
+        return least_normalised_leads(less, bounds, monotonic=input_metric.monotonic)  # [compare]
 
     def function(scores: ScoreArray) -> Indices:
-        return best_of(race, units(scores), choice)  # [release]
+        return select_from_rationals(race, normalised_scores(scores), choice)  # [release]
 
     def privacy_map(d_in: Number) -> Any:
-        if d_in == 0 or choice.everybody:
+        if d_in == 0 or choice.is_full_set:
             return 0.0  # [free]
         if choice.tau == 0 or d_in == float("inf"):
             return output_measure.infinite  # [no-noise]
-        return race.cost(choice, width * exact(d_in) / choice.tau).under(output_measure)  # [map]
+        return race.cost(choice, width * to_fraction(d_in) / choice.tau).to_distance(output_measure)  # [map]
 
-    def law(scores: ScoreArray) -> dict[Hashable, Any]:
+    def output_distribution(scores: ScoreArray) -> dict[Hashable, Any]:
         assert race.law is not None
-        return race.law([unit / (choice.tau or 1) for unit in units(scores)], choice)  # [law]
+        return race.law([unit / (choice.tau or 1) for unit in normalised_scores(scores)], choice)  # [law]
 
     return Measurement(
         input_domain=input_domain,
@@ -152,7 +154,7 @@ def make_normalised_top_k(
             "release": release,
         },
         declared=Declared(
-            law=law,
+            law=output_distribution,
             decode=lambda outcome: np.array(outcome, dtype=np.int64),  # [decode]
             n_candidates=size,
             scores_input=True,
@@ -162,7 +164,9 @@ def make_normalised_top_k(
 
 
 # proof-region: comparisons
-def comparisons(scores: Sequence[Fraction], bounds: Sequence[Fraction], *, monotonic: bool) -> list[Fraction]:
+def least_normalised_leads(
+    scores: Sequence[Fraction], bounds: Sequence[Fraction], *, monotonic: bool
+) -> list[Fraction]:
     """For each score the least lead over any other one, in units of what both move; 0 for the best."""
     best: dict[Fraction, Fraction] = {}
     for score, bound in zip(scores, bounds, strict=True):
@@ -176,6 +180,6 @@ def comparisons(scores: Sequence[Fraction], bounds: Sequence[Fraction], *, monot
 # end-proof-region: comparisons
 
 
-then_normalised_top_k = partial(make_normalised_top_k)
+then_normalised_top_k = partial_constructor(make_normalised_top_k)
 _NOISES = Exponential(), Gumbel()
 TRIED = {"k": (1,), "noise": _NOISES}

@@ -8,30 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import CapacityError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, one_minus_exp_up, round_up
-from ..sampling.samplers.exponentials import DIGITS, events
+from ..numerics.arithmetic import one_minus_exp_up, round_up, to_fraction
+from ..sampling.samplers.exponentials import DIGITS, draw_bernoulli_events
 from ..spaces.costs import FREE, NOT_STRICT, Cost, require_with_delta, with_delta
 from ..spaces.curves.closed_forms import ApproximateDP
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.measures import Measure, PrivacyProfile
-from ._any_of import any_of
-from ._key_shares import shares, together
-from ._selection_curve import chances
+from ._any_of import any_event_probability
+from ._key_shares import joint_delta, per_partition_budget
+from ._selection_curve import release_probabilities
 
 _MOST_STEPS = 64  # users of a group up to which their deltas are added one by one
 _MOST_KEYS = 12  # of an exact law: 4096 sets of keys
 _MOST_COMPOSED = 1024  # keys of a user: the curve of more takes seconds
 
 
-@proven("measurements/partition_selection")
+@proved_by("measurements/partition_selection")
 def make_partition_selection(
     input_domain: KeyedCountsDomain,
     input_metric: KeyedCountDistance,
@@ -98,35 +98,37 @@ def make_partition_selection(
     require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(max_items, ...)")  # [check-space]
     most = input_metric.limited()
     require_with_delta(output_measure, NOT_STRICT)  # [check-measure]
-    epsilon = checks.scale(epsilon, "epsilon")
-    loss = exact(epsilon)  # [check-epsilon]
-    each, share = shares(loss, exact(checks.probability(delta, "delta")), most)  # [share]
-    table = chances(each, share)  # [table]
-    lost = together(most, each, share, loss) if each else any_of(share, most)  # [lost]
+    epsilon = checks.require_scale(epsilon, "epsilon")
+    loss = to_fraction(epsilon)  # [check-epsilon]
+    each, share = per_partition_budget(loss, to_fraction(checks.require_probability(delta, "delta")), most)  # [share]
+    table = release_probabilities(each, share)  # [table]
+    lost = joint_delta(most, each, share, loss) if each else any_event_probability(share, most)  # [lost]
 
-    def chance(count: int) -> int:
+    def release_probability(count: int) -> int:
         return table[min(count, len(table) - 1)]  # [chance]
 
     def function(counts: Mapping[Any, int]) -> tuple[Any, ...]:
-        sizes, keys_at = columns(counts)  # [columns]
-        kept = events([chance(count) for count in sizes.tolist()])  # [events]
+        sizes, keys_at = count_columns(counts)  # [columns]
+        kept = draw_bernoulli_events([release_probability(count) for count in sizes.tolist()])  # [events]
         return tuple(sorted(keys_at(np.flatnonzero(kept))))  # [sorted]
 
     def privacy_map(d_in: int) -> Any:
         if d_in == 0:
             return with_delta(output_measure, FREE, Fraction(0), strict=False)  # [free]
         steps = input_metric.range_distance(d_in)
-        read = with_delta(output_measure, Cost(steps * loss), _group(loss, lost, steps), strict=False)  # [map]
+        read = with_delta(
+            output_measure, Cost(steps * loss), _group_delta_bound(loss, lost, steps), strict=False
+        )  # [map]
         if steps > 1 or most > _MOST_COMPOSED or output_measure != PrivacyProfile():
             return read
         return PrivacyCurve(*read.bounds, Composed(((PrivacyCurve(ApproximateDP(each, share)), most),)))  # [composed]
 
-    def law(counts: dict[Any, int]) -> dict[Hashable, Any]:
+    def output_distribution(counts: dict[Any, int]) -> dict[Hashable, Any]:
         if len(counts) > _MOST_KEYS:
             raise CapacityError(f"the exact distribution of more than {_MOST_KEYS} keys has too many outcomes")
         found: dict[Hashable, Any] = {(): Fraction(1)}
         for key in sorted(counts):
-            happens = Fraction(chance(counts[key]), 1 << DIGITS)
+            happens = Fraction(release_probability(counts[key]), 1 << DIGITS)
             with_key = {(*keys, key): mass * happens for keys, mass in found.items()}  # type: ignore[misc]
             found = {keys: mass * (1 - happens) for keys, mass in found.items()} | with_key  # [independent]
         return {keys: mass for keys, mass in found.items() if mass}
@@ -143,17 +145,21 @@ def make_partition_selection(
             "delta": delta,
             "each": (round_up(each), round_up(share)),
         },
-        declared=Declared(law=law),  # [law]
+        declared=Declared(law=output_distribution),  # [law]
     )
 
 
-def _group(loss: Fraction, lost: Fraction, steps: int) -> Fraction:
+def _group_delta_bound(loss: Fraction, lost: Fraction, steps: int) -> Fraction:
     """lost (1 + e^loss + ... + e^((steps - 1) loss)), or more, rounded up; at most 1."""
-    terms = [_grown(loss * i) for i in range(steps)] if steps <= _MOST_STEPS else [steps * _grown(loss * steps)]
+    terms = (
+        [_exp_upper_bound(loss * i) for i in range(steps)]
+        if steps <= _MOST_STEPS
+        else [steps * _exp_upper_bound(loss * steps)]
+    )
     return min(Fraction(1), lost * sum(terms, Fraction(0)))  # [group]
 
 
-def _grown(x: Fraction) -> Fraction:
+def _exp_upper_bound(x: Fraction) -> Fraction:
     """A rational that is not below e^x, for x >= 0; where x is large, one that is as good as infinite."""
     shrunk = 1 - one_minus_exp_up(x)
     return 1 / shrunk if shrunk else Fraction(_INFINITE)  # [grown-by]
@@ -163,5 +169,5 @@ _INFINITE = 2**2000  # times any float64 delta > 0 it is above 1
 # end-proof-region: partition_selection
 
 
-then_partition_selection = partial(make_partition_selection)
+then_partition_selection = partial_constructor(make_partition_selection)
 TRIED = {"epsilon": (1.0,), "delta": (0.125,)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..errors import checks
 from ..errors.checks import Number
 from ..sampling.distributions import peeled as laws
@@ -18,10 +18,10 @@ from ..spaces.costs import FREE, Cost, rho_of_laplace, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import Choice, SelectionMechanism, one_shot, permute_and_flip_range, selection
+from ._selection import Choice, SelectionMechanism, build_selection, one_shot_mechanism, permute_and_flip_range
 
 
-@proven("measurements/peeled_top_k")
+@proved_by("measurements/peeled_top_k")
 def make_peeled_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -100,18 +100,18 @@ def make_peeled_top_k(
         [3, 2, 1]
     """
     # proof-region: peeled_top_k
-    checks.choice("mechanism", mechanism, ("exponential", "permute_and_flip"))  # [check-mechanism]
-    choice = one_shot(Gumbel()) if mechanism == "exponential" else _permute_and_flip  # [mechanism]
+    checks.require_choice("mechanism", mechanism, ("exponential", "permute_and_flip"))  # [check-mechanism]
+    choice = one_shot_mechanism(Gumbel()) if mechanism == "exponential" else _permute_and_flip  # [mechanism]
     names = {"mechanism": "peeled_top_k", "choice": mechanism}
     space = input_domain, input_metric, output_measure
-    return selection(choice, names, *space, k=k, scale=scale, optimize=optimize, release="ranking")
+    return build_selection(choice, names, *space, k=k, scale=scale, optimize=optimize, release="ranking")
 
 
-def _cost(choice: Choice, r: Fraction) -> Cost:
-    n, each = choice.steps, permute_and_flip_range(r)
+def _privacy_cost(choice: Choice, r: Fraction) -> Cost:
+    n, each = choice.step_count, permute_and_flip_range(r)
     if n == 0:
         return replace(FREE, steps=(0, each), joined=(0, r))  # [free]
-    width = min(choice.touched * r, each + 2 * (n - 1) * r)  # [range-map]
+    width = min(choice.largest_union_size * r, each + 2 * (n - 1) * r)  # [range-map]
     rho = n * min(rho_of_laplace(r), rho_of_range(each))  # [step-rho]
     return Cost(n * r, width, rho, (n, each), (n, r))  # [map]
 
@@ -120,14 +120,14 @@ _permute_and_flip = SelectionMechanism(
     sample=lambda scores, choice: peeled.top_k(
         scores, choice.tau, Exponential(), choice.k, sign=choice.sign
     ),  # [races]
-    cost=_cost,
+    cost=_privacy_cost,
     accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, choice.tau, alpha),  # [accuracy]
-    law=lambda units, choice: laws.law(Exponential(), units, choice.tau == 0, choice.k),  # [law]
-    many=lambda scores, choice, times: peeled.many(
+    law=lambda units, choice: laws.output_distribution(Exponential(), units, choice.tau == 0, choice.k),  # [law]
+    many=lambda scores, choice, times: peeled.repeat_top_k(
         scores, choice.tau, Exponential(), choice.k, times, sign=choice.sign
     ),  # [many-races]
 )
 # end-proof-region: peeled_top_k
 
 
-then_peeled_top_k = partial(make_peeled_top_k)
+then_peeled_top_k = partial_constructor(make_peeled_top_k)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..errors.checks import Number
 from ..sampling.noises.exponential import Exponential
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import one_shot, single
+from ._selection import build_single_selection, one_shot_mechanism
 
 
-@proven("measurements/permute_and_flip")
+@proved_by("measurements/permute_and_flip")
 def make_permute_and_flip(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -84,10 +84,10 @@ def make_permute_and_flip(
         1
     """
     # proof-region: permute_and_flip
-    mechanism = one_shot(Exponential())  # [exponential-noise]
+    mechanism = one_shot_mechanism(Exponential())  # [exponential-noise]
     space = input_domain, input_metric
-    return single(mechanism, "permute_and_flip", *space, output_measure, scale=scale, optimize=optimize)
+    return build_single_selection(mechanism, "permute_and_flip", *space, output_measure, scale=scale, optimize=optimize)
     # end-proof-region: permute_and_flip
 
 
-then_permute_and_flip = partial(make_permute_and_flip)
+then_permute_and_flip = partial_constructor(make_permute_and_flip)

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import round_up, to_fraction
 from ..numerics.rank_scores import rank_scores
 from ..sampling.noises.gumbel import Gumbel
 from ..sampling.samplers import entropy as noiseless
 from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.metrics import L1Distance, attainable
-from ._selection import Choice, one_shot
+from ..spaces.metrics import L1Distance, attainable_distance
+from ._selection import Choice, one_shot_mechanism
 
 _PARTS = 1000  # the largest common denominator of the quantiles: scores stay below 2^62
 WIDEST = 2**24  # places: their scores take 128 MiB
@@ -43,7 +43,7 @@ Shares = Sequence[Fraction]
 Rows = NDArray[np.int64]
 
 
-@proven("measurements/quantiles")
+@proved_by("measurements/quantiles")
 def make_quantiles(
     input_domain: VectorDomain,
     input_metric: L1Distance,
@@ -128,45 +128,51 @@ def make_quantiles(
     if size is None or input_domain.element_domain.T is not int:  # [sized-integers]
         raise ParameterError("input_domain must be VectorDomain(AtomDomain(int), size=d): integers, of a declared size")
     require_measure(output_measure, *SCALAR, PrivacyProfile)  # [check-measure]
-    shares = _shares(quantiles)  # [shares]
-    tau = exact(checks.scale(scale))  # [check-scale]
-    places = checks.count("places", places, at_most=WIDEST // size, limit="2^24 / size")  # [check-places]
-    levels, mechanism = len(shares).bit_length(), one_shot(Gumbel())  # [levels]
+    shares = _parse_quantiles(quantiles)  # [shares]
+    tau = to_fraction(checks.require_scale(scale))  # [check-scale]
+    places = checks.require_positive_int(
+        "places", places, at_most=WIDEST // size, limit="2^24 / size"
+    )  # [check-places]
+    levels, mechanism = len(shares).bit_length(), one_shot_mechanism(Gumbel())  # [levels]
 
-    def choice_of(share: Fraction) -> Choice:
+    def choice_for_share(share: Fraction) -> Choice:
         scaled = tau * 2 * max(share.numerator, share.denominator - share.numerator)  # [by-the-most-one-row-moves]
         return Choice(1, None, scaled, 1, True)
 
-    def draw(rows: Rows, share: Fraction) -> int:
+    def draw_place(rows: Rows, share: Fraction) -> int:
         scores = rank_scores(rows, share.numerator, share.denominator)  # [scored]
         if tau == 0:
             return int(noiseless.top_k(scores, 1, sign=1, ordered=True)[0])  # [exact]
-        return int(mechanism.sample(scores, choice_of(share))[0])  # [draw]
+        return int(mechanism.sample(scores, choice_for_share(share))[0])  # [draw]
 
     def function(counts: NDArray[Any]) -> NDArray[np.int64]:
-        return np.array(_halved(_spread(counts, places), shares, draw), dtype=np.int64) // places  # [number]
+        return (
+            np.array(_draw_by_halving(_spread_rows(counts, places), shares, draw_place), dtype=np.int64) // places
+        )  # [number]
 
     def privacy_map(d_in: Number) -> Any:
-        moved = attainable(input_domain, d_in)  # [whole]
+        moved = attainable_distance(input_domain, d_in)  # [whole]
         if moved == 0:
             return 0.0  # [free]
         if tau == 0 or moved == float("inf"):
             return output_measure.infinite  # [no-noise]
-        r = exact(moved) / tau
-        return Cost(levels * r, (2 * levels - 1) * r, levels * rho_of_range(r), (levels, r)).under(
+        r = to_fraction(moved) / tau
+        return Cost(levels * r, (2 * levels - 1) * r, levels * rho_of_range(r), (levels, r)).to_distance(
             output_measure
         )  # [cost]
 
-    def node_law(rows: Rows, share: Fraction) -> Iterator[tuple[int, Any]]:
-        choice = choice_of(share)
+    def node_distribution(rows: Rows, share: Fraction) -> Iterator[tuple[int, Any]]:
+        choice = choice_for_share(share)
         scores = rank_scores(rows, share.numerator, share.denominator).tolist()
         assert mechanism.law is not None
         drawn = mechanism.law([Fraction(score) / (choice.tau or 1) for score in scores], choice)
         return ((int(chosen[0]), p) for chosen, p in drawn.items())  # type: ignore[index]
 
     def accuracy(n: int, alpha: Any) -> float:
-        near = mechanism.accuracy(n * places, Choice(1, None, tau, 1, True), exact(alpha) / len(shares))  # [near]
-        return round_up(max(max(pair) for pair in reaches(shares, exact(near), Fraction(1))))  # [largest]
+        near = mechanism.accuracy(n * places, Choice(1, None, tau, 1, True), to_fraction(alpha) / len(shares))  # [near]
+        return round_up(
+            max(max(pair) for pair in rank_error_bounds(shares, to_fraction(near), Fraction(1)))
+        )  # [largest]
 
     return Measurement(
         input_domain=input_domain,
@@ -181,7 +187,7 @@ def make_quantiles(
             "places": places,
         },
         declared=Declared(
-            law=lambda counts: _law(_spread(counts, places), shares, node_law),  # [law]
+            law=lambda counts: _output_distribution(_spread_rows(counts, places), shares, node_distribution),  # [law]
             decode=lambda outcome: np.array(outcome, dtype=np.int64) // places,  # [decode]
             accuracy=accuracy,
             n_candidates=size,
@@ -190,11 +196,11 @@ def make_quantiles(
     )
 
 
-def _shares(quantiles: Sequence[Number]) -> Shares:
+def _parse_quantiles(quantiles: Sequence[Number]) -> Shares:
     """The quantiles as fractions."""
     if not isinstance(quantiles, list | tuple) and getattr(quantiles, "ndim", 0) != 1:
         raise ParameterTypeError("quantiles must be a list of numbers, such as [Fraction(1, 4), Fraction(1, 2)]")
-    shares = [Fraction(exact(checks.probability(one, "each of quantiles"))) for one in quantiles]
+    shares = [Fraction(to_fraction(checks.require_probability(one, "each of quantiles"))) for one in quantiles]
     if not shares or any(one >= other for one, other in itertools.pairwise(shares)):  # [ascending]
         raise ParameterError("quantiles must be at least one, ascending and distinct")
     if np.lcm.reduce([min(one.denominator, _PARTS + 1) for one in shares]) > _PARTS:  # [check-shares]
@@ -202,7 +208,7 @@ def _shares(quantiles: Sequence[Number]) -> Shares:
     return shares
 
 
-def _spread(counts: NDArray[Any], places: int) -> Rows:
+def _spread_rows(counts: NDArray[Any], places: int) -> Rows:
     """The rows of each number, spread over places: the n-th of them (from 0) comes to the place n mod ``places``."""
     limit = _MOST // len(counts)
     rows = np.clip(counts, 0, limit).astype(np.int64)  # [clip]
@@ -210,7 +216,7 @@ def _spread(counts: NDArray[Any], places: int) -> Rows:
     return spread
 
 
-def _middle(shares: Shares) -> tuple[Shares, Fraction, Shares]:
+def _split_quantiles(shares: Shares) -> tuple[Shares, Fraction, Shares]:
     """The middle one of some quantiles, and the others as those of the rows below it and of those from it on."""
     middle = len(shares) // 2  # [middle]
     share = shares[middle]
@@ -218,33 +224,37 @@ def _middle(shares: Shares) -> tuple[Shares, Fraction, Shares]:
     return left, share, [(one - share) / (1 - share) for one in shares[middle + 1 :]]  # [right]
 
 
-def _parts(rows: Rows, place: int) -> tuple[Rows, Rows]:
+def _split_rows(rows: Rows, place: int) -> tuple[Rows, Rows]:
     """The rows below a place, which stays a candidate, and those from it on."""
     lower = rows[: place + 1].copy()
     lower[place] = 0  # [strictly-below]
     return lower, rows[place:]  # [from-it-on]
 
 
-def _halved(rows: Rows, shares: Shares, draw: Callable[[Rows, Fraction], int]) -> list[int]:
+def _draw_by_halving(rows: Rows, shares: Shares, draw: Callable[[Rows, Fraction], int]) -> list[int]:
     """The places of all quantiles."""
     if not shares:
         return []
-    left, share, right = _middle(shares)
+    left, share, right = _split_quantiles(shares)
     place = draw(rows, share)  # [one]
-    lower, upper = _parts(rows, place)
-    return [*_halved(lower, left, draw), place, *(place + one for one in _halved(upper, right, draw))]  # [halves]
+    lower, upper = _split_rows(rows, place)
+    return [
+        *_draw_by_halving(lower, left, draw),
+        place,
+        *(place + one for one in _draw_by_halving(upper, right, draw)),
+    ]  # [halves]
 
 
-def _law(rows: Rows, shares: Shares, node_law: Any) -> dict[Hashable, Any]:
+def _output_distribution(rows: Rows, shares: Shares, node_law: Any) -> dict[Hashable, Any]:
     """The probability of every list of places."""
     if not shares:
         return {(): 1}
     law: dict[Hashable, Any] = {}
-    left, share, right = _middle(shares)
+    left, share, right = _split_quantiles(shares)
     for place, p in node_law(rows, share):
-        lower, upper = _parts(rows, place)
-        before: Any = _law(lower, left, node_law)
-        after: Any = _law(upper, right, node_law)
+        lower, upper = _split_rows(rows, place)
+        before: Any = _output_distribution(lower, left, node_law)
+        after: Any = _output_distribution(upper, right, node_law)
         for one, other in itertools.product(before, after):
             places = (*one, place, *(place + later for later in other))
             law[places] = p * before[one] * after[other]  # [product]
@@ -254,7 +264,7 @@ def _law(rows: Rows, shares: Shares, node_law: Any) -> dict[Hashable, Any]:
 Reach = tuple[Fraction, Fraction]
 
 
-def reaches(
+def rank_error_bounds(
     shares: Shares, near: Fraction, tied: Fraction, left: Reach = (Fraction(0),) * 2, right: Reach = (Fraction(0),) * 2
 ) -> list[Reach]:
     """For each quantile by how many rows more than its share lie below and above what is released, at most.
@@ -268,12 +278,16 @@ def reaches(
     """
     if not shares:
         return []
-    lower, share, upper = _middle(shares)
+    lower, share, upper = _split_quantiles(shares)
     own = 2 * max(share, 1 - share) * near  # [own]
     below, above = (own + (1 - share) * at + share * to for at, to in zip(left, right, strict=True))  # [passed-on]
     split = below, above + tied  # [split]
-    return [*reaches(lower, near, tied, left, split), (below, above), *reaches(upper, near, tied, split, right)]
+    return [
+        *rank_error_bounds(lower, near, tied, left, split),
+        (below, above),
+        *rank_error_bounds(upper, near, tied, split, right),
+    ]
     # end-proof-region: quantiles
 
 
-then_quantiles = partial(make_quantiles)
+then_quantiles = partial_constructor(make_quantiles)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..errors.checks import Number
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.gumbel import Gumbel
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, is_pure
 from ..spaces.metrics import ScoreMetric
-from ._selection import one_shot, selection
+from ._selection import build_selection, one_shot_mechanism
 
 
-@proven("measurements/report_noisy_top_k")
+@proved_by("measurements/report_noisy_top_k")
 def make_report_noisy_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -99,8 +99,10 @@ def make_report_noisy_top_k(
     noise = Exponential() if is_pure(output_measure) else Gumbel()  # [noise]
     names = {"mechanism": "report_noisy_top_k", "noise": noise.name}
     space = input_domain, input_metric, output_measure
-    return selection(one_shot(noise), names, *space, k=k, scale=scale, optimize=optimize, release=release)
+    return build_selection(
+        one_shot_mechanism(noise), names, *space, k=k, scale=scale, optimize=optimize, release=release
+    )
     # end-proof-region: report_noisy_top_k
 
 
-then_report_noisy_top_k = partial(make_report_noisy_top_k)
+then_report_noisy_top_k = partial_constructor(make_report_noisy_top_k)

@@ -6,30 +6,30 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.releases import SelectedCounts
-from ..core.repeatable import Batched
+from ..core.repeatable import BatchedFunction
 from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up, shortened_up
+from ..numerics.arithmetic import round_up, shortened_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import Cost, require_measure, rho_of_range
-from ..spaces.curves.closed_forms import Concentrated
+from ..spaces.curves.closed_forms import ZCDPBound
 from ..spaces.curves.composed import compose
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.discrete import DiscreteGaussian
 from ..spaces.curves.normal import NormalPair
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, has_delta, is_pure
-from ..spaces.metrics import L01InfDistance, LInfDistance, attainable
-from ._grid import Array, grid_of, narrow
+from ..spaces.metrics import L01InfDistance, LInfDistance, attainable_distance
+from ._grid import Array, build_grid, narrow_to_int64
 from .report_noisy_top_k import make_report_noisy_top_k
 
 
-@proven("measurements/select_then_count")
+@proved_by("measurements/select_then_count")
 def make_select_then_count(
     input_domain: VectorDomain,
     input_metric: LInfDistance,
@@ -128,11 +128,11 @@ def make_select_then_count(
     select = make_report_noisy_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, optimize=optimize, release=release
     )  # [selection]
-    grid = grid_of(input_domain, granularity, sized=False)  # [grid]
-    size, k, tau = input_domain.size, select.parameters["k"], exact(scale)
+    grid = build_grid(input_domain, granularity, sized=False)  # [grid]
+    size, k, tau = input_domain.size, select.parameters["k"], to_fraction(scale)
     if count_scale is None:
-        count_scale = tau * (1 if pure else 2) / exact(input_metric.range_distance(1))  # [even]
-    b = exact(checks.scale(count_scale, "count_scale"))  # [check-count-scale]
+        count_scale = tau * (1 if pure else 2) / to_fraction(input_metric.range_distance(1))  # [even]
+    b = to_fraction(checks.require_scale(count_scale, "count_scale"))  # [check-count-scale]
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
     chosen = k == size and release == "set"
     steps = 0 if chosen else k if size is None else min(k, size - 1)  # [steps]
@@ -141,57 +141,57 @@ def make_select_then_count(
 
     def function(scores: Array) -> SelectedCounts:
         indices = select.function(scores)  # [select]
-        return SelectedCounts(indices, grid.noisy(scores[indices], draw(b / grid.step, k)))  # [count]
+        return SelectedCounts(indices, grid.add_noise(scores[indices], draw(b / grid.step, k)))  # [count]
 
-    def many(scores: Array, times: int) -> tuple[SelectedCounts, ...]:
+    def sample_many(scores: Array, times: int) -> tuple[SelectedCounts, ...]:
         indices = drawn.many(scores, times)  # [select-many]
-        counts = grid.noisy(scores[indices.ravel()], draw(b / grid.step, indices.size))  # [count-many]
-        return tuple(map(SelectedCounts, indices, map(narrow, counts.reshape(indices.shape))))  # [narrow-each]
+        counts = grid.add_noise(scores[indices.ravel()], draw(b / grid.step, indices.size))  # [count-many]
+        return tuple(map(SelectedCounts, indices, map(narrow_to_int64, counts.reshape(indices.shape))))  # [narrow-each]
 
     def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
+        range_distance = input_metric.range_distance(attainable_distance(input_domain, d_in))  # [range-distance]
         if range_distance == 0:
             return 0.0  # [free]
         if b == 0 or (tau == 0 and not chosen) or range_distance == float("inf"):
             return output_measure.infinite  # [no-noise]
         if has_delta(output_measure):
-            moved = int(grid.largest(exact(d_in)) / grid.step)  # [moved]
+            moved = int(grid.largest_change(to_fraction(d_in)) / grid.step)  # [moved]
             counts, apart = min(k, few * moved), b / grid.step
             ways = [[count_curve(moved, apart)] * counts]  # [one-by-one]
             if few < counts <= _COUNTS:
-                ways.append([counts_together(few * moved * moved, apart)])  # [together]
-            return followed_by(select.map(d_in), ways)  # [curves]
-        r = exact(range_distance) / (tau or 1)
-        each = grid.largest(exact(d_in)) / b  # [each]
+                ways.append([joint_counts_curve(few * moved * moved, apart)])  # [together]
+            return sequential_curve(select.map(d_in), ways)  # [curves]
+        r = to_fraction(range_distance) / (tau or 1)
+        each = grid.largest_change(to_fraction(d_in)) / b  # [each]
         both = Cost(pure=steps * r + few * each, rho=steps * rho_of_range(r) + few * each * each / 2)  # [both]
-        return both.under(output_measure)  # [map]
+        return both.to_distance(output_measure)  # [map]
 
     return Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=Batched(function, many),  # [batched]
+        function=BatchedFunction(function, sample_many),  # [batched]
         privacy_map=privacy_map,
         parameters={**select.parameters, "mechanism": "select_then_count", "count_scale": count_scale}
-        | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
+        | ({"granularity": checks.plain_number(granularity)} if grid.rounds else {}),
         declared=replace(select.declared, law=None),  # [accuracy]
     )
 
 
 def count_curve(moved: int, scale: Fraction) -> PrivacyCurve:
     """What one count says that moves by ``moved`` steps at most, with discrete Gaussian noise."""
-    rho = Concentrated(round_up(Fraction(moved * moved) / (2 * scale * scale)))  # [count-rho]
+    rho = ZCDPBound(round_up(Fraction(moved * moved) / (2 * scale * scale)))  # [count-rho]
     return PrivacyCurve(DiscreteGaussian(moved, scale), rho)  # [count-curve]
 
 
-def counts_together(squares: int, scale: Fraction) -> PrivacyCurve:
+def joint_counts_curve(squares: int, scale: Fraction) -> PrivacyCurve:
     """What counts say, with discrete Gaussian noise, the squares of whose moves add up to ``squares`` > 0 at most."""
     variance = scale * scale
     normal = (NormalPair(squares / (variance - _ROUNDED)),) if variance >= _SMOOTH else ()  # [normal]
-    return PrivacyCurve(Concentrated(shortened_up(squares / (2 * variance))), *normal)  # [counts-rho]
+    return PrivacyCurve(ZCDPBound(shortened_up(squares / (2 * variance))), *normal)  # [counts-rho]
 
 
-def followed_by(first: PrivacyCurve, ways: list[list[PrivacyCurve]]) -> PrivacyCurve:
+def sequential_curve(first: PrivacyCurve, ways: list[list[PrivacyCurve]]) -> PrivacyCurve:
     """The curve of one step and then of others, which obey each of the lists ``ways`` of curves."""
     return PrivacyCurve(*(bound for way in ways for bound in compose([first, *way], adaptive=True).bounds))  # [ways]
 
@@ -201,4 +201,4 @@ _SMOOTH, _ROUNDED, _COUNTS = 32, 16, 2**41
 # end-proof-region: select_then_count
 
 
-then_select_then_count = partial(make_select_then_count)
+then_select_then_count = partial_constructor(make_select_then_count)

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.releases import FoundCounts
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
-from ..sampling.distributions.discrete import gaussian_beyond
+from ..numerics.arithmetic import round_up, to_fraction
+from ..sampling.distributions.discrete import gaussian_tail_bound
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import (
     FREE,
@@ -30,21 +30,21 @@ from ..spaces.costs import (
     rho_of_pure,
     with_delta,
 )
-from ..spaces.curves.closed_forms import ApproximateDP, Concentrated
+from ..spaces.curves.closed_forms import ApproximateDP, ZCDPBound
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.discrete import DiscreteLaplace
 from ..spaces.curves.normal import NormalPair
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
-from ._any_of import any_of, laplace_beyond
+from ._any_of import any_event_probability, laplace_tail_bound
 from ._grid import Grid
-from ._key_shares import largest_each
-from ._new_keys import STANDARD, apart_by
+from ._key_shares import largest_partition_epsilon
+from ._new_keys import STANDARD, largest_normal_shift
 from .select_then_count import count_curve
 
 
-@proven("measurements/stable_histogram")
+@proved_by("measurements/stable_histogram")
 def make_stable_histogram(
     input_domain: KeyedCountsDomain,
     input_metric: KeyedCountDistance,
@@ -141,30 +141,30 @@ def make_stable_histogram(
     """
     # proof-region: stable_histogram
     require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(max_items, ...)")  # [check-space]
-    noise = _Noise(input_metric, input_metric.limited(), checks.flag("gaussian", gaussian))
+    noise = _CountNoise(input_metric, input_metric.limited(), checks.require_boolean("gaussian", gaussian))
     alone = gaussian and epsilon is None
     allowed, note = (STRICT[1:], ", with Gaussian noise of a given scale") if alone else (STRICT, "")
     require_with_delta(output_measure, allowed, note)  # [check-measure]
     loss: Fraction | None = None
     if epsilon is None:
-        scale = checks.scale(scale)
-        b = exact(scale)  # [check-scale]
-        level = _threshold(noise, b, delta, threshold)  # [level]
+        scale = checks.require_scale(scale)
+        b = to_fraction(scale)  # [check-scale]
+        level = _parse_threshold(noise, b, delta, threshold)  # [level]
     else:
-        loss = exact(checks.scale(epsilon, "epsilon"))
+        loss = to_fraction(checks.require_scale(epsilon, "epsilon"))
         if not loss:
             raise ParameterError("epsilon must be > 0: noise always loses something")  # [check-epsilon]
         if delta is None or (scale, threshold) != (None, None):
             raise ParameterError("epsilon goes with delta alone: leave scale and threshold out")
-        level, b = noise.chosen(loss, exact(checks.probability(delta, "delta")))  # [chosen]
+        level, b = noise.calibrate_noise(loss, to_fraction(checks.require_probability(delta, "delta")))  # [chosen]
         scale = float(b)
     draw = discrete_gaussian if gaussian else discrete_laplace  # [draw]
 
     def function(counts: Mapping[Any, int]) -> FoundCounts:
-        sizes, keys_at = columns(counts)  # [columns]
+        sizes, keys_at = count_columns(counts)  # [columns]
         if not len(sizes):
             return FoundCounts((), ())  # [nothing]
-        noisy = Grid(Fraction(1), rounds=False).noisy(sizes, draw(b, len(sizes)))  # [noise]
+        noisy = Grid(Fraction(1), rounds=False).add_noise(sizes, draw(b, len(sizes)))  # [noise]
         reached = np.flatnonzero(noisy >= level)  # [reached]
         found = sorted(zip((-noisy[reached]).tolist(), keys_at(reached), strict=True))  # [sorted]
         return FoundCounts(tuple(key for _, key in found), tuple(-count for count, _ in found))
@@ -174,12 +174,12 @@ def make_stable_histogram(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if b == 0:
             return output_measure.infinite  # [no-noise]
-        lost = noise.lost(b, d_in, level)
+        lost = noise.new_partition_probability(b, d_in, level)
         if output_measure == PrivacyProfile():
-            return curve_with_delta(noise.curve(b, d_in), lost, strict=True)  # [mixture]
+            return curve_with_delta(noise.count_privacy_curve(b, d_in), lost, strict=True)  # [mixture]
         if loss is not None and output_measure == Approximate(MaxDivergence()):
-            return d_in * loss, noise.delta(b, d_in, d_in * loss, lost)  # [at-epsilon]
-        return with_delta(output_measure, noise.cost(b, d_in), lost, strict=True)  # [map]
+            return d_in * loss, noise.release_delta(b, d_in, d_in * loss, lost)  # [at-epsilon]
+        return with_delta(output_measure, noise.privacy_cost(b, d_in), lost, strict=True)  # [map]
 
     return Measurement(
         input_domain=input_domain,
@@ -193,22 +193,25 @@ def make_stable_histogram(
 
 
 @dataclass(frozen=True)
-class _Noise:
+class _CountNoise:
     """Noise on counts, of which one user moves up to ``most``, as far as the metric says."""
 
     metric: KeyedCountDistance
     most: int
     gaussian: bool
 
-    def lost(self, b: Fraction, d_in: int, level: int) -> Fraction:
+    def new_partition_probability(self, b: Fraction, d_in: int, level: int) -> Fraction:
         """How likely a key that d_in users alone have comes out, or more; b > 0 is the scale."""
-        beyond = gaussian_beyond if self.gaussian else laplace_beyond
+        beyond = gaussian_tail_bound if self.gaussian else laplace_tail_bound
         apart, alike = level - self.metric.rise(1), level - self.metric.rise(d_in)  # [leads]
         if alike <= 0:
             return Fraction(1)
-        return max(any_of(beyond(b, apart), d_in * self.most), any_of(beyond(b, alike), self.most))  # [delta]
+        return max(
+            any_event_probability(beyond(b, apart), d_in * self.most),
+            any_event_probability(beyond(b, alike), self.most),
+        )  # [delta]
 
-    def cost(self, b: Fraction, d_in: int) -> Cost:
+    def privacy_cost(self, b: Fraction, d_in: int) -> Cost:
         """What the noise on all counts costs."""
         each, moved = self.metric.rise(d_in), self.metric.range_distance(d_in) * self.most  # [moved]
         if self.gaussian:
@@ -216,44 +219,44 @@ class _Noise:
         rho = moved * rho_of_discrete_laplace(each / b, 1 / b) / each
         return Cost(moved / b, 2 * moved / b, rho)  # [laplace-cost]
 
-    def curve(self, b: Fraction, d_in: int, *, composed: bool = True) -> PrivacyCurve:
+    def count_privacy_curve(self, b: Fraction, d_in: int, *, composed: bool = True) -> PrivacyCurve:
         """The curve of the noise on all counts; with ``composed=False`` but for the bound that takes time."""
-        bounds = self.cost(b, d_in).under(PrivacyProfile()).bounds
+        bounds = self.privacy_cost(b, d_in).to_distance(PrivacyProfile()).bounds
         each, many = self.metric.rise(d_in), self.metric.steps(d_in) * self.most
         if self.gaussian and b * b >= _SMOOTH and many <= _COUNTS:
             squares = self.metric.range_distance(d_in) * self.most * each
             bounds += (NormalPair(squares / (b * b - _ROUNDED)),)  # [normal]
         near = each <= _STEEP * b and (b <= _WIDE or not self.gaussian)
         if composed and near and d_in == 1 and many <= _MOST:
-            once = count_curve(each, b) if self.gaussian else _moved_once(each, b)
+            once = count_curve(each, b) if self.gaussian else _laplace_count_curve(each, b)
             bounds += (Composed(((once, many),)),)  # [curves]
         return PrivacyCurve(*bounds)
 
-    def delta(self, b: Fraction, d_in: int, epsilon: Fraction, lost: Fraction) -> float:
+    def release_delta(self, b: Fraction, d_in: int, epsilon: Fraction, lost: Fraction) -> float:
         """The delta of the release at ``epsilon``, where ``lost`` is that of its threshold."""
-        found = curve_with_delta(self.curve(b, d_in, composed=False), lost, strict=True).delta(epsilon)
+        found = curve_with_delta(self.count_privacy_curve(b, d_in, composed=False), lost, strict=True).delta(epsilon)
         if found <= round_up(lost) or epsilon > _GREAT:
             return found  # [quick]
-        return curve_with_delta(self.curve(b, d_in), lost, strict=True).delta(epsilon)  # [whole]
+        return curve_with_delta(self.count_privacy_curve(b, d_in), lost, strict=True).delta(epsilon)  # [whole]
 
-    def level(self, b: Fraction, delta: Fraction) -> int:
+    def threshold_for_delta(self, b: Fraction, delta: Fraction) -> int:
         """The least threshold at which a key of one user comes out with a chance of at most ``delta``.
 
         Where the scale is beyond 2^53, one that is above it by at most a part of 2^-52 of the scale.
         """
         low, high = self.metric.rise(1), self.metric.rise(1) + 1
-        while b and exact(round_up(self.lost(b, 1, high))) > delta:  # [kept]
+        while b and to_fraction(round_up(self.new_partition_probability(b, 1, high))) > delta:  # [kept]
             low, high = high, 2 * high
             if high > _FARTHEST * b + _FARTHEST * self.metric.rise(1):
                 raise ParameterError("delta is too small: no threshold keeps it")
         near = max(1, int(b) >> 52)
         while high - low > near:
             middle = (low + high) // 2
-            passes = not b or exact(round_up(self.lost(b, 1, middle))) <= delta
+            passes = not b or to_fraction(round_up(self.new_partition_probability(b, 1, middle))) <= delta
             low, high = (low, middle) if passes else (middle, high)  # [passes]
         return high
 
-    def chosen(self, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
+    def calibrate_noise(self, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
         """The lower of two thresholds, and the scale, at which one user costs ``epsilon`` > 0 up to ``delta``."""
         found = []
         moved = self.metric.range_distance(1) * self.most
@@ -262,56 +265,58 @@ class _Noise:
                 "epsilon is too small for as many keys as a user may have: raise it or lower max_items"
             )
         if not self.gaussian:
-            b = exact(round_up(moved / epsilon))  # [pure]
-            found.append((self.level(b, delta), b))
+            b = to_fraction(round_up(moved / epsilon))  # [pure]
+            found.append((self.threshold_for_delta(b, delta), b))
         if self.gaussian or (epsilon <= _GREAT and moved > 1):
-            share = delta * min(_PARTS, key=lambda part: self._likely(epsilon, delta, part)[1])
+            share = delta * min(_PARTS, key=lambda part: self._estimate_calibration(epsilon, delta, part)[1])
 
-            def kept(b: Fraction) -> bool:
-                return self.delta(b, 1, epsilon, share) <= delta  # [whole-kept]
+            def is_scale_sufficient(b: Fraction) -> bool:
+                return self.release_delta(b, 1, epsilon, share) <= delta  # [whole-kept]
 
-            b = _grown(self._likely(epsilon, delta, share / delta)[0], kept)
-            found.append((self.level(b, share), b))
+            b = _least_sufficient_scale(
+                self._estimate_calibration(epsilon, delta, share / delta)[0], is_scale_sufficient
+            )
+            found.append((self.threshold_for_delta(b, share), b))
         return min(found, key=lambda one: one[0])
 
-    def _likely(self, epsilon: Fraction, delta: Fraction, part: Fraction) -> tuple[float, float]:
+    def _estimate_calibration(self, epsilon: Fraction, delta: Fraction, part: Fraction) -> tuple[float, float]:
         """About the scale, and the threshold, where ``part`` of delta is that of the threshold."""
         each, many = self.metric.rise(1), self.metric.steps(1) * self.most
         loss = float(min(epsilon, Fraction(_GREAT)))
         own, rest = float(delta * part), float(delta * (1 - part))
         if self.gaussian or many > _MOST:
-            b = each * math.sqrt(many) / apart_by(loss, rest)
+            b = each * math.sqrt(many) / largest_normal_shift(loss, rest)
         else:
-            b = each / largest_each(many, loss, rest)
+            b = each / largest_partition_epsilon(many, loss, rest)
         beyond = max(own / self.most, _TINY)
         return b, b * (-STANDARD.inv_cdf(beyond) if self.gaussian else -math.log(2 * beyond))
 
 
-def _grown(b: float, kept: Callable[[Fraction], bool]) -> Fraction:
+def _least_sufficient_scale(b: float, kept: Callable[[Fraction], bool]) -> Fraction:
     """About the least scale from ``b`` on that is ``kept``, where ``b`` may be less by the errors of a float64."""
     size, power = math.frexp(b)
     b, more = math.ldexp(math.ceil(size * 2**_SHORT), power - _SHORT), _CLOSE
-    while b < math.inf and not kept(exact(b)):
+    while b < math.inf and not kept(to_fraction(b)):
         b, more = b * (1 + more), 2 * more  # [grown]
     if b == math.inf:
         raise ParameterError("epsilon and delta are too small for any noise: raise one of them")
-    return exact(b)
+    return to_fraction(b)
 
 
-def _moved_once(each: int, b: Fraction) -> PrivacyCurve:
+def _laplace_count_curve(each: int, b: Fraction) -> PrivacyCurve:
     """What one count says that moves by ``each`` at most, with Laplace noise; by one: a randomised response."""
     if each == 1:
-        return PrivacyCurve(ApproximateDP(1 / b), Concentrated(round_up(rho_of_pure(1 / b))))  # [one-curve]
+        return PrivacyCurve(ApproximateDP(1 / b), ZCDPBound(round_up(rho_of_pure(1 / b))))  # [one-curve]
     rho = rho_of_discrete_laplace(each / b, 1 / b)
-    return PrivacyCurve(ApproximateDP(each / b), Concentrated(round_up(rho)), DiscreteLaplace(each, b))  # [far-curve]
+    return PrivacyCurve(ApproximateDP(each / b), ZCDPBound(round_up(rho)), DiscreteLaplace(each, b))  # [far-curve]
 
 
-def _threshold(noise: _Noise, b: Fraction, delta: Any, threshold: Any) -> int:
+def _parse_threshold(noise: _CountNoise, b: Fraction, delta: Any, threshold: Any) -> int:
     if (delta is None) == (threshold is None):
         raise ParameterError("give either delta or threshold, and not both")
     if threshold is None:
-        return noise.level(b, exact(checks.probability(delta, "delta")))
-    if checks.count("threshold", threshold) < 2:
+        return noise.threshold_for_delta(b, to_fraction(checks.require_probability(delta, "delta")))
+    if checks.require_positive_int("threshold", threshold) < 2:
         raise ParameterError("threshold must be at least 2: one user alone must not reach it without noise")
     return int(threshold)  # [given]
 
@@ -329,4 +334,4 @@ _TINY, _HUGE = math.ulp(0.0), 2**900  # a float64 holds them
 # end-proof-region: stable_histogram
 
 
-then_stable_histogram = partial(make_stable_histogram)
+then_stable_histogram = partial_constructor(make_stable_histogram)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import DataLengthError, ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import entropy as noiseless
@@ -22,13 +22,13 @@ from ..spaces.costs import FREE, STRICT, Cost, curve_with_delta, require_with_de
 from ..spaces.curves.composed import compose
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.metrics import ScoreMetric, attainable
-from ._rationals import best_of
-from ._selection import Choice, Indices, ScoreArray, one_shot
-from ._stop import released_before_stop, shown, stopping, threshold_of
+from ..spaces.metrics import ScoreMetric, attainable_distance
+from ._rationals import select_from_rationals
+from ._selection import Choice, Indices, ScoreArray, one_shot_mechanism
+from ._stop import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
 
 
-@proven("measurements/top_k_by_gap")
+@proved_by("measurements/top_k_by_gap")
 def make_top_k_by_gap(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
@@ -123,49 +123,55 @@ def make_top_k_by_gap(
     # proof-region: top_k_by_gap
     require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
     require_with_delta(output_measure, STRICT)  # [check-measure]
-    noise = stopping(noise)  # [check-noise]
+    noise = require_stop_noise(noise)  # [check-noise]
     size = input_domain.size
-    k = checks.count("k", k)  # [check-k]
+    k = checks.require_positive_int("k", k)  # [check-k]
     if size is not None and k >= size:
         raise ParameterError(f"k must be at most the size of input_domain less 1 ({size - 1}): a gap has two sides")
-    scale = checks.scale(scale)
-    tau = exact(scale)  # [check-scale]
-    bar = tau / 2 if test_scale is None else exact(checks.scale(test_scale, "test_scale"))  # [check-test-scale]
-    sign = {"max": 1, "min": -1}[checks.choice("optimize", optimize, ("max", "min"))]  # [sign]
-    level = threshold_of(noise, 1, exact(input_metric.range_distance(1)), bar, delta, threshold)  # [level]
-    race, choose, test = one_shot(noise), Choice(1, k, tau, 1, True), Choice(1, 2, bar, 1, True)  # [two-races]
+    scale = checks.require_scale(scale)
+    tau = to_fraction(scale)  # [check-scale]
+    bar = (
+        tau / 2 if test_scale is None else to_fraction(checks.require_scale(test_scale, "test_scale"))
+    )  # [check-test-scale]
+    sign = {"max": 1, "min": -1}[checks.require_choice("optimize", optimize, ("max", "min"))]  # [sign]
+    level = stop_threshold(noise, 1, to_fraction(input_metric.range_distance(1)), bar, delta, threshold)  # [level]
+    race, choose, test = (
+        one_shot_mechanism(noise),
+        Choice(1, k, tau, 1, True),
+        Choice(1, 2, bar, 1, True),
+    )  # [two-races]
 
-    def led(scores: ScoreArray) -> tuple[Indices, list[Fraction]]:
+    def ranked_gaps(scores: ScoreArray) -> tuple[Indices, list[Fraction]]:
         if k >= len(scores):
             raise DataLengthError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
         order = noiseless.top_k(scores, k + 1, sign=sign, ordered=True)  # [order]
-        best = [sign * exact(score) for score in scores[order].tolist()]
+        best = [sign * to_fraction(score) for score in scores[order].tolist()]
         return order, [best[j] - best[j + 1] for j in range(k)]  # [gaps]
 
     def function(scores: ScoreArray) -> Indices:
-        order, gaps = led(scores)
-        chosen = int(best_of(race, gaps, choose)[0])  # [choose]
-        passed = best_of(race, [gaps[chosen], level], test)[0] == 0  # [test]
+        order, gaps = ranked_gaps(scores)
+        chosen = int(select_from_rationals(race, gaps, choose)[0])  # [choose]
+        passed = select_from_rationals(race, [gaps[chosen], level], test)[0] == 0  # [test]
         return np.sort(order[: chosen + 1]) if passed else order[:0]  # [release]
 
     def privacy_map(d_in: Number) -> Any:
-        distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
+        distance = input_metric.range_distance(attainable_distance(input_domain, d_in))  # [range-distance]
         if distance == 0:
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if bar == 0 or (tau == 0 and k > 1) or distance == float("inf"):
             return output_measure.infinite  # [no-noise]
-        moved, zero = exact(distance), Fraction(0)
+        moved, zero = to_fraction(distance), Fraction(0)
         costs = race.cost(choose, 2 * moved / (tau or 1)), race.cost(test, moved / bar)  # [costs]
         lost = released_before_stop(noise, 1, (level - moved) / bar)  # [lost]
         if output_measure == PrivacyProfile():
-            curves = [cost.under(output_measure) for cost in costs]
+            curves = [cost.to_distance(output_measure) for cost in costs]
             return curve_with_delta(compose(curves, adaptive=True), lost, strict=True)  # [curve]
-        pure, rho = (sum(map(exact, parts), zero) for parts in zip(*map(_pure_and_rho, costs), strict=True))
+        pure, rho = (sum(map(to_fraction, parts), zero) for parts in zip(*map(_pure_and_rho, costs), strict=True))
         return with_delta(output_measure, Cost(pure=pure, rho=rho), lost, strict=True)  # [both]
 
-    def law(scores: ScoreArray) -> dict[Hashable, Any]:
+    def output_distribution(scores: ScoreArray) -> dict[Hashable, Any]:
         assert race.law is not None
-        order, gaps = led(scores)
+        order, gaps = ranked_gaps(scores)
         found: dict[Hashable, Any] = {(): 0}
         winners: Any = race.law([gap / (tau or 1) for gap in gaps], choose)
         for (chosen,), mass in winners.items():
@@ -186,12 +192,12 @@ def make_top_k_by_gap(
             "noise": noise.name,
             "k": k,
             "scale": scale,
-            "test_scale": shown(bar) if test_scale is None else test_scale,
-            "threshold": shown(level),
+            "test_scale": threshold_as_float(bar) if test_scale is None else test_scale,
+            "threshold": threshold_as_float(level),
             "optimize": optimize,
         },
         declared=Declared(
-            law=law,
+            law=output_distribution,
             decode=lambda outcome: np.array(outcome, dtype=np.int64),  # [decode]
             n_candidates=size,
             scores_input=True,
@@ -206,5 +212,5 @@ def _pure_and_rho(cost: Cost) -> tuple[Any, Any]:
 # end-proof-region: top_k_by_gap
 
 
-then_top_k_by_gap = partial(make_top_k_by_gap)
+then_top_k_by_gap = partial_constructor(make_top_k_by_gap)
 TRIED = {"threshold": (2,)}

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.releases import FoundItemsWithCounts
 from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import unlisted
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
@@ -22,11 +22,11 @@ from ..spaces.costs import FREE, Cost, curve_with_delta, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
 from ._grid import Grid
-from ._key_selection import KeySelection
-from .select_then_count import count_curve, counts_together, followed_by
+from ._key_selection import UnknownDomainSelection
+from .select_then_count import count_curve, joint_counts_curve, sequential_curve
 
 
-@proven("measurements/unknown_domain_counts")
+@proved_by("measurements/unknown_domain_counts")
 def make_unknown_domain_counts(
     input_domain: KeyedCountsDomain,
     input_metric: KeyedCountDistance,
@@ -112,7 +112,7 @@ def make_unknown_domain_counts(
         (('umbrella', 'rain coat'), 2)
     """
     # proof-region: unknown_domain_counts
-    asked = KeySelection.checked(
+    asked = UnknownDomainSelection.from_arguments(
         input_domain,
         input_metric,
         output_measure,
@@ -126,14 +126,14 @@ def make_unknown_domain_counts(
     k, tau = asked.search.k, asked.search.scale
     pure, each = is_pure(without_delta(output_measure)), input_metric.steps(1)
     count_scale = tau * (1 if pure else 2) / each if count_scale is None else count_scale  # [even]
-    b = exact(checks.scale(count_scale, "count_scale"))  # [check-count-scale]
+    b = to_fraction(checks.require_scale(count_scale, "count_scale"))  # [check-count-scale]
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
 
     def function(counts: Mapping[Any, int]) -> FoundItemsWithCounts:
-        best = asked.best(counts)  # [best]
-        found = asked.found(unlisted.top_k(best, asked.search))  # [select]
+        best = asked.leading_counts(counts)  # [best]
+        found = asked.to_found_items(unlisted.top_k(best, asked.search))  # [select]
         sizes = np.array([best[key] for key in found.items], dtype=np.int64)
-        noisy = Grid(Fraction(1), rounds=False).noisy(sizes, draw(b, len(sizes))).tolist() if found.items else ()
+        noisy = Grid(Fraction(1), rounds=False).add_noise(sizes, draw(b, len(sizes))).tolist() if found.items else ()
         return FoundItemsWithCounts(found.items, tuple(noisy), found.stopped)  # [count]
 
     def privacy_map(d_in: int) -> Any:
@@ -141,17 +141,17 @@ def make_unknown_domain_counts(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if tau == 0 or b == 0:
             return output_measure.infinite  # [no-noise]
-        lost, winners = asked.lost(d_in), asked.cost(d_in)  # [winners]
+        lost, winners = asked.failure_probability(d_in), asked.privacy_cost(d_in)  # [winners]
         far, touched = input_metric.rise(d_in), input_metric.moved_one_way(each, k)  # [touched]
         if output_measure != PrivacyProfile():
-            both = _sum(winners, _counts_cost(touched, far, b))
-            return with_delta(output_measure, both, lost, strict=asked.strict)  # [map]
+            both = _sum_costs(winners, _counts_cost(touched, far, b))
+            return with_delta(output_measure, both, lost, strict=asked.is_strict)  # [map]
         moved = input_metric.moved_one_way(each * d_in, k)  # [moved]
         ways = [[count_curve(far, b)] * moved] if moved <= _MOST else []  # [counts]
         if moved > touched or not ways:
-            ways.append([counts_together(touched * far * far, b)])  # [counts-together]
-        curve = followed_by(winners.under(output_measure), ways)  # [curves]
-        return curve_with_delta(curve, lost, strict=asked.strict)
+            ways.append([joint_counts_curve(touched * far * far, b)])  # [counts-together]
+        curve = sequential_curve(winners.to_distance(output_measure), ways)  # [curves]
+        return curve_with_delta(curve, lost, strict=asked.is_strict)
 
     named = {"mechanism": "unknown_domain_counts", "k": k, "scale": scale}
     return Measurement(
@@ -161,7 +161,7 @@ def make_unknown_domain_counts(
         function=function,
         privacy_map=privacy_map,
         parameters={**named, **asked.parameters, "count_scale": count_scale},
-        declared=Declared(accuracy=asked.accuracy, success=asked.success),  # [of-the-selection]
+        declared=Declared(accuracy=asked.accuracy, success=asked.success_probability),  # [of-the-selection]
     )
 
 
@@ -173,11 +173,11 @@ def _counts_cost(touched: int, far: int, scale: Fraction) -> Cost:
     return Cost(pure=touched * far / scale, rho=touched * far * far / (2 * scale * scale))  # [counts-cost]
 
 
-def _sum(*costs: Cost) -> Cost:
-    return Cost(pure=_total(cost.pure for cost in costs), rho=_total(cost.rho for cost in costs))  # [both]
+def _sum_costs(*costs: Cost) -> Cost:
+    return Cost(pure=_sum_or_none(cost.pure for cost in costs), rho=_sum_or_none(cost.rho for cost in costs))  # [both]
 
 
-def _total(bounds: Iterable[Fraction | None]) -> Fraction | None:
+def _sum_or_none(bounds: Iterable[Fraction | None]) -> Fraction | None:
     """The sum; None, which bounds nothing, where one of them is None."""
     total = Fraction(0)
     for bound in bounds:
@@ -190,4 +190,4 @@ def _total(bounds: Iterable[Fraction | None]) -> Fraction | None:
 # end-proof-region: unknown_domain_counts
 
 
-then_unknown_domain_counts = partial(make_unknown_domain_counts)
+then_unknown_domain_counts = partial_constructor(make_unknown_domain_counts)

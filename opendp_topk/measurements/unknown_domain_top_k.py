@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.releases import FoundItems
-from ..core.repeatable import Repeatable, Steps
+from ..core.repeatable import AdaptiveSteps, RepeatableFunction
 from ..errors.checks import Number
 from ..sampling.distributions import unlisted as exact_law
 from ..sampling.noises.noise import Noise
@@ -18,10 +18,10 @@ from ..sampling.samplers import unlisted
 from ..spaces.costs import FREE, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure
-from ._key_selection import KeySelection
+from ._key_selection import UnknownDomainSelection
 
 
-@proven("measurements/unknown_domain_top_k")
+@proved_by("measurements/unknown_domain_top_k")
 def make_unknown_domain_top_k(
     input_domain: KeyedCountsDomain,
     input_metric: KeyedCountDistance,
@@ -112,7 +112,7 @@ def make_unknown_domain_top_k(
         FoundItems(items=('umbrella', 'rain coat'), stopped=False)
     """
     # proof-region: unknown_domain_top_k
-    asked = KeySelection.checked(
+    asked = UnknownDomainSelection.from_arguments(
         input_domain,
         input_metric,
         output_measure,
@@ -126,12 +126,14 @@ def make_unknown_domain_top_k(
     search = asked.search
 
     def function(counts: Mapping[Any, int]) -> FoundItems:
-        return asked.found(unlisted.top_k(asked.best(counts), search))  # [release]
+        return asked.to_found_items(unlisted.top_k(asked.leading_counts(counts), search))  # [release]
 
-    def many(counts: Mapping[Any, int], times: int) -> tuple[FoundItems, ...]:
-        return tuple(map(asked.found, unlisted.repeated(asked.best(counts), search, times)))  # [many]
+    def sample_many(counts: Mapping[Any, int], times: int) -> tuple[FoundItems, ...]:
+        return tuple(
+            map(asked.to_found_items, unlisted.repeat_top_k(asked.leading_counts(counts), search, times))
+        )  # [many]
 
-    def each(tables: Sequence[Mapping[Any, int]]) -> tuple[FoundItems, ...]:
+    def sample_each(tables: Sequence[Mapping[Any, int]]) -> tuple[FoundItems, ...]:
         return tuple(map(function, tables))  # [each]
 
     def privacy_map(d_in: int) -> Any:
@@ -139,28 +141,32 @@ def make_unknown_domain_top_k(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if search.scale == 0:
             return output_measure.infinite  # [no-noise]
-        return with_delta(output_measure, asked.cost(d_in), asked.lost(d_in), strict=asked.strict)  # [map]
+        return with_delta(
+            output_measure, asked.privacy_cost(d_in), asked.failure_probability(d_in), strict=asked.is_strict
+        )  # [map]
 
     return Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=Repeatable(function, 0, many, each),  # [repeatable]
+        function=RepeatableFunction(function, 0, sample_many, sample_each),  # [repeatable]
         privacy_map=privacy_map,
         parameters={"mechanism": "unknown_domain_top_k", "k": search.k, "scale": scale, **asked.parameters},
         declared=Declared(
-            law=lambda counts: exact_law.law(counts, search),  # [law]
-            decode=asked.found,  # [decode]
+            law=lambda counts: exact_law.output_distribution(counts, search),  # [law]
+            decode=asked.to_found_items,  # [decode]
             accuracy=asked.accuracy,
-            success=asked.success,
-            steps=Steps(search.k, asked.width, asked.lost, _steps_to(search.k)) if asked.strict else None,  # [steps]
+            success=asked.success_probability,
+            steps=AdaptiveSteps(search.k, asked.step_range, asked.failure_probability, _step_counter(search.k))
+            if asked.is_strict
+            else None,  # [steps]
         ),
     )
 
 
-def _steps_to(k: int) -> Callable[[FoundItems], int]:
+def _step_counter(k: int) -> Callable[[FoundItems], int]:
     return lambda found: min(len(found.items) + 1, k)  # [drawn]
     # end-proof-region: unknown_domain_top_k
 
 
-then_unknown_domain_top_k = partial(make_unknown_domain_top_k)
+then_unknown_domain_top_k = partial_constructor(make_unknown_domain_top_k)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import checks
 from ..spaces.domains import Domain
@@ -15,7 +15,7 @@ from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 
 
-@proven(None)
+@proved_by(None)
 def make_user_measurement(
     input_domain: Domain,
     input_metric: Metric,
@@ -59,17 +59,17 @@ def make_user_measurement(
     """
     # proof-region: user_measurement
     require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")
-    checks.instance("output_measure", output_measure, Measure, "a measure such as MaxDivergence()")
+    checks.require_instance("output_measure", output_measure, Measure, "a measure such as MaxDivergence()")
     for name, optional in (("distribution", distribution), ("accuracy", accuracy)):
         if optional is not None:
-            checks.function(name, optional)
+            checks.require_callable(name, optional)
     return Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=checks.function("function", function),
-        privacy_map=checks.function("privacy_map", privacy_map),  # [vouched]
-        parameters={"mechanism": "user"} | checks.parameters(parameters),
+        function=checks.require_callable("function", function),
+        privacy_map=checks.require_callable("privacy_map", privacy_map),  # [vouched]
+        parameters={"mechanism": "user"} | checks.parameters_dictionary(parameters),
         declared=Declared(
             law=distribution, accuracy=accuracy, n_candidates=getattr(input_domain, "size", None), scores_input=True
         ),
@@ -77,4 +77,4 @@ def make_user_measurement(
     # end-proof-region: user_measurement
 
 
-then_user_measurement = partial(make_user_measurement)
+then_user_measurement = partial_constructor(make_user_measurement)

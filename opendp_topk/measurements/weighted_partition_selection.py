@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.claims import proven
+from ..core.claims import proved_by
 from ..core.measurement import Measurement
-from ..core.partials import partial
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import round_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian
 from ..spaces.costs import FREE, STRICT, Cost, curve_with_delta, require_with_delta, with_delta
-from ..spaces.curves.closed_forms import Concentrated, Mixture
+from ..spaces.curves.closed_forms import UpToDelta, ZCDPBound
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.normal import NormalPair
 from ..spaces.domains import FrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, without_delta
 from ..spaces.metrics import UserDistance
 from ._grid import Grid
-from ._new_keys import Noise, least_scale, share_of_delta
+from ._new_keys import DiscreteGaussianNoise, least_scale, threshold_delta_share
 
 UNIT = 2**28  # steps of a weight of 1: those of 2^30 users fit into 64 bits with noise, and few are lost by rounding
 _LEAST = Fraction(1, 2**16)  # scale: below it a loss is nearly infinite, and noise has no room for what rounds it
@@ -38,7 +38,7 @@ _BEYOND = 1  # scales of the last noise by which sums are let exceed the thresho
 SCALES = {1: (Fraction(1),), 2: (Fraction(16, 5), Fraction(1053, 1000))}
 
 
-@proven("measurements/weighted_partition_selection")
+@proved_by("measurements/weighted_partition_selection")
 def make_weighted_partition_selection(
     input_domain: FrameDomain,
     input_metric: UserDistance,
@@ -119,47 +119,47 @@ def make_weighted_partition_selection(
     """
     # proof-region: weighted_partition_selection
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
-    most = checks.count("max_items", max_items, at_most=2**20, limit="2^20")  # [check-max-items]
-    rounds = checks.count("rounds", rounds, at_most=2)  # [check-rounds]
-    least = checks.count("minimum_users", minimum_users, at_most=2**30, limit="2^30")  # [check-minimum]
+    checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
+    most = checks.require_positive_int("max_items", max_items, at_most=2**20, limit="2^20")  # [check-max-items]
+    rounds = checks.require_positive_int("rounds", rounds, at_most=2)  # [check-rounds]
+    least = checks.require_positive_int("minimum_users", minimum_users, at_most=2**30, limit="2^30")  # [check-minimum]
     kinds, note = (STRICT[1:], " where scale is given") if epsilon is None else (STRICT, "")
     require_with_delta(output_measure, kinds, note)  # [check-measure]
     if (epsilon is None) == (scale is None):
         raise ParameterError("give either epsilon or scale, and not both")
     both_ways = 1 if input_metric.neighbors == "add_remove" else 2  # [both-ways]
-    parts, lost = SCALES[rounds], exact(checks.probability(delta, "delta"))
+    parts, lost = SCALES[rounds], to_fraction(checks.require_probability(delta, "delta"))
     if epsilon is None:
-        sigma = exact(checks.scale(scale))
+        sigma = to_fraction(checks.require_scale(scale))
     else:
-        loss, whole, root = exact(checks.scale(epsilon, "epsilon")), lost, float(both_ways) ** 0.5
+        loss, whole, root = to_fraction(checks.require_scale(epsilon, "epsilon")), lost, float(both_ways) ** 0.5
         near = float(min(loss, _GREAT))
-        lost *= exact(share_of_delta(near, float(whole), most, root))  # [share]
+        lost *= to_fraction(threshold_delta_share(near, float(whole), most, root))  # [share]
 
-        def kept(scale: float) -> bool:
-            pair = NormalPair(_apart(exact(scale), parts, both_ways))
-            return Mixture(pair, round_up(lost))(loss) <= whole  # [kept]
+        def is_scale_sufficient(scale: float) -> bool:
+            pair = NormalPair(_squared_normal_shift(to_fraction(scale), parts, both_ways))
+            return UpToDelta(pair, round_up(lost))(loss) <= whole  # [kept]
 
-        sigma = exact(least_scale(near, float(whole - lost), root, kept))
+        sigma = to_fraction(least_scale(near, float(whole - lost), root, is_scale_sufficient))
     if sigma and sigma < _LEAST:
         raise ParameterError("scale, or that which epsilon leads to, must be 0 or at least 2^-16: add noise")  # [least]
-    noises = [Noise(sigma * part, Fraction(1, UNIT)) for part in parts]  # [noises]
-    own_level = noises[-1].level(most, lost) if sigma else Fraction(2)  # [level]
+    noises = [DiscreteGaussianNoise(sigma * part, Fraction(1, UNIT)) for part in parts]  # [noises]
+    own_level = noises[-1].threshold_for_delta(most, lost) if sigma else Fraction(2)  # [level]
     level = own_level + least - 1  # [others]
 
     def function(rows: Any) -> tuple[Any, ...]:
         from ..tables.grouping import Baskets
 
         baskets, last = Baskets(rows, most, UNIT), noises[-1]
-        sums = baskets.sums()  # [first]
+        sums = baskets.sum_item_weights()  # [first]
         if rounds == 2 and len(sums):
-            noisy = _noisy(sums.sizes, noises[0])
-            baskets.share(_shares(noisy, int((level + _BEYOND * last.scale) * UNIT)))  # [shares]
-            sums = baskets.sums()  # [second]
+            noisy = _add_gaussian_noise(sums.sizes, noises[0])
+            baskets.set_item_shares(_weight_fractions(noisy, int((level + _BEYOND * last.scale) * UNIT)))  # [shares]
+            sums = baskets.sum_item_weights()  # [second]
         if not len(sums):
             return ()  # [nothing]
         enough = baskets.users >= least  # [enough]
-        reached = np.flatnonzero(enough & (_noisy(sums.sizes, last) >= int(level * UNIT)))  # [reached]
+        reached = np.flatnonzero(enough & (_add_gaussian_noise(sums.sizes, last) >= int(level * UNIT)))  # [reached]
         return tuple(sorted(sums.keys_at(reached)))  # [sorted]
 
     def privacy_map(d_in: int) -> Any:
@@ -168,11 +168,13 @@ def make_weighted_partition_selection(
         if sigma == 0 or d_in * most > _MOST:
             return output_measure.infinite  # [no-noise]
         squares = both_ways * d_in * d_in  # [squares]
-        own = noises[-1].lost(d_in, d_in * most, own_level)  # [own]
+        own = noises[-1].new_partition_probability(d_in, d_in * most, own_level)  # [own]
         rho = sum((squares / (2 * noise.scale**2) for noise in noises), Fraction(0))  # [rho]
         if without_delta(output_measure) == ZeroConcentratedDivergence():
             return with_delta(output_measure, Cost(rho=rho), own, strict=True)  # [map]
-        pair = PrivacyCurve(NormalPair(_apart(sigma, parts, squares)), Concentrated(round_up(rho)))  # [curve]
+        pair = PrivacyCurve(
+            NormalPair(_squared_normal_shift(sigma, parts, squares)), ZCDPBound(round_up(rho))
+        )  # [curve]
         curve = curve_with_delta(pair, own, strict=True)  # [mixture]
         if output_measure == PrivacyProfile():
             return curve
@@ -200,18 +202,18 @@ def make_weighted_partition_selection(
     )
 
 
-def _apart(sigma: Fraction, parts: tuple[Fraction, ...], squares: int) -> Fraction:
+def _squared_normal_shift(sigma: Fraction, parts: tuple[Fraction, ...], squares: int) -> Fraction:
     """The square of how far normal laws of variance 1 are apart that do as well as all rounds."""
     return sum((squares / ((sigma * part) ** 2 - Fraction(_SMOOTH, UNIT**2)) for part in parts), Fraction(0))  # [apart]
 
 
-def _noisy(sums: NDArray[np.int64], noise: Noise) -> NDArray[Any]:
+def _add_gaussian_noise(sums: NDArray[np.int64], noise: DiscreteGaussianNoise) -> NDArray[Any]:
     """Sums in steps, with noise."""
     drawn = discrete_gaussian(noise.scale / noise.step, len(sums))
-    return Grid(Fraction(1), rounds=False).noisy(sums, drawn)  # [noise]
+    return Grid(Fraction(1), rounds=False).add_noise(sums, drawn)  # [noise]
 
 
-def _shares(noisy: NDArray[Any], enough: int) -> NDArray[np.int64]:
+def _weight_fractions(noisy: NDArray[Any], enough: int) -> NDArray[np.int64]:
     """For each key, from 1 to 1024, the part of its weight that leaves ``enough`` where it seems to have more."""
     beyond = np.maximum(noisy.astype(np.float64), float(enough))
     found: NDArray[np.int64] = np.clip(np.ceil(_FINE * (enough / beyond)), 1, _FINE).astype(np.int64)
@@ -219,5 +221,5 @@ def _shares(noisy: NDArray[Any], enough: int) -> NDArray[np.int64]:
     # end-proof-region: weighted_partition_selection
 
 
-then_weighted_partition_selection = partial(make_weighted_partition_selection)
+then_weighted_partition_selection = partial_constructor(make_weighted_partition_selection)
 TRIED = {"max_items": (2,), "delta": (0.125,), "epsilon": (1.0,), "scale": (None,)}

@@ -25,15 +25,15 @@ _UP = gmpy2.RoundUp
 _DOWN = gmpy2.RoundDown
 
 
-def exact(value: Number) -> Fraction:
+def to_fraction(value: Number) -> Fraction:
     """Return ``value`` as a rational; every finite float is one."""
     return Fraction(value)  # [exact]
 
 
 def round_up(value: Fraction | int) -> float:
     """Return the smallest float64 that is not below ``value`` (infinity above the largest finite float)."""
-    nearest = _nearest(value)
-    return nearest if _at_least(nearest, value) else math.nextafter(nearest, math.inf)  # [round-up]
+    nearest = _nearest_float(value)
+    return nearest if _is_at_least(nearest, value) else math.nextafter(nearest, math.inf)  # [round-up]
 
 
 def round_down(value: Fraction | int) -> float:
@@ -44,11 +44,11 @@ def round_down(value: Fraction | int) -> float:
 def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
     """Return a float64 that is not below ``factor * ln(value)``, for ``factor >= 0`` and ``value >= 1``."""
     with gmpy2.context(precision=_WIDE, round=_UP):
-        product = mpfr(as_mpq(factor)) * _log(value)  # [scaled-log]
-    return _double(product)
+        product = mpfr(as_mpq(factor)) * _log_up(value)  # [scaled-log]
+    return _to_float_up(product)
 
 
-def _nearest(value: Fraction | int) -> float:
+def _nearest_float(value: Fraction | int) -> float:
     """The float64 nearest to ``value``; division of Python integers is correctly rounded."""
     try:
         return float(value)  # [nearest]
@@ -56,7 +56,7 @@ def _nearest(value: Fraction | int) -> float:
         return math.inf if value > 0 else -math.inf  # [overflow]
 
 
-def _at_least(number: float, value: Fraction | int) -> bool:
+def _is_at_least(number: float, value: Fraction | int) -> bool:
     """Return whether ``number >= value``, by integers: Python's own comparison is several times slower."""
     if math.isinf(number):
         return number > 0  # [infinite]
@@ -64,12 +64,12 @@ def _at_least(number: float, value: Fraction | int) -> bool:
     return above * value.denominator >= value.numerator * below  # [at-least]
 
 
-def _log(value: Fraction | int) -> mpfr:
+def _log_up(value: Fraction | int) -> mpfr:
     with gmpy2.context(precision=_WIDE, round=_UP):
         return gmpy2.log(mpfr(as_mpq(Fraction(value))))  # [log]
 
 
-def _double(value: mpfr) -> float:
+def _to_float_up(value: mpfr) -> float:
     with gmpy2.context(precision=_DOUBLE, round=_UP, emin=-1073, emax=1024, subnormalize=True):
         return float(mpfr(value))  # [double]
 
@@ -100,9 +100,9 @@ def shortened_up(value: Fraction) -> Fraction:
 
 
 # proof-region: as_written
-def as_written(value: Number) -> Fraction:
+def printed_fraction(value: Number) -> Fraction:
     """Return the decimal that a float prints as (one tenth for 0.1), and any other number exactly."""
-    return Fraction(repr(float(value))) if isinstance(value, float) else exact(value)  # [decimal]
+    return Fraction(repr(float(value))) if isinstance(value, float) else to_fraction(value)  # [decimal]
 
 
 # end-proof-region: as_written
@@ -124,7 +124,9 @@ class Intervals:
     """
 
     def __init__(self, precision: int) -> None:
-        self._down, self._up = _contexts(checks.count("precision", precision, at_most=_MOST_DIGITS))
+        self._down, self._up = _rounding_contexts(
+            checks.require_positive_int("precision", precision, at_most=_MOST_DIGITS)
+        )
 
     def rational(self, value: mpq | int) -> Interval:
         """Return an interval that contains the rational ``value``."""
@@ -162,7 +164,7 @@ class Intervals:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
+def _rounding_contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
     if precision < 2:
         raise ParameterError("precision must be at least 2")
     return gmpy2.context(precision=precision, round=_DOWN), gmpy2.context(precision=precision, round=_UP)
@@ -178,25 +180,27 @@ _LEAST_EXPONENT = -800
 
 def exp_up(x: Fraction) -> Fraction:
     """Return a rational that is not below e^x, for x <= 0; at least 2^-1155."""
-    return _rational(gmpy2.context(precision=_WIDE, round=_UP), "exp", max(x, Fraction(_LEAST_EXPONENT)))  # [exp]
+    return _evaluate_rational(
+        gmpy2.context(precision=_WIDE, round=_UP), "exp", max(x, Fraction(_LEAST_EXPONENT))
+    )  # [exp]
 
 
 def one_minus_exp_up(x: Fraction) -> Fraction:
     """Return a rational that is not below 1 - e^-x, for x >= 0."""
-    return -_rational(gmpy2.context(precision=_WIDE, round=_DOWN), "expm1", -x)  # [one-minus]
+    return -_evaluate_rational(gmpy2.context(precision=_WIDE, round=_DOWN), "expm1", -x)  # [one-minus]
 
 
 def one_minus_exp_down(x: Fraction) -> Fraction:
     """Return a rational that is not above 1 - e^-x, for x >= 0, and positive for x > 0."""
-    return -_rational(gmpy2.context(precision=_WIDE, round=_UP), "expm1", -x)  # [one-minus]
+    return -_evaluate_rational(gmpy2.context(precision=_WIDE, round=_UP), "expm1", -x)  # [one-minus]
 
 
 def log1p_down(x: Fraction) -> Fraction:
     """Return a rational that is not above ln(1 + x), for x >= 0."""
-    return _rational(gmpy2.context(precision=_WIDE, round=_DOWN), "log1p", x)  # [log1p]
+    return _evaluate_rational(gmpy2.context(precision=_WIDE, round=_DOWN), "log1p", x)  # [log1p]
 
 
-def _rational(context: gmpy2.context, function: str, x: Fraction) -> Fraction:
+def _evaluate_rational(context: gmpy2.context, function: str, x: Fraction) -> Fraction:
     """Evaluate an increasing function at ``x``; argument and value are rounded in the direction of ``context``."""
     numerator, denominator = getattr(context, function)(context.add(as_mpq(x), mpfr(0))).as_integer_ratio()
     return Fraction(int(numerator), int(denominator))

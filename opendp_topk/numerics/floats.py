@@ -32,9 +32,9 @@ def log_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 
     Each is within 2^-49 (|ln| + 1) of the logarithm. ln 0 is -inf and ln inf is inf.
     """
-    below = _log(lower)
-    above = below if upper is lower else _log(upper)
-    return below - _slack(below), above + _slack(above)  # [slack]
+    below = _approximate_log(lower)
+    above = below if upper is lower else _approximate_log(upper)
+    return below - _error_slack(below), above + _error_slack(above)  # [slack]
 
 
 def minus_log1m_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
@@ -42,10 +42,10 @@ def minus_log1m_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 
     The relative error is at most 2^-47 for arguments of at least 2^-60; below, an absolute 2^-1070 is added.
     """
-    return _series(lower) * (1 - 2.0**-48), _series(upper) * (1 + 2.0**-48) + 2.0**-1070  # [series-slack]
+    return _log1m_series(lower) * (1 - 2.0**-48), _log1m_series(upper) * (1 + 2.0**-48) + 2.0**-1070  # [series-slack]
 
 
-def _log(x: Floats) -> Floats:
+def _approximate_log(x: Floats) -> Floats:
     regular = (x > 0) & (x < np.inf)
     mantissa, exponent = np.frexp(np.where(regular, x, 1.0))  # [frexp]
     cell = ((mantissa - 0.5) * (2 * _CELLS)).astype(np.int64)
@@ -56,11 +56,11 @@ def _log(x: Floats) -> Floats:
     return np.where(regular, value, np.where(x == 0, -np.inf, np.inf))  # [ends]
 
 
-def _slack(value: Floats) -> Floats:
+def _error_slack(value: Floats) -> Floats:
     return np.where(np.isinf(value), 0.0, (np.abs(value) + 1) * 2.0**-50)
 
 
-def _series(v: Floats) -> Floats:
+def _log1m_series(v: Floats) -> Floats:
     total = np.full_like(v, 1 / 10)
     for n in range(9, 0, -1):
         total = total * v + 1 / n  # [horner]
@@ -90,11 +90,11 @@ _DEGREE = 14  # for |r| <= 0.35 the terms that are left out are below 2^-62
 # proof-region: floatexp
 def exp(y: Floats) -> Floats:
     """e^y with a relative error of at most 2^-50, elementwise, for -700 <= y <= 700."""
-    mantissa, power = parts(y)
+    mantissa, power = exp_mantissa_power(y)
     return np.asarray(np.ldexp(mantissa, power))  # [scale]
 
 
-def parts(y: Floats) -> tuple[Floats, NDArray[np.int32]]:
+def exp_mantissa_power(y: Floats) -> tuple[Floats, NDArray[np.int32]]:
     """(m, n) with m 2^n = e^y but for a relative error of at most 2^-50, 1/2 < m < 2, for |y| <= 2^19."""
     n = np.rint(y * _PER_LN2)  # [power]
     r = (y - n * _LN2_HIGH) - n * _LN2_LOW  # [reduce]

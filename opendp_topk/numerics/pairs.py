@@ -35,17 +35,17 @@ def two_sum(a: Floats, b: Floats) -> Pair:
 def two_product(a: Floats, b: Floats) -> Pair:
     """Return the product rounded to nearest and its exact error, if nothing over- or underflows."""
     product = a * b
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    (a_high, a_low), (b_high, b_low) = _split_halves(a), _split_halves(b)
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)  # [two-product]
 
 
-def _halves(a: Floats) -> Pair:
+def _split_halves(a: Floats) -> Pair:
     scaled = a * _SPLITTER
     high = scaled - (scaled - a)
     return high, a - high  # [halves]
 
 
-def nearest(value: Fraction) -> Pair:
+def nearest_pair(value: Fraction) -> Pair:
     """Return the float64 nearest to ``value``, and the float64 nearest to the remainder."""
     first = float(value)
     return np.array(first), np.array(float(value - Fraction(first)))  # [nearest]
@@ -74,7 +74,7 @@ def log(x: Pair) -> Pair:
     return total, lost + (exponent * low + second + left)  # [trailing]
 
 
-def _parted(value: mpfr) -> tuple[float, float]:
+def _split_constant(value: mpfr) -> tuple[float, float]:
     """Return the multiple of 1 / _UNIT nearest to ``value``, and the float64 nearest to the remainder."""
     numerator, denominator = value.as_integer_ratio()
     exact = mpq(numerator, denominator)
@@ -86,10 +86,10 @@ def _parted(value: mpfr) -> tuple[float, float]:
 def _logs_of_inverses() -> tuple[Floats, Floats, Floats]:
     """Return for each cell a short number near the inverse of its centre, and minus its logarithm in two parts."""
     inverses = [round(Fraction(2**15 * _CELLS, cell)) / 2**15 for cell in range(_FIRST, _LAST + 1)]  # [inverse]
-    parts = [_parted(_AT.minus(_AT.log(inverse))) for inverse in inverses]
+    parts = [_split_constant(_AT.minus(_AT.log(inverse))) for inverse in inverses]
     return np.array(inverses), np.array([part[0] for part in parts]), np.array([part[1] for part in parts])  # [table]
 
 
 _AT = gmpy2.context(precision=160, round=gmpy2.RoundToNearest)
-_LOG_2 = _parted(_AT.log(2))  # [log-2]
+_LOG_2 = _split_constant(_AT.log(2))  # [log-2]
 # end-proof-region: pairs

@@ -16,7 +16,7 @@ _CHUNK = 2**17  # scores at a time, a MiB of the widest, which a cache holds whi
 
 
 @dataclass(frozen=True, eq=False)
-class Surveyed:
+class BlockMaxima:
     """Scores with the best of each group in the direction ``sign``; the last group may be shorter.
 
     ``values`` is one-dimensional and contiguous: signed or unsigned integers or finite floats, of 64 bits at most.
@@ -31,7 +31,7 @@ class Surveyed:
 
 
 # proof-region: surveyed
-def extremes(values: NDArray[Any], sign: int, *, both: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def block_extremes(values: NDArray[Any], sign: int, *, both: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the best of each group in the direction ``sign``, and the worst of each chunk if ``both`` is true."""
     pick, other = (np.maximum, np.minimum) if sign > 0 else (np.minimum, np.maximum)
     best, worst = [], []
@@ -42,22 +42,22 @@ def extremes(values: NDArray[Any], sign: int, *, both: bool) -> tuple[NDArray[An
     return np.concatenate(best), np.array(worst, dtype=values.dtype)
 
 
-def finite_best(values: NDArray[Any], sign: int) -> NDArray[Any] | None:
+def finite_block_best(values: NDArray[Any], sign: int) -> NDArray[Any] | None:
     """Return the best of each group of floats in the direction ``sign``; None if one of ``values`` is not finite.
 
     The bit patterns of nonnegative floats are in the order of the floats, and those of infinities and NaN are larger.
     So if the largest are wanted and no float is negative, the maxima of the bits give both answers.
     """
-    best = _best_of_unsigned(values) if sign > 0 else []
+    best = _unsigned_block_maxima(values) if sign > 0 else []
     if len(best) * _CHUNK < len(values):
-        found, worst = extremes(values[len(best) * _CHUNK :], sign, both=True)  # [rest]
+        found, worst = block_extremes(values[len(best) * _CHUNK :], sign, both=True)  # [rest]
         if not (np.isfinite(found).all() and np.isfinite(worst).all()):
             return None  # [finite]
         best.append(found)
     return np.concatenate(best)
 
 
-def _best_of_unsigned(values: NDArray[Any]) -> list[NDArray[Any]]:
+def _unsigned_block_maxima(values: NDArray[Any]) -> list[NDArray[Any]]:
     """Return the largest of each group for the first chunks, up to one with a negative or a non-finite float."""
     bits = values.view(f"u{values.itemsize}")
     infinity, best = np.full(1, np.inf, values.dtype).view(bits.dtype)[0], []

@@ -3,46 +3,46 @@
 It may import errors and markup.
 """
 
-from .carried import carriers, others
-from .closures import Pin, digest, pins, reaches
+from .carried import other_foundations, supporting_documents
+from .closures import CodeHash, code_hashes, compute_code_hash, reached_titles
 from .library import (
-    document,
-    documents,
-    folder,
-    foundations,
-    notes,
-    relied_now,
-    relied_then,
-    text,
+    current_reliances,
+    document_foundations,
+    document_names,
+    document_path,
+    document_text,
+    documents_folder,
+    note_names,
+    recorded_reliances,
 )
-from .machine import checks
-from .readings import Reading, last, strayed
-from .regions import first_line, region
-from .status import UNPROVEN, Proof, claim_digest, forget
+from .machine import machine_checks
+from .readings import ReviewEntry, drifted_statements, last_review
+from .regions import first_region_line, read_region
+from .status import UNPROVEN, Proof, claim_digest, clear_cache
 
 __all__ = [
     "UNPROVEN",
-    "Pin",
+    "CodeHash",
     "Proof",
-    "Reading",
-    "carriers",
-    "checks",
+    "ReviewEntry",
+    "supporting_documents",
+    "machine_checks",
     "claim_digest",
-    "digest",
-    "document",
-    "documents",
-    "first_line",
-    "folder",
-    "forget",
-    "foundations",
-    "last",
-    "notes",
-    "others",
-    "pins",
-    "reaches",
-    "region",
-    "relied_now",
-    "relied_then",
-    "strayed",
-    "text",
+    "compute_code_hash",
+    "document_path",
+    "document_names",
+    "first_region_line",
+    "documents_folder",
+    "clear_cache",
+    "document_foundations",
+    "last_review",
+    "note_names",
+    "other_foundations",
+    "code_hashes",
+    "reached_titles",
+    "read_region",
+    "current_reliances",
+    "recorded_reliances",
+    "drifted_statements",
+    "document_text",
 ]

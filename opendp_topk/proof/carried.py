@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from . import library
-from .statements import Relation, relations
+from .statements import Relation, find_relations
 
 PRIVACY = "privacy"
 """Label of the statement of a measurement's privacy loss in its document."""
@@ -26,81 +26,88 @@ _CITED = re.compile(r"\\(?:[cC]ref|eqref|ref)\{([^{}]*)\}")
 _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 
 
-def carriers(name: str) -> list[str]:
+def supporting_documents(name: str) -> list[str]:
     """Return the documents that support the privacy proved in ``name``, including itself, sorted.
 
     None where it has no statement of that label, as where it is about no measurement, unless its folder has no others.
     """
-    if PRIVACY not in _blocks(library.folder(), name)[0] and name.partition("/")[0] not in _COMBINING:
+    if (
+        PRIVACY not in _split_statement_blocks(library.documents_folder(), name)[0]
+        and name.partition("/")[0] not in _COMBINING
+    ):
         return []
-    return sorted({document for document, _ in carried(name, PRIVACY)})
+    return sorted({document for document, _ in supporting_statements(name, PRIVACY)})
 
 
-def others(name: str) -> list[str]:
+def other_foundations(name: str) -> list[str]:
     """Return, sorted, the documents ``name`` relies on for anything but privacy: laws, accuracy, success, batches."""
-    return sorted({name, *library.foundations(name)} - set(carriers(name))) if carriers(name) else []
+    return (
+        sorted({name, *library.document_foundations(name)} - set(supporting_documents(name)))
+        if supporting_documents(name)
+        else []
+    )
 
 
-def carried(name: str, label: str) -> list[Relation]:
+def supporting_statements(name: str, label: str) -> list[Relation]:
     """Return the statements that a statement relies on, and itself, each a pair of a document and a label, sorted."""
-    return _carried(library.folder(), name, label)
+    return _collect_supporting(library.documents_folder(), name, label)
 
 
 @functools.cache
-def _carried(root: Path, name: str, label: str) -> list[Relation]:
+def _collect_supporting(root: Path, name: str, label: str) -> list[Relation]:
     found: set[Relation] = set()
     waiting = [(name, label)]
     while waiting:
         one = waiting.pop()
-        if one not in found and library.document(one[0]) is not None:
+        if one not in found and library.document_path(one[0]) is not None:
             found.add(one)
-            waiting += _next(root, *one)
+            waiting += _statement_citations(root, *one)
     return sorted(found)
 
 
 @functools.cache
-def _next(root: Path, name: str, label: str) -> set[Relation]:
+def _statement_citations(root: Path, name: str, label: str) -> set[Relation]:
     """Return the citations of one statement: all of the document's if the label is unknown, none for other text."""
-    blocks, homes, common = _blocks(root, name)
+    blocks, homes, common = _split_statement_blocks(root, name)
     cited = [blocks[home] for home in ([homes[label]] if label in homes else blocks) if home]
-    own = {(name, home) for text in cited for one in _labels(_CITED, text) if (home := homes.get(one))}
-    return own | {one for text in [common, *cited] for one in relations(text)}
+    own = {(name, home) for text in cited for one in _split_labels(_CITED, text) if (home := homes.get(one))}
+    return own | {one for text in [common, *cited] for one in find_relations(text)}
 
 
 @functools.cache
-def _blocks(root: Path, name: str) -> tuple[dict[str, str], dict[str, str], str]:
+def _split_statement_blocks(root: Path, name: str) -> tuple[dict[str, str], dict[str, str], str]:
     """Return each statement's text with its proofs, the statement of each label, and the other text."""
-    text = library.text(name)
+    text = library.document_text(name)
     blocks: dict[str, list[str]] = defaultdict(list)
     homes: dict[str, str] = {}
     common, at, last = [], 0, ""
-    for kind, title, inner, start, end in _found(text):
+    for kind, title, inner, start, end in _find_blocks(text):
         common.append(text[at:start])
         at = end
         if kind != "proof":
-            last = next(iter(_labels(_LABEL, inner)), "")
-        proved = _labels(_CITED, title) if kind == "proof" and _CITED.search(title) else [last]
+            last = next(iter(_split_labels(_LABEL, inner)), "")
+        proved = _split_labels(_CITED, title) if kind == "proof" and _CITED.search(title) else [last]
         for home in proved:
             blocks[home].append(f"{title} {inner}")
-        homes |= dict.fromkeys(_labels(_LABEL, inner), proved[0])
+        homes |= dict.fromkeys(_split_labels(_LABEL, inner), proved[0])
     common += [text[at:], *blocks.pop("", [])]
     between = "\n".join(common)
     return (
         {home: "\n".join(parts) for home, parts in blocks.items()},
-        dict.fromkeys(_labels(_LABEL, between), "") | homes,
+        dict.fromkeys(_split_labels(_LABEL, between), "") | homes,
         between,
     )
 
 
-def _found(text: str) -> Iterable[tuple[str, str, str, int, int]]:
+def _find_blocks(text: str) -> Iterable[tuple[str, str, str, int, int]]:
     return ((found[1], found[2] or "", found[3], found.start(), found.end()) for found in _BLOCK.finditer(text))
 
 
-def _labels(pattern: re.Pattern[str], text: str) -> list[str]:
+def _split_labels(pattern: re.Pattern[str], text: str) -> list[str]:
     return [label.strip() for listed in pattern.findall(text) for label in listed.split(",")]
 
 
-def forget_carried() -> None:
+def clear_support_cache() -> None:
     """Clear the caches, so that every document is read again on the next call."""
-    for remembered in (_carried, _next, _blocks):
+    for remembered in (_collect_supporting, _statement_citations, _split_statement_blocks):
         remembered.cache_clear()

@@ -39,16 +39,16 @@ Found = dict[str, Finding]
 """By the names of documents."""
 
 
-def state() -> str:
+def sources_digest() -> str:
     """Return the SHA-256 of all sources of the package and all documents; empty if other code may run."""
-    return _state(library.package(), library.folder())
+    return _compute_sources_digest(library.package_folder(), library.documents_folder())
 
 
 @functools.cache
-def _state(package: Path, folder: Path) -> str:
+def _compute_sources_digest(package: Path, folder: Path) -> str:
     total = hashlib.sha256()
     for root, endings in ((package, (".py",)), (folder, (".tex", ".json", ".jsonl"))):
-        for path in sorted(_files(root, endings)):
+        for path in sorted(_list_source_files(root, endings)):
             text = path.read_bytes()
             total.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode() + text)
             if path.suffix == ".py" and _is_unchecked(path):
@@ -56,7 +56,7 @@ def _state(package: Path, folder: Path) -> str:
     return total.hexdigest()
 
 
-def _files(root: Path, endings: tuple[str, ...]) -> list[Path]:
+def _list_source_files(root: Path, endings: tuple[str, ...]) -> list[Path]:
     """Return the files below a folder with these endings, except documents inside an installed package."""
     found = []
     for place, folders, names in os.walk(root):
@@ -71,46 +71,46 @@ def _is_unchecked(source: Path) -> bool:
     return False
 
 
-def found(names: Iterable[str], derive: Callable[[str], Finding]) -> Found:
+def load_or_derive_findings(names: Iterable[str], derive: Callable[[str], Finding]) -> Found:
     """Return stored findings for these sources and documents, and derive missing ones."""
-    known = _known(library.folder() / BUILT, _file(), state())
+    known = _load_stored_findings(library.documents_folder() / BUILT, _findings_cache_path(), sources_digest())
     new = {one: derive(one) for one in names if one not in known}
     if new:
         known.update(new)
-        _keep(new)
+        _store_findings(new)
     return known
 
 
 @functools.cache
-def _known(built: Path, beside: Path, state: str) -> Found:
-    return _kept(built).get(state, {}) | _kept(beside).get(state, {})
+def _load_stored_findings(built: Path, beside: Path, state: str) -> Found:
+    return _parse_findings_file(built).get(state, {}) | _parse_findings_file(beside).get(state, {})
 
 
-def _keep(new: Found) -> None:
+def _store_findings(new: Found) -> None:
     """Store findings if Python writes compiled modules; otherwise they are derived again by each process."""
-    if sys.dont_write_bytecode or not state():
+    if sys.dont_write_bytecode or not sources_digest():
         return
-    path = _file()
-    states = _kept(path)
-    states[state()] = states.pop(state(), {}) | new
+    path = _findings_cache_path()
+    states = _parse_findings_file(path)
+    states[sources_digest()] = states.pop(sources_digest(), {}) | new
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        write(path, dict([*states.items()][-_MOST_STATES:]))
+        write_findings_file(path, dict([*states.items()][-_MOST_STATES:]))
 
 
-def write(path: Path, states: dict[str, Found]) -> None:
+def write_findings_file(path: Path, states: dict[str, Found]) -> None:
     """Replace a file atomically, so that another process reads the old one or the new one."""
-    from ..errors.files import write_whole  # imported here: most processes find all findings stored
+    from ..errors.files import write_atomically  # imported here: most processes find all findings stored
 
-    write_whole(path, json.dumps(states).encode(), replace=True)
+    write_atomically(path, json.dumps(states).encode(), replace=True)
 
 
-def _file() -> Path:
-    beside = Path(cache_from_source(str(library.package() / "proof" / "findings.py")))
+def _findings_cache_path() -> Path:
+    beside = Path(cache_from_source(str(library.package_folder() / "proof" / "findings.py")))
     return beside.with_suffix(".json")
 
 
-def _kept(path: Path) -> dict[str, Found]:
+def _parse_findings_file(path: Path) -> dict[str, Found]:
     """Return the findings in a file; empty if it is not a file of findings."""
     try:
         states = json.loads(path.read_text(encoding="utf-8"))
@@ -119,7 +119,7 @@ def _kept(path: Path) -> dict[str, Found]:
         return {}
 
 
-def forget_findings() -> None:
+def clear_findings_cache() -> None:
     """Clear the caches, so that all sources and documents are read again."""
-    _state.cache_clear()
-    _known.cache_clear()
+    _compute_sources_digest.cache_clear()
+    _load_stored_findings.cache_clear()

@@ -7,9 +7,9 @@ since it reads none of the package or looks for names by ``sys`` and the like, i
 statement that is not known to be inert. A quiet statement may change the names into which it stores, and, when it is
 loaded, classes and modules that it hands to the package's own functions.
 
-Nor does a proof speak of what has the name of a constructor and is another one. ``then_x`` must be ``partial(make_x)``,
-and a public constructor must be made in the one module that ``core/public_names.py`` names; otherwise the statement
-that says something else changes the constructor.
+Nor does a proof speak of what has the name of a constructor and is another one. ``then_x`` must be
+``partial_constructor(make_x)``, and a public constructor must be made in the one module that ``core/public_names.py``
+names; otherwise the statement that says something else changes the constructor.
 
 This is a watch against accidents and for review: code that runs in the same process can change anything unseen.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .loading import is_inert
-from .modules import Module, Origin, Statement, all_modules, module, reached, resolve
+from .modules import Module, Origin, Statement, all_modules, external_origins, find_module, resolve_origin
 
 _MODULES = ("sys", "importlib", "builtins", "gc", "ctypes", "inspect", "types", "unittest")
 _REFLECTION = {*_MODULES, "exec", "eval", "compile", "globals", "locals", "vars", "__import__", "__builtins__"}
@@ -37,7 +37,7 @@ Name = tuple[str, str]
 """A module, and a name in it; the empty name stands for any."""
 
 
-class Hand(NamedTuple):
+class Mutator(NamedTuple):
     """A statement that may change what others make; ``changed`` is None where it may be anything."""
 
     statement: Statement
@@ -45,108 +45,120 @@ class Hand(NamedTuple):
 
 
 @functools.cache
-def hands(package: Path) -> tuple[Hand, ...]:
+def find_mutators(package: Path) -> tuple[Mutator, ...]:
     """Those in all modules, whether a process loads them or not."""
     homes = all_modules(package)
-    found = [Hand(one, _changed(package, one)) for home in homes for one in home.statements]
-    found += [Hand(one, _not_partial(package, home, one)) for home in homes for one in home.statements]
-    return tuple(hand for hand in [*found, *_misleading(package, homes)] if hand.changed is None or hand.changed)
+    found = [Mutator(one, _changed_names(package, one)) for home in homes for one in home.statements]
+    found += [Mutator(one, _non_partial_constructors(package, home, one)) for home in homes for one in home.statements]
+    return tuple(
+        hand for hand in [*found, *_public_name_mutators(package, homes)] if hand.changed is None or hand.changed
+    )
 
 
-def _not_partial(package: Path, home: Module, one: Statement) -> frozenset[Name]:
-    """The constructors of which a statement makes the ``then_`` form by anything but ``partial``."""
+def _non_partial_constructors(package: Path, home: Module, one: Statement) -> frozenset[Name]:
+    """The constructors of which a statement makes the ``then_`` form by anything but ``partial_constructor``."""
     makes = {then: then.replace("then_", "make_", 1) for then in one.names if then.startswith("then_")}
-    if not makes or ("partial", Origin("core.partials", "partial")) in reached(package, one):
-        makes = {then: make for then, make in makes.items() if ast.unparse(one.node) != f"{then} = partial({make})"}
+    if not makes or ("partial_constructor", Origin("core.partials", "partial_constructor")) in external_origins(
+        package, one
+    ):
+        makes = {
+            then: make
+            for then, make in makes.items()
+            if ast.unparse(one.node) != f"{then} = partial_constructor({make})"
+        }
     return frozenset((home.name, make) for make in makes.values() if make in home.bound)
 
 
-def _misleading(package: Path, homes: Iterable[Module]) -> Iterator[Hand]:
+def _public_name_mutators(package: Path, homes: Iterable[Module]) -> Iterator[Mutator]:
     """The list of public names, if it does not lead to each constructor, or another module makes one of its name."""
-    listing = module(package, PUBLIC.module or "")
+    listing = find_module(package, PUBLIC.module or "")
     for one in listing.bound.get(PUBLIC.name, []) if listing else ():
         try:
             public = ast.literal_eval(getattr(one.node, "value", None) or one.node)
-            leads = {name: resolve(package, Origin(at, name)) for at, names in public.items() for name in names.split()}
+            leads = {
+                name: resolve_origin(package, Origin(at, name))
+                for at, names in public.items()
+                for name in names.split()
+            }
         except (ValueError, TypeError, AttributeError):
-            yield Hand(one, None)
+            yield Mutator(one, None)
             continue
         made = [(home.name, name) for home in homes for name in home.bound if name.startswith(_CONSTRUCTORS)]
         astray = {name for home, name in made if leads.get(name) != Origin(home, name)}
         made += [(home, name.replace("then_", "make_", 1)) for home, name in made if name in astray]
         astray |= {name.replace("then_", "make_", 1) for name in astray}
-        yield Hand(one, frozenset((home, name) for home, name in made if name in astray))
+        yield Mutator(one, frozenset((home, name) for home, name in made if name in astray))
 
 
-def _changed(package: Path, one: Statement) -> frozenset[Name] | None:
+def _changed_names(package: Path, one: Statement) -> frozenset[Name] | None:
     if not is_inert(package, one):
         return None
-    if is_quiet(one.node):
-        return _changed_quietly(package, one)
-    read = _names(origin for _, origin in reached(package, one))
-    return None if not read or any(chain[0] in _REFLECTION for chain in one.chains) else read
+    if is_binding_only(one.node):
+        return _names_changed_by_binding(package, one)
+    read = _to_module_names(origin for _, origin in external_origins(package, one))
+    return None if not read or any(chain[0] in _REFLECTION for chain in one.read_chains) else read
 
 
-def _changed_quietly(package: Path, one: Statement) -> frozenset[Name] | None:
-    stored, given = _touched(one)
+def _names_changed_by_binding(package: Path, one: Statement) -> frozenset[Name] | None:
+    stored, given = _stored_and_passed_names(one)
     if not stored and not given:
         return frozenset()
-    read = reached(package, one)
+    read = external_origins(package, one)
     found = {origin for name, origin in read if name.partition(".")[0] in stored}
     if any(origin.module is None for origin in found):
         return None
     own = {name for name, origin in read if origin.module is not None}
     what = {one for to, one in given if to in own}
-    handed = {origin for name, origin in read if name in what and _is_shared(package, origin)}
-    return _names(found | handed)
+    handed = {origin for name, origin in read if name in what and _is_class_or_module(package, origin)}
+    return _to_module_names(found | handed)
 
 
 @functools.lru_cache(maxsize=1 << 15)
-def _touched(one: Statement) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
+def _stored_and_passed_names(one: Statement) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
     """The names into which a statement stores that are not its own, and what it calls with which names."""
-    stored = frozenset(_stored(one.node))
+    stored = frozenset(_store_target_names(one.node))
     if stored:
-        stored &= {chain[0] for chain in one.chains}
-    return stored, tuple(_given(one.node))
+        stored &= {chain[0] for chain in one.read_chains}
+    return stored, tuple(_find_call_arguments(one.node))
 
 
-def _names(origins: Iterable[Origin]) -> frozenset[Name]:
+def _to_module_names(origins: Iterable[Origin]) -> frozenset[Name]:
     return frozenset((origin.module, origin.name) for origin in origins if origin.module is not None)
 
 
 @functools.lru_cache(maxsize=1 << 15)
-def is_quiet(node: ast.stmt) -> bool:
+def is_binding_only(node: ast.stmt) -> bool:
     """Return True if a statement at the top of a module makes names and does no more."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return all(_is_plain(part) for target in targets for part in ast.walk(target))
+        return all(_is_plain_target(part) for target in targets for part in ast.walk(target))
     if isinstance(node, ast.ClassDef):
         return not any(isinstance(part, ast.Expr) and not isinstance(part.value, ast.Constant) for part in node.body)
     if isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
         return True  # not when it is imported
     blocks = [block for name in ("body", "orelse", "finalbody") for block in getattr(node, name, [])]
     blocks += [one for part in getattr(node, "handlers", []) for one in part.body]
-    return isinstance(node, _QUIET) or (bool(blocks) and all(map(is_quiet, blocks)))
+    return isinstance(node, _QUIET) or (bool(blocks) and all(map(is_binding_only, blocks)))
 
 
-def _is_plain(part: ast.AST) -> bool:
+def _is_plain_target(part: ast.AST) -> bool:
     """Return True if a part of a target is a name, and none such as ``__path__`` by which Python finds modules."""
     name = part.id if isinstance(part, ast.Name) else ""
     return isinstance(part, _TARGETS) and (not name.startswith("__") or name == "__all__")
 
 
-def _stored(node: ast.stmt) -> Iterator[str]:
+def _store_target_names(node: ast.stmt) -> Iterator[str]:
     """The first names of all into which a statement stores, its own local ones among them."""
     for part in ast.walk(node):
         if isinstance(part, ast.Global):
             yield from part.names
         if isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load):
-            yield from _base(part)
-        if isinstance(part, ast.Call) and _last(part.func).strip("_") in ("setattr", "delattr"):
-            yield from (name for argument in part.args[:1] for name in _base(argument))
+            yield from _find_base_name(part)
+        if isinstance(part, ast.Call) and _last_attribute_name(part.func).strip("_") in ("setattr", "delattr"):
+            yield from (name for argument in part.args[:1] for name in _find_base_name(argument))
 
 
-def _given(node: ast.stmt) -> Iterator[tuple[str, str]]:
+def _find_call_arguments(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """What a statement calls when it is loaded, with each name that it hands to the call."""
     waiting: list[ast.AST] = [node]
     while waiting:
@@ -161,12 +173,12 @@ def _given(node: ast.stmt) -> Iterator[tuple[str, str]]:
             waiting += ast.iter_child_nodes(part)
 
 
-def _last(node: ast.expr) -> str:
+def _last_attribute_name(node: ast.expr) -> str:
     """The last name of a chain of attributes."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _base(node: ast.expr) -> Iterator[str]:
+def _find_base_name(node: ast.expr) -> Iterator[str]:
     """The name from which a chain of attributes and items starts."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
@@ -174,8 +186,8 @@ def _base(node: ast.expr) -> Iterator[str]:
         yield node.id
 
 
-def _is_shared(package: Path, origin: Origin) -> bool:
+def _is_class_or_module(package: Path, origin: Origin) -> bool:
     """Return True if what is so called is a class or a module of the package."""
-    there = None if origin.module is None else module(package, origin.module)
+    there = None if origin.module is None else find_module(package, origin.module)
     made = there.bound.get(origin.name, []) if there else []
     return not origin.name or any(isinstance(one.node, ast.ClassDef) for one in made)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import proof
 from ..errors import MissingExtraError, ProofError
-from .note_rows import Row, rows
+from .note_rows import NoteRow, parse_note_rows
 from .regions import TAG, TAGS
 
 PACKAGES = "texlive-latex-extra lmodern"
@@ -30,7 +30,7 @@ _BROKEN = re.compile(
 )
 
 
-def tex_is_missing() -> str:
+def missing_tex_message() -> str:
     """Return what to install before a document can be built; the empty string if nothing is missing."""
     absent = [program for program in ("pdflatex", "bibtex") if shutil.which(program) is None]
     if not absent:
@@ -38,7 +38,7 @@ def tex_is_missing() -> str:
     return f"building a proof needs {', '.join(absent)}: install the Debian packages {PACKAGES} or another TeX Live"
 
 
-def build(name: str, folder: str | os.PathLike[str] = ".") -> Path:
+def build_pdf(name: str, folder: str | os.PathLike[str] = ".") -> Path:
     """Build the document or note ``name`` as a PDF.
 
     Args:
@@ -55,25 +55,25 @@ def build(name: str, folder: str | os.PathLike[str] = ".") -> Path:
 
     Runtime: one to three seconds, and another one for the first of a process.
     """
-    pinned = proof.pins(name)
-    missing = tex_is_missing()
+    pinned = proof.code_hashes(name)
+    missing = missing_tex_message()
     if missing:
         raise MissingExtraError(missing)
     target = Path(folder) / f"{name.replace('/', '-')}.pdf"
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         room = Path(scratch)
-        text = (proof.folder() / f"{name}.tex").read_text(encoding="utf-8")
+        text = (proof.documents_folder() / f"{name}.tex").read_text(encoding="utf-8")
         if not text.startswith(_HEAD):
             raise ProofError(f"proofs/{name}.tex must begin with {_HEAD!r}")
         (room / "document.tex").write_text(text.replace(_HEAD, "%\n%\n", 1), encoding="utf-8")
         for number, pin in enumerate(pinned, start=1):
-            (room / f"pin-{number}.py").write_text(_listing(proof.region(pin.region)), encoding="ascii")
+            (room / f"pin-{number}.py").write_text(_escape_listing(proof.read_region(pin.region)), encoding="ascii")
             (room / f"pin-{number}.tex").write_text(
-                rf"\def\pinactual{{{pin.actual}}}\def\pinsource{{\detokenize{{{pin.source}}}}}\endinput",
+                rf"\def\pinactual{{{pin.current_digest}}}\def\pinsource{{\detokenize{{{pin.source_file}}}}}\endinput",
                 encoding="ascii",
             )
-        (room / "regions.tex").write_text("".join(map(_place, rows(name))), encoding="ascii")
+        (room / "regions.tex").write_text("".join(map(_row_location_macro, parse_note_rows(name))), encoding="ascii")
         _run_latex(name, room)
         shutil.copyfile(room / "document.pdf", target)
     return target
@@ -84,16 +84,16 @@ def _run_latex(name: str, room: Path) -> None:
 
     The first run only finds them, and writes no PDF.
     """
-    style = (proof.folder() / "preamble.sty").read_text(encoding="utf-8")
-    command = [f"-fmt={_preloaded(style)}", "-halt-on-error"]
-    done = _bibtex(room, style)
+    style = (proof.documents_folder() / "preamble.sty").read_text(encoding="utf-8")
+    command = [f"-fmt={_dump_preloaded_format(style)}", "-halt-on-error"]
+    done = _run_bibtex(room, style)
     if done is None or done.returncode == 0:
-        done = _pdftex(room, "-draftmode", *command)
+        done = _run_pdftex(room, "-draftmode", *command)
     for _ in range(_MOST):
-        before = _found(room)
+        before = _read_auxiliary_files(room)
         if done.returncode == 0:
-            done = _pdftex(room, *command)
-        if done.returncode != 0 or _found(room) == before:
+            done = _run_pdftex(room, *command)
+        if done.returncode != 0 or _read_auxiliary_files(room) == before:
             break
     else:
         raise ProofError(f"proofs/{name}.tex does not build: its labels differ after each of {_MOST} runs")
@@ -104,7 +104,7 @@ def _run_latex(name: str, room: Path) -> None:
         raise ProofError(f"proofs/{name}.tex does not build: " + ("; ".join(found) or done.stdout[-800:]))
 
 
-def _bibtex(room: Path, style: str) -> subprocess.CompletedProcess[str] | None:
+def _run_bibtex(room: Path, style: str) -> subprocess.CompletedProcess[str] | None:
     """Run BibTeX for what the text cites, as ``style`` has it; None where it cites nothing."""
     cited = _CITED.findall((room / "document.tex").read_text(encoding="utf-8"))
     if not cited:
@@ -112,36 +112,36 @@ def _bibtex(room: Path, style: str) -> subprocess.CompletedProcess[str] | None:
     ((named, file),) = _BIBLIOGRAPHY.findall(style)
     lines = [*(rf"\citation{{{keys}}}" for keys in cited), rf"\bibstyle{named}", rf"\bibdata{file}", ""]
     (room / "document.aux").write_text("\n".join(lines), encoding="utf-8")
-    return _in(room, "bibtex", "document")
+    return _run_tex_command(room, "bibtex", "document")
 
 
 @functools.cache
-def _preloaded(style: str) -> Path:
+def _dump_preloaded_format(style: str) -> Path:
     """A format that has loaded ``style``, which most of a run would go into, and what every document begins with."""
     room = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, room, ignore_errors=True)
     (room / "preamble.sty").write_text(style, encoding="utf-8")
     (room / "document.tex").write_text(_HEAD + "\\dump\n", encoding="utf-8")
-    done = _pdftex(room, "-ini", "&pdflatex", jobname="preloaded")
+    done = _run_pdftex(room, "-ini", "&pdflatex", jobname="preloaded")
     if done.returncode != 0:
         raise ProofError(f"proofs/preamble.sty cannot be loaded: {done.stdout[-800:]}")
     return room / "preloaded"
 
 
-def _found(room: Path) -> str:
+def _read_auxiliary_files(room: Path) -> str:
     """Labels, citations and bookmarks, as the last run has left them."""
     names = ("document.aux", "document.out")
     return "".join((room / name).read_text(encoding="latin-1") for name in names if (room / name).is_file())
 
 
-def _pdftex(room: Path, *options: str, jobname: str = "document") -> subprocess.CompletedProcess[str]:
+def _run_pdftex(room: Path, *options: str, jobname: str = "document") -> subprocess.CompletedProcess[str]:
     fixed = ("-no-shell-escape", "-interaction=nonstopmode", f"-jobname={jobname}")
-    return _in(room, "pdflatex", *fixed, *options, "document.tex")
+    return _run_tex_command(room, "pdflatex", *fixed, *options, "document.tex")
 
 
-def _in(room: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def _run_tex_command(room: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Run ``command`` in ``room``; the proofs' folder is searched for the bibliography."""
-    search = f".{os.pathsep}{proof.folder()}{os.pathsep}"
+    search = f".{os.pathsep}{proof.documents_folder()}{os.pathsep}"
     environment = os.environ | {
         "TEXINPUTS": search + os.environ.get("TEXINPUTS", ""),
         "BIBINPUTS": search + os.environ.get("BIBINPUTS", ""),
@@ -159,12 +159,12 @@ def _in(room: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _place(row: Row) -> str:
+def _row_location_macro(row: NoteRow) -> str:
     """Return the place of the code of a note's row, for its table."""
-    return rf"\expandafter\def\csname region@{row.key}\endcsname{{\nolinkurl{{{row.place}}}}}" + "\n"
+    return rf"\expandafter\def\csname region@{row.key}\endcsname{{\nolinkurl{{{row.code_location}}}}}" + "\n"
 
 
-def _listing(code: str) -> str:
+def _escape_listing(code: str) -> str:
     """``code`` in ASCII, with its tags and its characters beyond ASCII as commands of preamble.sty."""
     inner = textwrap.dedent(code)
     tagged = TAGS.sub(lambda found: "# " + TAG.sub(r"(*@\\pintag{\1}@*)", found[1].strip()), inner)

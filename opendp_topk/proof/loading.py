@@ -11,47 +11,55 @@ import builtins
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .modules import Origin, Statement, is_foreign, is_known_module, module, reached, resolve
+from .modules import (
+    Origin,
+    Statement,
+    external_origins,
+    find_module,
+    is_foreign_import,
+    is_known_module,
+    resolve_origin,
+)
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_BUILTINS = _words("""
+_BUILTINS = _split_words("""
     abs all any bool bytes callable chr classmethod complex dict divmod enumerate filter float format frozenset getattr
     hasattr hash int isinstance issubclass iter len list map max memoryview min next object ord pow property range repr
     reversed round set slice sorted staticmethod str sum super tuple type zip NotImplemented Ellipsis
 """)
-_LIBRARIES = _words("""
+_LIBRARIES = _split_words("""
     abc collections contextlib contextvars.ContextVar dataclasses datetime decimal enum fractions functools
     gmpy2.context gmpy2.log gmpy2.mpfr gmpy2.mpq gmpy2.mpz itertools logging.getLogger math mpmath numbers numpy
     os.register_at_fork pathlib pytest re statistics string struct threading typer types.MappingProxyType typing weakref
 """)
-_DECORATORS = _words("""
+_DECORATORS = _split_words("""
     abc contextlib dataclasses functools.cache functools.cached_property functools.lru_cache functools.wraps pytest
     typing
 """)
-_METHODS = _words("""
-    bounded fromhex fromkeys items join keys log partition removeprefix removesuffix replace resolve split strip values
-    with_suffix
+_METHODS = _split_words("""
+    from_bounded_range fromhex fromkeys items join keys log partition removeprefix removesuffix replace resolve split
+    strip values with_suffix
 """)
 _REGISTERING = "callback", "command"  # of a command line: they keep a function, and return it
 _STORING = "setattr", "delattr"  # known as stores into their first argument
 _DEFINITIONS = ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 _NOWHERE = "exec", "eval", "compile", "__import__", "__builtins__", "ctypes"
 _PLAIN_MARKS = "__name__", "__doc__", "__file__", "__version__", "__all__", "__metadata__", "__dataclass_fields__"
-_OPEN_MODULES = _words("os sys builtins importlib gc ctypes inspect marshal subprocess unittest operator")
+_OPEN_MODULES = _split_words("os sys builtins importlib gc ctypes inspect marshal subprocess unittest operator")
 
 
-class Names:
+class NameResolver:
     """What names stand for in a statement, in its annotations, too."""
 
     def __init__(self, package: Path, one: Statement) -> None:
         self._package = package
-        self._home = module(package, one.module)
+        self._home = find_module(package, one.module)
         self._read: dict[str, list[Origin]] = {}
-        for name, origin in reached(package, one):
+        for name, origin in external_origins(package, one):
             self._read.setdefault(name, []).append(origin)
 
     def __call__(self, name: str) -> list[Origin]:
@@ -59,17 +67,17 @@ class Names:
         home = self._home
         if name in self._read or home is None:
             return self._read.get(name, [])
-        known = [resolve(self._package, home.imports[name])] if name in home.imports else []
+        known = [resolve_origin(self._package, home.imports[name])] if name in home.imports else []
         return known + ([Origin(home.name, name)] if name in home.bound else [])
 
     def is_definition(self, origin: Origin) -> bool:
         """Return True if this is a module, a class or a function, and not a value that may be something else, too."""
-        there = None if origin.module is None else module(self._package, origin.module)
+        there = None if origin.module is None else find_module(self._package, origin.module)
         made = there.bound.get(origin.name, []) if there else []
         return not origin.name or origin.module is None or any(isinstance(one.node, _DEFINITIONS) for one in made)
 
 
-def run_when_loaded(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+def load_time_expressions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     """The expressions that run when a statement does, each with its kind: decorator, store, call or value."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         yield from ((one, "decorator") for one in getattr(node, "decorator_list", []))
@@ -91,20 +99,20 @@ def run_when_loaded(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
         parts = [*ast.iter_child_nodes(node)]
     for one in parts:
         if one is not None:
-            yield from run_when_loaded(one)
+            yield from load_time_expressions(one)
 
 
 def is_inert(package: Path, one: Statement) -> bool:
     """Return True if all that a statement runs when it is loaded is known to change nothing but what it stores into."""
-    node, read = one.node, Names(package, one)
+    node, read = one.node, NameResolver(package, one)
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return not is_foreign(node)
-    if not one.spoken.isdisjoint(_NOWHERE):
+        return not is_foreign_import(node)
+    if not one.mentioned_names.isdisjoint(_NOWHERE):
         return False
-    return all(_KNOWN[kind](one, read) for one, kind in run_when_loaded(node))
+    return all(_KNOWN[kind](one, read) for one, kind in load_time_expressions(node))
 
 
-def _known_value(node: ast.expr, read: Names) -> bool:
+def _is_inert_value(node: ast.expr, read: NameResolver) -> bool:
     """A name or an attribute by which nothing is reached that changes others."""
     if isinstance(node, ast.Attribute):
         return not node.attr.startswith("__") or node.attr in _PLAIN_MARKS
@@ -120,7 +128,7 @@ def _known_value(node: ast.expr, read: Names) -> bool:
     return True
 
 
-def _known_store(node: ast.AST, read: Names) -> bool:
+def _is_inert_store(node: ast.AST, read: NameResolver) -> bool:
     """A store into a class, function or module that is called by its name, and so is known by it."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
@@ -128,68 +136,70 @@ def _known_store(node: ast.AST, read: Names) -> bool:
     return bool(origins) and all(map(read.is_definition, origins))
 
 
-def _known_call(node: ast.expr, read: Names) -> bool:
+def _is_inert_call(node: ast.expr, read: NameResolver) -> bool:
     assert isinstance(node, ast.Call)
     values = [*node.args, *(one.value for one in node.keywords)]
     name = node.func.id if isinstance(node.func, ast.Name) and not read(node.func.id) else ""
     if name in ("getattr", "hasattr"):
         return True
-    if name in _STORING and (not node.args or not _known_store(node.args[0], read)):
+    if name in _STORING and (not node.args or not _is_inert_store(node.args[0], read)):
         return False
     handed = values[1:] if name in _STORING else values
-    return (name in _STORING or _is_known_function(node.func, read)) and not any(
-        _is_open(part, read) for one in handed for part in _parts(one)
+    return (name in _STORING or _is_inert_function(node.func, read)) and not any(
+        _can_change_others(part, read) for one in handed for part in _argument_parts(one)
     )
 
 
-def _is_known_function(node: ast.expr, read: Names) -> bool:
+def _is_inert_function(node: ast.expr, read: NameResolver) -> bool:
     """A function or class of the package, a listed one of Python or a library, or a listed method of anything."""
-    first, names = _chain(node)
+    first, names = _split_attribute_chain(node)
     is_method = bool(names) and names[-1] in (*_METHODS, *_REGISTERING)
     if not first:
         if isinstance(node, ast.Call):  # what a call returns is called
             return isinstance(node.func, ast.Attribute) and node.func.attr in _REGISTERING
-        return _is_known_function(node.value, read) if isinstance(node, ast.Subscript) else is_method
-    origins, rest = _origins([first, *names], read)
+        return _is_inert_function(node.value, read) if isinstance(node, ast.Subscript) else is_method
+    origins, rest = _resolve_longest_prefix([first, *names], read)
     if not origins:
         made = getattr(builtins, first, None)
         is_error = isinstance(made, type) and issubclass(made, BaseException)
         return is_method if names else first in _BUILTINS or is_error
     return is_method or all(
-        not rest if one.module is not None else _is_below(".".join([one.name, *rest]), _LIBRARIES) for one in origins
+        not rest if one.module is not None else _is_in_namespaces(".".join([one.name, *rest]), _LIBRARIES)
+        for one in origins
     )
 
 
-def _known_decorator(node: ast.expr, read: Names) -> bool:
+def _is_inert_decorator(node: ast.expr, read: NameResolver) -> bool:
     """What a decorator makes is called once more, with what it decorates."""
-    first, names = _chain(node.func if isinstance(node, ast.Call) else node)
+    first, names = _split_attribute_chain(node.func if isinstance(node, ast.Call) else node)
     if (names[-1] if names else first) in ("property", "staticmethod", "classmethod", "setter", *_REGISTERING):
         return True
-    origins, rest = _origins([first, *names], read)
+    origins, rest = _resolve_longest_prefix([first, *names], read)
     return bool(origins) and all(
-        not rest if one.module is not None else _is_below(".".join([one.name, *rest]), _DECORATORS) for one in origins
+        not rest if one.module is not None else _is_in_namespaces(".".join([one.name, *rest]), _DECORATORS)
+        for one in origins
     )
 
 
-def _parts(node: ast.AST) -> Iterator[ast.AST]:
+def _argument_parts(node: ast.AST) -> Iterator[ast.AST]:
     """An argument and what it is put together from; calls in it are looked at by themselves."""
     yield node
     if not isinstance(node, ast.Call | ast.Lambda | ast.Attribute):
         for one in ast.iter_child_nodes(node):
-            yield from _parts(one)
+            yield from _argument_parts(one)
 
 
-def _is_open(node: ast.AST, read: Names) -> bool:
+def _can_change_others(node: ast.AST, read: NameResolver) -> bool:
     """Return True if an argument hands over a module of others, or something of one by which others can be changed."""
-    first, names = _chain(node)
+    first, names = _split_attribute_chain(node)
     if not first:
         return False
-    origins, rest = _origins([first, *names], read)
+    origins, rest = _resolve_longest_prefix([first, *names], read)
     outside = [".".join([one.name, *rest]) for one in origins if one.module is None]
     return first in _STORING or any(is_known_module(one) or one.partition(".")[0] in _OPEN_MODULES for one in outside)
 
 
-def _origins(names: list[str], read: Names) -> tuple[Sequence[Origin], list[str]]:
+def _resolve_longest_prefix(names: list[str], read: NameResolver) -> tuple[Sequence[Origin], list[str]]:
     """What the longest known part of a chain stands for, and the attributes behind it."""
     for length in range(len(names), 0, -1):
         if origins := read(".".join(names[:length])):
@@ -197,11 +207,11 @@ def _origins(names: list[str], read: Names) -> tuple[Sequence[Origin], list[str]
     return (), names[1:]
 
 
-def _is_below(name: str, places: tuple[str, ...]) -> bool:
+def _is_in_namespaces(name: str, places: tuple[str, ...]) -> bool:
     return any(name == one or name.startswith(f"{one}.") for one in places)
 
 
-def _chain(node: ast.AST) -> tuple[str, list[str]]:
+def _split_attribute_chain(node: ast.AST) -> tuple[str, list[str]]:
     """The name from which a chain of attributes starts, empty if it starts from something else, and the attributes."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -210,4 +220,4 @@ def _chain(node: ast.AST) -> tuple[str, list[str]]:
     return node.id if isinstance(node, ast.Name) else "", names
 
 
-_KNOWN = {"value": _known_value, "store": _known_store, "call": _known_call, "decorator": _known_decorator}
+_KNOWN = {"value": _is_inert_value, "store": _is_inert_store, "call": _is_inert_call, "decorator": _is_inert_decorator}

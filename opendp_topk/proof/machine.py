@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .statements import CHECKED, statement
+from .statements import CHECKED, statement_text
 
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 _REQUIRE = re.compile(r"From Machine Require Import ([^.]*)\.")
@@ -29,7 +29,7 @@ _STATED = re.compile(r"(?:Theorem|Lemma) (\w+)\b")
 
 
 @dataclass(frozen=True)
-class Check:
+class MachineCheck:
     """That a machine has checked one statement of a document; ``remark`` says how much of it, and in which sense."""
 
     document: str
@@ -39,40 +39,42 @@ class Check:
     remark: str
 
     @property
-    def actual(self) -> str:
+    def current_digest(self) -> str:
         """The digest of both statements as they stand.
 
         Raises:
             ProofError: The document has no such label above the mark, or ends before it, or the sources have no such
                 theorem.
         """
-        text = library.text(self.document)
+        text = library.document_text(self.document)
         _, label, below = text.partition(rf"\label{{{self.label}}}")
         if not label:
             raise ProofError(f"{self.document}.tex has no label {self.label}, which it calls checked by machine")
-        if self.mark(self.digest) not in below.partition(r"\end{document}")[0]:
+        if self.format_mark(self.digest) not in below.partition(r"\end{document}")[0]:
             raise ProofError(f"{self.document}.tex must mark {self.label} as checked below the theorem, above its end")
-        parts = [statement(text, self.label), stated(self.theorem)]
+        parts = [statement_text(text, self.label), theorem_with_vocabulary(self.theorem)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
-    def mark(self, digest: str) -> str:
+    def format_mark(self, digest: str) -> str:
         """What the document says, with this digest."""
         return rf"\checked{{{self.label}}}{{{self.theorem}}}{{{digest}}}{{{self.remark}}}"
 
     @property
     def is_current(self) -> bool:
         """Whether both statements are those that were held against each other, and the machine's was compiled."""
-        return self.digest == self.actual and not self.uncompiled
+        return self.digest == self.current_digest and not self.uncompiled_files
 
     @property
-    def uncompiled(self) -> list[str]:
+    def uncompiled_files(self) -> list[str]:
         """The files behind the theorem that are not as they were compiled.
 
         Raises:
             ProofError: One of them is missing.
         """
-        then = compiled()["sources"]
-        return [name for name in required(self.theorem.partition(".")[0]) if then.get(name) != source_digest(name)]
+        then = load_compiled_record()["sources"]
+        return [
+            name for name in required_files(self.theorem.partition(".")[0]) if then.get(name) != source_digest(name)
+        ]
 
     @property
     def status(self) -> str:
@@ -86,60 +88,60 @@ class Check:
         return f"{self.label}: {self.theorem}" + (f" ({self.remark})" if self.remark else "")
 
 
-def checks(name: str) -> list[Check]:
+def machine_checks(name: str) -> list[MachineCheck]:
     """The statements of the document ``name`` that are marked as checked, in its order."""
-    return [Check(name, *found) for found in CHECKED.findall(library.text(name))]
+    return [MachineCheck(name, *found) for found in CHECKED.findall(library.document_text(name))]
 
 
-def folder() -> Path:
+def machine_sources_folder() -> Path:
     """Return the folder of the sources for the proof assistant."""
-    return library.folder() / "machine"
+    return library.documents_folder() / "machine"
 
 
-def compiled() -> dict[str, dict[str, str]]:
+def load_compiled_record() -> dict[str, dict[str, str]]:
     """What was compiled: of each of the ``sources`` the digest, and of the marked theorems the ``types``."""
-    path = folder() / "compiled.json"
-    return dict(json.loads(_read(path))) if path.is_file() else {"sources": {}, "types": {}}
+    path = machine_sources_folder() / "compiled.json"
+    return dict(json.loads(_read_text(path))) if path.is_file() else {"sources": {}, "types": {}}
 
 
 def source_digest(name: str) -> str:
-    """The SHA-256 of a whole source; errors are those of :func:`required`."""
-    return hashlib.sha256(_source(name).encode()).hexdigest()
+    """The SHA-256 of a whole source; errors are those of :func:`required_files`."""
+    return hashlib.sha256(_read_machine_source(name).encode()).hexdigest()
 
 
-def stated(theorem: str) -> str:
+def theorem_with_vocabulary(theorem: str) -> str:
     """What ``File.theorem`` states, with the vocabulary of its file and of those that it requires.
 
     Raises:
         ProofError: There is no such file or theorem.
     """
     name, _, wanted = theorem.partition(".")
-    for sentence in _sentences(name):
+    for sentence in _split_sentences(name):
         found = _STATED.match(sentence)
         if found and found[1] == wanted:
-            return "\n".join([sentence, *(line for file in required(name) for line in vocabulary(file))])
+            return "\n".join([sentence, *(line for file in required_files(name) for line in file_vocabulary(file))])
     raise ProofError(f"proofs/machine/{name}.v states no {wanted}, which a document calls checked by machine")
 
 
-def required(name: str) -> list[str]:
+def required_files(name: str) -> list[str]:
     """A file and all files that it requires, directly or through others, sorted."""
     found, waiting = {name}, [name]
     while waiting:
-        below = {one for line in _REQUIRE.findall(_source(waiting.pop())) for one in line.split()}
+        below = {one for line in _REQUIRE.findall(_read_machine_source(waiting.pop())) for one in line.split()}
         waiting += sorted(below - found)
         found |= below
     return sorted(found)
 
 
-def vocabulary(name: str) -> list[str]:
+def file_vocabulary(name: str) -> list[str]:
     """The definitions, hypotheses and notations of a file: all of it but theorems, lemmas and their proofs."""
-    return [one for one in _sentences(name) if not _STATED.match(one)]
+    return [one for one in _split_sentences(name) if not _STATED.match(one)]
 
 
-def _sentences(name: str) -> list[str]:
+def _split_sentences(name: str) -> list[str]:
     """The sentences of a source, with single spaces, without what stands between ``Proof`` and ``Qed``."""
     found, inside = [], False
-    for sentence in _SENTENCE.split(_COMMENT.sub("", _source(name))):
+    for sentence in _SENTENCE.split(_COMMENT.sub("", _read_machine_source(name))):
         plain = " ".join(sentence.split())
         if plain == "Proof":
             inside = True
@@ -150,18 +152,18 @@ def _sentences(name: str) -> list[str]:
     return found
 
 
-def _source(name: str) -> str:
-    path = folder() / f"{name}.v"
+def _read_machine_source(name: str) -> str:
+    path = machine_sources_folder() / f"{name}.v"
     if not path.is_file():
         raise ProofError(f"there is no proofs/machine/{name}.v, which a document calls checked by machine")
-    return _read(path)
+    return _read_text(path)
 
 
 @functools.cache
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def forget_sources() -> None:
+def clear_source_cache() -> None:
     """Read every source anew when it is next asked for."""
-    _read.cache_clear()
+    _read_text.cache_clear()

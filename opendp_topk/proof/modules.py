@@ -1,8 +1,8 @@
 """The modules of the package as syntax trees: which statements make a name, and where an imported name comes from.
 
-:func:`spelled` writes a statement so that it does not show where code lies or how it is called: the package's imports
-are left out, and a name that the package makes is a number. What a module reads of its own place, by ``__file__`` or
-``__name__``, comes from that place.
+:func:`canonical_form` writes a statement so that it does not show where code lies or how it is called: the package's
+imports are left out, and a name that the package makes is a number. What a module reads of its own place, by
+``__file__`` or ``__name__``, comes from that place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from pathlib import Path
 
 from ..errors import ProofError
 from ..errors.extras import LOADING
-from .normal import Chain, Read, binding_order, bindings, nested, normal_form, parameters, reads
+from .normal import (
+    Chain,
+    NameRead,
+    binding_order,
+    find_name_reads,
+    nested_statements,
+    normal_form,
+    parameter_names,
+    statement_bindings,
+)
 
 NAME = "opendp_topk"
 _PACKAGES = (NAME, "numpy", "mpmath", "gmpy2", "narwhals", "polars", "pandas", "pyarrow", "duckdb", "pyspark", "typer")
@@ -49,54 +58,56 @@ class Statement:
 
     @property
     def title(self) -> str:
-        """The module and what is bound: ``errors.checks:count``."""
+        """The module and what is bound: ``errors.checks:require_positive_int``."""
         return f"{self.module}:{'/'.join(sorted(self.names)) or '(statement)'}"
 
     @functools.cached_property
     def first_line(self) -> int:
         """The number of its first line, decorators included."""
-        return first_line(self.node)
+        return first_node_line(self.node)
 
     @functools.cached_property
     def shape(self) -> str:
         """What it looks like from outside, apart from its name: a function with these parameters, say."""
         if isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef):
-            return f"function({', '.join(map(repr, parameters(self.node.args)))})"
+            return f"function({', '.join(map(repr, parameter_names(self.node.args)))})"
         value = getattr(self.node, "value", None)
         return type(self.node if value is None else value).__name__
 
-    def innermost(self, line: int) -> int:
+    def innermost_number(self, line: int) -> int:
         """The number of the innermost statement within it that stands at a line of the file."""
-        return max(number for number, (first, last) in enumerate(self._lines) if not number or first <= line <= last)
+        return max(
+            number for number, (first, last) in enumerate(self._line_ranges) if not number or first <= line <= last
+        )
 
     @functools.cached_property
-    def _lines(self) -> tuple[tuple[int, int], ...]:
+    def _line_ranges(self) -> tuple[tuple[int, int], ...]:
         """The first and last lines of all statements within it, itself first, each before what lies in it."""
-        return tuple((first_line(one), one.end_lineno or one.lineno) for one in nested(self.node))
+        return tuple((first_node_line(one), one.end_lineno or one.lineno) for one in nested_statements(self.node))
 
     @functools.cached_property
-    def order(self) -> tuple[str, ...]:
+    def ordered_names(self) -> tuple[str, ...]:
         """The names that it binds, as they stand in it; those that it imports come last."""
         stand = binding_order(self.node)
         return (*stand, *sorted(self.names.difference(stand)))
 
     @functools.cached_property
-    def reads(self) -> tuple[Read, ...]:
+    def name_reads(self) -> tuple[NameRead, ...]:
         """The names that it reads and does not bind, as often as they stand there."""
-        return tuple(reads(self.node))
+        return tuple(find_name_reads(self.node))
 
     @functools.cached_property
-    def spoken(self) -> frozenset[str]:
+    def mentioned_names(self) -> frozenset[str]:
         """All names that stand in it, its own among them."""
         return frozenset(one.id for one in ast.walk(self.node) if isinstance(one, ast.Name))
 
     @functools.cached_property
-    def chains(self) -> frozenset[Chain]:
+    def read_chains(self) -> frozenset[Chain]:
         """The same, each once."""
-        return frozenset(one.chain for one in self.reads)
+        return frozenset(one.chain for one in self.name_reads)
 
 
-def first_line(node: ast.stmt) -> int:
+def first_node_line(node: ast.stmt) -> int:
     """The number of the first line of a statement, decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(one.lineno for one in decorators)])
@@ -120,113 +131,116 @@ class Module:
     above: str
 
 
-def module(package: Path, name: str) -> Module | None:
+def find_module(package: Path, name: str) -> Module | None:
     """The module ``name`` (dotted, below the package; empty for the package itself), or None if there is none.
 
     Statements are compared by identity, so that every thread must get the same ones.
     """
     with LOADING:
-        return _module(package, name)
+        return _read_module(package, name)
 
 
 @functools.cache
-def _module(package: Path, name: str) -> Module | None:
+def _read_module(package: Path, name: str) -> Module | None:
     base = package.joinpath(*name.split(".")) if name else package
     path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     if not path.is_file():
         return None
     above = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return _parsed(path.read_text(encoding="utf-8"), name, above)
+    return _parse_module(path.read_text(encoding="utf-8"), name, above)
 
 
 def all_modules(package: Path) -> list[Module]:
     """The modules of the package, whether a process loads them or not, so that all processes find the same."""
-    names = sorted(module_of(path.relative_to(package).as_posix()) for path in package.rglob("*.py"))
-    return [home for name in names if (home := module(package, name))]
+    names = sorted(dotted_module_name(path.relative_to(package).as_posix()) for path in package.rglob("*.py"))
+    return [home for name in names if (home := find_module(package, name))]
 
 
-def module_of(source: str) -> str:
+def dotted_module_name(source: str) -> str:
     """The dotted name of the module in a file: ``errors`` for ``errors/__init__.py``."""
     return source.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")
 
 
 @functools.lru_cache(maxsize=1024)
-def _parsed(text: str, name: str, above: str) -> Module:
+def _parse_module(text: str, name: str, above: str) -> Module:
     """What a text says is the same wherever it lies, so that it is read once, and is not forgotten."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise ProofError(f"{name or NAME} is no Python: {error}") from None
-    body = [one for one in tree.body if not _means_nothing(one)]
-    rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom) or is_foreign(one)]
+    body = [one for one in tree.body if not _is_without_effect(one)]
+    rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom) or is_foreign_import(one)]
     inner = _INNER_IMPORT.search(text) is not None
     importing = tuple(one for one in (ast.walk(tree) if inner else body) if isinstance(one, _Import))
-    statements = tuple(_statement(name, one, importing, above) for one in rest)
+    statements = tuple(_build_statement(name, one, importing, above) for one in rest)
     bound: dict[str, list[Statement]] = {}
     for one in statements:
         for made in one.names:
             bound.setdefault(made, []).append(one)
     loose = tuple(one for one in statements if not one.names)
-    imports, loads = dict(_imported(body, above)), frozenset(_loads(body if inner else importing, above))
+    imports, loads = (
+        dict(_imported_origins(body, above)),
+        frozenset(_loaded_module_names(body if inner else importing, above)),
+    )
     return Module(name, statements, imports, bound, loose, loads, importing, above)
 
 
-def _statement(home: str, node: ast.stmt, importing: Iterable[_Import], above: str) -> Statement:
+def _build_statement(home: str, node: ast.stmt, importing: Iterable[_Import], above: str) -> Statement:
     imports: dict[str, list[Origin]] = {}
-    for name, origin in _imported(_within(importing, node), above):
+    for name, origin in _imported_origins(_imports_within(importing, node), above):
         if origin not in imports.setdefault(name, []):
             imports[name].append(origin)
-    own = bindings(node)
+    own = statement_bindings(node)
     if imports and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        own |= {name for name, _ in _imported(_running(node), above)}
+        own |= {name for name, _ in _imported_origins(_load_time_nodes(node), above)}
     return Statement(home, node, own, imports)
 
 
-def _within(importing: Iterable[_Import], node: ast.stmt) -> Iterator[_Import]:
+def _imports_within(importing: Iterable[_Import], node: ast.stmt) -> Iterator[_Import]:
     return (one for one in importing if node.lineno <= one.lineno <= (node.end_lineno or node.lineno))
 
 
-def _running(node: ast.AST) -> Iterator[ast.AST]:
+def _load_time_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """What runs of a node when its module is loaded, bodies of functions and classes left out."""
     for one in ast.iter_child_nodes(node):
         yield one
         if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _running(one)
+            yield from _load_time_nodes(one)
 
 
-def forget_modules() -> None:
+def clear_module_cache() -> None:
     """Read every module anew when it is next asked for."""
-    for remembered in (_module, reached, spelled):
+    for remembered in (_read_module, external_origins, canonical_form):
         remembered.cache_clear()
 
 
-def _means_nothing(node: ast.stmt) -> bool:
+def _is_without_effect(node: ast.stmt) -> bool:
     """Texts, and what only a type checker runs."""
     if isinstance(node, ast.If):
         return ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING" and not node.orelse
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _imported(nodes: Iterable[ast.AST], above: str) -> Iterator[tuple[str, Origin]]:
+def _imported_origins(nodes: Iterable[ast.AST], above: str) -> Iterator[tuple[str, Origin]]:
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 first = alias.name.partition(".")[0]
-                yield alias.asname or first, _whole(alias.name if alias.asname else first)
+                yield alias.asname or first, _module_origin(alias.name if alias.asname else first)
         elif isinstance(node, ast.ImportFrom):
-            base = _base(node, above)
+            base = _import_base(node, above)
             for alias in node.names:
                 origin = Origin(None, f"{node.module}.{alias.name}") if base is None else Origin(base, alias.name)
                 yield alias.asname or alias.name, origin
 
 
-def _loads(body: Iterable[ast.AST], above: str) -> Iterator[str]:
+def _loaded_module_names(body: Iterable[ast.AST], above: str) -> Iterator[str]:
     """The modules of the package that are imported when these statements run, and names that may be such."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
-        yield from _loads(ast.iter_child_nodes(node), above)
-        for _, origin in _imported([node], above):
+        yield from _loaded_module_names(ast.iter_child_nodes(node), above)
+        for _, origin in _imported_origins([node], above):
             if origin.module is not None:
                 yield from (origin.module, f"{origin.module}.{origin.name}".strip("."))
 
@@ -236,7 +250,7 @@ def is_known_module(name: str) -> bool:
     return name in sys.stdlib_module_names or name in (*_PACKAGES, *_OTHERS)
 
 
-def is_foreign(node: ast.stmt) -> bool:
+def is_foreign_import(node: ast.stmt) -> bool:
     """Return True if a statement imports another module than these."""
     if isinstance(node, ast.Import):
         roots = {one.name.partition(".")[0] for one in node.names}
@@ -247,13 +261,13 @@ def is_foreign(node: ast.stmt) -> bool:
     return not all(map(is_known_module, roots))
 
 
-def _whole(name: str) -> Origin:
+def _module_origin(name: str) -> Origin:
     """A module that is imported by itself."""
     first, _, rest = name.partition(".")
     return Origin(rest, "") if first == NAME else Origin(None, name)
 
 
-def _base(node: ast.ImportFrom, above: str) -> str | None:
+def _import_base(node: ast.ImportFrom, above: str) -> str | None:
     """The module of the package from which the statement imports, or None if it is another's."""
     if node.level:
         parts = above.split(".") if above else []
@@ -262,20 +276,20 @@ def _base(node: ast.ImportFrom, above: str) -> str | None:
     return ".".join(inside[1:]) if inside[0] == NAME else None
 
 
-def resolve(package: Path, origin: Origin) -> Origin:
+def resolve_origin(package: Path, origin: Origin) -> Origin:
     """Where a name is made, after it was followed through modules that only hand it on.
 
     A module itself has the empty name. What is not found stays as it is.
     """
     seen: set[Origin] = set()
     while origin.module is not None and origin.name:
-        there = module(package, origin.module)
+        there = find_module(package, origin.module)
         if there is not None and origin.name in there.bound:
             return origin
         if there is not None and origin.name in there.imports and origin not in seen:
             seen.add(origin)  # a package that imports its own module hands on a name in a circle
             origin = there.imports[origin.name]
-        elif module(package, inner := f"{origin.module}.{origin.name}".strip(".")) is not None:
+        elif find_module(package, inner := f"{origin.module}.{origin.name}".strip(".")) is not None:
             return Origin(inner, "")
         else:
             return origin
@@ -283,41 +297,41 @@ def resolve(package: Path, origin: Origin) -> Origin:
 
 
 @functools.cache
-def reached(package: Path, statement: Statement) -> tuple[tuple[str, Origin], ...]:
+def external_origins(package: Path, statement: Statement) -> tuple[tuple[str, Origin], ...]:
     """What the statement reads from outside of itself: each name as it stands there, and where it is made.
 
     A name may be made in several places. Names that the module neither makes nor imports are Python's own, and are
     left out.
     """
-    return tuple(dict.fromkeys((name, origin) for _, name, origin in _resolved(package, statement)))
+    return tuple(dict.fromkeys((name, origin) for _, name, origin in _resolve_name_reads(package, statement)))
 
 
-def _resolved(package: Path, statement: Statement) -> Iterator[tuple[ast.expr | None, str, Origin]]:
+def _resolve_name_reads(package: Path, statement: Statement) -> Iterator[tuple[ast.expr | None, str, Origin]]:
     """Each name that a statement reads: the node that is this name, the name as it stands there, and where it is made.
 
     What the statement imports to bind it is read as well; no node is that name.
     """
-    home = module(package, statement.module)
+    home = find_module(package, statement.module)
     if home is None:
         return
-    for read in statement.reads:
-        for known in _known(home, statement, read.chain[0]):
-            origin, used = _through(package, known, read.chain)
+    for read in statement.name_reads:
+        for known in _possible_origins(home, statement, read.chain[0]):
+            origin, used = _follow_chain(package, known, read.chain)
             yield read.parts[used - 1], ".".join(read.chain[:used]), origin
     for name in sorted(statement.names & statement.imports.keys()):
         for known in statement.imports[name]:
-            yield None, name, resolve(package, known)
+            yield None, name, resolve_origin(package, known)
 
 
-def _through(package: Path, known: Origin, chain: Chain) -> tuple[Origin, int]:
+def _follow_chain(package: Path, known: Origin, chain: Chain) -> tuple[Origin, int]:
     """Where a chain leads that starts with a known name, through the modules on its way, and how much of it does."""
-    origin, used = resolve(package, known), 1
+    origin, used = resolve_origin(package, known), 1
     while origin.module is not None and not origin.name and used < len(chain):
-        origin, used = resolve(package, Origin(origin.module, chain[used])), used + 1
+        origin, used = resolve_origin(package, Origin(origin.module, chain[used])), used + 1
     return origin, used
 
 
-def _known(home: Module, statement: Statement, name: str) -> Iterator[Origin]:
+def _possible_origins(home: Module, statement: Statement, name: str) -> Iterator[Origin]:
     """What a name stands for in a statement: in a module that imports it and makes it anew, both."""
     if name in statement.imports:
         yield from statement.imports[name]
@@ -329,7 +343,7 @@ def _known(home: Module, statement: Statement, name: str) -> Iterator[Origin]:
 
 
 @functools.cache
-def spelled(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, Origin], ...]]:
+def canonical_form(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, Origin], ...]]:
     """The normal form of a statement without its place, and what each name of the package stands for in it.
 
     Names that the package makes are numbers, in the order in which they stand there.
@@ -337,30 +351,30 @@ def spelled(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, 
     numbers: dict[Origin, str] = {}
     found: dict[tuple[str, Origin], None] = {}
     instead: dict[ast.AST, str] = {}
-    for node, name, origin in _resolved(package, statement):
+    for node, name, origin in _resolve_name_reads(package, statement):
         if origin.module is not None:
             number = numbers.setdefault(origin, f"<{len(numbers)}>")
             if node is not None:
                 instead[node] = f"{instead.get(node, '')}{number}"
         found[numbers.get(origin, name), origin] = None
-    home = module(package, statement.module)
+    home = find_module(package, statement.module)
     if home is not None and statement.imports:
-        importing = _within(home.importing, statement.node)
-        instead |= {one: _branches(statement, one) for one in importing if _is_inside(one, home)}
-    return _form(statement, frozenset(instead.items())), tuple(found)
+        importing = _imports_within(home.importing, statement.node)
+        instead |= {one: _ambiguous_imports(statement, one) for one in importing if _is_package_import(one, home)}
+    return _cached_normal_form(statement, frozenset(instead.items())), tuple(found)
 
 
 @functools.lru_cache(maxsize=1 << 15)
-def _form(statement: Statement, instead: frozenset[tuple[ast.AST, str]]) -> str:
+def _cached_normal_form(statement: Statement, instead: frozenset[tuple[ast.AST, str]]) -> str:
     return normal_form(statement.node, dict(instead))
 
 
-def _branches(statement: Statement, node: _Import) -> str:
+def _ambiguous_imports(statement: Statement, node: _Import) -> str:
     """What an import of the package says: nothing, unless the statement may import the same name from elsewhere."""
     names = [one.asname or one.name for one in node.names]
     return "".join(f"<import {name}>" for name in names if len(statement.imports.get(name, ())) > 1)
 
 
-def _is_inside(node: _Import, home: Module) -> bool:
+def _is_package_import(node: _Import, home: Module) -> bool:
     """Return True if an import is one from the package alone."""
-    return all(origin.module is not None for _, origin in _imported([node], home.above))
+    return all(origin.module is not None for _, origin in _imported_origins([node], home.above))

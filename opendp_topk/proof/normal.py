@@ -28,7 +28,7 @@ _ERROR = re.compile(r"(Error|Exception|Warning|Exit|Interrupt)$")
 _FIRST_WORD = re.compile(r"\w+")
 
 
-class Read(NamedTuple):
+class NameRead(NamedTuple):
     """A name that is read, with the attributes read of it: ``parts[n]`` is the node of the first n + 1 of the chain."""
 
     chain: Chain
@@ -41,7 +41,7 @@ def normal_form(node: ast.AST, instead: Mapping[ast.AST, str] | None = None) -> 
     A node below it for which a text stands in ``instead`` is written as this text.
     """
     form = _Form(instead or {}, {name: number for number, name in enumerate(binding_order(node))})
-    form.write(node, _Scope())
+    form.write_node(node, _Scope())
     return "".join(form.pieces)
 
 
@@ -64,17 +64,17 @@ class _Scope(NamedTuple):
     kind: str = "module"
     outer: Mapping[str, _Local] = {}
 
-    def function(self, parameters: Iterable[str], body: Iterable[ast.AST]) -> _Scope:
+    def function_scope(self, parameters: Iterable[str], body: Iterable[ast.AST]) -> _Scope:
         """The scope of the body of a function; in a class it does not see the names of the class."""
         given, body = frozenset(parameters), [*body]
-        own, shared = _stored(body) - given, given | _shared(body, ast.Global)
+        own, shared = _locally_bound_names(body) - given, given | _outer_scope_names(body, ast.Global)
         around = self.outer if self.kind == "class" else self.seen
         seen = {name: one for name, one in around.items() if name not in shared}
         return _Scope({**seen, **{name: _Local() for name in own}}, self.parameters | given, "function")
 
-    def body_of_class(self, body: Iterable[ast.AST]) -> _Scope:
+    def class_scope(self, body: Iterable[ast.AST]) -> _Scope:
         """The scope of the body of a class, whose own names are attributes."""
-        own = _stored(body)
+        own = _locally_bound_names(body)
         around = self.outer if self.kind == "class" else self.seen
         seen = {name: one for name, one in around.items() if name not in own}
         return _Scope(seen, self.parameters, "class", around)
@@ -89,25 +89,25 @@ class _Form:
         self._made = made
         self._locals = 0
 
-    def write(self, node: object, scope: _Scope) -> None:
+    def write_node(self, node: object, scope: _Scope) -> None:
         if isinstance(node, ast.AST):
             if node in self._instead:
                 self.pieces.append(self._instead[node])
                 return
             write = _WRITERS.get(type(node))
             if write is None:
-                self._fields(node, scope)
+                self._write_fields(node, scope)
             else:
                 write(self, node, scope)
         elif isinstance(node, list):
             self.pieces.append("[")
             for one in node:
-                self.write(one, scope)
+                self.write_node(one, scope)
             self.pieces.append("]")
         else:
             self.pieces.append(f" {node!r}")
 
-    def _fields(self, node: ast.AST, scope: _Scope, **others: _Scope | None) -> None:
+    def _write_fields(self, node: ast.AST, scope: _Scope, **others: _Scope | None) -> None:
         """A node, field by field; ``others`` are scopes of fields that lie in another one, None of its own name."""
         self.pieces.append(f"({type(node).__name__}")
         for name in node._fields:
@@ -115,12 +115,14 @@ class _Form:
                 continue
             value, inner = getattr(node, name, None), others.get(name, scope)
             if inner is None:
-                self.pieces.append(self._name(value, scope) if isinstance(value, str) else f" {value!r}")
+                self.pieces.append(self._spell_name(value, scope) if isinstance(value, str) else f" {value!r}")
             else:
-                self.write(undocumented(value) if name == "body" and isinstance(value, list) else value, inner)
+                self.write_node(
+                    without_docstrings(value) if name == "body" and isinstance(value, list) else value, inner
+                )
         self.pieces.append(")")
 
-    def _name(self, name: str, scope: _Scope, loaded: bool = False) -> str:
+    def _spell_name(self, name: str, scope: _Scope, loaded: bool = False) -> str:
         """A name as it is bound or read where it stands."""
         local = scope.seen.get(name)
         if local is not None:
@@ -130,150 +132,154 @@ class _Form:
         is_made = scope.kind == "module" and not loaded and name in self._made
         return f"<made {self._made[name]}>" if is_made else f" {name!r}"
 
-    def _a_name(self, node: ast.Name, scope: _Scope) -> None:
-        self.pieces.append(f"(Name{self._name(node.id, scope, isinstance(node.ctx, ast.Load))})")
+    def _write_name(self, node: ast.Name, scope: _Scope) -> None:
+        self.pieces.append(f"(Name{self._spell_name(node.id, scope, isinstance(node.ctx, ast.Load))})")
 
-    def _a_named(self, node: ast.AST, scope: _Scope) -> None:
-        self._fields(node, scope, name=None)
+    def _write_named(self, node: ast.AST, scope: _Scope) -> None:
+        self._write_fields(node, scope, name=None)
 
-    def _a_mapping(self, node: ast.AST, scope: _Scope) -> None:
-        self._fields(node, scope, rest=None)
+    def _write_match_mapping(self, node: ast.AST, scope: _Scope) -> None:
+        self._write_fields(node, scope, rest=None)
 
-    def _a_function(self, node: _Function, scope: _Scope) -> None:
-        self._fields(node, scope, name=None, body=scope.function(parameters(node.args), node.body))
+    def _write_function(self, node: _Function, scope: _Scope) -> None:
+        self._write_fields(node, scope, name=None, body=scope.function_scope(parameter_names(node.args), node.body))
 
-    def _a_lambda(self, node: ast.Lambda, scope: _Scope) -> None:
-        self._fields(node, scope, body=scope.function(parameters(node.args), [node.body]))
+    def _write_lambda(self, node: ast.Lambda, scope: _Scope) -> None:
+        self._write_fields(node, scope, body=scope.function_scope(parameter_names(node.args), [node.body]))
 
-    def _a_class(self, node: ast.ClassDef, scope: _Scope) -> None:
-        self._fields(node, scope, name=None, body=scope.body_of_class(node.body))
+    def _write_class(self, node: ast.ClassDef, scope: _Scope) -> None:
+        self._write_fields(node, scope, name=None, body=scope.class_scope(node.body))
 
-    def _a_comprehension(self, node: ast.AST, scope: _Scope) -> None:
+    def _write_comprehension(self, node: ast.AST, scope: _Scope) -> None:
         generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
-        inner = scope.function((), [one.target for one in generators])
+        inner = scope.function_scope((), [one.target for one in generators])
         self.pieces.append(f"({type(node).__name__}")
         for name in node._fields:
             if name != "generators":
-                self.write(getattr(node, name), inner)
+                self.write_node(getattr(node, name), inner)
         for number, one in enumerate(generators):
-            self.write(one.iter, inner if number else scope)
-            self.write([one.target, one.ifs, one.is_async], inner)
+            self.write_node(one.iter, inner if number else scope)
+            self.write_node([one.target, one.ifs, one.is_async], inner)
         self.pieces.append(")")
 
-    def _an_outer(self, node: ast.Nonlocal, scope: _Scope) -> None:
-        self.pieces.append(f"(Nonlocal{''.join(self._name(name, scope) for name in node.names)})")
+    def _write_nonlocal(self, node: ast.Nonlocal, scope: _Scope) -> None:
+        self.pieces.append(f"(Nonlocal{''.join(self._spell_name(name, scope) for name in node.names)})")
 
-    def _an_annotated(self, node: ast.AnnAssign, scope: _Scope) -> None:
+    def _write_annotated_assign(self, node: ast.AnnAssign, scope: _Scope) -> None:
         """A field of a class keeps its annotation where that has an effect; elsewhere it is a plain assignment."""
         if scope.kind == "class":
             said = ast.unparse(node.annotation)
             self.pieces.append(f"(Field {said!r}" if _EFFECTIVE.search(said) else "(Field")
-            self.write([node.target, node.value], scope)
+            self.write_node([node.target, node.value], scope)
             self.pieces.append(")")
         elif node.value is not None:
-            self.write(ast.Assign([node.target], node.value), scope)
+            self.write_node(ast.Assign([node.target], node.value), scope)
         else:
-            self._fields(node, scope)
+            self._write_fields(node, scope)
 
-    def _a_formatted(self, node: ast.JoinedStr, scope: _Scope) -> None:
+    def _write_formatted_string(self, node: ast.JoinedStr, scope: _Scope) -> None:
         self.pieces.append("(JoinedStr")
-        self.write([one for one in node.values if not (isinstance(one, ast.Constant) and one.value == "")], scope)
+        self.write_node([one for one in node.values if not (isinstance(one, ast.Constant) and one.value == "")], scope)
         self.pieces.append(")")
 
-    def _a_call(self, node: ast.Call, scope: _Scope) -> None:
+    def _write_call(self, node: ast.Call, scope: _Scope) -> None:
         """A call; one that makes an error is written without the words of its message."""
         last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if not _ERROR.search(last):
-            self._fields(node, scope)
+            self._write_fields(node, scope)
             return
         self.pieces.append("(Call")
-        self.write(node.func, scope)
+        self.write_node(node.func, scope)
         for one in node.args:
-            self._message(one, scope)
+            self._write_message(one, scope)
         for given in node.keywords:
             self.pieces.append(f"(keyword {given.arg!r}")
-            self._message(given.value, scope)
+            self._write_message(given.value, scope)
             self.pieces.append(")")
         self.pieces.append(")")
 
-    def _message(self, node: ast.expr, scope: _Scope) -> None:
+    def _write_message(self, node: ast.expr, scope: _Scope) -> None:
         """Of a text the parameter with which it begins, and what is filled in."""
         parts = node.values if isinstance(node, ast.JoinedStr) else [node]
         words = [one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else None for one in parts]
         if not any(word is not None for word in words):
-            self.write(node, scope)
+            self.write_node(node, scope)
             return
         first = _FIRST_WORD.match(words[0] or "")
         self.pieces.append(f"(message {first[0]!r}" if first and first[0] in scope.parameters else "(message")
-        self.write([one for one, word in zip(parts, words, strict=True) if word is None], scope)
+        self.write_node([one for one, word in zip(parts, words, strict=True) if word is None], scope)
         self.pieces.append(")")
 
 
 _WRITERS: dict[type[ast.AST], Callable[..., None]] = {
-    ast.Name: _Form._a_name,
-    ast.FunctionDef: _Form._a_function,
-    ast.AsyncFunctionDef: _Form._a_function,
-    ast.Lambda: _Form._a_lambda,
-    ast.ClassDef: _Form._a_class,
-    ast.ExceptHandler: _Form._a_named,
-    ast.MatchAs: _Form._a_named,
-    ast.MatchStar: _Form._a_named,
-    ast.MatchMapping: _Form._a_mapping,
-    ast.Nonlocal: _Form._an_outer,
-    ast.AnnAssign: _Form._an_annotated,
-    ast.JoinedStr: _Form._a_formatted,
-    ast.Call: _Form._a_call,
-    **dict.fromkeys(_Comprehension, _Form._a_comprehension),
+    ast.Name: _Form._write_name,
+    ast.FunctionDef: _Form._write_function,
+    ast.AsyncFunctionDef: _Form._write_function,
+    ast.Lambda: _Form._write_lambda,
+    ast.ClassDef: _Form._write_class,
+    ast.ExceptHandler: _Form._write_named,
+    ast.MatchAs: _Form._write_named,
+    ast.MatchStar: _Form._write_named,
+    ast.MatchMapping: _Form._write_match_mapping,
+    ast.Nonlocal: _Form._write_nonlocal,
+    ast.AnnAssign: _Form._write_annotated_assign,
+    ast.JoinedStr: _Form._write_formatted_string,
+    ast.Call: _Form._write_call,
+    **dict.fromkeys(_Comprehension, _Form._write_comprehension),
 }
 
 
-def nested(node: ast.stmt) -> Iterator[ast.stmt]:
+def nested_statements(node: ast.stmt) -> Iterator[ast.stmt]:
     """A statement and all statements within it, each before what lies in it; texts alone and imports are left out."""
     yield node
     waiting: list[ast.AST] = [*ast.iter_child_nodes(node)]
     while waiting:
         one = waiting.pop(0)
         if isinstance(one, ast.stmt):
-            yield from nested(one) if undocumented([one]) and not isinstance(one, ast.Import | ast.ImportFrom) else ()
+            yield from (
+                nested_statements(one)
+                if without_docstrings([one]) and not isinstance(one, ast.Import | ast.ImportFrom)
+                else ()
+            )
         else:
             waiting[:0] = ast.iter_child_nodes(one)
 
 
-def undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
+def without_docstrings(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements of a body without those that are a text only."""
-    return [one for one in body if not (isinstance(one, ast.Expr) and _is_text(one.value))]
+    return [one for one in body if not (isinstance(one, ast.Expr) and _is_string_constant(one.value))]
 
 
-def _is_text(node: ast.expr) -> bool:
+def _is_string_constant(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def reads(node: ast.AST) -> list[Read]:
+def find_name_reads(node: ast.AST) -> list[NameRead]:
     """The names that a statement reads and does not bind itself, in their order, as often as they stand there.
 
     ``checks.count(x)`` reads ``("checks", "count")`` and ``("x",)``. Annotations read nothing.
     """
-    found: list[Read] = []
-    _free(node, frozenset(), found)
+    found: list[NameRead] = []
+    _collect_free_names(node, frozenset(), found)
     return found
 
 
-def _free(node: ast.AST, bound: frozenset[str], found: list[Read]) -> None:
+def _collect_free_names(node: ast.AST, bound: frozenset[str], found: list[NameRead]) -> None:
     if isinstance(node, ast.Name | ast.Attribute):
-        _chain(node, bound, found)
+        _collect_chain(node, bound, found)
     elif isinstance(node, _Function | ast.Lambda):
-        _free_in_function(node, bound, found)
+        _collect_in_function(node, bound, found)
     else:
         if isinstance(node, _Comprehension):
-            bound |= _stored(one.target for one in node.generators)
+            bound |= _locally_bound_names(one.target for one in node.generators)
         for name in node._fields:
             value = None if name in _LEFT_OUT else getattr(node, name, None)
             for one in value if isinstance(value, list) else (value,):
                 if isinstance(one, ast.AST):
-                    _free(one, bound, found)
+                    _collect_free_names(one, bound, found)
 
 
-def _chain(node: ast.Name | ast.Attribute, bound: frozenset[str], found: list[Read]) -> None:
+def _collect_chain(node: ast.Name | ast.Attribute, bound: frozenset[str], found: list[NameRead]) -> None:
     names: list[str] = []
     parts: list[ast.expr] = []
     inner: ast.expr = node
@@ -282,31 +288,33 @@ def _chain(node: ast.Name | ast.Attribute, bound: frozenset[str], found: list[Re
         parts.append(inner)
         inner = inner.value
     if not isinstance(inner, ast.Name):
-        _free(inner, bound, found)
+        _collect_free_names(inner, bound, found)
     elif inner.id not in bound and not (inner is node and isinstance(inner.ctx, ast.Store)):
-        found.append(Read((inner.id, *reversed(names)), (inner, *reversed(parts))))
+        found.append(NameRead((inner.id, *reversed(names)), (inner, *reversed(parts))))
 
 
-def _free_in_function(node: _Function | ast.Lambda, bound: frozenset[str], found: list[Read]) -> None:
+def _collect_in_function(node: _Function | ast.Lambda, bound: frozenset[str], found: list[NameRead]) -> None:
     for one in [*getattr(node, "decorator_list", []), *node.args.defaults, *filter(None, node.args.kw_defaults)]:
-        _free(one, bound, found)
+        _collect_free_names(one, bound, found)
     body = node.body if isinstance(node.body, list) else [node.body]
-    inside = (bound - _shared(body, ast.Global)).union(parameters(node.args), _stored(body))
+    inside = (bound - _outer_scope_names(body, ast.Global)).union(
+        parameter_names(node.args), _locally_bound_names(body)
+    )
     for one in body:
-        _free(one, inside, found)
+        _collect_free_names(one, inside, found)
 
 
-def parameters(arguments: ast.arguments) -> Iterator[str]:
+def parameter_names(arguments: ast.arguments) -> Iterator[str]:
     """The names of the parameters of a function."""
     for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
             yield one.arg
 
 
-def _stored(nodes: Iterable[ast.AST]) -> frozenset[str]:
+def _locally_bound_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """The names that these nodes bind in their own scope; imports are left to be followed to what they import."""
     nodes = [*nodes]
-    return frozenset(_bound_names(nodes)) - _shared(nodes, ast.Global, ast.Nonlocal)
+    return frozenset(_bound_names(nodes)) - _outer_scope_names(nodes, ast.Global, ast.Nonlocal)
 
 
 def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
@@ -319,12 +327,12 @@ def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.MatchMapping):
             yield from [node.rest] if node.rest else []
         if isinstance(node, _Comprehension):
-            yield from (one.target.id for one in _inside(node) if isinstance(one, ast.NamedExpr))
+            yield from (one.target.id for one in _walk_same_scope(node) if isinstance(one, ast.NamedExpr))
         elif not isinstance(node, _SCOPES):
             yield from _bound_names(ast.iter_child_nodes(node))
 
 
-def _shared(nodes: Iterable[ast.AST], *kinds: type[ast.Global] | type[ast.Nonlocal]) -> frozenset[str]:
+def _outer_scope_names(nodes: Iterable[ast.AST], *kinds: type[ast.Global] | type[ast.Nonlocal]) -> frozenset[str]:
     """The names that these nodes declare to be those of an outer scope."""
     found: set[str] = set()
     waiting = [*nodes]
@@ -338,14 +346,14 @@ def _shared(nodes: Iterable[ast.AST], *kinds: type[ast.Global] | type[ast.Nonloc
     return frozenset(found)
 
 
-def _inside(node: ast.AST) -> Iterator[ast.AST]:
+def _walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes below one, bodies of functions and classes left out."""
     if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
         for one in ast.iter_child_nodes(node):
             yield one
-            yield from _inside(one)
+            yield from _walk_same_scope(one)
 
 
-def bindings(node: ast.stmt) -> frozenset[str]:
+def statement_bindings(node: ast.stmt) -> frozenset[str]:
     """The names that a statement of a module binds there, imports left out."""
-    return _stored([node])
+    return _locally_bound_names([node])

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from ..errors import ProofError
 from . import library
-from .closures import Pin, pins
-from .regions import first_line, region, tags
+from .closures import CodeHash, code_hashes
+from .regions import first_region_line, read_region, region_tags
 
 ROW = re.compile(r"\\coderow\{([^{}]*)\}\{([^{}]*)\}\{([^{}]*)\}\{([^{}]*)\}\{([^{}]*)\}\{([^{}]*)\}")
 SEE = re.compile(r"\\see\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
-class Row:
+class NoteRow:
     """A row of a note's table: what is claimed (LaTeX), the statement of a document, and its code."""
 
     key: str
@@ -31,32 +31,32 @@ class Row:
     tags: tuple[str, ...]
 
     @property
-    def pin(self) -> Pin:
+    def code_hash(self) -> CodeHash:
         """The pin of the document on this region.
 
         Raises:
             ProofError: The document is missing, or does not pin it.
         """
-        found = [pin for pin in pins(self.document) if pin.region == self.region]
+        found = [pin for pin in code_hashes(self.document) if pin.region == self.region]
         if len(found) != 1:
             raise ProofError(f"{self.document}.tex must pin the region {self.region} once")
         return found[0]
 
     @property
-    def place(self) -> str:
+    def code_location(self) -> str:
         """The file and the lines of the tags, or of the whole region, such as ``spaces/costs.py:44,68``."""
-        lines = list(enumerate(region(self.pin.region).splitlines(), first_line(self.region)))
-        tagged = [str(number) for number, line in lines if tags(line) & set(self.tags)]
-        return f"{self.pin.source}:" + (",".join(tagged) or f"{lines[0][0]}-{lines[-1][0]}")
+        lines = list(enumerate(read_region(self.code_hash.region).splitlines(), first_region_line(self.region)))
+        tagged = [str(number) for number, line in lines if region_tags(line) & set(self.tags)]
+        return f"{self.code_hash.source_file}:" + (",".join(tagged) or f"{lines[0][0]}-{lines[-1][0]}")
 
 
-def rows(name: str) -> list[Row]:
+def parse_note_rows(name: str) -> list[NoteRow]:
     """Return the rows of a note's table, in order.
 
     Raises:
         ProofError: If there is no such note.
     """
     return [
-        Row(key, claim, document, label, held, tuple(tags.split()))
-        for key, claim, document, label, held, tags in ROW.findall(library.text(name))
+        NoteRow(key, claim, document, label, held, tuple(tags.split()))
+        for key, claim, document, label, held, tags in ROW.findall(library.document_text(name))
     ]

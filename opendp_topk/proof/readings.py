@@ -18,7 +18,7 @@ from . import library
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReviewEntry:
     """A document was read again, and its pins were renewed."""
 
     document: str
@@ -55,57 +55,63 @@ class Migration:
     because: str
 
 
-Line = Reading | Rewording | Migration
+Line = ReviewEntry | Rewording | Migration
 
 
-def file() -> Path:
+def review_log_path() -> Path:
     """Return the path of the log."""
-    return library.folder() / "readings.jsonl"
+    return library.documents_folder() / "readings.jsonl"
 
 
-def log() -> list[Line]:
+def read_review_log() -> list[Line]:
     """Return all lines, oldest first.
 
     Raises:
         ProofError: If a line is not a reading, rewording or migration.
     """
-    return list(_read(file()))
+    return list(_parse_review_log(review_log_path()))
 
 
 @functools.cache
-def _read(path: Path) -> tuple[Line, ...]:
+def _parse_review_log(path: Path) -> tuple[Line, ...]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return tuple(_line(number, line) for number, line in enumerate(lines, start=1))
+    return tuple(_parse_review_line(number, line) for number, line in enumerate(lines, start=1))
 
 
-def _line(number: int, text: str) -> Line:
+def _parse_review_line(number: int, text: str) -> Line:
     try:
         fields = json.loads(text)
-        kind = Reading if "document" in fields else Migration if "digests" in fields else Rewording
+        kind = ReviewEntry if "document" in fields else Migration if "digests" in fields else Rewording
         return kind(**fields)
     except (ValueError, TypeError):
         raise ProofError(f"line {number} of proofs/readings.jsonl is no reading, rewording or migration") from None
 
 
-def last(name: str) -> Reading | None:
+def last_review(name: str) -> ReviewEntry | None:
     """Return the last reading of a document, or None if the log has none."""
-    return next((line for line in reversed(log()) if isinstance(line, Reading) and line.document == name), None)
+    return next(
+        (line for line in reversed(read_review_log()) if isinstance(line, ReviewEntry) and line.document == name), None
+    )
 
 
-def strayed(name: str) -> list[str]:
+def drifted_statements(name: str) -> list[str]:
     """Return the statements that ``name`` relies on that differ from the record, except for recorded rewordings."""
-    then, now = library.relied_then(name), library.relied_now(name)
-    return sorted(key for key in then.keys() | now.keys() if not _means(key, then.get(key), now.get(key)))
+    then, now = library.recorded_reliances(name), library.current_reliances(name)
+    return sorted(key for key in then.keys() | now.keys() if not _has_same_meaning(key, then.get(key), now.get(key)))
 
 
-def _means(key: str, then: str | None, now: str | None) -> bool:
-    steps = [line for line in log() if isinstance(line, Rewording) and line.statement == key] if then != now else []
+def _has_same_meaning(key: str, then: str | None, now: str | None) -> bool:
+    steps = (
+        [line for line in read_review_log() if isinstance(line, Rewording) and line.statement == key]
+        if then != now
+        else []
+    )
     same = {then}
     while more := {step.new for step in steps if step.old in same} - same:
         same |= more
     return now in same
 
 
-def forget_readings() -> None:
+def clear_review_log_cache() -> None:
     """Clear the cache, so that the log is read again on the next call."""
-    _read.cache_clear()
+    _parse_review_log.cache_clear()

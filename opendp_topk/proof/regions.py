@@ -16,7 +16,7 @@ TAGS = re.compile(r"#((?: ?\[[a-z][a-z0-9-]*\])+)")
 TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
 
 
-class Marked(NamedTuple):
+class LocatedRegion(NamedTuple):
     """Position of a region: its file below the package, the number of the line before it, and its lines."""
 
     source: str
@@ -24,40 +24,40 @@ class Marked(NamedTuple):
     lines: tuple[str, ...]
 
 
-def region(name: str) -> str:
+def read_region(name: str) -> str:
     """Return the lines between ``# proof-region: name`` and ``# end-proof-region: name``.
 
     Raises:
         ProofError: If the markers are missing, or do not occur exactly once in the package.
     """
-    return _text(list(marked(library.package(), name).lines))
+    return _join_region_lines(list(locate_region(library.package_folder(), name).lines))
 
 
-def source_of(name: str) -> str:
-    """Return a region's file below the package, ``measurements/peeled_top_k.py``; errors as of :func:`region`."""
-    return marked(library.package(), name).source
+def region_file(name: str) -> str:
+    """Return a region's file below the package, ``measurements/peeled_top_k.py``; errors as of :func:`read_region`."""
+    return locate_region(library.package_folder(), name).source
 
 
-def first_line(name: str) -> int:
-    """Return the line number of a region's first line in its file; errors are those of :func:`region`."""
-    found = marked(library.package(), name)
+def first_region_line(name: str) -> int:
+    """Return the line number of a region's first line in its file; errors are those of :func:`read_region`."""
+    found = locate_region(library.package_folder(), name)
     return found.start + 1 + next((at for at, line in enumerate(found.lines) if line), 0)
 
 
-def tags(code: str) -> set[str]:
+def region_tags(code: str) -> set[str]:
     """Return the tags in a region of code, such as ``check-k`` for a line ending in ``# [check-k]``."""
-    return set(listed_tags(code))
+    return set(ordered_tags(code))
 
 
-def listed_tags(code: str) -> list[str]:
+def ordered_tags(code: str) -> list[str]:
     """Return the tags of a region of code in order."""
     return [tag for found in TAGS.findall(code) for tag in TAG.findall(found)]
 
 
 @functools.cache
-def marked(package: Path, name: str) -> Marked:
-    """Return a region of the package; errors are those of :func:`region`."""
-    sources = _sources(package).get(name, [])
+def locate_region(package: Path, name: str) -> LocatedRegion:
+    """Return a region of the package; errors are those of :func:`read_region`."""
+    sources = _index_region_files(package).get(name, [])
     start, end = f"# proof-region: {name}", f"# end-proof-region: {name}"
     if len(sources) != 1:
         where = f"it stands in {', '.join(sources)}" if sources else "it does not stand there"
@@ -69,11 +69,11 @@ def marked(package: Path, name: str) -> Marked:
     if stripped.count(end) != 1 or start not in stripped[: stripped.index(end)]:
         raise ProofError(f"{sources[0]} must hold {end!r} exactly once, below {start!r}")
     first, last = stripped.index(start) + 1, stripped.index(end)
-    return Marked(sources[0], first, tuple(lines[first:last]))
+    return LocatedRegion(sources[0], first, tuple(lines[first:last]))
 
 
 @functools.cache
-def _sources(package: Path) -> dict[str, list[str]]:
+def _index_region_files(package: Path) -> dict[str, list[str]]:
     """Return the names of all regions, each with the file of every mark."""
     found: dict[str, list[str]] = {}
     for path in sorted(package.rglob("*.py")):
@@ -82,11 +82,11 @@ def _sources(package: Path) -> dict[str, list[str]]:
     return found
 
 
-def _text(lines: list[str]) -> str:
+def _join_region_lines(lines: list[str]) -> str:
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def forget_regions() -> None:
+def clear_region_cache() -> None:
     """Clear the cache, so that every region is read again on the next call."""
-    for remembered in (marked, _sources):
+    for remembered in (locate_region, _index_region_files):
         remembered.cache_clear()

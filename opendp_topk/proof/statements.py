@@ -19,40 +19,40 @@ _PARTS = re.compile(r"\\(precondition|pseudocode|postcondition|proofs|runtimeerr
 Relation = tuple[str, str]
 
 
-def uncommented(text: str) -> str:
+def strip_comments(text: str) -> str:
     """Return the text of a document without its comments."""
     return "\n".join(_COMMENT.sub("", line) for line in text.splitlines())
 
 
-def relations(text: str) -> list[Relation]:
+def find_relations(text: str) -> list[Relation]:
     """Return the documents on which ``text`` relies, each with the label of the theorem (empty: the whole document)."""
     return sorted({(target, label) for label, target in _RELIES.findall(text)})
 
 
-def theorem(text: str, label: str) -> str:
+def find_theorem(text: str, label: str) -> str:
     """Return the theorem with this label, with single spaces; the empty string if there is none."""
     found = (match[0] for match in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in match[0] and label)
     return " ".join(next(found, "").split())
 
 
-def statement(text: str, label: str) -> str:
+def statement_text(text: str, label: str) -> str:
     """Return the document's hypotheses and the theorem with this label (empty: all that the document states).
 
     A label outside of theorems also means all that the document states. The mark that a machine has checked a theorem
     is not part of its statement.
     """
     text = CHECKED.sub("", text)
-    parts = _parts(text)
-    stated = theorem(text, label) or parts.get("postcondition", "")
+    parts = _split_sections(text)
+    stated = find_theorem(text, label) or parts.get("postcondition", "")
     return " ".join((parts.get("precondition", "") + " " + stated).split())
 
 
 def statement_digest(text: str, label: str) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of a statement."""
-    return hashlib.sha256(statement(text, label).encode()).hexdigest()[:16]
+    return hashlib.sha256(statement_text(text, label).encode()).hexdigest()[:16]
 
 
-def _parts(text: str) -> dict[str, str]:
+def _split_sections(text: str) -> dict[str, str]:
     marks = list(_PARTS.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     return {mark[1]: text[mark.end() : end] for mark, end in zip(marks, ends, strict=False)}

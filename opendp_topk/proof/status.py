@@ -18,11 +18,11 @@ from ..errors import ProofError
 from ..errors.extras import LOADING
 from ..markup import notebook
 from . import findings
-from .carried import forget_carried
-from .closures import all_pinned, forget_pins, pins
-from .library import document, documents, foundations, text
-from .machine import forget_sources
-from .readings import forget_readings, strayed
+from .carried import clear_support_cache
+from .closures import all_hashed_texts, clear_code_hash_cache, code_hashes
+from .library import document_foundations, document_names, document_path, document_text
+from .machine import clear_source_cache
+from .readings import clear_review_log_cache, drifted_statements
 
 _THROUGH = "core/public_names"
 """What every claim passes through: that names lead to the constructors of which the other documents speak."""
@@ -45,28 +45,28 @@ class Proof:
     @property
     def path(self) -> Path | None:
         """The LaTeX document, in a checkout or in an installed wheel; None where there is none."""
-        return None if self.name is None else document(self.name)
+        return None if self.name is None else document_path(self.name)
 
     @property
     def status(self) -> str:
         """``current``, ``stale``, ``missing`` or ``unproven``: the worst of this proof and its parts."""
-        own = "unproven" if self.name is None or self.assumption else _status(self.name)
+        own = "unproven" if self.name is None or self.assumption else _document_status(self.name)
         return max([own, *(part.status for part in self.parts)], key=_SEVERITY.index)
 
     def __str__(self) -> str:
         if self.name is None:
             return "unproven: the caller supplied the map"
         if self.assumption:
-            return f"unproven: {self.assumption}; else proofs/{self.name}.tex ({_status(self.name)})"
+            return f"unproven: {self.assumption}; else proofs/{self.name}.tex ({_document_status(self.name)})"
         if not self.parts:
             return f"proofs/{self.name}.tex ({self.status})"
         return "; ".join(str(part) for part in self.parts) + f"; chained by proofs/{self.name}.tex"
 
     def _repr_html_(self) -> str:
         links = [Proof(self.name, assumption=self.assumption), *self.parts]
-        return notebook.facts(f"Proof: {self.status}", ((one.status, one._words()) for one in links))
+        return notebook.facts_table(f"Proof: {self.status}", ((one.status, one._link_description()) for one in links))
 
-    def _words(self) -> str:
+    def _link_description(self) -> str:
         """The document of this link, and the assumption under which it proves the claim."""
         document = "the caller supplied the map" if self.name is None else f"proofs/{self.name}.tex"
         return f"{document}, if {self.assumption}" if self.assumption else document
@@ -75,41 +75,45 @@ class Proof:
 UNPROVEN = Proof(None)
 
 
-def _status(name: str) -> str:
+def _document_status(name: str) -> str:
     """``missing``, ``current``, or ``stale``: also where anything is stale on which the document rests."""
     with LOADING:  # one thread finds it out, and the others wait for it
-        return _found_status(name)
+        return _derive_status(name)
 
 
 @functools.cache
-def _found_status(name: str) -> str:
-    if document(name) is None:
+def _derive_status(name: str) -> str:
+    if document_path(name) is None:
         return "missing"
-    if not findings.state():
+    if not findings.sources_digest():
         return "stale"
-    needed = _needed(name)
-    found = findings.found(needed, _derived)
+    needed = _required_documents(name)
+    found = findings.load_or_derive_findings(needed, _derive_finding)
     return "current" if all(found[one].current is True for one in needed) else "stale"
 
 
-def _needed(name: str) -> list[str]:
+def _required_documents(name: str) -> list[str]:
     """A document and all on which it rests."""
-    return list(dict.fromkeys([name, *foundations(name), *([_THROUGH] if document(_THROUGH) else [])]))
+    return list(dict.fromkeys([name, *document_foundations(name), *([_THROUGH] if document_path(_THROUGH) else [])]))
 
 
-def _derived(name: str) -> findings.Finding:
+def _derive_finding(name: str) -> findings.Finding:
     """Whether the code that the document pins is what it was, and the statements on which it relies mean the same."""
     try:
-        current = bool(pins(name)) and all(pin.is_current for pin in pins(name)) and not strayed(name)
-        (texts,) = all_pinned([name])
+        current = (
+            bool(code_hashes(name))
+            and all(pin.is_current for pin in code_hashes(name))
+            and not drifted_statements(name)
+        )
+        (texts,) = all_hashed_texts([name])
     except ProofError:
         return findings.Finding(False, "")
     return findings.Finding(current, hashlib.sha256("\n".join(texts).encode()).hexdigest())
 
 
-def derived() -> findings.Found:
+def derive_all_findings() -> findings.Found:
     """What is found of all documents, whatever was found before."""
-    return {name: _derived(name) for name in documents()}
+    return {name: _derive_finding(name) for name in document_names()}
 
 
 def claim_digest(name: str) -> str:
@@ -118,22 +122,22 @@ def claim_digest(name: str) -> str:
     Raises:
         ProofError: There is no such document, or a region that one of them pins is not there.
     """
-    whole, needed = hashlib.sha256(), _needed(name)
-    texts = {one: text(one) for one in needed}
+    whole, needed = hashlib.sha256(), _required_documents(name)
+    texts = {one: document_text(one) for one in needed}
     with LOADING:
-        found = findings.found(needed, _derived)
+        found = findings.load_or_derive_findings(needed, _derive_finding)
     for one in needed:
         if not found[one].code:
-            all_pinned([one])  # says why there is none
+            all_hashed_texts([one])  # says why there is none
         whole.update(f"{one}\n{' '.join(texts[one].split())}\n{found[one].code}\n".encode())
     return whole.hexdigest()[:16]
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Read code and documents anew: statuses are remembered for as long as the interpreter runs."""
-    forget_pins()
-    forget_carried()
-    findings.forget_findings()
-    forget_sources()
-    forget_readings()
-    _found_status.cache_clear()
+    clear_code_hash_cache()
+    clear_support_cache()
+    findings.clear_findings_cache()
+    clear_source_cache()
+    clear_review_log_cache()
+    _derive_status.cache_clear()

@@ -11,15 +11,15 @@ from typing import Any
 from ..errors import ParameterTypeError
 from ..errors.checks import Number
 from ..numerics.arithmetic import (
-    exact,
     log1p_down,
     one_minus_exp_down,
     one_minus_exp_up,
     round_up,
     scaled_log_up,
     shortened_up,
+    to_fraction,
 )
-from .curves.closed_forms import Added, ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
+from .curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, PlusDelta, UpToDelta, ZCDPBound
 from .curves.composed import Composed
 from .curves.curve import PrivacyCurve
 from .measures import (
@@ -55,7 +55,7 @@ def rho_of_range(a: Fraction) -> Fraction:
     """An upper bound of z - 1 - ln z with z = a / (1 - e^-a): of the rho of what has range ``a`` >= 0."""
     if a <= _SMALL:
         terms = ((2 + Fraction(1, j)) * zeta * (a * a / 4) ** j for j, zeta in enumerate(_ZETA, 1))
-        return _alternating(terms)  # [range-series]
+        return _alternating_sum(terms)  # [range-series]
     excess = min(a, a / one_minus_exp_down(a) - 1)  # [excess]
     return excess - log1p_down(excess)  # [range-rho]
 
@@ -64,7 +64,7 @@ def rho_of_laplace(loss: Fraction) -> Fraction:
     """An upper bound of E + e^-E - 1: of the rho of what is joined at the cost E = ``loss`` >= 0."""
     if loss <= _SMALL:
         powers = (loss**n / math.factorial(n) for n in range(2, _POWERS + 1))
-        return _alternating(powers)  # [laplace-series]
+        return _alternating_sum(powers)  # [laplace-series]
     return loss - one_minus_exp_down(loss)  # [laplace-rho]
 
 
@@ -73,18 +73,18 @@ def rho_of_discrete_laplace(loss: Fraction, step: Fraction) -> Fraction:
 
     ``loss`` is E >= 0, and ``step`` is h > 0.
     """
-    return min(loss, rho_of_laplace(loss) + _flattening(step) * one_minus_exp_up(loss))  # [discrete-rho]
+    return min(loss, rho_of_laplace(loss) + _one_minus_sinh_ratio(step) * one_minus_exp_up(loss))  # [discrete-rho]
 
 
-def _flattening(h: Fraction) -> Fraction:
+def _one_minus_sinh_ratio(h: Fraction) -> Fraction:
     """An upper bound of 1 - h / sinh h, for h > 0."""
     if h <= _SMALL:
         terms = ((2 - Fraction(4, 4**j)) * zeta * (h * h) ** j for j, zeta in enumerate(_ZETA, 1))
-        return _alternating(terms)  # [flat-series]
+        return _alternating_sum(terms)  # [flat-series]
     return 1 - 2 * h * (1 - one_minus_exp_up(h)) / one_minus_exp_up(2 * h)  # [flat]
 
 
-def _alternating(terms: Iterable[Fraction]) -> Fraction:
+def _alternating_sum(terms: Iterable[Fraction]) -> Fraction:
     """The first term less the second plus the third, and so on; an odd number of them."""
     return sum((-term if n % 2 else term for n, term in enumerate(terms)), Fraction(0))  # [alternating]
 
@@ -122,10 +122,12 @@ def renyi_of_laplace(order: Fraction, loss: Fraction) -> Fraction:
     return loss - log1p_down(part / (1 - part)) / (order - 1)  # [renyi-laplace]
 
 
-def overhead(order: Fraction, delta: Fraction) -> Fraction:
+def conversion_overhead(order: Fraction, delta: Fraction) -> Fraction:
     """What is added to a divergence of that order for an epsilon at ``delta`` > 0, rounded up."""
     beta = order - 1
-    return (exact(scaled_log_up(Fraction(1), 1 / delta)) - log1p_down(beta)) / beta - log1p_down(1 / beta)  # [overhead]
+    return (to_fraction(scaled_log_up(Fraction(1), 1 / delta)) - log1p_down(beta)) / beta - log1p_down(
+        1 / beta
+    )  # [overhead]
 
 
 # end-proof-region: renyi
@@ -170,16 +172,16 @@ class Cost:
     joined: tuple[int, Fraction] | None = None
 
     @staticmethod
-    def bounded(pure: Fraction, width: Fraction) -> Cost:
+    def from_bounded_range(pure: Fraction, width: Fraction) -> Cost:
         """The cost of what has this epsilon and this range."""
         return Cost(pure, width, min(rho_of_pure(pure), rho_of_range(width)))  # [bounded]
 
     @staticmethod
-    def linear(pure: Fraction, width: Fraction) -> Cost:
+    def from_laplace_dominated(pure: Fraction, width: Fraction) -> Cost:
         """The cost of what has this range, and is joined at the cost ``pure``: an epsilon linear in the distance."""
         return Cost(pure, width, min(rho_of_laplace(pure), rho_of_range(width)), joined=(1, pure))  # [linear]
 
-    def under(self, measure: Measure) -> Any:
+    def to_distance(self, measure: Measure) -> Any:
         """The cost as a distance of ``measure``; infinite where nothing is bounded."""
         for kind, read in _READINGS:
             if isinstance(measure, kind):
@@ -187,13 +189,17 @@ class Cost:
         return measure.infinite
 
 
-FREE = Cost.bounded(Fraction(0), Fraction(0))
+FREE = Cost.from_bounded_range(Fraction(0), Fraction(0))
 
 
-def _curve(cost: Cost) -> PrivacyCurve:
+def _privacy_curve(cost: Cost) -> PrivacyCurve:
     """All that is known, as one privacy curve; but for a long rho, exactly."""
-    count, each = cost.steps or (1, _exact(cost.width))
-    known = ApproximateDP(_exact(cost.pure)), Concentrated(_short(cost.rho)), RangeSteps(count, each)
+    count, each = cost.steps or (1, _exact_or_infinite(cost.width))
+    known = (
+        ApproximateDP(_exact_or_infinite(cost.pure)),
+        ZCDPBound(_shortened_or_infinite(cost.rho)),
+        AdaptiveRangeBound(count, each),
+    )
     if cost.joined is None:
         return PrivacyCurve(*known)  # [all-bounds]
     count, loss = cost.joined
@@ -201,24 +207,27 @@ def _curve(cost: Cost) -> PrivacyCurve:
     if count < 2 or cost.rho is None:
         return PrivacyCurve(*known, laplace)  # [laplace-bound]
     once = PrivacyCurve(
-        ApproximateDP(loss), Concentrated(_short(cost.rho / count)), RangeSteps(1, each), LaplacePair(loss)
+        ApproximateDP(loss),
+        ZCDPBound(_shortened_or_infinite(cost.rho / count)),
+        AdaptiveRangeBound(1, each),
+        LaplacePair(loss),
     )
     return PrivacyCurve(*known, laplace, Composed(((once, count),)))  # [composed-steps]
 
 
-def _short(value: Fraction | None) -> Number:
+def _shortened_or_infinite(value: Fraction | None) -> Number:
     return math.inf if value is None else shortened_up(value)  # [up]
 
 
-def _exact(value: Fraction | None) -> Number:
+def _exact_or_infinite(value: Fraction | None) -> Number:
     return math.inf if value is None else value  # [exact]
 
 
 _READINGS: tuple[tuple[type[Measure], Callable[[Cost], Any]], ...] = (
-    (MaxDivergence, lambda cost: _short(cost.pure)),  # [pure]
-    (RangeDivergence, lambda cost: _short(cost.width)),  # [width]
-    (ZeroConcentratedDivergence, lambda cost: _short(cost.rho)),  # [rho]
-    (PrivacyProfile, _curve),
+    (MaxDivergence, lambda cost: _shortened_or_infinite(cost.pure)),  # [pure]
+    (RangeDivergence, lambda cost: _shortened_or_infinite(cost.width)),  # [width]
+    (ZeroConcentratedDivergence, lambda cost: _shortened_or_infinite(cost.rho)),  # [rho]
+    (PrivacyProfile, _privacy_curve),
 )
 SCALAR = (MaxDivergence, RangeDivergence, ZeroConcentratedDivergence)
 
@@ -254,7 +263,7 @@ def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -
     holds with delta added, which under ``Approximate(ZeroConcentratedDivergence())`` says nothing.
     """
     inner = without_delta(measure)
-    read = cost.under(inner)
+    read = cost.to_distance(inner)
     if inner is not measure:
         return read, round_up(delta)  # [pair]
     return curve_with_delta(read, delta, strict=strict)
@@ -262,7 +271,7 @@ def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -
 
 def curve_with_delta(curve: PrivacyCurve, delta: Fraction, *, strict: bool) -> PrivacyCurve:
     """``curve`` up to ``delta``, as in :func:`with_delta`."""
-    more = Mixture if strict else Added  # [curve]
+    more = UpToDelta if strict else PlusDelta  # [curve]
     return PrivacyCurve(*(more(bound, round_up(delta)) for bound in curve.bounds))
 
 

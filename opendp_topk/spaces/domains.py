@@ -24,7 +24,7 @@ from ..errors import (
 from ..errors.checks import Number
 from ..errors.extras import LOADING
 from ..numerics.floats import require_subnormals
-from ..numerics.surveyed import Surveyed, extremes, finite_best
+from ..numerics.surveyed import BlockMaxima, block_extremes, finite_block_best
 
 # Domains: the sets that a function accepts, as frozen values compared by value.
 
@@ -85,7 +85,7 @@ class AtomDomain(Domain):
                 raise ParameterTypeError("bounds must hold two numbers, neither of them NaN")
         if self.bounds[0] > self.bounds[1]:
             raise ParameterError("bounds must satisfy lower <= upper")
-        lower, upper = map(checks.plain, self.bounds)
+        lower, upper = map(checks.plain_number, self.bounds)
         object.__setattr__(self, "bounds", (lower, upper))
 
     def validate(self, value: Any) -> Any:
@@ -93,13 +93,15 @@ class AtomDomain(Domain):
 
     def validate_array(self, values: Any) -> NDArray[Any]:
         """A one-dimensional array of int64, uint64, Python integers (where neither holds them) or float64."""
-        array = _integers(values) if self.T is int else _floats(values)
+        array = _integer_array(values) if self.T is int else _float_array(values)
         if array.size == 0 or (self.T is int and self.bounds is None):  # [no-bounds]
             return array
         if self.T is float and not all_finite(array):  # [finite]
             raise NonFiniteError("scores must be finite: no NaN and no infinity is a member of AtomDomain(float)")
         lower, upper = self.bounds or (0, 0)
-        if self.bounds and not (lower <= _plain(array.min()) and _plain(array.max()) <= upper):  # [bounds]
+        if self.bounds and not (
+            lower <= _to_python_number(array.min()) and _to_python_number(array.max()) <= upper
+        ):  # [bounds]
             raise OutOfBoundsError(f"scores must lie within the bounds {self.bounds} of the input domain")
         return array
 
@@ -127,17 +129,19 @@ class VectorDomain(Domain):
     counts_users: bool | None = field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        checks.instance("element_domain", self.element_domain, AtomDomain, "an AtomDomain such as AtomDomain(int)")
+        checks.require_instance(
+            "element_domain", self.element_domain, AtomDomain, "an AtomDomain such as AtomDomain(int)"
+        )
         if self.size is not None:
-            object.__setattr__(self, "size", checks.count("size", self.size))
+            object.__setattr__(self, "size", checks.require_positive_int("size", self.size))
         if self.candidates is not None:
-            checks.instance("candidates", self.candidates, Sequence, "a list of the public items")
+            checks.require_instance("candidates", self.candidates, Sequence, "a list of the public items")
             if isinstance(self.candidates, str) or len(self.candidates) != self.size:  # [as-many]
                 raise ParameterError("candidates must be a list of the public items, as many as size says")
             if isinstance(self.candidates, list):
                 object.__setattr__(self, "candidates", tuple(self.candidates))
         if self.counts_users is not None:
-            checks.flag("counts_users", self.counts_users)
+            checks.require_boolean("counts_users", self.counts_users)
 
     def joined(self, other: Domain) -> VectorDomain | None:
         if not isinstance(other, VectorDomain):
@@ -200,7 +204,7 @@ class FrameDomain(Domain):
     def validate(self, value: Any) -> Any:
         from ..tables import frames
 
-        return frames.two_columns(value, self.user, self.item)  # [two-columns]
+        return frames.user_item_columns(value, self.user, self.item)  # [two-columns]
 
 
 @dataclass(frozen=True)
@@ -234,12 +238,12 @@ class GroupedFrameDomain(Domain):
 
 
 # proof-region: arrays
-def _plain(element: Any) -> Any:
+def _to_python_number(element: Any) -> Any:
     """The Python number, which compares exactly with any other; NumPy would round to float64."""
     return element.item() if isinstance(element, np.generic) else element  # [python-number]
 
 
-def _converted(values: Any) -> NDArray[Any]:
+def _convert_to_array(values: Any) -> NDArray[Any]:
     """``values`` as an array; what the foreign conversion says when it fails could hold data, so it is dropped."""
     try:
         return np.asarray(values)
@@ -254,14 +258,14 @@ def _one_dimensional(values: Any) -> NDArray[Any]:
     if not isinstance(values, np.ndarray):
         if not hasattr(values, "__array__"):
             raise DataTypeError(f"scores must be a one-dimensional array, list or tuple, not {type(values).__name__}")
-        values = _converted(values)
+        values = _convert_to_array(values)
     array: NDArray[Any] = values
     if array.ndim != 1:  # [one-dimensional]
         raise DataTypeError(f"scores must be one-dimensional, not an array of {array.ndim} dimensions")
     return array
 
 
-def _integers(values: Any) -> NDArray[Any]:
+def _integer_array(values: Any) -> NDArray[Any]:
     if isinstance(values, list | tuple):
         return _integer_objects(values)
     array = _one_dimensional(values)
@@ -288,7 +292,7 @@ def _integer_objects(values: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def _floats(values: Any) -> NDArray[Any]:
+def _float_array(values: Any) -> NDArray[Any]:
     require_subnormals()
     if isinstance(values, list | tuple):
         for kind in set(map(type, values)):
@@ -297,7 +301,7 @@ def _floats(values: Any) -> NDArray[Any]:
         return np.array(values, dtype=np.float64)
     array = _one_dimensional(values)
     if array.dtype.kind == "O":
-        return _floats(array.tolist())
+        return _float_array(array.tolist())
     if array.dtype.kind != "f" or array.dtype.itemsize > 8:  # [floats]
         raise DataTypeError(f"scores of AtomDomain(float) must be float64 (or narrower floats), not {array.dtype}")
     return array.astype(np.float64, copy=False)
@@ -333,7 +337,7 @@ class ValuedFrameDomain(Domain):
     def validate(self, value: Any) -> Any:
         from ..tables import frames
 
-        return frames.valued_columns(value, self.user, self.item, self.value)  # [columns]
+        return frames.user_item_value_columns(value, self.user, self.item, self.value)  # [columns]
 
 
 @dataclass(frozen=True)
@@ -370,7 +374,7 @@ _LEAST = 2**12  # scores; in fewer there is no whole block, so that the best of 
 
 
 # proof-region: surveys
-def surveyed(domain: Domain, value: Any, sign: int) -> Surveyed | None:
+def find_block_maxima(domain: Domain, value: Any, sign: int) -> BlockMaxima | None:
     """``value``, if it is a long contiguous array of numbers and a member of ``domain``; None where that is not clear.
 
     Nothing is copied: numbers of fewer than 64 bits stay as they are.
@@ -381,15 +385,15 @@ def surveyed(domain: Domain, value: Any, sign: int) -> Surveyed | None:
     if floats:
         require_subnormals()
         if bounds is None:
-            best_of_finite = finite_best(value, sign)  # [finite-best]
-            return None if best_of_finite is None else Surveyed(value, sign, best_of_finite)
-    best, worst = extremes(value, sign, both=bounds is not None)
+            best_of_finite = finite_block_best(value, sign)  # [finite-best]
+            return None if best_of_finite is None else BlockMaxima(value, sign, best_of_finite)
+    best, worst = block_extremes(value, sign, both=bounds is not None)
     ends = np.concatenate([best, worst])
     if floats and not np.isfinite(ends).all():  # [finite]
         return None
     if bounds and not (bounds[0] <= ends.min().item() and ends.max().item() <= bounds[1]):  # [bounds]
         return None
-    return Surveyed(value, sign, best)
+    return BlockMaxima(value, sign, best)
 
 
 def _is_plain(domain: VectorDomain, value: NDArray[Any]) -> bool:
@@ -427,5 +431,5 @@ def require_readable(domain: Domain, value: Any, listed: Mapping[tuple[str, str]
         with LOADING:
             from ..tables import frames
         roles = {role: getattr(domain, role) for role in ("user", "item", "group") if hasattr(domain, role)}
-        chosen = frames.require_columns(value, roles, getattr(domain, "value", None))
+        chosen = frames.select_declared_columns(value, roles, getattr(domain, "value", None))
         frames.require_kinds(chosen, listed)

@@ -51,7 +51,7 @@ class KeyedCountsDomain(Domain):
         return value if type(value) is dict else dict(value)
 
 
-def columns(counts: Mapping[Any, int]) -> tuple[Places, Callable[[Places], list[Any]]]:
+def count_columns(counts: Mapping[Any, int]) -> tuple[Places, Callable[[Places], list[Any]]]:
     """The counts in some order, as int64, and a function that says whose are those at given places of it."""
     from ..tables.held import ColumnCounts
 
@@ -62,13 +62,13 @@ def columns(counts: Mapping[Any, int]) -> tuple[Places, Callable[[Places], list[
     return sizes, lambda places: [keys[at] for at in places.tolist()]
 
 
-def largest(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
+def keep_largest_counts(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
     """Some counts of a mapping, with the same n largest, ties in the public order of keys."""
-    from ..tables.held import HeldCounts
+    from ..tables.held import EngineCounts
 
-    if isinstance(counts, HeldCounts):
+    if isinstance(counts, EngineCounts):
         return counts.largest(n)  # [held-largest]
-    sizes, keys_at = columns(counts)
+    sizes, keys_at = count_columns(counts)
     if len(sizes) <= n:
         return counts
     least = np.partition(sizes, len(sizes) - n)[len(sizes) - n]
@@ -95,9 +95,9 @@ class KeyedCountDistance(Metric):
 
     def __post_init__(self) -> None:
         if self.max_items is not None:
-            object.__setattr__(self, "max_items", checks.count("max_items", self.max_items))
-        checks.flag("monotonic", self.monotonic)
-        object.__setattr__(self, "each", checks.count("each", self.each))
+            object.__setattr__(self, "max_items", checks.require_positive_int("max_items", self.max_items))
+        checks.require_boolean("monotonic", self.monotonic)
+        object.__setattr__(self, "each", checks.require_positive_int("each", self.each))
 
     def __repr__(self) -> str:
         far = "" if self.each == 1 else f", each={self.each}"
@@ -109,7 +109,7 @@ class KeyedCountDistance(Metric):
     def distance(self, value: Any, name: str) -> int:
         if not checks.is_integer(value):
             raise DistanceError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
-        return int(checks.distance(value, name))  # [whole]
+        return int(checks.require_distance(value, name))  # [whole]
 
     def steps(self, d_in: int) -> int:
         """How many steps there are at most, up and down together."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import DistanceError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import round_up, to_fraction
 from .curves.closed_forms import ApproximateDP
 from .curves.curve import PrivacyCurve
 
@@ -72,13 +72,13 @@ class PrivacyProfile(Measure):
         if isinstance(value, PrivacyCurve):
             return value
         if not isinstance(value, tuple):
-            return PrivacyCurve(ApproximateDP(checks.distance(value, name)))  # [pure]
+            return PrivacyCurve(ApproximateDP(checks.require_distance(value, name)))  # [pure]
         if len(value) != 2:
             raise DistanceError(f"{name} must be a curve, a number epsilon or a pair (epsilon, delta)")
-        delta = checks.distance(value[1], f"delta of {name}")
+        delta = checks.require_distance(value[1], f"delta of {name}")
         if delta > 1:
             raise DistanceError(f"delta of {name} must be at most 1")
-        return PrivacyCurve(ApproximateDP(checks.distance(value[0], name), delta))  # [pair]
+        return PrivacyCurve(ApproximateDP(checks.require_distance(value[0], name), delta))  # [pair]
 
     def exact(self, value: Any, name: str) -> PrivacyCurve:
         return self.distance(value, name)
@@ -90,7 +90,7 @@ class PrivacyProfile(Measure):
             DistanceError: The budget is a curve, and whether it is met is not known.
         """
         given, allowed = self.distance(loss, "loss"), self.distance(budget, "d_out")
-        if all(_within(given, bound) for bound in allowed.bounds):
+        if all(_curve_implies(given, bound) for bound in allowed.bounds):
             return True  # [implied]
         if all(isinstance(bound, ApproximateDP) for bound in allowed.bounds):
             return False
@@ -103,7 +103,7 @@ class PrivacyProfile(Measure):
         return PrivacyCurve(ApproximateDP(float("inf")))
 
 
-def _within(given: PrivacyCurve, bound: Any) -> bool:
+def _curve_implies(given: PrivacyCurve, bound: Any) -> bool:
     """Whether ``given`` is known to imply what ``bound`` states."""
     if isinstance(bound, ApproximateDP):
         return given.is_within(bound.epsilon, bound.delta)  # [at-the-pair]
@@ -114,13 +114,13 @@ def _within(given: PrivacyCurve, bound: Any) -> bool:
 
 
 # proof-region: distances
-def _rational(value: Any, name: str) -> Number:
+def _exact_distance(value: Any, name: str) -> Number:
     """A number >= 0 as the rational that it is, or infinity."""
-    number = checks.distance(value, name)
-    return number if type(number) is Fraction or number == math.inf else exact(number)  # [rational]
+    number = checks.require_distance(value, name)
+    return number if type(number) is Fraction or number == math.inf else to_fraction(number)  # [rational]
 
 
-def _up(number: Number) -> float:
+def _float_upper_bound(number: Number) -> float:
     """The least float64 that is not below a rational or infinity."""
     return number if isinstance(number, float) else round_up(number)  # [loss-up]
 
@@ -129,13 +129,15 @@ class _ScalarMeasure(Measure):
     """A measure whose distances are single numbers."""
 
     def distance(self, value: Any, name: str) -> float:
-        return _up(self.exact(value, name))
+        return _float_upper_bound(self.exact(value, name))
 
     def exact(self, value: Any, name: str) -> Number:
-        return _rational(value, name)
+        return _exact_distance(value, name)
 
     def at_most(self, loss: Any, budget: Any) -> bool:
-        return bool(checks.distance(loss, "loss") <= checks.distance(budget, "d_out"))  # [exact-comparison]
+        return bool(
+            checks.require_distance(loss, "loss") <= checks.require_distance(budget, "d_out")
+        )  # [exact-comparison]
 
     @property
     def infinite(self) -> float:
@@ -182,7 +184,7 @@ class Approximate(Measure):
     measure: Measure
 
     def __post_init__(self) -> None:
-        checks.instance("measure", self.measure, Measure, "a measure such as MaxDivergence()")
+        checks.require_instance("measure", self.measure, Measure, "a measure such as MaxDivergence()")
 
     @property
     def symbol(self) -> str:  # type: ignore[override]
@@ -194,12 +196,12 @@ class Approximate(Measure):
 
     def distance(self, value: Any, name: str) -> tuple[Any, float]:
         inner, delta = self.exact(value, name)
-        return self.measure.distance(inner, name), _up(delta)
+        return self.measure.distance(inner, name), _float_upper_bound(delta)
 
     def exact(self, value: Any, name: str) -> tuple[Any, Number]:
         if not isinstance(value, tuple) or len(value) != 2:
             raise DistanceError(f"{name} must be a pair ({self.measure.symbol}, delta), not {type(value).__name__}")
-        delta = _rational(value[1], f"delta of {name}")
+        delta = _exact_distance(value[1], f"delta of {name}")
         if delta > 1:
             raise DistanceError(f"delta of {name} must be at most 1")
         return self.measure.exact(value[0], name), delta
@@ -238,12 +240,12 @@ def without_delta(measure: Measure) -> Measure:
     return measure.measure if isinstance(measure, Approximate) else measure  # [without-delta]
 
 
-def apart(measure: Measure, distance: Any) -> tuple[Any, Any]:
+def split_delta(measure: Measure, distance: Any) -> tuple[Any, Any]:
     """A distance of ``measure`` as one of :func:`without_delta` and a delta, which is 0 where it has none."""
     return (distance[0], distance[1]) if isinstance(measure, Approximate) else (distance, 0)  # [apart]
 
 
-def together(measure: Measure, distance: Any, delta: Any) -> Any:
+def join_delta(measure: Measure, distance: Any, delta: Any) -> Any:
     """A distance of ``measure``: a pair with a delta of at most 1 where it has one."""
     return (distance, min(delta, 1)) if isinstance(measure, Approximate) else distance  # [delta-cap]
 

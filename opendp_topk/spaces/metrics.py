@@ -45,7 +45,7 @@ class Metric(ABC):
         Raises:
             DistanceError: ``value`` is negative, NaN, or not a number.
         """
-        return checks.distance(value, name)
+        return checks.require_distance(value, name)
 
 
 class ScoreMetric(Metric):
@@ -63,7 +63,7 @@ class ScoreMetric(Metric):
         than the 2 max(D1, D2) of ``LInfDistance()`` unless D1 = D2.
 
         Between vectors of integers no distance is a fraction, so the maps of the library's own measurements ask at
-        ``floor(d_in)`` for them; see :func:`attainable`.
+        ``floor(d_in)`` for them; see :func:`attainable_distance`.
 
         Raises:
             DistanceError: ``d_in`` is negative, NaN, or not a number.
@@ -87,7 +87,7 @@ class LInfDistance(ScoreMetric):
     monotonic: bool = False
 
     def __post_init__(self) -> None:
-        checks.flag("monotonic", self.monotonic)
+        checks.require_boolean("monotonic", self.monotonic)
 
     def range_distance(self, d_in: Number) -> Number:
         d_in = self.distance(d_in, "d_in")  # [distance]
@@ -106,7 +106,7 @@ class RangeDistance(ScoreMetric):
 
 
 # proof-region: attainable
-def attainable(domain: Domain, d_in: Number) -> Number:
+def attainable_distance(domain: Domain, d_in: Number) -> Number:
     """A distance that is not above ``d_in``, within which are all vectors of scores that are within ``d_in``.
 
     Vectors of integers are at a whole distance from each other under ``LInfDistance``, ``RangeDistance`` and
@@ -133,7 +133,7 @@ class L01InfDistance(LInfDistance):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "changes", checks.count("changes", self.changes))
+        object.__setattr__(self, "changes", checks.require_positive_int("changes", self.changes))
 
     def fits(self, domain: Domain) -> bool:
         return isinstance(domain, VectorDomain) and domain.element_domain.T is int  # [integers-only]
@@ -161,11 +161,11 @@ class PerCandidateDistance(Metric):
     monotonic: bool = False
 
     def __post_init__(self) -> None:
-        checks.flag("monotonic", self.monotonic)
+        checks.require_boolean("monotonic", self.monotonic)
         given: Any = self.bounds
         if not (isinstance(given, list | tuple) or getattr(given, "ndim", 0) == 1) or len(given) == 0:
             raise ParameterTypeError("bounds must be a list of numbers > 0, one for each candidate")
-        bounds = tuple(checks.scale(bound, "bounds") for bound in given)
+        bounds = tuple(checks.require_scale(bound, "bounds") for bound in given)
         if 0 in bounds:
             raise ParameterError("bounds must be > 0: leave out what nobody moves, or give it a small bound")
         object.__setattr__(self, "bounds", bounds)  # [bounds]
@@ -204,7 +204,7 @@ class UserDistance(Metric):
     neighbors: str = "add_remove"
 
     def __post_init__(self) -> None:
-        checks.choice("neighbors", self.neighbors, ("add_remove", "replace"))
+        checks.require_choice("neighbors", self.neighbors, ("add_remove", "replace"))
 
     def fits(self, domain: Domain) -> bool:
         return isinstance(domain, FrameDomain | GroupedFrameDomain | ValuedFrameDomain | NumberFrameDomain)
@@ -212,4 +212,4 @@ class UserDistance(Metric):
     def distance(self, value: Any, name: str) -> int:
         if not checks.is_integer(value):
             raise DistanceError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
-        return int(checks.distance(value, name))
+        return int(checks.require_distance(value, name))

@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from .costs import renyi_of_laplace, renyi_of_pure, renyi_of_range, rho_of_laplace, rho_of_pure, rho_of_range
-from .curves.closed_forms import Added, ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
+from .curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, PlusDelta, UpToDelta, ZCDPBound
 from .curves.composed import Composed
 from .curves.curve import PrivacyCurve
 from .curves.discrete import DiscreteGaussian, DiscreteLaplace
@@ -25,59 +25,59 @@ Least = Fraction | float  # a number, or infinity where nothing is stated
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(ApproximateDP, Concentrated, LaplacePair, RangeSteps, DiscreteLaplace, DiscreteGaussian),
-        *(NormalPair, Composed, Mixture, Added),
+        *(ApproximateDP, ZCDPBound, LaplacePair, AdaptiveRangeBound, DiscreteLaplace, DiscreteGaussian),
+        *(NormalPair, Composed, UpToDelta, PlusDelta),
     )
 }
 
 
 # proof-region: stated
-def exactly(curve: PrivacyCurve) -> PrivacyCurve:
+def with_exact_parameters(curve: PrivacyCurve) -> PrivacyCurve:
     """``curve`` with the parameters of its bounds as rationals, or infinite."""
-    return PrivacyCurve(*map(_exact, curve.bounds))
+    return PrivacyCurve(*map(_exact_parameters, curve.bounds))
 
 
-def written(curve: PrivacyCurve) -> PrivacyCurve | None:
+def serializable_curve(curve: PrivacyCurve) -> PrivacyCurve | None:
     """The bounds of ``curve`` that :func:`to_json` can write; None if there are none."""
-    bounds = [_exact(bound) for bound in curve.bounds if type(bound).__name__ in _KINDS]
+    bounds = [_exact_parameters(bound) for bound in curve.bounds if type(bound).__name__ in _KINDS]
     return PrivacyCurve(*bounds) if bounds else None  # [of-known-kinds]
 
 
-def _exact(value: Any) -> Any:
+def _exact_parameters(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(map(_exact, value))
+        return tuple(map(_exact_parameters, value))
     if isinstance(value, PrivacyCurve):
-        return PrivacyCurve(*map(_exact, value.bounds))
+        return PrivacyCurve(*map(_exact_parameters, value.bounds))
     if type(value).__name__ in _KINDS:
-        return type(value)(*(_exact(getattr(value, one.name)) for one in fields(value)))
+        return type(value)(*(_exact_parameters(getattr(value, one.name)) for one in fields(value)))
     if not isinstance(value, float) or value == math.inf:
         return value
-    return exact(value)  # [exact]
+    return to_fraction(value)  # [exact]
 
 
 def pure_of(curve: PrivacyCurve) -> Least:
     """An epsilon such that all losses are at most that; infinity where none is known."""
-    return min(_pure(bound) for bound in curve.bounds)  # [least-pure]
+    return min(_pure_of_bound(bound) for bound in curve.bounds)  # [least-pure]
 
 
-def _pure(bound: Any) -> Least:
-    if isinstance(bound, Mixture | Added | ApproximateDP) and bound.delta != 0:
+def _pure_of_bound(bound: Any) -> Least:
+    if isinstance(bound, UpToDelta | PlusDelta | ApproximateDP) and bound.delta != 0:
         return math.inf  # [no-delta]
     for kind, loss in _PURE:
         if isinstance(bound, kind):
             return loss(bound)
-    if isinstance(bound, Concentrated | DiscreteGaussian | NormalPair):
+    if isinstance(bound, ZCDPBound | DiscreteGaussian | NormalPair):
         return math.inf
     return PrivacyCurve(bound).epsilon(0)  # [read]
 
 
 _PURE: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
-    (ApproximateDP, lambda bound: _of(bound.epsilon)),  # [pure-pair]
-    (LaplacePair, lambda bound: _of(bound.loss)),  # [pure-joined]
-    (RangeSteps, lambda bound: _times(bound.k, _of(bound.a))),  # [pure-range]
+    (ApproximateDP, lambda bound: _apply_exact(bound.epsilon)),  # [pure-pair]
+    (LaplacePair, lambda bound: _apply_exact(bound.loss)),  # [pure-joined]
+    (AdaptiveRangeBound, lambda bound: _multiply_exact(bound.k, _apply_exact(bound.a))),  # [pure-range]
     (DiscreteLaplace, lambda bound: Fraction(bound.shift) / bound.scale),  # [pure-discrete]
-    (Composed, lambda bound: _total(pure_of, bound)),  # [pure-composed]
-    (Mixture | Added, lambda bound: _pure(bound.bound)),  # [pure-inner]
+    (Composed, lambda bound: _sum_over_parts(pure_of, bound)),  # [pure-composed]
+    (UpToDelta | PlusDelta, lambda bound: _pure_of_bound(bound.bound)),  # [pure-inner]
 )
 
 
@@ -85,10 +85,10 @@ def rho_of(curve: PrivacyCurve) -> Least:
     """A rho of zero-concentrated privacy; infinity where none is known."""
     pure = pure_of(curve)
     known = [math.inf if pure == math.inf else rho_of_pure(Fraction(pure))]  # [rho-pure]
-    return min(*known, *(_rho(bound) for bound in curve.bounds))  # [least-rho]
+    return min(*known, *(_rho_of_bound(bound) for bound in curve.bounds))  # [least-rho]
 
 
-def _rho(bound: Any) -> Least:
+def _rho_of_bound(bound: Any) -> Least:
     for kind, rho in _RHO:
         if isinstance(bound, kind):
             return rho(bound)
@@ -96,10 +96,10 @@ def _rho(bound: Any) -> Least:
 
 
 _RHO: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
-    (Concentrated, lambda bound: _of(bound.rho)),  # [rho]
-    (LaplacePair, lambda bound: _of(bound.loss, rho_of_laplace)),  # [rho-joined]
-    (RangeSteps, lambda bound: _times(bound.k, _of(bound.a, rho_of_range))),  # [rho-range]
-    (Composed, lambda bound: _total(rho_of, bound)),  # [rho-composed]
+    (ZCDPBound, lambda bound: _apply_exact(bound.rho)),  # [rho]
+    (LaplacePair, lambda bound: _apply_exact(bound.loss, rho_of_laplace)),  # [rho-joined]
+    (AdaptiveRangeBound, lambda bound: _multiply_exact(bound.k, _apply_exact(bound.a, rho_of_range))),  # [rho-range]
+    (Composed, lambda bound: _sum_over_parts(rho_of, bound)),  # [rho-composed]
 )
 
 
@@ -109,16 +109,18 @@ def renyi_of(curve: PrivacyCurve, order: Fraction) -> Least:
     if rho in (0, math.inf):
         return rho  # [renyi-none]
     known = [] if pure == math.inf else [renyi_of_pure(order, Fraction(pure))]  # [renyi-pure]
-    return min(order * Fraction(rho), *known, *(_renyi(bound, order) for bound in curve.bounds))  # [least-renyi]
+    return min(
+        order * Fraction(rho), *known, *(_renyi_of_bound(bound, order) for bound in curve.bounds)
+    )  # [least-renyi]
 
 
-def _renyi(bound: Any, order: Fraction) -> Least:
+def _renyi_of_bound(bound: Any, order: Fraction) -> Least:
     if isinstance(bound, LaplacePair):
-        return _of(bound.loss, lambda loss: renyi_of_laplace(order, loss))  # [renyi-joined]
-    if isinstance(bound, RangeSteps) and bound.a > 0:
-        return _times(bound.k, _of(bound.a, lambda a: renyi_of_range(order, a)))  # [renyi-range]
+        return _apply_exact(bound.loss, lambda loss: renyi_of_laplace(order, loss))  # [renyi-joined]
+    if isinstance(bound, AdaptiveRangeBound) and bound.a > 0:
+        return _multiply_exact(bound.k, _apply_exact(bound.a, lambda a: renyi_of_range(order, a)))  # [renyi-range]
     if isinstance(bound, Composed):
-        return _total(lambda curve: renyi_of(curve, order), bound)  # [renyi-composed]
+        return _sum_over_parts(lambda curve: renyi_of(curve, order), bound)  # [renyi-composed]
     return math.inf
 
 
@@ -126,48 +128,48 @@ def steps_of(curve: PrivacyCurve, step: PrivacyCurve) -> Least:
     """A number of steps, each of which obeys ``step``, that ``curve`` is known to be made of; infinity otherwise."""
     if pure_of(curve) == 0:
         return 0  # [no-step]
-    return min(_steps(way, step) for way in _ways(curve))
+    return min(_count_implied_steps(way, step) for way in _step_decompositions(curve))
 
 
-def _ways(curve: PrivacyCurve) -> list[list[tuple[PrivacyCurve, int]]]:
+def _step_decompositions(curve: PrivacyCurve) -> list[list[tuple[PrivacyCurve, int]]]:
     """Lists of steps that ``curve`` is known to be made of."""
     ways = [[(curve, 1)]]  # [one-step]
     for bound in curve.bounds:
         if isinstance(bound, Composed):
             ways.append(list(bound.parts))  # [its-parts]
-        if isinstance(bound, RangeSteps) and bound.a != math.inf:
-            ways.append([(_range(bound.a), bound.k)])  # [range-steps]
+        if isinstance(bound, AdaptiveRangeBound) and bound.a != math.inf:
+            ways.append([(_range_step_curve(bound.a), bound.k)])  # [range-steps]
     return ways
 
 
-def _range(a: Number) -> PrivacyCurve:
+def _range_step_curve(a: Number) -> PrivacyCurve:
     """All that is known of one step of range ``a``."""
-    rational = exact(a)
+    rational = to_fraction(a)
     return PrivacyCurve(
-        ApproximateDP(rational), Concentrated(rho_of_range(rational)), RangeSteps(1, rational)
+        ApproximateDP(rational), ZCDPBound(rho_of_range(rational)), AdaptiveRangeBound(1, rational)
     )  # [one-range]
 
 
-def _steps(way: list[tuple[PrivacyCurve, int]], step: PrivacyCurve) -> Least:
+def _count_implied_steps(way: list[tuple[PrivacyCurve, int]], step: PrivacyCurve) -> Least:
     whole = Composed(((step, 1),))
     each = all(Composed(((curve, 1),)).implies(whole) for curve, _ in way)  # [each-obeys]
     return sum(count for _, count in way) if each else math.inf
 
 
-def _of(value: Number, function: Callable[[Fraction], Fraction] = Fraction) -> Least:
-    return math.inf if value == math.inf else function(exact(value))
+def _apply_exact(value: Number, function: Callable[[Fraction], Fraction] = Fraction) -> Least:
+    return math.inf if value == math.inf else function(to_fraction(value))
 
 
-def _times(count: int, value: Least) -> Least:
+def _multiply_exact(count: int, value: Least) -> Least:
     return math.inf if value == math.inf else count * Fraction(value)
 
 
-def _total(of: Callable[[PrivacyCurve], Least], bound: Composed) -> Least:
-    return sum((_times(count, of(curve)) for curve, count in bound.parts), Fraction(0))
+def _sum_over_parts(of: Callable[[PrivacyCurve], Least], bound: Composed) -> Least:
+    return sum((_multiply_exact(count, of(curve)) for curve, count in bound.parts), Fraction(0))
 
 
 def to_json(curve: PrivacyCurve) -> list[Any]:
-    """A curve of :func:`written` as lists of texts and integers."""
+    """A curve of :func:`serializable_curve` as lists of texts and integers."""
     return [_to_json(bound) for bound in curve.bounds]
 
 
@@ -187,22 +189,22 @@ def from_json(listed: Any) -> PrivacyCurve:
     Raises:
         ValueError: It is none that it writes.
     """
-    curve = PrivacyCurve(*map(_bound, listed))
+    curve = PrivacyCurve(*map(_parse_bound, listed))
     if to_json(curve) != listed:  # [inverse]
         raise ValueError
     return curve
 
 
-def _bound(listed: Any) -> Any:
+def _parse_bound(listed: Any) -> Any:
     name, *given = listed
     if name == Composed.__name__:
         return Composed(tuple((from_json(curve), count) for curve, count in given[0]))
-    if name in (Mixture.__name__, Added.__name__):
-        return _KINDS[name](_bound(given[0]), _number(given[1]))
-    return _KINDS[name](*map(_number, given))
+    if name in (UpToDelta.__name__, PlusDelta.__name__):
+        return _KINDS[name](_parse_bound(given[0]), _parse_number(given[1]))
+    return _KINDS[name](*map(_parse_number, given))
 
 
-def _number(given: Any) -> Number:
+def _parse_number(given: Any) -> Number:
     if type(given) is int:
         return given
     return math.inf if given == "inf" else Fraction(given)

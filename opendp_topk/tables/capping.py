@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError
-from .frames import RANGES, _collect, exact_kind, in_parts, kinds, mismatch
-from .guard import guarded, require_below
-from .keyed import in_steps, totals_by_pair
+from .frames import RANGES, _collect_streaming, column_kinds, exact_kind, iterate_user_parts, kind_mismatch_message
+from .guard import require_below, run_guarded
+from .keyed import round_to_steps, totals_by_pair
 from .rows import Rows
-from .spark import exact, fetched, identified, keep_first, with_places
+from .spark import cast_exact_columns, fetch_rows, identified_rows, join_places, keep_first_items
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -27,7 +27,7 @@ Ranks = Callable[[Starts], NDArray[np.int64]]
 
 
 # proof-region: capping
-def keep_items(rows: Rows, most: int, by: str, step: float, farthest: int, random_ranks: Ranks) -> Rows:
+def bound_contributions(rows: Rows, most: int, by: str, step: float, farthest: int, random_ranks: Ranks) -> Rows:
     """The rows of at most ``most`` items of each user, under the names that the columns have.
 
     Of a table of users and items each pair is left once; of one with numbers every row of the items that are left.
@@ -49,40 +49,40 @@ def keep_items(rows: Rows, most: int, by: str, step: float, farthest: int, rando
     """
     if rows.implementation.is_pyspark():
         if by != "random":
-            return Rows.of(guarded(lambda: _kept_in_spark(rows, most, by, step, farthest)))  # [spark]
-        rows = _fetched(rows)  # [fetched]
-    types, held = kinds(rows), rows.held()  # [held]
-    kept = Rows(rows.collect_schema(), lambda: _kept(held, types, most, by, step, farthest, random_ranks))
-    kept.held()  # [at-once]
+            return Rows.from_frame(run_guarded(lambda: _bound_in_spark(rows, most, by, step, farthest)))  # [spark]
+        rows = _fetch_from_spark(rows)  # [fetched]
+    types, held = column_kinds(rows), rows.read_snapshot()  # [held]
+    kept = Rows(rows.collect_schema(), lambda: _bound_parts(held, types, most, by, step, farthest, random_ranks))
+    kept.read_snapshot()  # [at-once]
     return kept
 
 
-def first_items(rows: Rows, most: int) -> Rows:
+def bound_first_items(rows: Rows, most: int) -> Rows:
     """The same for the first ``most`` items of each user in the order of the numbers or of the code points."""
-    return keep_items(rows, most, "order", 1.0, 0, _never)  # [first]
+    return bound_contributions(rows, most, "order", 1.0, 0, _refuse_ranks)  # [first]
 
 
-def listed(rows: Rows, items: Sequence[int] | Sequence[str]) -> Rows:
+def filter_listed_items(rows: Rows, items: Sequence[int] | Sequence[str]) -> Rows:
     """The rows whose item is one of ``items``, which are distinct: all integers of 64 bits, or all strings.
 
     Raises:
         ColumnError: The items of the table are of the other kind.
         TableError: The back end failed.
     """
-    names, types = rows.collect_schema().names(), kinds(rows)
+    names, types = rows.collect_schema().names(), column_kinds(rows)
     if isinstance(items[0], str) != (types[1] == "String"):
-        raise ColumnError(mismatch(names[1], items[0]))  # [check-kind]
-    held, kind = rows.held(), exact_kind(types[1])
-    return Rows.of(guarded(lambda: _listed(held, names, kind, items)), rows)
+        raise ColumnError(kind_mismatch_message(names[1], items[0]))  # [check-kind]
+    held, kind = rows.read_snapshot(), exact_kind(types[1])
+    return Rows.from_frame(run_guarded(lambda: _filter_items(held, names, kind, items)), rows)
 
 
-def _listed(rows: nw.LazyFrame[Any], names: list[str], kind: str, items: Sequence[Any]) -> nw.LazyFrame[Any]:
+def _filter_items(rows: nw.LazyFrame[Any], names: list[str], kind: str, items: Sequence[Any]) -> nw.LazyFrame[Any]:
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
         roles = ("user", "item", "value")[: len(names)]
-        named = exact(rows.to_native().toDF(*roles), "user", "item")
-        placed = with_places(named, "item", kind, items)  # [spark-listed]
+        named = cast_exact_columns(rows.to_native().toDF(*roles), "user", "item")
+        placed = join_places(named, "item", kind, items)  # [spark-listed]
         found: nw.LazyFrame[Any] = nw.from_native(placed.select(*roles).toDF(*names))
         return found
     dtype = getattr(nw, kind)()
@@ -97,11 +97,11 @@ def _listed(rows: nw.LazyFrame[Any], names: list[str], kind: str, items: Sequenc
     return typed.join(those, on=names[1], how="semi")  # [semijoin]
 
 
-def _never(starts: Starts) -> Starts:
+def _refuse_ranks(starts: Starts) -> Starts:
     raise AssertionError("an order draws no ranks")
 
 
-def _kept(
+def _bound_parts(
     rows: nw.LazyFrame[Any], types: list[str], most: int, by: str, step: float, farthest: int, random_ranks: Ranks
 ) -> Iterator[pl.DataFrame]:
     """The rows that are kept, of some users after the others."""
@@ -111,15 +111,15 @@ def _kept(
     roles = ("user", "item", "value")[: len(names)]
     table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
     known = table.drop_nulls(["user", "item"])  # [known-rows]
-    for part in in_parts(known, rows):
-        every = _weighed(part, types, by, step, farthest)
-        chosen = _chosen(every, most, random_ranks if by == "random" else None)
+    for part in iterate_user_parts(known, rows):
+        every = _weigh_pairs(part, types, by, step, farthest)
+        chosen = _choose_pairs(every, most, random_ranks if by == "random" else None)
         if len(names) == 3:
-            chosen = _collect(part).join(chosen, on=["user", "item"], how="semi")  # [their-rows]
+            chosen = _collect_streaming(part).join(chosen, on=["user", "item"], how="semi")  # [their-rows]
         yield chosen.select(nw.col(role).alias(name) for name, role in zip(names, roles, strict=True)).to_native()
 
 
-def _weighed(known: nw.LazyFrame[Any], types: list[str], by: str, step: float, farthest: int) -> nw.DataFrame[Any]:
+def _weigh_pairs(known: nw.LazyFrame[Any], types: list[str], by: str, step: float, farthest: int) -> nw.DataFrame[Any]:
     """Each pair of user and item once, with a ``weight`` where the rule goes by one."""
     import narwhals as nw
 
@@ -131,10 +131,10 @@ def _weighed(known: nw.LazyFrame[Any], types: list[str], by: str, step: float, f
         pairs = totals_by_pair(known, types, step, farthest).select(
             "user", "item", nw.col("value").alias("weight")
         )  # [value]
-    return _collect(pairs)
+    return _collect_streaming(pairs)
 
 
-def _chosen(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | None) -> nw.DataFrame[Any]:
+def _choose_pairs(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | None) -> nw.DataFrame[Any]:
     """``most`` pairs of each user, or all: at random, or the first by falling weights and in order."""
     import narwhals as nw
 
@@ -146,7 +146,7 @@ def _chosen(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | None) -> 
         else (["user", "item"], [False, False])
     )
     ordered = rest.sort(order, descending=falling)  # [in-order]
-    starts = first_places(ordered["user"])
+    starts = user_start_indices(ordered["user"])
     ranks = random_ranks(starts) if random_ranks else np.arange(len(starts)) - starts  # [ranks]
     kept = nw.Series.from_numpy("kept", ranks < most, backend=ordered.implementation)  # [most]
     return nw.concat(
@@ -154,34 +154,36 @@ def _chosen(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | None) -> 
     )
 
 
-def first_places(users: nw.Series[Any]) -> Starts:
+def user_start_indices(users: nw.Series[Any]) -> Starts:
     """For each entry the place of the first one of its user, whose entries lie side by side."""
     new = (users != users.shift(1)).fill_null(True).to_numpy()
     return np.maximum.accumulate(np.where(new, np.arange(len(users)), 0))  # [first-of-user]
 
 
-def _kept_in_spark(rows: Rows, most: int, by: str, step: float, farthest: int) -> nw.LazyFrame[Any]:
+def _bound_in_spark(rows: Rows, most: int, by: str, step: float, farthest: int) -> nw.LazyFrame[Any]:
     import narwhals as nw
 
-    known = identified(rows.to_native())
+    known = identified_rows(rows.to_native())
     weighed = None
     if by == "rows":
         weighed = known.groupBy("user", "item").count().withColumnRenamed("count", "weight")  # [spark-rows]
     if by == "value":
-        totals = totals_by_pair(nw.from_native(known), kinds(rows), step, farthest)
+        totals = totals_by_pair(nw.from_native(known), column_kinds(rows), step, farthest)
         weighed = totals.to_native().withColumnRenamed("value", "weight")  # [spark-value]
-    kept: nw.LazyFrame[Any] = nw.from_native(keep_first(known, weighed, most).toDF(*rows.collect_schema().names()))
+    kept: nw.LazyFrame[Any] = nw.from_native(
+        keep_first_items(known, weighed, most).toDF(*rows.collect_schema().names())
+    )
     return kept
 
 
-def _fetched(rows: Rows) -> Rows:
+def _fetch_from_spark(rows: Rows) -> Rows:
     """The rows of a frame of Spark, in this process."""
     import narwhals as nw
     import polars as pl
 
-    table: Any = pl.from_arrow(fetched(guarded(lambda: identified(rows.to_native()))))
+    table: Any = pl.from_arrow(fetch_rows(run_guarded(lambda: identified_rows(rows.to_native()))))
     names = dict(zip(table.columns, rows.collect_schema().names(), strict=True))
-    return Rows.of(nw.from_native(table.rename(names).lazy()))
+    return Rows.from_frame(nw.from_native(table.rename(names).lazy()))
 
 
 # end-proof-region: capping
@@ -191,7 +193,9 @@ def _fetched(rows: Rows) -> Rows:
 
 
 # proof-region: spread
-def rows_by_number(rows: Rows, step: float, farthest: int, bounds: tuple[int, int], most: int) -> NDArray[np.int64]:
+def count_rows_by_number(
+    rows: Rows, step: float, farthest: int, bounds: tuple[int, int], most: int
+) -> NDArray[np.int64]:
     """For each whole number of steps within ``bounds``, in order, how many rows have it.
 
     A number becomes the whole number of steps nearest to it, as in ``totals_by_item``, and what is beyond a bound
@@ -210,28 +214,32 @@ def rows_by_number(rows: Rows, step: float, farthest: int, bounds: tuple[int, in
         TableError: The back end failed.
         OutOfBoundsError: There are 2^32 rows or more.
     """
-    types, held = kinds(rows), rows.held()  # [held]
-    return guarded(lambda: _rows_by_number(held, types, step, farthest, bounds, most))
+    types, held = column_kinds(rows), rows.read_snapshot()  # [held]
+    return run_guarded(lambda: _count_by_number(held, types, step, farthest, bounds, most))
 
 
-def _rows_by_number(
+def _count_by_number(
     rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int, bounds: tuple[int, int], most: int
 ) -> NDArray[np.int64]:
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
-        rows = nw.from_native(exact(rows.to_native().toDF("user", "value"), "user"))  # [spark-columns]
-    placed = in_steps(rows, ("user",), types, step, farthest)
+        rows = nw.from_native(cast_exact_columns(rows.to_native().toDF("user", "value"), "user"))  # [spark-columns]
+    placed = round_to_steps(rows, ("user",), types, step, farthest)
     within = placed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
-    found = _collect(within.group_by("user", "value").agg(nw.len().alias("rows"))).sort("user", "value")  # [in-order]
+    found = _collect_streaming(within.group_by("user", "value").agg(nw.len().alias("rows"))).sort(
+        "user", "value"
+    )  # [in-order]
     sizes, numbers = (found[name].to_numpy().astype(np.int64) for name in ("rows", "value"))
     require_below(float(sizes.sum(dtype=np.float64)), 32, "rows")  # [check-size]
     counts = np.zeros(bounds[1] - bounds[0] + 1, dtype=np.int64)
-    np.add.at(counts, numbers - bounds[0], _spaced(sizes, first_places(found["user"]), most))  # [count]
+    np.add.at(
+        counts, numbers - bounds[0], _count_evenly_spaced(sizes, user_start_indices(found["user"]), most)
+    )  # [count]
     return counts
 
 
-def _spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def _count_evenly_spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """How many of ``sizes`` equal rows count, where those of a user lie side by side and begin at ``starts``."""
     upto = np.cumsum(sizes)
     upto -= (upto - sizes)[starts]  # [of-this-user]
@@ -240,11 +248,11 @@ def _spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], most: int) -> N
     own = own[starts]  # [all-of-this-user]
     kept = np.minimum(own, most)
 
-    def among(first: NDArray[np.int64]) -> NDArray[np.int64]:
+    def counted_before(first: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many of the places that count are among the first so many of the user."""
         return (2 * kept * first + own - 1) // (2 * own)  # [places]
 
-    return among(upto) - among(upto - sizes)
+    return counted_before(upto) - counted_before(upto - sizes)
 
 
 # end-proof-region: spread
@@ -254,14 +262,16 @@ def _spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], most: int) -> N
 
 
 # proof-region: by_step
-class Seen(NamedTuple):
+class SeenContributions(NamedTuple):
     """Whether the users of earlier tables are strings, and how many items of each counted."""
 
     text: bool
     counted: Mapping[Any, int]
 
 
-def counts_of_step(rows: Rows, items: Sequence[Any], most: int, before: Seen | None) -> tuple[NDArray[np.int64], Seen]:
+def count_time_step(
+    rows: Rows, items: Sequence[Any], most: int, before: SeenContributions | None
+) -> tuple[NDArray[np.int64], SeenContributions]:
     """How many users of this table count for each item, and what has been seen afterwards.
 
     Args:
@@ -274,15 +284,15 @@ def counts_of_step(rows: Rows, items: Sequence[Any], most: int, before: Seen | N
         ColumnError: The items of the table are of the other kind, or the users are of another than before.
         TableError: The back end failed.
     """
-    text = kinds(rows)[0] == "String"
+    text = column_kinds(rows)[0] == "String"
     if before is not None and before.text != text:  # [same-kind]
         raise ColumnError(
             "the column of users must hold integers in the tables of all steps, or strings in all of them"
         )
-    kept = first_items(listed(rows, items), most)  # [first-of-table]
+    kept = bound_first_items(filter_listed_items(rows, items), most)  # [first-of-table]
     if kept.implementation.is_pyspark():
-        kept = _fetched(kept)
-    users, chosen = (column.to_list() for column in guarded(kept.collect).iter_columns())
+        kept = _fetch_from_spark(kept)
+    users, chosen = (column.to_list() for column in run_guarded(kept.collect).iter_columns())
     places = {item: place for place, item in enumerate(items)}
     counted = {} if before is None else dict(before.counted)
     counts = np.zeros(len(items), dtype=np.int64)
@@ -290,7 +300,7 @@ def counts_of_step(rows: Rows, items: Sequence[Any], most: int, before: Seen | N
         if counted.get(user, 0) < most:  # [not-used-up]
             counted[user] = counted.get(user, 0) + 1  # [use]
             counts[places[item]] += 1  # [count]
-    return counts, Seen(text, counted)
+    return counts, SeenContributions(text, counted)
 
 
 # end-proof-region: by_step

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from ..errors import ColumnError, MissingExtraError, ParameterError, ParameterTypeError, TableError
-from ..errors.extras import load, require_threads
-from ..errors.files import open_ordinary, path_text, quoted
-from .guard import guarded
+from ..errors.extras import import_extra, require_threads
+from ..errors.files import open_regular_file, path_text, quote_path
+from .guard import run_guarded
 from .hadoop import is_address
-from .listing import PARQUET, FileList, listed, several
-from .rows import unmarked
+from .listing import PARQUET, FileList, is_folder_or_pattern, list_files
+from .rows import without_sorted_flags
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +73,7 @@ class ColumnTypes:
             if getattr(self, name) != usual and kind not in used:
                 raise ParameterError(f"{name} goes with a column of the type {kind}: declare one, such as x={kind}")
 
-    def read(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+    def convert_columns(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """The frame of strings with the declared columns, which it has, in their types, after a look at their entries.
 
         Raises:
@@ -82,7 +82,7 @@ class ColumnTypes:
         import polars as pl
 
         read = {
-            name: self._read(pl.col(name).str.strip_chars(), kind.removesuffix(OR_NULL))
+            name: self._convert_entry(pl.col(name).str.strip_chars(), kind.removesuffix(OR_NULL))
             for name, kind in self.types.items()
             if kind != "text"
         }
@@ -92,18 +92,18 @@ class ColumnTypes:
             if not self.types[name].endswith(OR_NULL)
         ]
         if wrong:
-            found = guarded(lambda: frame.select(wrong).collect(engine="streaming").row(0, named=True))
+            found = run_guarded(lambda: frame.select(wrong).collect(engine="streaming").row(0, named=True))
             for name, one in found.items():
                 if one:
-                    raise TableError(self._refusal(name))
+                    raise TableError(self._type_error_message(name))
         return frame.with_columns(typed.alias(name) for name, typed in read.items())
 
-    def _read(self, entry: pl.Expr, kind: str) -> pl.Expr:
+    def _convert_entry(self, entry: pl.Expr, kind: str) -> pl.Expr:
         """An entry without outer blanks in this type; null if it does not have it."""
         import polars as pl
 
         if kind == "date":
-            first, one, second, two, third = _parts(self.date_format)
+            first, one, second, two, third = _split_date_format(self.date_format)
             digits = "{1,2}" if one and two else "{2}"
             part = {"yyyy": "(?P<yyyy>[0-9]{4})", "mm": f"(?P<mm>[0-9]{digits})", "dd": f"(?P<dd>[0-9]{digits})"}
             pattern = f"^{part[first]}{re.escape(one)}{part[second]}{re.escape(two)}{part[third]}$"
@@ -116,7 +116,7 @@ class ColumnTypes:
             pattern, plain = "^[+-]?[0-9]+$", entry.cast(pl.Int64, strict=False)
         return pl.when(entry.str.contains(pattern)).then(plain)
 
-    def _refusal(self, name: str) -> str:
+    def _type_error_message(self, name: str) -> str:
         kind = self.types[name]
         wanted, option = {
             "integer": ("integers of 64 bits", ""),
@@ -127,18 +127,18 @@ class ColumnTypes:
             "date": (f"dates written {self.date_format}", ", --date-format"),
         }[kind]
         return (
-            f"column {quoted(name)} must hold {wanted}, as it is declared, and some entry is none. If the file has "
+            f"column {quote_path(name)} must hold {wanted}, as it is declared, and some entry is none. If the file has "
             f"others, say so (--types{option}), or declare {kind}{OR_NULL} and such an entry is null; if not, mend it"
         )
 
 
-def _parts(date_format: str) -> tuple[str, ...]:
+def _split_date_format(date_format: str) -> tuple[str, ...]:
     found = _DATES.fullmatch(date_format)
     assert found is not None
     return found.groups()
 
 
-def declared(text: str | None) -> dict[str, str]:
+def parse_column_types(text: str | None) -> dict[str, str]:
     """The types that ``--types`` declares, such as ``fee=decimal,day=date``.
 
     Raises:
@@ -181,20 +181,20 @@ class Dialect:
                 raise ParameterTypeError(f"{name} must be a string, not {type(value).__name__}")
         if len(self.separator) != 1 or not self.separator.isascii() or self.separator in _ASIDE:
             raise ParameterError("separator must be one ASCII character, and no quote or line end")
-        if self._codec() is None:
+        if self._codec_name() is None:
             raise ParameterError("encoding must be the name of a text encoding, such as utf-8, latin-1 or utf-16")
 
     @property
     def is_utf8(self) -> bool:
         """Whether files can be read as they are."""
-        return self._codec() == "utf-8"
+        return self._codec_name() == "utf-8"
 
     @property
-    def words(self) -> str:
+    def dialect_description(self) -> str:
         """For errors."""
         return f"the separator {self.separator!r} and the encoding {self.encoding!r}"
 
-    def _codec(self) -> str | None:
+    def _codec_name(self) -> str | None:
         try:
             found = codecs.lookup(self.encoding)
             "".encode(found.name)  # not of bytes alone, such as base64
@@ -203,7 +203,7 @@ class Dialect:
         return {"utf-8-sig": "utf-8"}.get(found.name, found.name)
 
 
-def header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None]:
+def read_csv_header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None]:
     """The names of the columns, and the text in UTF-8 if polars would read another one from the file. All is looked at.
 
     Args:
@@ -214,16 +214,19 @@ def header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None
         TableError: A line is malformed, two columns have one name, or the file cannot be read.
     """
     kept: list[bytes] | None = None
-    with io.BytesIO(path) if isinstance(path, bytes) else open_ordinary(path, "path", TableError) as stream:
+    with io.BytesIO(path) if isinstance(path, bytes) else open_regular_file(path, "path", TableError) as stream:
         try:
-            kept = None if dialect.is_utf8 and _is_plain(stream, "" if isinstance(path, bytes) else path) else []
-            blocks = _unpacked(stream, "" if isinstance(path, bytes) else path)
-            names = _checked(_kept(_text(blocks, dialect), kept), dialect.separator)
+            kept = (
+                None if dialect.is_utf8 and _can_polars_unpack(stream, "" if isinstance(path, bytes) else path) else []
+            )
+            blocks = _unpack_blocks(stream, "" if isinstance(path, bytes) else path)
+            names = _check_csv_lines(_record_blocks(_decode_to_utf8(blocks, dialect), kept), dialect.separator)
         except (ValueError, OSError, EOFError, zlib.error, csv.Error):
             names = None
     if names is None:
         raise TableError(
-            f"path must name a table in CSV, and this could not be read with {dialect.words}: every line must have as "
+            f"path must name a table in CSV, and this could not be read with {dialect.dialect_description}: every "
+            f"line must have as "
             "many fields as the first, one with a quote, a separator or a line end in it stands in double quotes, and "
             f"a quote within is doubled; a line has at most {_LONGEST >> 20} MiB. If the file has others, say so "
             "(--separator, --encoding); if not, mend it"
@@ -233,7 +236,7 @@ def header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None
     return names, None if kept is None else b"".join(kept)
 
 
-def _is_plain(stream: BinaryIO, name: str) -> bool:
+def _can_polars_unpack(stream: BinaryIO, name: str) -> bool:
     """Whether polars surely unpacks the file: no zeros behind a .gz, and nothing to skip before the text in a .zst."""
     if name.lower().endswith(".gz"):
         stream.seek(-1, io.SEEK_END)
@@ -245,7 +248,7 @@ def _is_plain(stream: BinaryIO, name: str) -> bool:
     return first == _ZSTD or not name.lower().endswith(".zst")
 
 
-def _unpacked(stream: BinaryIO, name: str) -> Iterator[bytes]:
+def _unpack_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """The bytes of a file as its name says that they are packed, and an empty block at the end."""
     source: Any = stream
     if name.lower().endswith(".gz"):
@@ -263,7 +266,7 @@ def _unpacked(stream: BinaryIO, name: str) -> Iterator[bytes]:
     yield b""
 
 
-def _text(blocks: Iterable[bytes], dialect: Dialect) -> Iterator[bytes]:
+def _decode_to_utf8(blocks: Iterable[bytes], dialect: Dialect) -> Iterator[bytes]:
     """The same text in UTF-8, without a mark of the order of bytes."""
     decoder, first = codecs.getincrementaldecoder(dialect.encoding)(), True
     for block in blocks:
@@ -272,14 +275,14 @@ def _text(blocks: Iterable[bytes], dialect: Dialect) -> Iterator[bytes]:
         first = first and not encoded
 
 
-def _kept(blocks: Iterable[bytes], kept: list[bytes] | None) -> Iterator[bytes]:
+def _record_blocks(blocks: Iterable[bytes], kept: list[bytes] | None) -> Iterator[bytes]:
     for block in blocks:
         if kept is not None:
             kept.append(block)
         yield block
 
 
-def _checked(blocks: Iterator[bytes], separator: str) -> list[str] | None:
+def _check_csv_lines(blocks: Iterator[bytes], separator: str) -> list[str] | None:
     """The fields of the first line, if every line is well formed and has as many."""
     mark = re.escape(separator.encode())
     field = rb'(?:[^"\r\n' + mark + rb']*+(?!")|"[^"]*+(?:""[^"]*+)*+")'
@@ -318,7 +321,7 @@ _SHOWN = 20  # columns that an error names
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedTable:
     """A table that polars can read: its frame, its columns, its files (None for standard input), its dialect if CSV."""
 
     frame: pl.LazyFrame
@@ -385,51 +388,51 @@ def read_table(
         array([2, 0, 1])
     """
     declared = ColumnTypes({} if types is None else types, decimal, date_format)
-    return opened(path, Dialect(separator, encoding, declared)).frame  # [as-opened]
+    return open_table(path, Dialect(separator, encoding, declared)).frame  # [as-opened]
 
 
-def opened(path: Any, dialect: Dialect) -> Opened:
+def open_table(path: Any, dialect: Dialect) -> OpenedTable:
     """The table at ``path``; otherwise as :func:`read_table`."""
     _require_polars()
     import polars as pl
 
     if isinstance(path, str) and path == STDIN:
-        content = _stdin()
-        names, text = header(content, dialect)  # [whole-input]
-        return Opened(_scanned(content if text is None else text, dialect), tuple(names), None, dialect)
-    parquet = parquet_files(path)
+        content = _read_stdin()
+        names, text = read_csv_header(content, dialect)  # [whole-input]
+        return OpenedTable(_scan_csv(content if text is None else text, dialect), tuple(names), None, dialect)
+    parquet = find_parquet_files(path)
     if parquet is not None:
-        columns = same_columns(parquet)
-        places = parquet.places
-        scan = guarded(lambda: pl.scan_parquet(places, glob=False, hive_partitioning=False))  # [parquet-rows]
-        return Opened(guarded(lambda: unmarked_scan(scan)), columns, parquet, None)
-    files = listed(path)
-    place = files.places[0]
-    names, text = header(place, dialect)  # [whole-text]
+        columns = common_columns(parquet)
+        places = parquet.file_locations
+        scan = run_guarded(lambda: pl.scan_parquet(places, glob=False, hive_partitioning=False))  # [parquet-rows]
+        return OpenedTable(run_guarded(lambda: scan_without_flags(scan)), columns, parquet, None)
+    files = list_files(path)
+    place = files.file_locations[0]
+    names, text = read_csv_header(place, dialect)  # [whole-text]
     files.require_unchanged()
-    return Opened(_scanned(place if text is None else text, dialect), tuple(names), files, dialect)
+    return OpenedTable(_scan_csv(place if text is None else text, dialect), tuple(names), files, dialect)
 
 
-def unmarked_scan(scan: pl.LazyFrame) -> pl.LazyFrame:
+def scan_without_flags(scan: pl.LazyFrame) -> pl.LazyFrame:
     """The same table, of which conditions look at each row: no statistics and no mark of a file decide about others."""
     return scan.map_batches(
-        unmarked, predicate_pushdown=False, projection_pushdown=True, slice_pushdown=True, streamable=True
+        without_sorted_flags, predicate_pushdown=False, projection_pushdown=True, slice_pushdown=True, streamable=True
     )  # [rows-looked-at]
 
 
-def _scanned(source: str | bytes, dialect: Dialect) -> LazyFrame:
+def _scan_csv(source: str | bytes, dialect: Dialect) -> LazyFrame:
     import polars as pl
 
     options: Any = {"glob": False, "infer_schema": False, "null_values": [""]}  # an empty field is null, also in quotes
-    scan = guarded(lambda: pl.scan_csv(source, separator=dialect.separator, **options))  # [csv-rows]
-    require_columns(guarded(scan.collect_schema).names(), list(dialect.columns.types), dialect)
-    return dialect.columns.read(scan)  # [declared-entries]
+    scan = run_guarded(lambda: pl.scan_csv(source, separator=dialect.separator, **options))  # [csv-rows]
+    require_column_names(run_guarded(scan.collect_schema).names(), list(dialect.columns.types), dialect)
+    return dialect.columns.convert_columns(scan)  # [declared-entries]
 
 
 # end-proof-region: read_table
 
 
-def parquet_files(path: Any) -> FileList | None:
+def find_parquet_files(path: Any) -> FileList | None:
     """The .parquet files that ``path`` stands for: one, or those of a folder or pattern; None for a .csv file.
 
     Raises:
@@ -440,20 +443,20 @@ def parquet_files(path: Any) -> FileList | None:
     name = os.path.basename(text).lower()
     if is_address(text):
         raise TableError(
-            f"path must be a file or a folder of this machine, and {quoted(text)} is an address: give those "
+            f"path must be a file or a folder of this machine, and {quote_path(text)} is an address: give those "
             "that Hadoop knows to a session of Spark (--engine spark)"
         )
-    if not several(text):
+    if not is_folder_or_pattern(text):
         if any(name[1:].endswith(ending) for ending in _CSV):
             return None
         if not name[1:].endswith(PARQUET):
             raise TableError(
                 "path must name a file that ends in .parquet or .csv (or .csv.gz or .csv.zst), or a folder of .parquet"
             )
-    return listed(text)
+    return list_files(text)
 
 
-def same_columns(files: FileList) -> tuple[str, ...]:
+def common_columns(files: FileList) -> tuple[str, ...]:
     """The names of the columns that all of these .parquet files have, with the same types.
 
     Raises:
@@ -463,18 +466,18 @@ def same_columns(files: FileList) -> tuple[str, ...]:
     _require_polars()
     import polars as pl
 
-    def schema(place: str) -> dict[str, Any]:
+    def read_schema(place: str) -> dict[str, Any]:
         with open(place, "rb") as stream:  # a name with a pattern's characters is a file here
             return dict(pl.read_parquet_schema(stream))
 
-    first = _of_file(files.places[0], schema)
-    for place in files.places[1:]:
-        other = _of_file(place, schema)
+    first = _apply_to_file(files.file_locations[0], read_schema)
+    for place in files.file_locations[1:]:
+        other = _apply_to_file(place, read_schema)
         apart = [name for name in (*first, *other) if first.get(name) != other.get(name)]
         if apart:
             raise TableError(
-                f"path must name files with the same columns and types, but {quoted(files.places[0])} and "
-                f"{quoted(place)} differ in {_named(dict.fromkeys(apart))}"
+                f"path must name files with the same columns and types, but {quote_path(files.file_locations[0])} and "
+                f"{quote_path(place)} differ in {_format_column_names(dict.fromkeys(apart))}"
             )
     return tuple(first)
 
@@ -483,23 +486,25 @@ def require_readable(files: FileList, columns: Sequence[str]) -> None:
     """Raise TableError unless these columns of each .parquet file can be read, which names the file."""
     import polars as pl
 
-    def read(place: str) -> None:
+    def read_columns(place: str) -> None:
         scan = pl.scan_parquet([place], glob=False, hive_partitioning=False)
         for _ in scan.select(columns).collect_batches():
             pass
 
-    for place in files.places:
-        _of_file(place, read)
+    for place in files.file_locations:
+        _apply_to_file(place, read_columns)
 
 
-def _of_file(place: str, step: Callable[[str], T]) -> T:
+def _apply_to_file(place: str, step: Callable[[str], T]) -> T:
     """What ``step`` finds in a file; an error names the file."""
     with contextlib.suppress(TableError):
-        return guarded(lambda: step(place))
-    raise TableError(f"the file {quoted(place)} could not be read: it is damaged, not complete, or no .parquet file")
+        return run_guarded(lambda: step(place))
+    raise TableError(
+        f"the file {quote_path(place)} could not be read: it is damaged, not complete, or no .parquet file"
+    )
 
 
-def require_columns(
+def require_column_names(
     columns: Sequence[str], wanted: Sequence[str], dialect: Dialect | None, files: FileList | None = None
 ) -> None:
     """Raise ColumnError unless the table has the ``wanted`` columns; ``dialect`` is that of a .csv file.
@@ -509,35 +514,36 @@ def require_columns(
     for name in wanted:
         if name in columns:
             continue
-        said = f"the table must have the column {quoted(name)}"
+        said = f"the table must have the column {quote_path(name)}"
         if dialect is None:
-            folders = {part for place in (files.places if files else ()) for part in place.split("/")[:-1]}
+            folders = {part for place in (files.file_locations if files else ()) for part in place.split("/")[:-1]}
             above = any(part.startswith(f"{name}=") for part in folders)
             more = ": what stands in names of folders alone is not read, so write it into the files" if above else ""
-            raise ColumnError(f"{said}, and has {_named(columns)}{more}")
-        near = " One has this name but for blanks or capital letters." if _near(name, columns) else ""
+            raise ColumnError(f"{said}, and has {_format_column_names(columns)}{more}")
+        near = " One has this name but for blanks or capital letters." if _is_similar_name(name, columns) else ""
         raise ColumnError(
-            f"{said}: read with {dialect.words}, its first line must name the columns, and has {len(columns)}.{near} "
+            f"{said}: read with {dialect.dialect_description}, its first line must name the columns, and has "
+            f"{len(columns)}.{near} "
             "If the file has another separator or encoding, say so (--separator, --encoding)"
         )
 
 
-def _near(name: str, columns: Sequence[str]) -> bool:
+def _is_similar_name(name: str, columns: Sequence[str]) -> bool:
     return name.strip().casefold() in (one.strip().casefold() for one in columns)
 
 
-def _named(columns: Sequence[str] | dict[str, Any]) -> str:
+def _format_column_names(columns: Sequence[str] | dict[str, Any]) -> str:
     names = list(columns)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(quoted, names[:_SHOWN]))}{more}"
+    return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(quote_path, names[:_SHOWN]))}{more}"
 
 
 def _require_polars() -> None:
-    load("polars", "read_table needs polars", "opendp_topk[tables]")
+    import_extra("polars", "read_table needs polars", "opendp_topk[tables]")
     require_threads()
 
 
-def _stdin() -> bytes:
+def _read_stdin() -> bytes:
     """All of standard input."""
     if sys.stdin is None or _is_endless(sys.stdin.buffer):
         raise TableError("path is standard input, which must be a pipe, a file or a terminal")
@@ -553,8 +559,10 @@ def _is_endless(stream: Any) -> bool:
         kind, terminal = os.fstat(stream.fileno()).st_mode, stream.isatty()
     except (OSError, ValueError):  # no file of the system
         return False
-    return stat.S_ISBLK(kind) or (stat.S_ISCHR(kind) and not terminal and not os.path.samestat(*_nulls(stream)))
+    return stat.S_ISBLK(kind) or (
+        stat.S_ISCHR(kind) and not terminal and not os.path.samestat(*_stream_and_null_stat(stream))
+    )
 
 
-def _nulls(stream: Any) -> tuple[os.stat_result, os.stat_result]:
+def _stream_and_null_stat(stream: Any) -> tuple[os.stat_result, os.stat_result]:
     return os.fstat(stream.fileno()), os.stat(os.devnull)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError, DataTypeError, MissingExtraError
-from ..errors.extras import load, require_threads
-from .guard import guarded
+from ..errors.extras import import_extra, require_threads
+from .guard import run_guarded
 from .packed import count_packed
-from .rows import AT_ONCE, Rows, arrow_values, batches_of, plain, plain_schema, selected
-from .spark import count_listed, require_determinate
+from .rows import AT_ONCE, Rows, arrow_values, iterate_batches, plain_schema, select_columns, to_plain_frame
+from .spark import count_listed_items, require_determinate
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -34,7 +34,7 @@ watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", d
 
 
 # proof-region: counts_in_parts
-def in_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
+def iterate_user_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
     """``pairs`` in one or more frames, to be read one after the other: all rows of a user are in the same one.
 
     Args:
@@ -42,15 +42,15 @@ def in_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.L
             any part, or in none.
         rows: A frame of at least as many rows, whose number is found at less cost. Both are of one snapshot.
     """
-    passes = _passes(rows)
+    passes = _count_passes(rows)
     for at in range(passes):
-        yield pairs if passes == 1 else _part(pairs, passes, at)  # [part]
+        yield pairs if passes == 1 else _filter_part(pairs, passes, at)  # [part]
         told = watcher.get()
         if told is not None:
             told(at + 1, passes)
 
 
-def _passes(rows: nw.LazyFrame[Any]) -> int:
+def _count_passes(rows: nw.LazyFrame[Any]) -> int:
     import polars as pl
 
     held: pl.LazyFrame = rows.to_native()
@@ -60,15 +60,15 @@ def _passes(rows: nw.LazyFrame[Any]) -> int:
     return max(1, -(-number // _ROWS), -(-sum(lengths) // _BYTES))
 
 
-def _part(pairs: nw.LazyFrame[Any], passes: int, at: int) -> nw.LazyFrame[Any]:
+def _filter_part(pairs: nw.LazyFrame[Any], passes: int, at: int) -> nw.LazyFrame[Any]:
     import narwhals as nw
     import polars as pl
 
     chosen: pl.LazyFrame = pairs.to_native()
-    return own_texts(nw.from_native(chosen.filter(pl.col("user").hash() % passes == at)))  # [by-user]
+    return copy_strings(nw.from_native(chosen.filter(pl.col("user").hash() % passes == at)))  # [by-user]
 
 
-def own_texts(frame: Frame) -> Frame:
+def copy_strings(frame: Frame) -> Frame:
     """The same rows, whose texts lie together: polars keeps all texts of a frame for as long as one of its rows is."""
     import narwhals as nw
     import polars as pl
@@ -96,7 +96,7 @@ _INEXACT = (
 
 
 # proof-region: pandas_columns
-def identifiers(column: Any, name: str) -> pl.Series:
+def identifier_series(column: Any, name: str) -> pl.Series:
     """A column of integers (or of floats, which hold integers beside nulls), of strings, objects or categories.
 
     Floats that are no integers become nulls. Among objects and categories an integer, or a float that is one, becomes
@@ -112,16 +112,16 @@ def identifiers(column: Any, name: str) -> pl.Series:
     if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":
         return _from_arrow(column, name)  # [arrow]
     if hasattr(dtype, "categories"):
-        labels = _strings(list(dtype.categories), name)
+        labels = _identifier_strings(list(dtype.categories), name)
         codes = pl.Series(np.array(column.cat.codes, dtype=np.int64))
         known = codes.to_frame("code").select(pl.when(pl.col("code") >= 0).then(pl.col("code"))).to_series()
         return labels.gather(known).alias(name)  # [category-labels]
     if dtype.kind == "f":
-        return _whole(np.array(column, dtype=np.float64), name)  # [floats]
-    return numbers(column, name) if dtype.kind in "iu" else _strings(column.tolist(), name)
+        return _integers_of_floats(np.array(column, dtype=np.float64), name)  # [floats]
+    return number_series(column, name) if dtype.kind in "iu" else _identifier_strings(column.tolist(), name)
 
 
-def numbers(column: Any, name: str) -> pl.Series:
+def number_series(column: Any, name: str) -> pl.Series:
     """A column of numbers of NumPy, or of such beside a mask."""
     import polars as pl
 
@@ -135,7 +135,7 @@ def numbers(column: Any, name: str) -> pl.Series:
     return table.select(pl.when(~pl.col("missing")).then(pl.col("value")).alias(name)).to_series()
 
 
-def _whole(values: Any, name: str) -> pl.Series:
+def _integers_of_floats(values: Any, name: str) -> pl.Series:
     """The integers among floats."""
     import polars as pl
 
@@ -155,12 +155,12 @@ def _from_arrow(column: Any, name: str) -> pl.Series:
     return pl.DataFrame(pl.from_arrow(arrow_values(pa.table({name: column.array.__arrow_array__()}))))[name]
 
 
-def _strings(values: list[Any], name: str) -> pl.Series:
+def _identifier_strings(values: list[Any], name: str) -> pl.Series:
     """The strings among objects, and the numbers that are integers, as texts."""
     import polars as pl
 
-    found = [_text(value, name) for value in values]  # [strings]
-    if not any(one is not None for one in found) and not all(_missing(value) for value in values):
+    found = [_identifier_text(value, name) for value in values]  # [strings]
+    if not any(one is not None for one in found) and not all(_is_missing(value) for value in values):
         raise ColumnError(
             f"column {name!r} must hold integer, string or categorical identifiers, and it holds objects of which none "
             "is one: cast it to Int64 or to strings"
@@ -168,7 +168,7 @@ def _strings(values: list[Any], name: str) -> pl.Series:
     return pl.Series(name, found, dtype=pl.String)
 
 
-def _text(value: Any, name: str) -> str | None:
+def _identifier_text(value: Any, name: str) -> str | None:
     if issubclass(type(value), np.integer | np.floating) and not issubclass(type(value), np.timedelta64):
         value = value.item()
     kind = type(value)
@@ -187,7 +187,7 @@ def _text(value: Any, name: str) -> str | None:
     return None
 
 
-def _missing(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
@@ -210,7 +210,7 @@ _LONG = 2**14  # Rows of a block on the average from which on a copy of all take
 RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
 
 
-def two_columns(frame: Any, user: str, item: str) -> Rows:
+def user_item_columns(frame: Any, user: str, item: str) -> Rows:
     """The columns ``user`` and ``item`` of ``frame``, and nothing else.
 
     Args:
@@ -231,28 +231,31 @@ def two_columns(frame: Any, user: str, item: str) -> Rows:
     return identifier_columns(frame, {"user": user, "item": item})
 
 
-def valued_columns(frame: Any, user: str, item: str, value: str) -> Rows:
-    """The columns of users, items and numbers (integers up to Int64, floats or decimals); as :func:`two_columns`."""
+def user_item_value_columns(frame: Any, user: str, item: str, value: str) -> Rows:
+    """The columns of users, items and numbers (Int64, floats, decimals); see :func:`user_item_columns`."""
     return identifier_columns(frame, {"user": user, "item": item}, value)
 
 
 # proof-region: identifier_columns
 def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Rows:
-    """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`two_columns`.
+    """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`user_item_columns`.
 
     ``value`` names a last column, of numbers: integers up to Int64, floats or decimals.
     """
-    chosen, columns = require_columns(frame, roles, value), [*roles.values(), *([] if value is None else [value])]
-    return chosen if isinstance(chosen, Rows) else guarded(lambda: _once(frame, chosen, columns, value))
+    chosen, columns = (
+        select_declared_columns(frame, roles, value),
+        [*roles.values(), *([] if value is None else [value])],
+    )
+    return chosen if isinstance(chosen, Rows) else run_guarded(lambda: _build_rows(frame, chosen, columns, value))
 
 
-def require_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Any:
+def select_declared_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Any:
     """The same columns of the frame as narwhals has them, whose names and types fit; no row was looked at."""
-    table = _table(frame)
+    table = _to_narwhals_table(frame)
     kind = table.implementation
     if not isinstance(table, Rows) and (kind.is_pyspark() or kind.is_pyspark_connect()):
         require_determinate(table.to_native())
-    names = guarded(lambda: _names(table))
+    names = run_guarded(lambda: _column_names(table))
     wanted = {**roles} if value is None else {**roles, "value": value}
     for role, name in wanted.items():
         if name not in names:
@@ -262,8 +265,8 @@ def require_columns(frame: Any, roles: Mapping[str, str], value: str | None = No
         if name == "*" or (name.startswith("^") and name.endswith("$")):  # [no-pattern]
             raise ColumnError(f"the name of the column {name!r}, the {role}, is a pattern of columns: rename it")
     columns = list(wanted.values())
-    chosen = guarded(lambda: _chosen(table, columns))  # [columns-chosen]
-    schema = guarded(chosen.collect_schema)
+    chosen = run_guarded(lambda: _select_columns(table, columns))  # [columns-chosen]
+    schema = run_guarded(chosen.collect_schema)
     if schema.names() != columns:
         raise ColumnError("the back end must tell the names of the columns apart, and takes one for another: rename it")
     for name in roles.values():
@@ -273,24 +276,24 @@ def require_columns(frame: Any, roles: Mapping[str, str], value: str | None = No
     return chosen
 
 
-def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Rows:
+def _build_rows(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Rows:
     """The rows of these columns: what lies in memory at once, and else when they are needed."""
     import narwhals as nw
     import polars as pl
 
     kind, schema, native = chosen.implementation, chosen.collect_schema(), chosen.to_native()
     if kind.is_pyspark():
-        return Rows.of(chosen)  # [spark-rows]
+        return Rows.from_frame(chosen)  # [spark-rows]
     if _is_dataset(frame):
-        return Rows(plain_schema(schema), lambda: batches_of(frame.scanner(columns=columns, **_AHEAD)))
+        return Rows(plain_schema(schema), lambda: iterate_batches(frame.scanner(columns=columns, **_AHEAD)))
     if kind.is_pandas():
-        read = {name: numbers if name == value else identifiers for name in columns}
+        read = {name: number_series if name == value else identifier_series for name in columns}
         native = pl.DataFrame([read[name](native[name], name) for name in columns])  # [pandas-rows]
     elif kind.is_pyarrow():
         native = pl.from_arrow(arrow_values(native))  # [arrow-rows]
     if isinstance(native, pl.DataFrame):
-        return Rows.of(nw.from_native(plain(native).lazy()))  # [loaded]
-    return Rows(plain_schema(schema), lambda: batches_of(native))  # [not-loaded]
+        return Rows.from_frame(nw.from_native(to_plain_frame(native).lazy()))  # [loaded]
+    return Rows(plain_schema(schema), lambda: iterate_batches(native))  # [not-loaded]
 
 
 # end-proof-region: identifier_columns
@@ -303,62 +306,62 @@ def count_distinct_users(rows: Rows, candidates: Sequence[int] | Sequence[str]) 
     Rows with a null are dropped, and so are items that are no candidates; a candidate without rows has 0.
 
     Args:
-        rows: What :func:`two_columns` returned.
+        rows: What :func:`user_item_columns` returned.
         candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
 
     Raises:
         ColumnError: The items are strings and the candidates integers, or the other way round.
         TableError: The back end failed.
     """
-    types = kinds(rows)
+    types = column_kinds(rows)
     if isinstance(candidates[0], str) != (types[1] == "String"):  # [check-kind]
-        raise ColumnError(mismatch(rows.collect_schema().names()[1], candidates[0]))
-    held = rows.held()  # [held]
-    return guarded(lambda: _count(held, types, candidates))
+        raise ColumnError(kind_mismatch_message(rows.collect_schema().names()[1], candidates[0]))
+    held = rows.read_snapshot()  # [held]
+    return run_guarded(lambda: _count_candidates(held, types, candidates))
 
 
-def _count(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[Any]) -> NDArray[Any]:
+def _count_candidates(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[Any]) -> NDArray[Any]:
     import narwhals as nw
 
     kind = exact_kind(types[1])
     if rows.implementation.is_pyspark():
-        return _placed(count_listed(rows.to_native(), kind, candidates), len(candidates))  # [spark]
+        return _scores_at_places(count_listed_items(rows.to_native(), kind, candidates), len(candidates))  # [spark]
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item"))
     integers = "String" not in types
     if not integers:
         pairs = pairs.drop_nulls()  # [drop-nulls]
     scores = np.zeros(len(candidates), dtype=np.int64)
-    for part in in_parts(pairs, rows):
-        scores += _counted(part, kind, candidates, integers)  # [parts]
+    for part in iterate_user_parts(pairs, rows):
+        scores += _count_part(part, kind, candidates, integers)  # [parts]
     return scores
 
 
-def _counted(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any], integers: bool) -> NDArray[Any]:
+def _count_part(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any], integers: bool) -> NDArray[Any]:
     """The counts of one part."""
     if integers:
-        counts = _packed(_collect(pairs).drop_nulls(), candidates)  # [known-integers]
+        counts = _count_packed_integers(_collect_streaming(pairs).drop_nulls(), candidates)  # [known-integers]
         if counts is not None:
             return counts  # [packed]
         pairs = pairs.drop_nulls()  # [known-pairs]
-    return _placed(_joined(pairs, kind, candidates), len(candidates))
+    return _scores_at_places(_count_by_join(pairs, kind, candidates), len(candidates))
 
 
-def _placed(found: nw.DataFrame[Any], size: int) -> NDArray[Any]:
+def _scores_at_places(found: nw.DataFrame[Any], size: int) -> NDArray[Any]:
     """The counts of found places, and 0 elsewhere."""
     scores = np.zeros(size, dtype=np.int64)  # [absent-zero]
     scores[found["place"].to_numpy()] = found["count"].to_numpy()  # [candidate-order]
     return scores
 
 
-def _packed(pairs: nw.DataFrame[Any], candidates: Sequence[int]) -> NDArray[Any] | None:
+def _count_packed_integers(pairs: nw.DataFrame[Any], candidates: Sequence[int]) -> NDArray[Any] | None:
     """The counts of integers, unless their range is too wide."""
-    blocks = _blocks(pairs)
+    blocks = _column_blocks(pairs)
     kinds = {column.dtype.kind for block in blocks for column in block}
     return count_packed(blocks, candidates) if kinds <= {"i", "u"} else None
 
 
-def _blocks(pairs: nw.DataFrame[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+def _column_blocks(pairs: nw.DataFrame[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """The columns as arrays, in as many blocks as polars holds them in, if these are long: without a copy."""
     users, items = pairs["user"], pairs["item"]
     held, other = users.to_native().get_chunks(), items.to_native().get_chunks()
@@ -367,23 +370,23 @@ def _blocks(pairs: nw.DataFrame[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]
     return [(users.to_numpy(), items.to_numpy())]  # [whole]
 
 
-def _joined(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> nw.DataFrame[Any]:
+def _count_by_join(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> nw.DataFrame[Any]:
     """The candidates' places and counts, where they are not 0, for items of this type."""
     import narwhals as nw
 
     places = [at for at, one in enumerate(candidates) if kind == "String" or one in RANGES[kind]]
     dtype, users = getattr(nw, kind)(), nw.len().alias("count")
 
-    def listed(backend: Any) -> nw.DataFrame[Any]:
+    def candidate_frame(backend: Any) -> nw.DataFrame[Any]:
         columns = {"item": [candidates[at] for at in places], "place": places}
         return nw.from_dict(columns, schema={"item": dtype, "place": nw.Int64()}, backend=backend)
 
     typed = pairs.with_columns(nw.col("item").cast(dtype))
-    placed = typed.join(listed(pairs.implementation).lazy(), on="item")  # [known-items]
-    return _collect(placed.select("user", "place").unique().group_by("place").agg(users))  # [distinct-places]
+    placed = typed.join(candidate_frame(pairs.implementation).lazy(), on="item")  # [known-items]
+    return _collect_streaming(placed.select("user", "place").unique().group_by("place").agg(users))  # [distinct-places]
 
 
-def kinds(rows: Rows) -> list[str]:
+def column_kinds(rows: Rows) -> list[str]:
     """The names of the types of the columns."""
     return [type(dtype).__name__ for dtype in rows.collect_schema().dtypes()]
 
@@ -396,9 +399,9 @@ def exact_kind(kind: str) -> str:
 # end-proof-region: count_distinct_users
 
 
-def _table(frame: Any) -> Any:
-    nw = load("narwhals", "tables need narwhals", "opendp_topk[tables]")
-    pl = load("polars", "tables need polars", "opendp_topk[tables]")
+def _to_narwhals_table(frame: Any) -> Any:
+    nw = import_extra("narwhals", "tables need narwhals", "opendp_topk[tables]")
+    pl = import_extra("polars", "tables need polars", "opendp_topk[tables]")
     if [int(part) for part in pl.__version__.split(".")[:2]] < [1, 37]:  # older ones end a pass where a step fails
         raise MissingExtraError('tables need polars 1.37 or newer: pip install --upgrade "opendp_topk[tables]"')
     require_threads()
@@ -406,7 +409,7 @@ def _table(frame: Any) -> Any:
         return frame
     kind = type(frame).__name__
     if _is_dataset(frame):
-        frame = guarded(frame.schema.empty_table)
+        frame = run_guarded(frame.schema.empty_table)
     try:
         table = nw.from_native(frame)
     except Exception:
@@ -423,17 +426,17 @@ def _is_dataset(frame: Any) -> bool:
     return ("pyarrow._dataset", "Dataset") in ((one.__module__, one.__name__) for one in type(frame).__mro__)
 
 
-def _names(table: Any) -> list[str]:
+def _column_names(table: Any) -> list[str]:
     names: list[str] = table.collect_schema().names()
     return list(table.to_native().columns) if table.implementation.is_pyspark() else names
 
 
-def _chosen(table: Any, columns: list[str]) -> Any:
+def _select_columns(table: Any, columns: list[str]) -> Any:
     """These columns, in this order."""
-    return table.only(columns) if isinstance(table, Rows) else selected(table, columns)
+    return table.select_columns(columns) if isinstance(table, Rows) else select_columns(table, columns)
 
 
-def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+def _collect_streaming(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     return frame.collect(engine="streaming")
 
 
@@ -444,13 +447,13 @@ def _require_identifiers(chosen: Any, name: str, kind: str) -> None:
     if kind.startswith("Float"):
         raise ColumnError(f"{required}, not {kind}: cast it to Int64 or to strings")
     if kind not in INTEGERS and kind not in STRINGS:
-        kind = guarded(lambda: _own_name(chosen, name)) if kind == "Unknown" else kind
+        kind = run_guarded(lambda: _native_type_name(chosen, name)) if kind == "Unknown" else kind
         raise ColumnError(f"{required} of at most 64 bits, not {kind}: cast it to Int64 or to strings")
-    if kind in STRINGS and not guarded(lambda: _in_strings(chosen, name)):
+    if kind in STRINGS and not run_guarded(lambda: _has_string_labels(chosen, name)):
         raise ColumnError(f"{required}, and these are categories that are no strings: cast it to plain strings")
 
 
-def _own_name(chosen: Any, name: str) -> str:
+def _native_type_name(chosen: Any, name: str) -> str:
     """What the back end calls the type of a column for which narwhals has no name."""
     native = chosen.to_native()
     if chosen.implementation.is_pyarrow():
@@ -460,7 +463,7 @@ def _own_name(chosen: Any, name: str) -> str:
     return str(native[name].dtype if chosen.implementation.is_pandas() else native.collect_schema()[name])
 
 
-def _in_strings(chosen: Any, name: str) -> bool:
+def _has_string_labels(chosen: Any, name: str) -> bool:
     """Whether what narwhals takes for strings or categories is one of strings: Arrow and pandas do not promise it."""
     if chosen.implementation.is_pyarrow():
         held = chosen.to_native().schema.field(name).type
@@ -484,14 +487,14 @@ def _require_numbers(name: str, kind: str) -> None:
 
 
 def require_kinds(chosen: Any, listed: Mapping[tuple[str, str], Any]) -> None:
-    """Raise if a column of what :func:`require_columns` returned cannot hold the entries of a public list.
+    """Raise if a column of what :func:`select_declared_columns` returned cannot hold the entries of a public list.
 
     ``listed`` has one of them, by the column and by what they are called.
 
     Raises:
         ColumnError: The column holds integers and the list strings, or the other way round.
     """
-    schema = guarded(chosen.collect_schema)
+    schema = run_guarded(chosen.collect_schema)
     for (name, what), entry in listed.items():
         strings = type(schema[name]).__name__ in (*STRINGS, "Object")  # objects of pandas are read as strings
         if isinstance(entry, str) != strings:
@@ -502,7 +505,7 @@ def require_kinds(chosen: Any, listed: Mapping[tuple[str, str], Any]) -> None:
             )
 
 
-def mismatch(item: str, candidate: object) -> str:
+def kind_mismatch_message(item: str, candidate: object) -> str:
     if isinstance(candidate, str):
         return (
             f"column {item!r} holds integers but the candidates are strings: give the candidates as integers, "

@@ -10,13 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError
-from .frames import RANGES, _collect, exact_kind, in_parts, kinds, mismatch, own_texts
-from .guard import guarded, require_below
+from .frames import (
+    RANGES,
+    _collect_streaming,
+    column_kinds,
+    copy_strings,
+    exact_kind,
+    iterate_user_parts,
+    kind_mismatch_message,
+)
+from .guard import require_below, run_guarded
 from .held import ColumnCounts
-from .keyed import by_item, keep_first
-from .packed import CountsByGroup, count_packed_cells, counted, sparse
+from .keyed import keep_first_items, to_column_counts
+from .packed import CountsByGroup, build_cell_counts, count_packed_cells, count_repeated_cells
 from .rows import Rows
-from .spark import count_cells, count_outside, split, sum_weights
+from .spark import count_cells, count_outside, split_spark_groups, sum_weights
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -45,57 +53,59 @@ def split_by_group(
         ColumnError: The groups in the table are strings and those given integers, or the other way round.
         TableError: The back end failed.
     """
-    types, held = _types(rows, groups), rows.held()  # [held]
+    types, held = _checked_group_types(rows, groups), rows.read_snapshot()  # [held]
     places = range(len(groups)) if chosen is None else chosen
-    tables = guarded(lambda: _split(held, types, groups, most, places))
-    return [Rows.of(table) for table in tables]  # [each-table]
+    tables = run_guarded(lambda: _rows_of_groups(held, types, groups, most, places))
+    return [Rows.from_frame(table) for table in tables]  # [each-table]
 
 
-def _types(rows: Rows, groups: Sequence[Any]) -> list[str]:
-    types = kinds(rows)
+def _checked_group_types(rows: Rows, groups: Sequence[Any]) -> list[str]:
+    types = column_kinds(rows)
     if isinstance(groups[0], str) != (types[2] == "String"):  # [check-group-kind]
         held = "strings" if types[2] == "String" else "integers"
         raise ColumnError(f"column {rows.collect_schema().names()[2]!r} holds {held}, so the groups must be {held} too")
     return types
 
 
-def _split(
+def _rows_of_groups(
     rows: nw.LazyFrame[Any], types: Sequence[str], groups: Sequence[Any], most: int, chosen: Sequence[int]
 ) -> list[nw.LazyFrame[Any]]:
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
-        tables = split(rows.to_native(), exact_kind(types[2]), groups, most)
+        tables = split_spark_groups(rows.to_native(), exact_kind(types[2]), groups, most)
         return [nw.from_native(tables[at]) for at in chosen]  # [spark]
     names = rows.collect_schema().names()
-    kept = _at_home(_known(rows), types, groups, most).sort("place")  # [in-order]
+    kept = _rows_of_first_groups(_rows_in_groups(rows), types, groups, most).sort("place")  # [in-order]
     ends = np.searchsorted(kept["place"].to_numpy(), np.arange(len(groups) + 1)).tolist()  # [ends]
     columns = [nw.col(role).alias(name) for role, name in zip(("user", "item"), names[:2], strict=True)]
     sorted_rows = kept.select(columns)
     return [sorted_rows[ends[at] : ends[at + 1]].lazy() for at in chosen]  # [split]
 
 
-def _known(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+def _rows_in_groups(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     """The rows of somebody in some group, as columns user, item and group."""
     import narwhals as nw
 
     roles = ("user", "item", "group")
     names = rows.collect_schema().names()
     table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
-    return _collect(table.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
+    return _collect_streaming(table.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
 
 
-def _at_home(known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], most: int) -> nw.DataFrame[Any]:
+def _rows_of_first_groups(
+    known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], most: int
+) -> nw.DataFrame[Any]:
     """The rows of users in the first ``most`` of ``groups`` in which they have one, with the places of these groups."""
     import narwhals as nw
 
-    placed = _listed(known, "group", types[2], groups, "place")  # [known-groups]
+    placed = _join_places(known, "group", types[2], groups, "place")  # [known-groups]
     pairs = placed.select("user", nw.col("place").alias("item")).unique()  # [user-and-group]
-    homes = keep_first(pairs, most).select("user", nw.col("item").alias("place"))  # [first-groups]
+    homes = keep_first_items(pairs, most).select("user", nw.col("item").alias("place"))  # [first-groups]
     return placed.join(homes, on=["user", "place"])  # [at-home]
 
 
-def _listed(
+def _join_places(
     table: nw.DataFrame[Any], role: str, type_name: str, listed: Sequence[Any], place: str
 ) -> nw.DataFrame[Any]:
     """The rows whose ``role`` is among ``listed``, with its place there."""
@@ -130,12 +140,14 @@ def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any],
         TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
-        kinds = _kinds(rows, groups, candidates)
-        found = guarded(lambda: _on_spark(rows, kinds, groups, candidates, most).toArrow())  # [spark-counts]
+        kinds = _exact_kinds(rows, groups, candidates)
+        found = run_guarded(
+            lambda: _count_cells_in_spark(rows, kinds, groups, candidates, most).toArrow()
+        )  # [spark-counts]
         cells = found["home"].to_numpy() * len(candidates) + found["place"].to_numpy()
-        return counted(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
-    types, held = _types_of_all(rows, groups, candidates), rows.held()
-    return guarded(lambda: _cells(_known(held), types, groups, candidates, most))  # [held-cells]
+        return build_cell_counts(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
+    types, held = _checked_column_types(rows, groups, candidates), rows.read_snapshot()
+    return run_guarded(lambda: _counts_by_group(_rows_in_groups(held), types, groups, candidates, most))  # [held-cells]
 
 
 def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any], most: int) -> DataFrame:
@@ -144,30 +156,30 @@ def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any],
     The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``,
     but that what Spark raises is handed on: whoever starts the job tells of it.
     """
-    kinds = _kinds(rows, groups, candidates)
+    kinds = _exact_kinds(rows, groups, candidates)
     return (
-        _on_spark(rows, kinds, groups, candidates, most).repartition("home").sortWithinPartitions("home")
+        _count_cells_in_spark(rows, kinds, groups, candidates, most).repartition("home").sortWithinPartitions("home")
     )  # [by-home]
 
 
-def _types_of_all(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
-    types = _types(rows, groups)
+def _checked_column_types(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
+    types = _checked_group_types(rows, groups)
     if isinstance(candidates[0], str) != (types[1] == "String"):  # [check-item-kind]
-        raise ColumnError(mismatch(rows.collect_schema().names()[1], candidates[0]))
+        raise ColumnError(kind_mismatch_message(rows.collect_schema().names()[1], candidates[0]))
     return types
 
 
-def _kinds(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
-    return [exact_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
+def _exact_kinds(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
+    return [exact_kind(name) for name in _checked_column_types(rows, groups, candidates)[1:]]
 
 
-def _on_spark(
+def _count_cells_in_spark(
     rows: Rows, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
 ) -> DataFrame:
     return count_cells(rows.to_native(), kinds, groups, candidates, most)  # [spark-cells-of]
 
 
-def _cells(
+def _counts_by_group(
     known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
 ) -> CountsByGroup:
     import narwhals as nw
@@ -178,9 +190,11 @@ def _cells(
             packed = count_packed_cells(users, items, held, groups, candidates, most)  # [packed]
             if packed is not None:
                 return packed
-    kept = _at_home(known, types, groups, most).filter(~nw.col("item").is_null())
-    found = _listed(kept, "item", types[1], candidates, "at").select("user", "place", "at").unique()  # [distinct]
-    return sparse(found["place"].to_numpy() * len(candidates) + found["at"].to_numpy(), len(candidates))  # [cells]
+    kept = _rows_of_first_groups(known, types, groups, most).filter(~nw.col("item").is_null())
+    found = _join_places(kept, "item", types[1], candidates, "at").select("user", "place", "at").unique()  # [distinct]
+    return count_repeated_cells(
+        found["place"].to_numpy() * len(candidates) + found["at"].to_numpy(), len(candidates)
+    )  # [cells]
 
 
 # end-proof-region: count_by_group
@@ -190,7 +204,7 @@ def _cells(
 
 
 # proof-region: outside
-def rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: int) -> int:
+def count_rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: int) -> int:
     """The sum over users of the number of their rows with an item that is not listed, but no more than ``most`` each.
 
     Rows with a null are dropped.
@@ -204,11 +218,11 @@ def rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: int) ->
         TableError: The back end failed.
         OutOfBoundsError: There are 2^32 rows or more of other items.
     """
-    kind, held = exact_kind(kinds(rows)[1]), rows.held()  # [held]
-    return guarded(lambda: _outside(held, kind, items, most))
+    kind, held = exact_kind(column_kinds(rows)[1]), rows.read_snapshot()  # [held]
+    return run_guarded(lambda: _sum_capped_rows(held, kind, items, most))
 
 
-def _outside(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], most: int) -> int:
+def _sum_capped_rows(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], most: int) -> int:
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
@@ -216,7 +230,7 @@ def _outside(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], most: int
     user, item = map(nw.col, rows.collect_schema().names())
     known = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
     dtype = getattr(nw, kind)()
-    counted = _collect(known.group_by("user", "item").agg(nw.len().alias("rows")))  # [pairs]
+    counted = _collect_streaming(known.group_by("user", "item").agg(nw.len().alias("rows")))  # [pairs]
     listed = nw.from_dict(
         {"item": [one for one in items if kind == "String" or one in RANGES[kind]]},
         schema={"item": dtype},
@@ -235,7 +249,7 @@ def _outside(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], most: int
 
 
 # proof-region: breadth
-def items_of_users(rows: Rows) -> NDArray[np.int64]:
+def distinct_items_per_user(rows: Rows) -> NDArray[np.int64]:
     """For each user, in no order, the number of different items; rows with a null are dropped.
 
     Args:
@@ -245,16 +259,16 @@ def items_of_users(rows: Rows) -> NDArray[np.int64]:
         TableError: The back end failed.
         OutOfBoundsError: There are 2^32 users or more.
     """
-    held = rows.held()  # [held]
-    return guarded(lambda: _items_of_users(held))
+    held = rows.read_snapshot()  # [held]
+    return run_guarded(lambda: _count_items_per_user(held))
 
 
-def _items_of_users(rows: nw.LazyFrame[Any]) -> NDArray[np.int64]:
+def _count_items_per_user(rows: nw.LazyFrame[Any]) -> NDArray[np.int64]:
     import narwhals as nw
 
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-    counted = _collect(pairs.unique().group_by("user").agg(nw.len().alias("items")))  # [by-user]
+    counted = _collect_streaming(pairs.unique().group_by("user").agg(nw.len().alias("items")))  # [by-user]
     require_below(len(counted), 32, "users")  # [check-users]
     return counted["items"].to_numpy().astype(np.int64)
 
@@ -279,20 +293,20 @@ class Baskets:
         self._rows, self._most, self._unit = rows, most, unit
         self._shares: nw.DataFrame[Any] | None = None
 
-    def sums(self) -> ColumnCounts:
+    def sum_item_weights(self) -> ColumnCounts:
         """The weights of all users by item; ``users`` are then how many users these items have, in the same order.
 
         Raises:
             TableError: The back end failed.
             OutOfBoundsError: An item has 2^30 users or more.
         """
-        counted = guarded(self._summed)
+        counted = run_guarded(self._sum_weights)
         self.users = counted["users"].to_numpy().astype(np.int64)  # [users]
         require_below(self.users.max(initial=0), 30, "users of one item")  # [check-users]
         self._items = counted.select("item")  # [items]
-        return by_item(counted)
+        return to_column_counts(counted)
 
-    def share(self, shares: NDArray[np.int64]) -> None:
+    def set_item_shares(self, shares: NDArray[np.int64]) -> None:
         """From now on weights are in proportion to ``shares``, one for each item of the last sums, in their order.
 
         They are at least 1 and, for ``most`` of them, the squares have a sum of at most the square of the unit.
@@ -302,25 +316,25 @@ class Baskets:
         column = nw.Series.from_numpy("share", shares, backend=self._items.implementation)
         self._shares = self._items.with_columns(column)  # [shares]
 
-    def _summed(self) -> nw.DataFrame[Any]:
+    def _sum_weights(self) -> nw.DataFrame[Any]:
         import narwhals as nw
         import polars as pl
 
-        rows = self._rows.held()  # [held]
+        rows = self._rows.read_snapshot()  # [held]
         if rows.implementation.is_pyspark():
             shares = None if self._shares is None else self._shares.to_arrow()
             found = sum_weights(rows.to_native(), self._most, self._unit, shares).toArrow()  # [spark]
             return nw.from_native(pl.DataFrame(pl.from_arrow(found)))
         user, item = map(nw.col, rows.collect_schema().names())
         pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-        each = (own_texts(self._weighed(part)) for part in in_parts(pairs, rows))
-        return functools.reduce(_together, each)  # [parts]
+        each = (copy_strings(self._weigh_part(part)) for part in iterate_user_parts(pairs, rows))
+        return functools.reduce(_add_parts, each)  # [parts]
 
-    def _weighed(self, pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    def _weigh_part(self, pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
         """The sums of one part, which has all rows of its users."""
         import narwhals as nw
 
-        kept = keep_first(_collect(pairs.unique()), self._most)  # [first-items]
+        kept = keep_first_items(_collect_streaming(pairs.unique()), self._most)  # [first-items]
         if self._shares is None:
             shared = kept.with_columns(nw.lit(1, nw.Int64()).alias("share"))  # [equal]
         else:
@@ -328,14 +342,14 @@ class Baskets:
         square = (nw.col("share") * nw.col("share")).sum().alias("square")
         users = shared.group_by("user").agg(square)  # [squares]
         rates = nw.Series.from_numpy(
-            "rate", _rates(users["square"].to_numpy(), self._unit), backend=users.implementation
+            "rate", _largest_rates(users["square"].to_numpy(), self._unit), backend=users.implementation
         )
         weights = shared.join(users.with_columns(rates), on="user")
         weight = (nw.col("share") * nw.col("rate")).sum().alias("count")
         return weights.group_by("item").agg(weight, nw.len().alias("users"))  # [sum]
 
 
-def _together(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+def _add_parts(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     """The sums of two parts together."""
     import narwhals as nw
 
@@ -343,7 +357,7 @@ def _together(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[
     return both.agg(nw.col("count").sum(), nw.col("users").sum())  # [together]
 
 
-def _rates(squares: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
+def _largest_rates(squares: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
     """The largest integers r, or some below them, for which r^2 times ``squares`` is at most the square of the unit."""
     nearly = np.floor(np.sqrt(unit * unit / squares)).astype(np.int64)
     lower = nearly - (nearly * nearly * squares > unit * unit)

@@ -14,7 +14,7 @@ from ..errors import MissingExtraError, OutOfBoundsError, TableError, TopKError
 T = TypeVar("T")
 
 
-def guarded(step: Callable[[], T]) -> T:
+def run_guarded(step: Callable[[], T]) -> T:
     """The value of ``step``; whatever a back end raises becomes an exception that holds no data, as ours are already.
 
     Raises:

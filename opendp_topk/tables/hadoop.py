@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import TableError
-from ..errors.files import quoted
-from .guard import guarded
-from .listing import File, FileList, is_parquet, left_out, ordered, require_distinct
+from ..errors.files import quote_path
+from .guard import run_guarded
+from .listing import FileList, TableFile, is_excluded_name, is_parquet, require_distinct, sort_and_check_files
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -24,23 +24,25 @@ def is_address(path: str) -> bool:
     return _ADDRESS.match(path) is not None and not os.path.lexists(path)
 
 
-def listed(session: Any, address: str) -> FileList:
+def list_hadoop_files(session: Any, address: str) -> FileList:
     """The .parquet files at ``address``, all with the same columns.
 
     Raises:
         TableError: There are none, one is empty or damaged, two differ in their columns, or Hadoop failed.
     """
     jvm, settings = session._jvm, session._jsc.hadoopConfiguration()
-    root = guarded(lambda: jvm.org.apache.hadoop.fs.Path(address))
-    system = guarded(lambda: root.getFileSystem(settings))
-    if not guarded(lambda: system.exists(root)):
-        raise TableError(f"path must name a file or a folder, but {quoted(address)} does not exist")
-    top = guarded(lambda: system.getFileStatus(root))
+    root = run_guarded(lambda: jvm.org.apache.hadoop.fs.Path(address))
+    system = run_guarded(lambda: root.getFileSystem(settings))
+    if not run_guarded(lambda: system.exists(root)):
+        raise TableError(f"path must name a file or a folder, but {quote_path(address)} does not exist")
+    top = run_guarded(lambda: system.getFileStatus(root))
     base = str(top.getPath().toString() if top.isDirectory() else top.getPath().getParent().toString())
-    files = ordered(guarded(lambda: [_file(status, base) for status in _below(system, top)]), address)
-    require_distinct(files, _identity)
+    files = sort_and_check_files(
+        run_guarded(lambda: [_build_file(status, base) for status in _walk_parquet_files(system, top)]), address
+    )
+    require_distinct(files, _file_identity)
 
-    def schema(place: str) -> str:
+    def read_schema(place: str) -> str:
         file = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(
             jvm.org.apache.hadoop.fs.Path(place), settings
         )
@@ -50,29 +52,29 @@ def listed(session: Any, address: str) -> FileList:
         finally:
             reader.close()
 
-    first = guarded(lambda: schema(files[0].place))
+    first = run_guarded(lambda: read_schema(files[0].place))
     for file in files[1:]:
-        if guarded(lambda file=file: schema(file.place)) != first:  # type: ignore[misc]
+        if run_guarded(lambda file=file: read_schema(file.place)) != first:  # type: ignore[misc]
             raise TableError(
-                f"path must name files with the same columns and types, but {quoted(files[0].place)} and "
-                f"{quoted(file.place)} differ"
+                f"path must name files with the same columns and types, but {quote_path(files[0].place)} and "
+                f"{quote_path(file.place)} differ"
             )
 
-    def look(place: str, _: str) -> File:
-        return guarded(lambda: _file(system.getFileStatus(jvm.org.apache.hadoop.fs.Path(place)), base))
+    def look_up_file(place: str, _: str) -> TableFile:
+        return run_guarded(lambda: _build_file(system.getFileStatus(jvm.org.apache.hadoop.fs.Path(place)), base))
 
-    return FileList(files, look)
+    return FileList(files, look_up_file)
 
 
-def _identity(file: File) -> Any:
+def _file_identity(file: TableFile) -> Any:
     """Device and inode of a file of this machine; elsewhere a file has one name."""
     if not file.place.startswith("file:"):
         return file.place
-    seen = guarded(lambda: os.stat(file.place.removeprefix("file:")))
+    seen = run_guarded(lambda: os.stat(file.place.removeprefix("file:")))
     return seen.st_dev, seen.st_ino
 
 
-def _below(system: Any, top: Any) -> Iterator[Any]:
+def _walk_parquet_files(system: Any, top: Any) -> Iterator[Any]:
     """What Hadoop says of the .parquet files of a folder and of those below it, or of one file."""
     if not top.isDirectory():
         yield top
@@ -81,7 +83,7 @@ def _below(system: Any, top: Any) -> Iterator[Any]:
     while waiting:
         for status in system.listStatus(waiting.pop()):
             name, is_folder = str(status.getPath().getName()), status.isDirectory()
-            if left_out(name, folder=is_folder):
+            if is_excluded_name(name, folder=is_folder):
                 continue
             if is_folder:
                 waiting.append(status.getPath())
@@ -89,6 +91,8 @@ def _below(system: Any, top: Any) -> Iterator[Any]:
                 yield status
 
 
-def _file(status: Any, base: str) -> File:
+def _build_file(status: Any, base: str) -> TableFile:
     place = str(status.getPath().toString())
-    return File(place, place.removeprefix(base).strip("/"), int(status.getLen()), (int(status.getModificationTime()),))
+    return TableFile(
+        place, place.removeprefix(base).strip("/"), int(status.getLen()), (int(status.getModificationTime()),)
+    )

@@ -24,27 +24,27 @@ class FetchedCounts(Mapping[Any, int]):
     """A mapping from keys to counts of at least 1 that lies elsewhere; as a mapping it is fetched whole, once."""
 
     @abstractmethod
-    def fetch(self) -> dict[Any, int]:
+    def fetch_counts(self) -> dict[Any, int]:
         """All keys and counts."""
 
     @cached_property
-    def _all(self) -> dict[Any, int]:
-        return self.fetch()
+    def _fetched_counts(self) -> dict[Any, int]:
+        return self.fetch_counts()
 
     def __getitem__(self, key: Any) -> int:
-        return self._all[key]
+        return self._fetched_counts[key]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._all)
+        return iter(self._fetched_counts)
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._fetched_counts)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._all})"
+        return f"{type(self).__name__}({self._fetched_counts})"
 
 
-class HeldCounts(FetchedCounts):
+class EngineCounts(FetchedCounts):
     """Counts that an engine holds, which hands over the largest alone where no more are asked for.
 
     Args:
@@ -55,7 +55,7 @@ class HeldCounts(FetchedCounts):
     def __init__(self, best: Callable[[int | None], dict[Any, int]]) -> None:
         self.largest = best  # [largest]
 
-    def fetch(self) -> dict[Any, int]:
+    def fetch_counts(self) -> dict[Any, int]:
         return self.largest(None)
 
 
@@ -75,7 +75,7 @@ class ColumnCounts(FetchedCounts):
         found: list[Any] = self._keys[places].to_list()  # [keys-at]
         return found
 
-    def fetch(self) -> dict[Any, int]:
+    def fetch_counts(self) -> dict[Any, int]:
         return dict(zip(self._keys.to_list(), self.sizes.tolist(), strict=True))  # [all-columns]
 
     def __len__(self) -> int:

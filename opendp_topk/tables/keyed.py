@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .frames import _collect, in_parts, kinds, own_texts
-from .guard import guarded, require_below
+from .frames import _collect_streaming, column_kinds, copy_strings, iterate_user_parts
+from .guard import require_below, run_guarded
 from .held import ColumnCounts
-from .spark import count_keys, exact, sum_keys
+from .spark import cast_exact_columns, count_all_items, sum_item_totals
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -28,7 +28,7 @@ _MOST = 2**63 - 1  # the largest int64
 
 
 # proof-region: first_items
-def count_first(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
+def count_first_items(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
     """By item (columns ``item`` and ``count``) how many users have it among their first ``most``, where any have.
 
     Args:
@@ -37,34 +37,34 @@ def count_first(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
     """
     import narwhals as nw
 
-    _, items, pairs = _numbered(rows)
+    _, items, pairs = _number_pairs(rows)
     pairs.sort()
-    distinct = pairs[_starts(pairs)]  # [distinct]
+    distinct = pairs[_run_starts(pairs)]  # [distinct]
     users = distinct // max(1, len(items))
-    kept = _leading(users, most)  # [first-ranks]
+    kept = _first_of_each_run(users, most)  # [first-ranks]
     ranks = distinct[kept] - users[kept] * len(items)
     counts = nw.Series.from_numpy("count", np.bincount(ranks, minlength=len(items)), backend=items.implementation)
     return items.with_columns(counts).filter(nw.col("count") > 0).select("item", "count")  # [counted-ranks]
 
 
-def keep_first(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
+def keep_first_items(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
     """The rows whose item is among the first ``most`` of the user; each user has one row for an item."""
     import narwhals as nw
 
-    placed, items, pairs = _numbered(rows)
+    placed, items, pairs = _number_pairs(rows)
     order = np.argsort(pairs)
     kept = np.zeros(len(pairs), dtype=np.bool_)
-    kept[order] = _leading(pairs[order] // max(1, len(items)), most)  # [first-rows]
+    kept[order] = _first_of_each_run(pairs[order] // max(1, len(items)), most)  # [first-rows]
     chosen = nw.Series.from_numpy("kept", kept, backend=placed.implementation)
     return placed.with_columns(chosen).filter(nw.col("kept")).select(rows.columns)
 
 
-def _numbered(rows: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], nw.DataFrame[Any], Numbers]:
+def _number_pairs(rows: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], nw.DataFrame[Any], Numbers]:
     """The rows in some order, the items in theirs, and a number for each row: by user, then by item."""
     items = rows.select("item").unique().sort("item").with_row_index("rank")  # [ranks]
     placed = rows.join(items, on="item")
     users = placed["user"].to_numpy()
-    if not _fit(users, len(items)):
+    if not _fits_in_63_bits(users, len(items)):
         codes = rows.select("user").unique().with_row_index("code")  # [codes]
         placed = placed.join(codes, on="user")
         users = placed["code"].to_numpy()
@@ -75,7 +75,7 @@ def _numbered(rows: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], nw.DataFrame[
     return placed, items, (users.astype(np.int64) - least) * len(items) + ranks  # [numbered]
 
 
-def _fit(users: NDArray[Any], size: int) -> bool:
+def _fits_in_63_bits(users: NDArray[Any], size: int) -> bool:
     """Whether these are integers, and their range times ``size`` fits into 63 bits."""
     if users.dtype.kind not in "iu" or len(users) == 0:
         return False
@@ -83,12 +83,12 @@ def _fit(users: NDArray[Any], size: int) -> bool:
     return max(most, (most - least + 1) * size) <= _MOST  # [range-check]
 
 
-def _starts(ordered: Numbers) -> NDArray[np.bool_]:
+def _run_starts(ordered: Numbers) -> NDArray[np.bool_]:
     """Where a new value begins."""
     return np.append(np.ones(min(1, len(ordered)), dtype=np.bool_), ordered[1:] != ordered[:-1])  # [starts]
 
 
-def _leading(users: Numbers, most: int) -> NDArray[np.bool_]:
+def _first_of_each_run(users: Numbers, most: int) -> NDArray[np.bool_]:
     """Which entries are among the first ``most`` of the equal ones that lie side by side."""
     kept = np.ones(len(users), dtype=np.bool_)
     kept[most:] = users[most:] != users[:-most]  # [leading]
@@ -102,7 +102,7 @@ def _leading(users: Numbers, most: int) -> NDArray[np.bool_]:
 
 
 # proof-region: count_users_by_key
-def count_users_by_key(rows: Rows, most: int | None = None) -> Mapping[Any, int]:
+def count_users_by_item(rows: Rows, most: int | None = None) -> Mapping[Any, int]:
     """How many distinct users have each item that occurs: a mapping of Python strings or integers to Python integers.
 
     Rows with a null are dropped. Counts that Spark has stay there until they are asked for, others in columns.
@@ -114,52 +114,56 @@ def count_users_by_key(rows: Rows, most: int | None = None) -> Mapping[Any, int]
     Raises:
         TableError: The back end failed.
     """
-    held = rows.held()  # [held]
+    held = rows.read_snapshot()  # [held]
     if rows.implementation.is_pyspark():
-        return guarded(lambda: count_keys(held.to_native(), most))  # [spark]
-    return guarded(lambda: _by_key(held, most))
+        return run_guarded(lambda: count_all_items(held.to_native(), most))  # [spark]
+    return run_guarded(lambda: _count_by_item(held, most))
 
 
-def _by_key(rows: nw.LazyFrame[Any], most: int | None) -> ColumnCounts:
+def _count_by_item(rows: nw.LazyFrame[Any], most: int | None) -> ColumnCounts:
     import narwhals as nw
 
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-    counted = functools.reduce(_added, (own_texts(_counted(part, most)) for part in in_parts(pairs, rows)))  # [parts]
-    return by_item(counted)
+    counted = functools.reduce(
+        _add_counts, (copy_strings(_count_part(part, most)) for part in iterate_user_parts(pairs, rows))
+    )  # [parts]
+    return to_column_counts(counted)
 
 
-def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
+def _count_part(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
     """The counts of one part. Only the items of users with more than ``most`` rows are put in order."""
     import narwhals as nw
 
     if most is None:
-        return _sized(pairs)
-    users = _collect(pairs.group_by("user").agg(nw.len().alias("rows")))
+        return _count_distinct_users(pairs)
+    users = _collect_streaming(pairs.group_by("user").agg(nw.len().alias("rows")))
     heavy = users.filter(nw.col("rows") > most).select("user")  # [heavy]
     if not len(heavy):
-        return _sized(pairs)  # [all-light]
+        return _count_distinct_users(pairs)  # [all-light]
     if 2 * len(heavy) > len(users):
-        return count_first(_collect(pairs), most)  # [mostly-heavy]
+        return count_first_items(_collect_streaming(pairs), most)  # [mostly-heavy]
     light, rest = (pairs.join(heavy.lazy(), on="user", how=how) for how in ("anti", "semi"))
-    return _added(_sized(light), count_first(_collect(rest), most))  # [light-and-heavy]
+    return _add_counts(
+        _count_distinct_users(light), count_first_items(_collect_streaming(rest), most)
+    )  # [light-and-heavy]
 
 
-def _sized(pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+def _count_distinct_users(pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     import narwhals as nw
 
-    counted = _collect(pairs.unique().group_by("item").agg(nw.len().alias("count")))  # [users]
+    counted = _collect_streaming(pairs.unique().group_by("item").agg(nw.len().alias("count")))  # [users]
     return counted.with_columns(nw.col("count").cast(nw.Int64()))
 
 
-def _added(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+def _add_counts(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     """The counts of two parts together."""
     import narwhals as nw
 
     return nw.concat([one, other]).group_by("item").agg(nw.col("count").sum())  # [added]
 
 
-def by_item(counted: nw.DataFrame[Any]) -> ColumnCounts:
+def to_column_counts(counted: nw.DataFrame[Any]) -> ColumnCounts:
     """The column ``count`` by the column ``item``; strings that are not UTF-8, which Python could not read, raise."""
     import polars as pl
 
@@ -198,32 +202,34 @@ def totals_by_item(
         TableError: The back end failed.
         OutOfBoundsError: There are 2^32 rows or more.
     """
-    types, held = kinds(rows), rows.held()  # [held]
-    require_below(guarded(lambda: _length(held)), 32, "rows")  # [check-size]
-    return guarded(lambda: _totals(held, types, step, farthest, bounds, most))
+    types, held = column_kinds(rows), rows.read_snapshot()  # [held]
+    require_below(run_guarded(lambda: _count_rows(held)), 32, "rows")  # [check-size]
+    return run_guarded(lambda: _clamped_totals(held, types, step, farthest, bounds, most))
 
 
-def _totals(
+def _clamped_totals(
     rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int, bounds: tuple[int, int], most: int | None
 ) -> Mapping[Any, int]:
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
-        rows = nw.from_native(exact(rows.to_native().toDF("user", "item", "value"), "user", "item"))  # [spark-columns]
+        rows = nw.from_native(
+            cast_exact_columns(rows.to_native().toDF("user", "item", "value"), "user", "item")
+        )  # [spark-columns]
     summed = totals_by_pair(rows, types, step, farthest)
     found: Any = summed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
     if rows.implementation.is_pyspark():
-        return sum_keys(found.to_native(), most)  # [spark]
+        return sum_item_totals(found.to_native(), most)  # [spark]
     if most is not None:
-        found = keep_first(_collect(found), most).lazy()  # [first-items]
-    sums = _collect(found.group_by("item").agg(nw.col("value").sum().alias("count")))  # [sum]
-    return by_item(sums.filter(nw.col("count") != 0))  # [by-item]
+        found = keep_first_items(_collect_streaming(found), most).lazy()  # [first-items]
+    sums = _collect_streaming(found.group_by("item").agg(nw.col("value").sum().alias("count")))  # [sum]
+    return to_column_counts(sums.filter(nw.col("count") != 0))  # [by-item]
 
 
-def _length(rows: nw.LazyFrame[Any]) -> int:
+def _count_rows(rows: nw.LazyFrame[Any]) -> int:
     import narwhals as nw
 
-    return int(_collect(rows.select(nw.len().alias("rows")))["rows"][0])
+    return int(_collect_streaming(rows.select(nw.len().alias("rows")))["rows"][0])
 
 
 def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int) -> nw.LazyFrame[Any]:
@@ -233,12 +239,12 @@ def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farth
     """
     import narwhals as nw
 
-    placed = in_steps(rows, ("user", "item"), types, step, farthest)
+    placed = round_to_steps(rows, ("user", "item"), types, step, farthest)
     summed = placed.group_by("user", "item").agg(nw.col("value").sum())  # [total]
     return summed.with_columns(nw.col("value").cast(nw.Int64()))
 
 
-def in_steps(
+def round_to_steps(
     rows: nw.LazyFrame[Any], roles: Sequence[str], types: list[str], step: float, farthest: int
 ) -> nw.LazyFrame[Any]:
     """The rows without a null or NaN: the columns but the last under ``roles``, and that as ``value``, in steps."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TableError
-from ..errors.files import ordinary_file, path_text, quoted
+from ..errors.files import path_text, quote_path, stat_regular_file
 
 PARQUET = ".parquet"
 _CHANGED = (
@@ -28,7 +28,7 @@ _CHANGED = (
 
 
 @dataclass(frozen=True)
-class File:
+class TableFile:
     """A file of a table, as it was when it was listed.
 
     Args:
@@ -48,11 +48,11 @@ class File:
 class FileList:
     """All files of a table, in the order of their names; ``look`` says what a place holds now."""
 
-    files: tuple[File, ...]
-    look: Callable[[str, str], File]
+    files: tuple[TableFile, ...]
+    look: Callable[[str, str], TableFile]
 
     @property
-    def places(self) -> list[str]:
+    def file_locations(self) -> list[str]:
         """Where they are."""
         return [file.place for file in self.files]
 
@@ -67,7 +67,7 @@ class FileList:
         if tuple(now) != self.files:
             raise TableError(_CHANGED)
 
-    def written(self, key: str) -> bytes:
+    def to_json_lines(self, key: str) -> bytes:
         """The list as JSON lines, to be kept: a first line with ``key``, number and total size, and one a file."""
         import json
 
@@ -76,7 +76,7 @@ class FileList:
         return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
-def listed(path: Any) -> FileList:
+def list_files(path: Any) -> FileList:
     """The files of the table at ``path`` on this machine, by the rule above; a file may end as it likes.
 
     Raises:
@@ -86,40 +86,44 @@ def listed(path: Any) -> FileList:
     text = path_text(path, "path")
     if os.path.isdir(text):
         root = os.path.abspath(text)
-        places = list(_below(root))
-    elif several(text):
-        root, parts = _fixed(text)
-        places = sorted({one for fit in _fitting(root, parts, ()) for one in _parquet(fit)})
+        places = list(_walk_parquet_files(root))
+    elif is_folder_or_pattern(text):
+        root, parts = _split_pattern(text)
+        places = sorted({one for fit in _matching_paths(root, parts, ()) for one in _expand_to_parquet(fit)})
     else:
         root, places = os.path.split(os.path.abspath(text))[0], [os.path.abspath(text)]
-    files = ordered((_found(one, os.path.relpath(one, root)) for one in places), text)
+    files = sort_and_check_files((_stat_file(one, os.path.relpath(one, root)) for one in places), text)
     require_distinct(files)
-    return FileList(files, _found)
+    return FileList(files, _stat_file)
 
 
-def several(path: str) -> bool:
+def is_folder_or_pattern(path: str) -> bool:
     """Whether a path stands for as many files as there are: a folder, or a pattern that is no name."""
     return os.path.isdir(path) or (glob.has_magic(path) and not os.path.lexists(path))
 
 
-def ordered(files: Iterable[File], path: str) -> tuple[File, ...]:
+def sort_and_check_files(files: Iterable[TableFile], path: str) -> tuple[TableFile, ...]:
     """The files in the order of their names, if there are any and none is empty."""
     found = tuple(sorted(files, key=lambda file: file.name))
     if not found:
-        raise TableError(f"path must name .parquet files, and there are none in {quoted(path)}")
+        raise TableError(f"path must name .parquet files, and there are none in {quote_path(path)}")
     for file in found:
         if not file.size:
-            raise TableError(f"path must name a readable file, but {quoted(file.place)} is empty")
+            raise TableError(f"path must name a readable file, but {quote_path(file.place)} is empty")
     return found
 
 
-def require_distinct(files: Iterable[File], identity: Callable[[File], Any] = lambda file: file.stamp[1:]) -> None:
+def require_distinct(
+    files: Iterable[TableFile], identity: Callable[[TableFile], Any] = lambda file: file.stamp[1:]
+) -> None:
     """Raise TableError if two of the files are one, by links of either kind: by device and inode, if not told."""
     seen: dict[Any, str] = {}
     for file in files:
         other = seen.setdefault(identity(file), file.place)
         if other != file.place:
-            raise TableError(f"path must name each file once, but {quoted(other)} and {quoted(file.place)} are one")
+            raise TableError(
+                f"path must name each file once, but {quote_path(other)} and {quote_path(file.place)} are one"
+            )
 
 
 def is_parquet(name: str) -> bool:
@@ -127,60 +131,61 @@ def is_parquet(name: str) -> bool:
     return name.lower().endswith(PARQUET)
 
 
-def left_out(name: str, *, folder: bool) -> bool:
+def is_excluded_name(name: str, *, folder: bool) -> bool:
     """Whether a file or a folder of this name is not part of a table."""
     return name.startswith(".") or (name.startswith("_") and not (folder and "=" in name))
 
 
-def _found(place: str, name: str) -> File:
-    seen = ordinary_file(place, "path", TableError)
+def _stat_file(place: str, name: str) -> TableFile:
+    seen = stat_regular_file(place, "path", TableError)
     if not place.isascii() and any("\ud800" <= letter <= "\udfff" for letter in place):
         raise TableError(
-            f"path must name files by names that are UTF-8, since engines open no others, and {quoted(place)} is none: "
+            f"path must name files by names that are UTF-8, since engines open no others, and {quote_path(place)} "
+            f"is none: "
             "rename it, or give a link to it"
         )
-    return File(place, name.replace(os.sep, "/"), seen.st_size, (seen.st_mtime_ns, seen.st_dev, seen.st_ino))
+    return TableFile(place, name.replace(os.sep, "/"), seen.st_size, (seen.st_mtime_ns, seen.st_dev, seen.st_ino))
 
 
-def _below(folder: str) -> Iterator[str]:
+def _walk_parquet_files(folder: str) -> Iterator[str]:
     """The .parquet files of a folder and of those below it."""
     waiting, seen = [folder], {os.path.realpath(folder)}
     while waiting:
-        for entry, is_folder in _entries(waiting.pop()):
-            if left_out(entry.name, folder=is_folder):
+        for entry, is_folder in _scan_folder(waiting.pop()):
+            if is_excluded_name(entry.name, folder=is_folder):
                 continue
             if not is_folder:
-                yield from _parquet(entry.path)
+                yield from _expand_to_parquet(entry.path)
                 continue
             real = os.path.realpath(entry.path)
             if real in seen:
-                raise _twice(entry.path)
+                raise _repeated_folder_error(entry.path)
             seen.add(real)
             waiting.append(entry.path)
 
 
-def _twice(folder: str) -> TableError:
-    return TableError(f"path must name each folder once, but {quoted(folder)} leads to one that it has already")
+def _repeated_folder_error(folder: str) -> TableError:
+    return TableError(f"path must name each folder once, but {quote_path(folder)} leads to one that it has already")
 
 
-def _parquet(place: str) -> Iterator[str]:
+def _expand_to_parquet(place: str) -> Iterator[str]:
     if os.path.isdir(place):
-        yield from _below(place)
+        yield from _walk_parquet_files(place)
     elif is_parquet(place):
         yield place
 
 
-def _entries(folder: str) -> list[tuple[os.DirEntry[str], bool]]:
+def _scan_folder(folder: str) -> list[tuple[os.DirEntry[str], bool]]:
     """What is in a folder, each with whether it is a folder or a link to one."""
     try:
         with os.scandir(folder) as entries:
             return [(entry, entry.is_dir()) for entry in entries]
     except (OSError, ValueError):
         pass
-    raise TableError(f"path must name folders that can be read, but {quoted(folder)} cannot")
+    raise TableError(f"path must name folders that can be read, but {quote_path(folder)} cannot")
 
 
-def _fixed(pattern: str) -> tuple[str, list[str]]:
+def _split_pattern(pattern: str) -> tuple[str, list[str]]:
     """The folder at which a pattern begins, and the names that it asks for below."""
     root, *parts = Path(pattern).parts if os.path.isabs(pattern) else (os.getcwd(), *Path(pattern).parts)
     while not glob.has_magic(parts[0]) or os.path.lexists(os.path.join(root, parts[0])):
@@ -188,7 +193,7 @@ def _fixed(pattern: str) -> tuple[str, list[str]]:
     return os.path.abspath(root), parts
 
 
-def _fitting(folder: str, parts: list[str], above: tuple[str, ...]) -> Iterator[str]:
+def _matching_paths(folder: str, parts: list[str], above: tuple[str, ...]) -> Iterator[str]:
     """What is below a folder and fits the rest of a pattern; ``above`` are the folders on the way."""
     if not parts:
         yield folder
@@ -199,12 +204,12 @@ def _fitting(folder: str, parts: list[str], above: tuple[str, ...]) -> Iterator[
     real = os.path.realpath(folder)
     if wanted == "**":
         if real in above:
-            raise _twice(folder)
-        yield from _fitting(folder, rest, ())
-    for entry, is_folder in _entries(folder):
-        hidden = left_out(entry.name, folder=is_folder)
+            raise _repeated_folder_error(folder)
+        yield from _matching_paths(folder, rest, ())
+    for entry, is_folder in _scan_folder(folder):
+        hidden = is_excluded_name(entry.name, folder=is_folder)
         if wanted == "**":
             if is_folder and not hidden:
-                yield from _fitting(entry.path, parts, (*above, real))
+                yield from _matching_paths(entry.path, parts, (*above, real))
         elif fnmatch.fnmatch(entry.name, wanted) and not (hidden and entry.name[0] != wanted[0]):
-            yield from _fitting(entry.path, rest, ())
+            yield from _matching_paths(entry.path, rest, ())

@@ -21,15 +21,15 @@ B = TypeVar("B")
 PIECE = 2**17  # Numbers of a piece: 1 MiB, which stays in a processor's cache and takes longer than to hand it over.
 
 
-def processors() -> int:
+def processor_count() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # proof-region: on_cores
-def on_cores(work: Callable[[A], B], pieces: Sequence[A]) -> list[B]:
+def map_on_cores(work: Callable[[A], B], pieces: Sequence[A]) -> list[B]:
     """What ``work`` returns for each of ``pieces``, in their order; what it raises is raised here."""
-    threads = min(len(pieces), processors())
+    threads = min(len(pieces), processor_count())
     if threads < 2:
         return [work(piece) for piece in pieces]
     with ThreadPoolExecutor(threads) as pool:
@@ -38,16 +38,16 @@ def on_cores(work: Callable[[A], B], pieces: Sequence[A]) -> list[B]:
 
 def sort_on_cores(numbers: NDArray[Any]) -> None:
     """Sort an array of integers in its place."""
-    _sort(processors(), numbers)
+    _sort_on_cores(processor_count(), numbers)
 
 
-def _sort(cores: int, numbers: NDArray[Any]) -> None:
+def _sort_on_cores(cores: int, numbers: NDArray[Any]) -> None:
     if cores < 2 or len(numbers) < 2 * PIECE:
         numbers.sort()  # [sort]
         return
     middle = len(numbers) // 2
     numbers.partition(middle)  # [halves]
-    on_cores(partial(_sort, cores // 2), [numbers[:middle], numbers[middle:]])  # [both]
+    map_on_cores(partial(_sort_on_cores, cores // 2), [numbers[:middle], numbers[middle:]])  # [both]
 
 
 # end-proof-region: on_cores
@@ -71,10 +71,10 @@ def count_packed(blocks: Sequence[Block], candidates: Sequence[int]) -> NDArray[
         candidates: Distinct Python integers of 64 bits, at least one; where they are a range, its step is 1.
     """
     scores = np.zeros(len(candidates), dtype=np.int64)
-    pieces = _pieces(blocks)
+    pieces = _cut_into_pieces(blocks)
     if not pieces:
         return scores  # [no-rows]
-    ends = list(zip(*on_cores(_ends, pieces), strict=True))
+    ends = list(zip(*map_on_cores(_column_bounds, pieces), strict=True))
     least, most, first, last = min(ends[0]), max(ends[1]), min(ends[2]), max(ends[3])  # [all-ends]
     span = most - least + 1
     size = span * (last - first + 1)
@@ -83,19 +83,19 @@ def count_packed(blocks: Sequence[Block], candidates: Sequence[int]) -> NDArray[
     bounds = np.cumsum([0, *(len(users) for users, _ in pieces)]).tolist()
     pairs = np.empty(bounds[-1], dtype=np.uint32 if size <= _NARROW else np.int64)  # [narrow]
     slots = [pairs[start:stop] for start, stop in pairwise(bounds)]
-    on_cores(partial(_pack, least, first, span), list(zip(slots, pieces, strict=True)))
+    map_on_cores(partial(_pack_pairs, least, first, span), list(zip(slots, pieces, strict=True)))
     sort_on_cores(pairs)
     if isinstance(candidates, range):
-        return _consecutive(pairs, first, last, span, candidates)  # [consecutive]
-    places, wanted = _inside(candidates, first, last)
+        return _count_consecutive(pairs, first, last, span, candidates)  # [consecutive]
+    places, wanted = _candidates_in_range(candidates, first, last)
     starts = ((wanted - first) * span).astype(pairs.dtype)
     repeats = np.flatnonzero(pairs[1:] == pairs[:-1])  # [repeats]
     shares = np.array_split(starts, 1 + len(starts) // _SHARE)  # [shares]
-    scores[places] = np.concatenate(on_cores(partial(_between, pairs, repeats, span), shares))
+    scores[places] = np.concatenate(map_on_cores(partial(_count_between, pairs, repeats, span), shares))
     return scores
 
 
-def _consecutive(pairs: NDArray[Any], first: int, last: int, span: int, candidates: range) -> NDArray[np.int64]:
+def _count_consecutive(pairs: NDArray[Any], first: int, last: int, span: int, candidates: range) -> NDArray[np.int64]:
     """How many different numbers of sorted ``pairs`` each of consecutive candidates has."""
     scores = np.zeros(len(candidates), dtype=np.int64)
     low, high = max(first, candidates[0]), min(last, candidates[-1])  # [common]
@@ -108,7 +108,7 @@ def _consecutive(pairs: NDArray[Any], first: int, last: int, span: int, candidat
     return scores
 
 
-def _pieces(blocks: Sequence[Block]) -> list[Block]:
+def _cut_into_pieces(blocks: Sequence[Block]) -> list[Block]:
     """The same rows in pieces that are neither empty nor long."""
     return [
         (users[start : start + PIECE], items[start : start + PIECE])
@@ -117,18 +117,18 @@ def _pieces(blocks: Sequence[Block]) -> list[Block]:
     ]
 
 
-def _ends(piece: Block) -> list[int]:
+def _column_bounds(piece: Block) -> list[int]:
     return [int(end) for column in piece for end in (column.min(), column.max())]  # [ends]
 
 
-def _pack(least: int, first: int, span: int, task: tuple[NDArray[Any], Block]) -> None:
+def _pack_pairs(least: int, first: int, span: int, task: tuple[NDArray[Any], Block]) -> None:
     slot, (users, items) = task
     np.subtract(items, first, out=slot, dtype=np.int64, casting="unsafe")
     slot *= span
     slot += np.subtract(users, least, dtype=np.int64, casting="unsafe").astype(slot.dtype, copy=False)  # [pack]
 
 
-def _inside(candidates: Sequence[int], first: int, last: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _candidates_in_range(candidates: Sequence[int], first: int, last: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The places of the candidates from ``first`` to ``last``, both int64, and these candidates."""
     places = np.arange(len(candidates))
     if max(candidates) > _MOST:
@@ -139,7 +139,7 @@ def _inside(candidates: Sequence[int], first: int, last: int) -> tuple[NDArray[A
     return places[inside], values[inside]
 
 
-def _between(pairs: NDArray[Any], repeats: NDArray[Any], span: int, starts: NDArray[Any]) -> NDArray[np.int64]:
+def _count_between(pairs: NDArray[Any], repeats: NDArray[Any], span: int, starts: NDArray[Any]) -> NDArray[np.int64]:
     """How many different numbers of sorted ``pairs`` lie in the ``span`` from each start, where some ``repeats``."""
     begins, ends = np.searchsorted(pairs, starts), np.searchsorted(pairs, starts + span)
     return ends - begins - (np.searchsorted(repeats, ends) - np.searchsorted(repeats, begins))  # [between]
@@ -163,7 +163,7 @@ class CountsByGroup:
     cells: Integers
     counts: Integers
 
-    def rows(self, first: int, last: int) -> Integers:
+    def dense_counts(self, first: int, last: int) -> Integers:
         """The counts of the groups ``first``, ..., ``last - 1``, shape (last - first, width)."""
         start, stop = np.searchsorted(self.cells, [first * self.width, last * self.width])  # [between]
         table = np.zeros((last - first) * self.width, dtype=np.int64)
@@ -171,13 +171,13 @@ class CountsByGroup:
         return table.reshape(-1, self.width)
 
 
-def counted(cells: Integers, counts: Integers, width: int) -> CountsByGroup:
+def build_cell_counts(cells: Integers, counts: Integers, width: int) -> CountsByGroup:
     """The counts of distinct cells, in any order."""
     order = np.argsort(cells)
     return CountsByGroup(width, cells[order], counts[order])  # [ascending]
 
 
-def sparse(cells: Integers, width: int) -> CountsByGroup:
+def count_repeated_cells(cells: Integers, width: int) -> CountsByGroup:
     """The counts of cells that are given once for each distinct user."""
     ordered = np.sort(cells)
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
@@ -206,14 +206,14 @@ def count_packed_cells(
     """
     width = len(candidates)
     if len(users) == 0:
-        return sparse(np.zeros(0, dtype=np.int64), width)  # [no-rows]
+        return count_repeated_cells(np.zeros(0, dtype=np.int64), width)  # [no-rows]
     if max(int(column.max()) for column in (users, items, groups)) > _MOST:
         return None  # [signed]
     low, middle = width.bit_length(), (len(listed) - 1).bit_length()
     least = int(users.min())
     if (int(users.max()) - least).bit_length() + middle + low > _MOST.bit_length():
         return None  # [bits-check]
-    place, at = _places(groups, listed), _places(items, candidates)
+    place, at = _places_in_list(groups, listed), _places_in_list(items, candidates)
     here = place >= 0  # [listed-groups]
     keys = users.astype(np.int64)[here] - least
     keys = ((keys << middle | place[here]) << low) | np.where(at[here] < 0, width, at[here])  # [pack]
@@ -225,10 +225,10 @@ def count_packed_cells(
     first = np.maximum.accumulate(np.where(newcomer, turns, 0))  # [first-place]
     at = keys & (1 << low) - 1
     kept = (turns - first < most) & (at < width)  # [kept-cells]
-    return sparse((homes[kept] & (1 << middle) - 1) * width + at[kept], width)
+    return count_repeated_cells((homes[kept] & (1 << middle) - 1) * width + at[kept], width)
 
 
-def _places(column: NDArray[Any], listed: Sequence[int]) -> Integers:
+def _places_in_list(column: NDArray[Any], listed: Sequence[int]) -> Integers:
     """For each element of ``column``, which holds no number beyond int64, its place among ``listed``, or -1."""
     first, last = int(column.min()), int(column.max())
     inside = [at for at, one in enumerate(listed) if first <= one <= last]  # [inside]

@@ -14,8 +14,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TableError
-from .guard import guarded
-from .spark import positional
+from .guard import run_guarded
+from .spark import select_by_position
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -46,7 +46,7 @@ class Rows:
         self._lock = Lock()
 
     @classmethod
-    def of(cls, frame: nw.LazyFrame[Any], source: Rows | None = None) -> Rows:
+    def from_frame(cls, frame: nw.LazyFrame[Any], source: Rows | None = None) -> Rows:
         """Rows of a frame that gives the same ones whenever it is read: one in memory, of Spark, or of ``source``.
 
         The files of ``source`` stay for as long as these rows are in use.
@@ -68,20 +68,22 @@ class Rows:
 
     def to_native(self) -> Any:
         """The frame of polars or Spark."""
-        return self.held().to_native()
+        return self.read_snapshot().to_native()
 
-    def only(self, names: Sequence[str]) -> Rows:
+    def select_columns(self, names: Sequence[str]) -> Rows:
         """These columns of the same snapshot."""
         if self._schema.names() == list(names):
             return self
         import narwhals as nw
 
         if self._held is not None:
-            return Rows.of(selected(self._held, names), self)
+            return Rows.from_frame(select_columns(self._held, names), self)
         chosen = nw.Schema({name: self._schema[name] for name in names})
-        return Rows(chosen, lambda: batches_of(self.held().select(*names).to_native()))  # [part-of-snapshot]
+        return Rows(
+            chosen, lambda: iterate_batches(self.read_snapshot().select(*names).to_native())
+        )  # [part-of-snapshot]
 
-    def held(self) -> nw.LazyFrame[Any]:
+    def read_snapshot(self) -> nw.LazyFrame[Any]:
         """The snapshot, which can be read as often as one likes.
 
         Raises:
@@ -92,27 +94,27 @@ class Rows:
                 unread, self._unread = self._unread, None  # [once]
                 if unread is None:
                     raise TableError("the table could not be read before, and it is read once: start from it again")
-                self._held = guarded(lambda: self._read(unread()))  # [snapshot]
+                self._held = run_guarded(lambda: self._store_batches(unread()))  # [snapshot]
             return self._held
 
     def collect(self) -> nw.DataFrame[Any]:
         """The rows, in memory."""
-        return self.held().collect()
+        return self.read_snapshot().collect()
 
-    def _read(self, batches: Iterable[pl.DataFrame]) -> nw.LazyFrame[Any]:
+    def _store_batches(self, batches: Iterable[pl.DataFrame]) -> nw.LazyFrame[Any]:
         """All batches, in memory, or in files of a folder that goes when these rows go."""
         import narwhals as nw
         import polars as pl
 
-        announced = _kinds(self._schema)
+        announced = _named_kinds(self._schema)
         last = pl.DataFrame(schema=self._schema.to_polars())
         folder: Path | None = None
         files: list[Path] = []
         held: list[pl.DataFrame] = []
         size = 0
         for batch in batches:
-            last = plain(batch)
-            if _kinds(nw.from_native(last).schema) != announced:  # [as-announced]
+            last = to_plain_frame(batch)
+            if _named_kinds(nw.from_native(last).schema) != announced:  # [as-announced]
                 raise TypeError("the table does not have the columns that it announced")
             held.append(last)  # [every-batch]
             size += int(last.estimated_size())
@@ -120,48 +122,50 @@ class Rows:
                 if folder is None:
                     folder = Path(tempfile.mkdtemp(prefix="opendp-topk-"))
                     weakref.finalize(self, shutil.rmtree, folder, True)
-                files.append(_written(held, folder / str(len(files))))  # [set-aside]
+                files.append(_write_batches(held, folder / str(len(files))))  # [set-aside]
                 held, size = [], 0
         held = held or [last.clear()]
         if folder is None:
             return nw.from_native(pl.concat(held, rechunk=False).lazy())  # [in-memory]
-        files.append(_written(held, folder / str(len(files))))
+        files.append(_write_batches(held, folder / str(len(files))))
         return nw.from_native(pl.scan_ipc(files, glob=False))  # [on-disk]
 
 
-def selected(table: Any, names: Sequence[str]) -> Any:
+def select_columns(table: Any, names: Sequence[str]) -> Any:
     """These columns of a frame, in this order."""
     if not table.implementation.is_pyspark():
         return table.select(*names)
     import narwhals as nw
 
     there = list(table.to_native().columns)
-    return nw.from_native(positional(table.to_native(), [there.index(name) for name in names], names))  # [by-place]
+    return nw.from_native(
+        select_by_position(table.to_native(), [there.index(name) for name in names], names)
+    )  # [by-place]
 
 
-def _kinds(schema: nw.Schema) -> list[tuple[str, str]]:
+def _named_kinds(schema: nw.Schema) -> list[tuple[str, str]]:
     return [(name, type(dtype).__name__) for name, dtype in schema.items()]
 
 
-def _written(held: Sequence[pl.DataFrame], file: Path) -> Path:
+def _write_batches(held: Sequence[pl.DataFrame], file: Path) -> Path:
     import polars as pl
 
     pl.concat(held, rechunk=False).write_ipc(file, compression="lz4")
     return file
 
 
-def plain(frame: pl.DataFrame) -> pl.DataFrame:
+def to_plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame, unmarked, with labels in the place of categories."""
     import polars as pl
 
     labels = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
     if labels:
-        codes = unmarked(frame.select(pl.col(labels).to_physical()))
-        frame = frame.with_columns(_labelled(frame[name], codes[name]) for name in labels)  # [labels]
-    return unmarked(frame)
+        codes = without_sorted_flags(frame.select(pl.col(labels).to_physical()))
+        frame = frame.with_columns(_category_labels(frame[name], codes[name]) for name in labels)  # [labels]
+    return without_sorted_flags(frame)
 
 
-def _labelled(column: pl.Series, codes: pl.Series) -> pl.Series:
+def _category_labels(column: pl.Series, codes: pl.Series) -> pl.Series:
     """The labels of categories, of which each is held once: a cast of all would repeat them in each row."""
     import polars as pl
 
@@ -171,14 +175,14 @@ def _labelled(column: pl.Series, codes: pl.Series) -> pl.Series:
     return placed["label"].alias(column.name)  # [label-of-code]
 
 
-def unmarked(frame: pl.DataFrame) -> pl.DataFrame:
+def without_sorted_flags(frame: pl.DataFrame) -> pl.DataFrame:
     """The same values without marks, by which polars takes a column for sorted, whether it is or not."""
     import polars as pl
 
-    return pl.DataFrame(_Values(frame)) if frame.width else frame  # [unmarked]
+    return pl.DataFrame(_ArrowStream(frame)) if frame.width else frame  # [unmarked]
 
 
-class _Values:
+class _ArrowStream:
     """A frame as Arrow's interface hands it over: values, and none of the marks of polars."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
@@ -193,16 +197,18 @@ def arrow_values(table: Any) -> Any:
     import pyarrow as pa
 
     chunked = [column if hasattr(column, "chunks") else pa.chunked_array([column]) for column in table.columns]
-    counted = [pa.chunked_array(map(_counted, column.chunks), column.type) for column in chunked]  # [nulls-counted]
+    counted = [
+        pa.chunked_array(map(_recount_nulls, column.chunks), column.type) for column in chunked
+    ]  # [nulls-counted]
     return pa.Table.from_arrays(counted, names=table.schema.names)  # [no-metadata]
 
 
-def _counted(array: Any) -> Any:
+def _recount_nulls(array: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
-        labels = _counted(array.dictionary)
-        return pa.DictionaryArray.from_arrays(_counted(array.indices), labels, ordered=array.type.ordered)
+        labels = _recount_nulls(array.dictionary)
+        return pa.DictionaryArray.from_arrays(_recount_nulls(array.indices), labels, ordered=array.type.ordered)
     try:
         return pa.Array.from_buffers(array.type, len(array), array.buffers(), -1, array.offset)
     except ValueError:  # of views of texts, which older versions do not make so
@@ -218,7 +224,7 @@ def plain_schema(schema: nw.Schema) -> nw.Schema:
     return nw.Schema({name: nw.String() if isinstance(kind, text) else kind for name, kind in schema.items()})
 
 
-def batches_of(source: Any) -> Iterator[pl.DataFrame]:
+def iterate_batches(source: Any) -> Iterator[pl.DataFrame]:
     """The rows of a lazy frame of polars, a relation of DuckDB or a dataset of pyarrow, in one pass."""
     import polars as pl
 

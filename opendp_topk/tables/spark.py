@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DataLengthError, DataTypeError, ForeignError, TopKError
-from .guard import guarded, require_below
-from .held import HeldCounts
+from .guard import require_below, run_guarded
+from .held import EngineCounts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ _NUMBERS = "bigint"  # holds every integer of Spark
 
 
 # proof-region: spark_columns
-def positional(frame: DataFrame, places: Sequence[int], names: Sequence[str]) -> DataFrame:
+def select_by_position(frame: DataFrame, places: Sequence[int], names: Sequence[str]) -> DataFrame:
     """The columns at these places under these names, which Spark would compare without regard to case."""
     unique = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
     return unique.select(*(f"c{at}" for at in places)).toDF(*names)  # [columns]
@@ -34,7 +34,7 @@ def positional(frame: DataFrame, places: Sequence[int], names: Sequence[str]) ->
 
 
 # proof-region: spark_counts
-def count_listed(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
+def count_listed_items(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
     """The candidates' places and counts, where they are not 0: a pyarrow table of the columns ``place`` and ``count``.
 
     Args:
@@ -42,16 +42,18 @@ def count_listed(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
         kind: "String" if the items are strings, otherwise they are integers.
         candidates: Distinct, all of that kind.
     """
-    placed = with_places(_pairs(frame), "item", kind, candidates)  # [spark-join]
+    placed = join_places(_user_item_pairs(frame), "item", kind, candidates)  # [spark-join]
     return placed.select("user", "place").distinct().groupBy("place").count().toArrow()  # [spark-distinct]
 
 
-def count_keys(frame: DataFrame, most: int | None) -> HeldCounts:
+def count_all_items(frame: DataFrame, most: int | None) -> EngineCounts:
     """The counts of all items, of the first ``most`` of each user; they stay where they are until asked for."""
-    return _held(_first(_pairs(frame).distinct(), most).groupBy("item").count())  # [spark-users]
+    return _to_engine_counts(
+        _first_items(_user_item_pairs(frame).distinct(), most).groupBy("item").count()
+    )  # [spark-users]
 
 
-def _first(pairs: DataFrame, most: int | None, *order: Any) -> DataFrame:
+def _first_items(pairs: DataFrame, most: int | None, *order: Any) -> DataFrame:
     """The rows of the first ``most`` items of each user, by ``order``; a user and an item are in one row at most."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -62,23 +64,23 @@ def _first(pairs: DataFrame, most: int | None, *order: Any) -> DataFrame:
     return pairs.withColumn("row", F.row_number().over(basket)).filter(F.col("row") <= most)  # [spark-first]
 
 
-def _held(counted: DataFrame) -> HeldCounts:
+def _to_engine_counts(counted: DataFrame) -> EngineCounts:
     """The column ``count`` by the column ``item``."""
     from pyspark.sql import functions as F
 
-    def best(n: int | None) -> dict[Any, int]:
+    def fetch_largest(n: int | None) -> dict[Any, int]:
         ranked = counted if n is None else counted.orderBy(F.desc("count"), F.asc("item")).limit(n)  # [spark-best]
-        return {key: int(count) for key, count in guarded(ranked.select("item", "count").collect)}
+        return {key: int(count) for key, count in run_guarded(ranked.select("item", "count").collect)}
 
-    return HeldCounts(best)
+    return EngineCounts(fetch_largest)
 
 
-def with_places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
+def join_places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
     """The rows whose entry of this column is in the list, each with its ``place`` there."""
-    return table.join(_places(table, name, kind, listed), on=name)  # [spark-places]
+    return table.join(_places_frame(table, name, kind, listed), on=name)  # [spark-places]
 
 
-def _places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
+def _places_frame(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
     """The list as a column of this name beside one of places, but for integers that no column of Spark holds."""
     import pyarrow as pa
 
@@ -88,12 +90,12 @@ def _places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> Da
     return table.sparkSession.createDataFrame(pa.table(columns))  # [spark-list]
 
 
-def _pairs(frame: DataFrame) -> DataFrame:
+def _user_item_pairs(frame: DataFrame) -> DataFrame:
     """The columns ``user`` and ``item``, without nulls, as wide integers, or strings that are compared by bytes."""
-    return exact(frame.toDF("user", "item"), "user", "item").dropna()  # [spark-known]
+    return cast_exact_columns(frame.toDF("user", "item"), "user", "item").dropna()  # [spark-known]
 
 
-def exact(table: DataFrame, *names: str) -> DataFrame:
+def cast_exact_columns(table: DataFrame, *names: str) -> DataFrame:
     """These columns as wide integers, or strings that are compared by bytes, and the others as they are.
 
     What is no string of Unicode characters is null: Python would give several of them one name.
@@ -111,15 +113,15 @@ def exact(table: DataFrame, *names: str) -> DataFrame:
 
 
 # proof-region: spark_sums
-def sum_keys(totals: DataFrame, most: int | None) -> HeldCounts:
+def sum_item_totals(totals: DataFrame, most: int | None) -> EngineCounts:
     """The sums of ``value`` by item, but for those that are 0, of the first ``most`` items of each user.
 
     ``totals`` has one row (user, item, value) for each user and item.
     """
     from pyspark.sql import functions as F
 
-    summed = _first(totals, most).groupBy("item").agg(F.sum("value").alias("count"))  # [spark-sums]
-    return _held(summed.filter(F.col("count") != 0))  # [spark-positive]
+    summed = _first_items(totals, most).groupBy("item").agg(F.sum("value").alias("count"))  # [spark-sums]
+    return _to_engine_counts(summed.filter(F.col("count") != 0))  # [spark-positive]
 
 
 # end-proof-region: spark_sums
@@ -137,7 +139,7 @@ def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> D
     """
     from pyspark.sql import functions as F
 
-    kept = _first(_pairs(frame).distinct(), most).select("user", "item")  # [spark-first-items]
+    kept = _first_items(_user_item_pairs(frame).distinct(), most).select("user", "item")  # [spark-first-items]
     if shares is None:
         shared = kept.withColumn("share", F.lit(1).cast(_NUMBERS))  # [spark-equal]
     else:
@@ -159,11 +161,11 @@ def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> D
 
 
 # proof-region: spark_group_counts
-def split(frame: DataFrame, kind: str, groups: Sequence[Any], most: int) -> list[DataFrame]:
+def split_spark_groups(frame: DataFrame, kind: str, groups: Sequence[Any], most: int) -> list[DataFrame]:
     """The rows (user, item) of each group, of users who have it among their first; otherwise as ``split_by_group``."""
     from pyspark.sql import functions as F
 
-    kept, names = _at_home(frame, kind, groups, most), frame.columns[:2]
+    kept, names = _rows_of_first_groups(frame, kind, groups, most), frame.columns[:2]
     parts = (kept.filter(F.col("home") == at) for at in range(len(groups)))
     return [part.select("user", "item").toDF(*names) for part in parts]  # [spark-split]
 
@@ -180,18 +182,20 @@ def count_cells(
         candidates: Distinct, all of their kind.
         most: To how many groups a user belongs at most, at least 1.
     """
-    kept = _at_home(frame, kinds[1], groups, most).dropna()  # [spark-items]
-    placed = with_places(kept, "item", kinds[0], candidates)  # [spark-candidates]
+    kept = _rows_of_first_groups(frame, kinds[1], groups, most).dropna()  # [spark-items]
+    placed = join_places(kept, "item", kinds[0], candidates)  # [spark-candidates]
     return placed.select("user", "home", "place").distinct().groupBy("home", "place").count()  # [spark-cells]
 
 
-def _at_home(frame: DataFrame, kind: str, groups: Sequence[Any], most: int) -> DataFrame:
+def _rows_of_first_groups(frame: DataFrame, kind: str, groups: Sequence[Any], most: int) -> DataFrame:
     """The columns ``user``, ``item`` and ``home`` of the rows in each user's first groups, the place being ``home``."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    known = exact(frame.toDF("user", "item", "group"), "user", "item", "group").filter(F.col("user").isNotNull())
-    placed = with_places(known, "group", kind, groups)  # [spark-groups]
+    known = cast_exact_columns(frame.toDF("user", "item", "group"), "user", "item", "group").filter(
+        F.col("user").isNotNull()
+    )
+    placed = join_places(known, "group", kind, groups)  # [spark-groups]
     ranked = placed.withColumn("rank", F.dense_rank().over(Window.partitionBy("user").orderBy("place")))
     first = ranked.filter(F.col("rank") <= most)  # [spark-first-groups]
     return first.select("user", "item", F.col("place").alias("home"))  # [spark-at-home]
@@ -212,8 +216,8 @@ def count_outside(frame: DataFrame, kind: str, items: Sequence[Any], most: int) 
     """
     from pyspark.sql import functions as F
 
-    known = _pairs(frame)
-    others = known.join(_places(known, "item", kind, items), on="item", how="left_anti")  # [spark-others]
+    known = _user_item_pairs(frame)
+    others = known.join(_places_frame(known, "item", kind, items), on="item", how="left_anti")  # [spark-others]
     rows = others.groupBy("user").agg(F.count("*").alias("rows"))
     capped = F.least(F.col("rows"), F.lit(most).cast(_NUMBERS))  # [spark-most]
     ((total, size),) = rows.agg(F.sum(capped), F.sum("rows")).collect()
@@ -225,7 +229,7 @@ def count_outside(frame: DataFrame, kind: str, items: Sequence[Any], most: int) 
 
 
 # proof-region: spark_capping
-def keep_first(known: DataFrame, weighed: DataFrame | None, most: int) -> DataFrame:
+def keep_first_items(known: DataFrame, weighed: DataFrame | None, most: int) -> DataFrame:
     """The rows of the first ``most`` items of each user; of two columns each pair once.
 
     Args:
@@ -237,26 +241,26 @@ def keep_first(known: DataFrame, weighed: DataFrame | None, most: int) -> DataFr
 
     pairs = known.select("user", "item").distinct() if weighed is None else weighed  # [spark-pairs]
     order = [] if weighed is None else [F.desc("weight")]
-    chosen = _first(pairs, most, *order).select("user", "item")  # [spark-chosen]
+    chosen = _first_items(pairs, most, *order).select("user", "item")  # [spark-chosen]
     if len(known.columns) == 2:
         return chosen
     return known.join(chosen, on=["user", "item"], how="left_semi").select(*known.columns)  # [spark-their-rows]
 
 
-def identified(frame: DataFrame) -> DataFrame:
+def identified_rows(frame: DataFrame) -> DataFrame:
     """The columns user, item and perhaps value, exact, of the rows that are somebody's and have an item."""
     table = frame.toDF(*("user", "item", "value")[: len(frame.columns)])
-    return exact(table, "user", "item").dropna(subset=["user", "item"])  # [spark-identified]
+    return cast_exact_columns(table, "user", "item").dropna(subset=["user", "item"])  # [spark-identified]
 
 
-def fetched(table: DataFrame) -> Any:
+def fetch_rows(table: DataFrame) -> Any:
     """All rows as a table of pyarrow, if there are no more than ``FEW``.
 
     Raises:
         DataLengthError: There are more.
         TableError: Spark failed.
     """
-    found = guarded(table.limit(FEW + 1).toArrow)  # [spark-fetched]
+    found = run_guarded(table.limit(FEW + 1).toArrow)  # [spark-fetched]
     if found.num_rows > FEW:
         raise DataLengthError(
             f"items of a frame of Spark are kept at random in this process, which takes up to {FEW:,} rows: keep them "
@@ -300,7 +304,7 @@ def require_determinate(frame: DataFrame) -> None:
             "the table must not be a frame of Spark Connect, whose plan cannot be looked at: use a session in the "
             "driver, or write the table to files"
         )  # [connect]
-    found = guarded(lambda: _unknown(frame))
+    found = run_guarded(lambda: _find_nondeterminism(frame))
     if found:
         raise DataTypeError(
             f"the table must be the same whenever Spark reads it, and {found}. Write the table to files, for example "
@@ -308,50 +312,53 @@ def require_determinate(frame: DataFrame) -> None:
         )
 
 
-def _unknown(frame: DataFrame) -> str | None:
+def _find_nondeterminism(frame: DataFrame) -> str | None:
     for name, value in _SETTINGS.items():
         if str(frame.sparkSession.conf.get(name)).lower() != value:
             return f"the setting {name} of the session must be {value}"  # [settings]
     plan = frame._jdf.queryExecution().analyzed()  # [analyzed]
-    return next((found for node in _nodes(plan) if (found := _reason(node))), None)  # [every-node]
+    return next((found for node in _plan_nodes(plan) if (found := _refusal_reason(node))), None)  # [every-node]
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
+def _plan_nodes(plan: Any) -> Iterator[Any]:
     """The nodes of a plan, and of those in the subqueries of its expressions."""
-    for node in _tree(plan):
+    for node in _walk_tree(plan):
         yield node
-        for expression in _expressions(node):
-            if _name(expression) in _SUBQUERIES:
-                yield from _nodes(expression.plan())  # [subqueries]
+        for expression in _node_expressions(node):
+            if _class_name(expression) in _SUBQUERIES:
+                yield from _plan_nodes(expression.plan())  # [subqueries]
 
 
-def _reason(node: Any) -> str | None:
+def _refusal_reason(node: Any) -> str | None:
     """What of this node is not known to give the same rows again."""
-    name = _name(node)
+    name = _class_name(node)
     if name not in _NODES:
-        return f"its plan has the node {_simple(node)}, which is not known to be"  # [listed-node]
-    for expression in _expressions(node):
-        kind = _name(expression)
+        return f"its plan has the node {_short_class_name(node)}, which is not known to be"  # [listed-node]
+    for expression in _node_expressions(node):
+        kind = _class_name(expression)
         if kind not in _EXPRESSIONS:
-            return f"its plan has the expression {_simple(expression)}, which is not known to be"  # [listed-expression]
+            return (
+                f"its plan has the expression {_short_class_name(expression)}, which is not known to "
+                f"be"
+            )  # [listed-expression]
         check = _EXPRESSIONS[kind]
-        found = _over(expression, node) if kind == _WINDOW else check(expression) if check else None
+        found = _check_window(expression, node) if kind == _WINDOW else check(expression) if check else None
         if found:
             return found  # [checked-expression]
     check = _NODES[name]
     return check(node) if check else None  # [checked-node]
 
 
-def _file(node: Any) -> str | None:
+def _check_file_relation(node: Any) -> str | None:
     """Files of Spark's own formats, listed when the frame was made; a file that cannot be read is an error."""
     relation = node.relation()
-    if _name(relation) != f"{_FILES}HadoopFsRelation" or _name(relation.fileFormat()) not in _FORMATS:
-        return f"its plan reads {_simple(relation)}, which is not known to be"  # [formats]
-    if _name(relation.location()) != f"{_FILES}InMemoryFileIndex":
+    if _class_name(relation) != f"{_FILES}HadoopFsRelation" or _class_name(relation.fileFormat()) not in _FORMATS:
+        return f"its plan reads {_short_class_name(relation)}, which is not known to be"  # [formats]
+    if _class_name(relation.location()) != f"{_FILES}InMemoryFileIndex":
         return "its plan reads a table of partitions whose files are listed for each job: read them by their path"
     if node.output().size() != relation.schema().size():
         return "its plan reads the hidden column _metadata, of which parts say how files are split"  # [hidden]
-    options = [(str(one._1()).lower(), str(one._2()).lower()) for one in _listed(relation.options().toSeq())]
+    options = [(str(one._1()).lower(), str(one._2()).lower()) for one in _iterate_sequence(relation.options().toSeq())]
     if ("mode", "dropmalformed") in options:
         return "its plan reads files in the mode DROPMALFORMED, which drops other rows for other columns"  # [same-rows]
     if any(name in _LEFT_OUT and value != "false" for name, value in options):
@@ -359,67 +366,70 @@ def _file(node: Any) -> str | None:
     return "its plan reads a stream" if node.isStreaming() else None
 
 
-def _stored(node: Any) -> str | None:
+def _check_rdd(node: Any) -> str | None:
     """An RDD that was written to files, and is read from there."""
     if node.rdd().getCheckpointFile().isDefined():
         return None  # [checkpoint]
     return "it is made of an RDD, or of Python's rows, which is not known to be"
 
 
-def _local(node: Any) -> str | None:
+def _check_streaming(node: Any) -> str | None:
     return "its plan reads a stream" if node.isStreaming() else None
 
 
-def _keyed(columns: Callable[[Any], Any]) -> Check:
+def _key_type_check(columns: Callable[[Any], Any]) -> Check:
     """The check that equal entries of these columns, of which one stands for all, are one and the same."""
 
     def check(node: Any) -> str | None:
-        kinds = [_type(column) for column in _listed(columns(node))]
+        kinds = [_inexact_type_name(column) for column in _iterate_sequence(columns(node))]
         return next((f"its plan groups by a column of type {kind}, {_TWINS}" for kind in kinds if kind), None)
 
     return check
 
 
-def _whole_rows(node: Any) -> str | None:
-    if not _covers(_listed(node.keys()), node.child()):
+def _check_deduplicate(node: Any) -> str | None:
+    if not _is_row_key(_iterate_sequence(node.keys()), node.child()):
         return "its plan has dropDuplicates on some of its columns, which keeps any row"  # [duplicates]
     return None
 
 
-def _cut(node: Any) -> str | None:
+def _check_limit(node: Any) -> str | None:
     """A limit takes the first rows of an order in which only equal rows are tied."""
     below = node
-    while _name(below) in _IN_ORDER:
+    while _class_name(below) in _IN_ORDER:
         below = below.child()  # [in-order]
-    if _name(below) != f"{_LOGICAL}Sort" or not getattr(below, "global")():
+    if _class_name(below) != f"{_LOGICAL}Sort" or not getattr(below, "global")():
         return "its plan has a limit or an offset without an order"  # [limit]
-    if not _covers([order.child() for order in _listed(below.order())], below.child()):
+    if not _is_row_key([order.child() for order in _iterate_sequence(below.order())], below.child()):
         return "its plan has a limit or an offset whose order leaves ties: order by all columns"  # [limit-ties]
     return None
 
 
-def _over(window: Any, node: Any) -> str | None:
+def _check_window(window: Any, node: Any) -> str | None:
     """A function of a window sees rows in an order in which only equal rows are tied, or whole groups of ties."""
     function, spec = window.windowFunction(), window.windowSpec()
-    if _name(function) in _RANKS:
+    if _class_name(function) in _RANKS:
         return None  # [ranks]
-    if _name(function) == f"{_AGGREGATE}AggregateExpression":
+    if _class_name(function) == f"{_AGGREGATE}AggregateExpression":
         frame = spec.frameSpecification()
-        ends = [_name(frame.lower()), _name(frame.upper())]
-        if _name(frame.frameType()) == f"{_EXPRESSION}RangeFrame$" or ends == _UNBOUNDED:
+        ends = [_class_name(frame.lower()), _class_name(frame.upper())]
+        if _class_name(frame.frameType()) == f"{_EXPRESSION}RangeFrame$" or ends == _UNBOUNDED:
             return None  # [whole-ties]
-    keys = [*_listed(spec.partitionSpec()), *(order.child() for order in _listed(spec.orderSpec()))]
-    if _name(node) != f"{_LOGICAL}Window" or not _covers(keys, node.child()):
-        return f"its plan has {_simple(function)} over an order that leaves ties: order by all columns"  # [window-ties]
+    keys = [*_iterate_sequence(spec.partitionSpec()), *(order.child() for order in _iterate_sequence(spec.orderSpec()))]
+    if _class_name(node) != f"{_LOGICAL}Window" or not _is_row_key(keys, node.child()):
+        return (
+            f"its plan has {_short_class_name(function)} over an order that leaves ties: order by all "
+            f"columns"
+        )  # [window-ties]
     return None
 
 
-def _extreme(function: Any) -> str | None:
-    kind = _type(function)
-    return f"its plan has {_simple(function)} of the type {kind}, {_TWINS}" if kind else None  # [extreme]
+def _check_extreme(function: Any) -> str | None:
+    kind = _inexact_type_name(function)
+    return f"its plan has {_short_class_name(function)} of the type {kind}, {_TWINS}" if kind else None  # [extreme]
 
 
-def _sum(function: Any) -> str | None:
+def _check_sum(function: Any) -> str | None:
     """Sums of integers and decimals do not depend on the order, unless they overflow where that is no error."""
     kind = function.dataType()
     exact = kind.typeName() == "long" or (kind.typeName().startswith("decimal") and kind.precision() < 38)
@@ -428,47 +438,49 @@ def _sum(function: Any) -> str | None:
     return None
 
 
-def _cast(cast: Any) -> str | None:
+def _check_cast(cast: Any) -> str | None:
     """A word such as 'now' is a time in a plan, of the moment when Spark makes it ready, also from a column."""
     child, text = cast.child(), cast.child().dataType().typeName().startswith(("string", "char", "varchar"))
     if not text or not cast.dataType().typeName().startswith(("date", "time")):
         return None
-    if _name(child) == f"{_EXPRESSION}Literal" and str(child.toString()).strip()[:1].isdigit():
+    if _class_name(child) == f"{_EXPRESSION}Literal" and str(child.toString()).strip()[:1].isdigit():
         return None
     return "its plan makes a time of a text, which may be a word for the time of day"  # [words]
 
 
-def _covers(keys: Iterable[Any], child: Any) -> bool:
+def _is_row_key(keys: Iterable[Any], child: Any) -> bool:
     """Whether rows that agree in these keys, as Spark compares them, are one and the same in all columns."""
-    named = {key.exprId().id() for key in keys if _name(key) == f"{_EXPRESSION}AttributeReference"}
-    return all(one.exprId().id() in named and not _type(one) for one in _listed(child.output()))  # [covers]
+    named = {key.exprId().id() for key in keys if _class_name(key) == f"{_EXPRESSION}AttributeReference"}
+    return all(
+        one.exprId().id() in named and not _inexact_type_name(one) for one in _iterate_sequence(child.output())
+    )  # [covers]
 
 
-def _type(column: Any) -> str:
+def _inexact_type_name(column: Any) -> str:
     """The name of the column's type, unless entries that are equal to Spark are one and the same."""
     name = str(column.dataType().typeName())
     return "" if name in _IDENTICAL or name.startswith("decimal") else name  # [identical]
 
 
-def _name(node: Any) -> str:
+def _class_name(node: Any) -> str:
     return str(node.getClass().getName())
 
 
-def _simple(node: Any) -> str:
-    return _name(node).rpartition(".")[2].rstrip("$")
+def _short_class_name(node: Any) -> str:
+    return _class_name(node).rpartition(".")[2].rstrip("$")
 
 
-def _expressions(node: Any) -> Iterator[Any]:
-    return (each for root in _listed(node.expressions()) for each in _tree(root))
+def _node_expressions(node: Any) -> Iterator[Any]:
+    return (each for root in _iterate_sequence(node.expressions()) for each in _walk_tree(root))
 
 
-def _tree(tree: Any) -> Iterator[Any]:
+def _walk_tree(tree: Any) -> Iterator[Any]:
     yield tree
-    for child in _listed(tree.children()):
-        yield from _tree(child)
+    for child in _iterate_sequence(tree.children()):
+        yield from _walk_tree(child)
 
 
-def _listed(sequence: Any) -> Iterator[Any]:
+def _iterate_sequence(sequence: Any) -> Iterator[Any]:
     return (sequence.apply(at) for at in range(sequence.size()))
 
 
@@ -479,52 +491,64 @@ _WINDOW = f"{_EXPRESSION}WindowExpression"
 _TWINS = "of whose equal entries any may stand for all"
 
 
-def _of(room: str, names: str, check: Check | None = None) -> dict[str, Check | None]:
+def _qualified_checks(room: str, names: str, check: Check | None = None) -> dict[str, Check | None]:
     return {f"{room}{name}": check for name in names.split()}
 
 
 _NODES = {
-    **_of(_LOGICAL, "Project Filter SubqueryAlias View ResolvedHint Join Union Sort Expand Generate"),
-    **_of(_LOGICAL, "Repartition RepartitionByExpression RebalancePartitions"),
-    **_of(_LOGICAL, "WithCTE CTERelationDef CTERelationRef OneRowRelation Range Window"),
-    **_of(_LOGICAL, "LocalRelation", _local),
-    **_of(_LOGICAL, "GlobalLimit LocalLimit Offset", _cut),
-    **_of(_LOGICAL, "Distinct Intersect Except", _keyed(lambda node: node.output())),
-    **_of(_LOGICAL, "Aggregate", _keyed(lambda node: node.groupingExpressions())),
-    **_of(_LOGICAL, "Deduplicate", _whole_rows),
-    **_of(_FILES, "LogicalRelation", _file),
-    **_of(f"{_SQL}execution.", "LogicalRDD", _stored),
+    **_qualified_checks(_LOGICAL, "Project Filter SubqueryAlias View ResolvedHint Join Union Sort Expand Generate"),
+    **_qualified_checks(_LOGICAL, "Repartition RepartitionByExpression RebalancePartitions"),
+    **_qualified_checks(_LOGICAL, "WithCTE CTERelationDef CTERelationRef OneRowRelation Range Window"),
+    **_qualified_checks(_LOGICAL, "LocalRelation", _check_streaming),
+    **_qualified_checks(_LOGICAL, "GlobalLimit LocalLimit Offset", _check_limit),
+    **_qualified_checks(_LOGICAL, "Distinct Intersect Except", _key_type_check(lambda node: node.output())),
+    **_qualified_checks(_LOGICAL, "Aggregate", _key_type_check(lambda node: node.groupingExpressions())),
+    **_qualified_checks(_LOGICAL, "Deduplicate", _check_deduplicate),
+    **_qualified_checks(_FILES, "LogicalRelation", _check_file_relation),
+    **_qualified_checks(f"{_SQL}execution.", "LogicalRDD", _check_rdd),
 }
-_IN_ORDER = _of(_LOGICAL, "GlobalLimit LocalLimit Offset Project SubqueryAlias View")
-_FORMATS = _of(_FILES, "parquet.ParquetFileFormat orc.OrcFileFormat csv.CSVFileFormat json.JsonFileFormat") | _of(
-    _FILES, "text.TextFileFormat"
-)
+_IN_ORDER = _qualified_checks(_LOGICAL, "GlobalLimit LocalLimit Offset Project SubqueryAlias View")
+_FORMATS = _qualified_checks(
+    _FILES, "parquet.ParquetFileFormat orc.OrcFileFormat csv.CSVFileFormat json.JsonFileFormat"
+) | _qualified_checks(_FILES, "text.TextFileFormat")
 _EXPRESSIONS = {
-    **_of(_EXPRESSION, "AttributeReference Alias Literal SortOrder OuterReference Collate ResolvedCollation"),
-    **_of(_EXPRESSION, "TryValidateUTF8"),
-    **_of(_EXPRESSION, "And Or Not In InSet IsNull IsNotNull IsNaN AtLeastNNonNulls Coalesce Nvl NaNvl If CaseWhen"),
-    **_of(_EXPRESSION, "EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual Between"),
-    **_of(_EXPRESSION, "With CommonExpressionDef CommonExpressionRef Greatest Least"),
-    **_of(_EXPRESSION, "Add Subtract Multiply Divide IntegralDivide Remainder Pmod UnaryMinus UnaryPositive Abs"),
-    **_of(_EXPRESSION, "Floor Ceil Round BRound Signum BitwiseAnd BitwiseOr BitwiseXor BitwiseNot"),
-    **_of(_EXPRESSION, "ShiftLeft ShiftRight Murmur3Hash XxHash64 Md5 Sha1 Sha2 Crc32 Hex"),
-    **_of(_EXPRESSION, "Upper Lower Concat ConcatWs Substring Left Right Length StringTrim StringTrimLeft"),
-    **_of(_EXPRESSION, "StringTrimRight StringLPad StringRPad StringReplace StringSplit SubstringIndex"),
-    **_of(_EXPRESSION, "StartsWith EndsWith Contains Like RLike RegExpExtract RegExpReplace"),
-    **_of(_EXPRESSION, "Year Quarter Month WeekOfYear DayOfWeek DayOfMonth DayOfYear Hour Minute Second"),
-    **_of(_EXPRESSION, "DateAdd DateSub DateDiff TruncDate TruncTimestamp"),
-    **_of(_EXPRESSION, "CreateArray CreateNamedStruct GetStructField GetArrayItem Size Explode PosExplode"),
-    **_of(_EXPRESSION, "WindowExpression WindowSpecDefinition SpecifiedWindowFrame CurrentRow$"),
-    **_of(_EXPRESSION, "UnboundedPreceding$ UnboundedFollowing$ Rank DenseRank PercentRank CumeDist"),
-    **_of(_EXPRESSION, "RowNumber Lag Lead NTile ScalarSubquery ListQuery InSubquery Exists"),
-    **_of(_EXPRESSION, "Cast", _cast),
-    **_of(_AGGREGATE, "AggregateExpression Count CountIf BoolAnd BoolOr BitAndAgg BitOrAgg BitXorAgg"),
-    **_of(_AGGREGATE, "Min Max", _extreme),
-    **_of(_AGGREGATE, "Sum", _sum),
+    **_qualified_checks(
+        _EXPRESSION, "AttributeReference Alias Literal SortOrder OuterReference Collate ResolvedCollation"
+    ),
+    **_qualified_checks(_EXPRESSION, "TryValidateUTF8"),
+    **_qualified_checks(
+        _EXPRESSION, "And Or Not In InSet IsNull IsNotNull IsNaN AtLeastNNonNulls Coalesce Nvl NaNvl If CaseWhen"
+    ),
+    **_qualified_checks(
+        _EXPRESSION, "EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual Between"
+    ),
+    **_qualified_checks(_EXPRESSION, "With CommonExpressionDef CommonExpressionRef Greatest Least"),
+    **_qualified_checks(
+        _EXPRESSION, "Add Subtract Multiply Divide IntegralDivide Remainder Pmod UnaryMinus UnaryPositive Abs"
+    ),
+    **_qualified_checks(_EXPRESSION, "Floor Ceil Round BRound Signum BitwiseAnd BitwiseOr BitwiseXor BitwiseNot"),
+    **_qualified_checks(_EXPRESSION, "ShiftLeft ShiftRight Murmur3Hash XxHash64 Md5 Sha1 Sha2 Crc32 Hex"),
+    **_qualified_checks(
+        _EXPRESSION, "Upper Lower Concat ConcatWs Substring Left Right Length StringTrim StringTrimLeft"
+    ),
+    **_qualified_checks(_EXPRESSION, "StringTrimRight StringLPad StringRPad StringReplace StringSplit SubstringIndex"),
+    **_qualified_checks(_EXPRESSION, "StartsWith EndsWith Contains Like RLike RegExpExtract RegExpReplace"),
+    **_qualified_checks(_EXPRESSION, "Year Quarter Month WeekOfYear DayOfWeek DayOfMonth DayOfYear Hour Minute Second"),
+    **_qualified_checks(_EXPRESSION, "DateAdd DateSub DateDiff TruncDate TruncTimestamp"),
+    **_qualified_checks(
+        _EXPRESSION, "CreateArray CreateNamedStruct GetStructField GetArrayItem Size Explode PosExplode"
+    ),
+    **_qualified_checks(_EXPRESSION, "WindowExpression WindowSpecDefinition SpecifiedWindowFrame CurrentRow$"),
+    **_qualified_checks(_EXPRESSION, "UnboundedPreceding$ UnboundedFollowing$ Rank DenseRank PercentRank CumeDist"),
+    **_qualified_checks(_EXPRESSION, "RowNumber Lag Lead NTile ScalarSubquery ListQuery InSubquery Exists"),
+    **_qualified_checks(_EXPRESSION, "Cast", _check_cast),
+    **_qualified_checks(_AGGREGATE, "AggregateExpression Count CountIf BoolAnd BoolOr BitAndAgg BitOrAgg BitXorAgg"),
+    **_qualified_checks(_AGGREGATE, "Min Max", _check_extreme),
+    **_qualified_checks(_AGGREGATE, "Sum", _check_sum),
 }
-_SUBQUERIES = _of(_EXPRESSION, "ScalarSubquery ListQuery Exists")
-_RANKS = _of(_EXPRESSION, "Rank DenseRank PercentRank CumeDist")
-_UNBOUNDED = [*_of(_EXPRESSION, "UnboundedPreceding$ UnboundedFollowing$")]
+_SUBQUERIES = _qualified_checks(_EXPRESSION, "ScalarSubquery ListQuery Exists")
+_RANKS = _qualified_checks(_EXPRESSION, "Rank DenseRank PercentRank CumeDist")
+_UNBOUNDED = [*_qualified_checks(_EXPRESSION, "UnboundedPreceding$ UnboundedFollowing$")]
 _LEFT_OUT = {"ignoremissingfiles", "ignorecorruptfiles"}
 _IDENTICAL = {"boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "binary"} | {
     "string",
@@ -544,17 +568,19 @@ ANSWER = "number int, answer binary"
 
 
 # proof-region: spark_tasks
-def answers(frame: Callable[[], Any], pickled: bytes) -> list[Any]:
-    """What :func:`worker` answers for each partition of the Spark frame that ``frame`` makes.
+def run_partition_tasks(frame: Callable[[], Any], pickled: bytes) -> list[Any]:
+    """What :func:`partition_worker` answers for each partition of the Spark frame that ``frame`` makes.
 
     Raises:
         ForeignError: Spark failed, or lost a partition. Nothing was released.
         TopKError: A worker raised it.
     """
-    return chosen(run(lambda: frame().mapInArrow(worker(pickled), ANSWER).collect()))  # [job]
+    return collect_answers(
+        run_spark_job(lambda: frame().mapInArrow(partition_worker(pickled), ANSWER).collect())
+    )  # [job]
 
 
-def run(job: Callable[[], T]) -> T:
+def run_spark_job(job: Callable[[], T]) -> T:
     """What ``job`` returns. What Spark says when it fails could hold data, so it is dropped.
 
     Raises:
@@ -573,24 +599,24 @@ def run(job: Callable[[], T]) -> T:
     )
 
 
-def worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def partition_worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What works on one partition, for ``mapInArrow``, and has one row: its number, and an answer or an error.
 
     Args:
         pickled: A pickle of what is called with the batches of a partition, and returns the answer.
     """
 
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answer_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        yield answered(context.partitionId(), pickled, batches)
+        yield build_answer_row(context.partitionId(), pickled, batches)
 
-    return work
+    return answer_partition
 
 
-def answered(number: int, pickled: bytes, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+def build_answer_row(number: int, pickled: bytes, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
     """The row of the partition with this number."""
     import pyarrow as pa
 
@@ -602,7 +628,7 @@ def answered(number: int, pickled: bytes, batches: Iterable[pa.RecordBatch]) -> 
     return pa.RecordBatch.from_arrays(arrays, ["number", "answer"])
 
 
-def chosen(rows: Iterable[Any]) -> list[Any]:
+def collect_answers(rows: Iterable[Any]) -> list[Any]:
     """The answers that the workers returned: of each partition one, or the first error."""
     found = sorted(rows, key=lambda row: row["number"])
     if [row["number"] for row in found] != list(range(len(found))):

@@ -34,8 +34,8 @@ from functools import reduce
 from typing import Any
 
 from ..errors import ColumnError, ParameterError, ParameterTypeError
-from .guard import guarded
-from .rows import Rows, batches_of, plain, plain_schema, selected
+from .guard import run_guarded
+from .rows import Rows, iterate_batches, plain_schema, select_columns, to_plain_frame
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>\"(?:[^\"]|\"\")+\")|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -70,7 +70,7 @@ _EXACT = 2**53  # up to here float64 holds every integer
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ColumnComparison:
     """A column compared with constants: by a sign, "in", or "null" where it has none."""
 
     column: str
@@ -79,7 +79,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Joined:
+class BooleanCondition:
     """Conditions joined by "and", "or" or "not"."""
 
     by: str
@@ -87,18 +87,18 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Where:
+class WhereCondition:
     """A condition as it was written, and what it says."""
 
     text: str
     condition: Any
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def column_names(self) -> tuple[str, ...]:
         """The columns that it names, each once."""
-        return tuple(dict.fromkeys(test.column for test in _tests(self.condition)))
+        return tuple(dict.fromkeys(test.column for test in _column_comparisons(self.condition)))
 
-    def kept(self, frame: Any, columns: Sequence[str]) -> Any:
+    def filter_rows(self, frame: Any, columns: Sequence[str]) -> Any:
         """These columns of the rows for which the condition is true, or all columns.
 
         Args:
@@ -109,10 +109,10 @@ class Where:
             ColumnError: A column is missing, or its type does not go with its constants.
             ParameterError: Spark would decide about rows by statistics of its files.
         """
-        return _told(lambda: _kept(frame, columns, self.condition))
+        return _guard_column_errors(lambda: _filter_frame(frame, columns, self.condition))
 
 
-def parsed(text: Any) -> Where:
+def parse_condition(text: Any) -> WhereCondition:
     """The condition that ``text`` says.
 
     Raises:
@@ -121,7 +121,7 @@ def parsed(text: Any) -> Where:
     """
     if not isinstance(text, str):
         raise ParameterTypeError(f"where must be a string, not {type(text).__name__}")
-    return Where(text, _Parser(text).whole())
+    return WhereCondition(text, _Parser(text).parse_whole_text())
 
 
 class _Parser:
@@ -133,7 +133,7 @@ class _Parser:
         while at < len(text):
             found = _TOKEN.match(text, at)
             if found is None:
-                raise self.wrong("a column, a constant or a comparison", at)
+                raise self.syntax_error("a column, a constant or a comparison", at)
             if len(self.pieces) == _LONGEST:
                 raise ParameterError(
                     f"where must have {_LONGEST} names, constants, signs, commas and brackets at most, as of a list of "
@@ -144,57 +144,57 @@ class _Parser:
         self.pieces.append(("end", "", len(text)))
         self.at = self.depth = 0
 
-    def whole(self) -> Any:
-        found = self.joined("or", lambda: self.joined("and", self.negation))
+    def parse_whole_text(self) -> Any:
+        found = self.parse_joined("or", lambda: self.parse_joined("and", self.parse_negation))
         if self.pieces[self.at][0] != "end":
-            raise self.wrong("and, or, or the end")
+            raise self.syntax_error("and, or, or the end")
         return found
 
-    def joined(self, by: str, part: Callable[[], Any]) -> Any:
+    def parse_joined(self, by: str, part: Callable[[], Any]) -> Any:
         parts = [part()]
-        while self.takes(by):
+        while self.accept_token(by):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else Joined(by, tuple(parts))
+        return parts[0] if len(parts) == 1 else BooleanCondition(by, tuple(parts))
 
-    def negation(self) -> Any:
+    def parse_negation(self) -> Any:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise self.wrong("fewer brackets")
-        if self.takes("not"):
-            found: Any = Joined("not", (self.negation(),))
-        elif self.takes("("):
-            found = self.joined("or", lambda: self.joined("and", self.negation))
-            self.needs(")")
+            raise self.syntax_error("fewer brackets")
+        if self.accept_token("not"):
+            found: Any = BooleanCondition("not", (self.parse_negation(),))
+        elif self.accept_token("("):
+            found = self.parse_joined("or", lambda: self.parse_joined("and", self.parse_negation))
+            self.expect_token(")")
         else:
-            found = self.test()
+            found = self.parse_test()
         self.depth -= 1
         return found
 
-    def test(self) -> Any:
+    def parse_test(self) -> Any:
         kind, piece, _ = self.pieces[self.at]
         if kind not in ("word", "name") or piece.lower() in _WORDS:
-            raise self.wrong("a column")
+            raise self.syntax_error("a column")
         self.at += 1
         column = piece if kind == "word" else piece[1:-1].replace('""', '"')
-        if self.takes("is"):
-            negated = self.takes("not")
-            self.needs("null")
-            return _negated(Comparison(column, "null"), negated)
-        negated = self.takes("not")
-        if self.takes("in"):
-            self.needs("(")
-            constants = [self.constant()]
-            while self.takes(","):
-                constants.append(self.constant())
-            self.needs(")")
-            return _negated(Comparison(column, "in", tuple(constants)), negated)
+        if self.accept_token("is"):
+            negated = self.accept_token("not")
+            self.expect_token("null")
+            return _negate_if(ColumnComparison(column, "null"), negated)
+        negated = self.accept_token("not")
+        if self.accept_token("in"):
+            self.expect_token("(")
+            constants = [self.parse_constant()]
+            while self.accept_token(","):
+                constants.append(self.parse_constant())
+            self.expect_token(")")
+            return _negate_if(ColumnComparison(column, "in", tuple(constants)), negated)
         sign = self.pieces[self.at][1]
         if negated or sign not in _COMPARED:
-            raise self.wrong("in" if negated else "a comparison")
+            raise self.syntax_error("in" if negated else "a comparison")
         self.at += 1
-        return Comparison(column, sign, (self.constant(),))
+        return ColumnComparison(column, sign, (self.parse_constant(),))
 
-    def constant(self) -> Any:
+    def parse_constant(self) -> Any:
         kind, piece, _ = self.pieces[self.at]
         self.at += 1
         if kind == "text":
@@ -208,19 +208,19 @@ class _Parser:
         if kind == "word" and piece.lower() in ("true", "false"):
             return piece.lower() == "true"
         self.at -= 1
-        raise self.wrong("a constant: 'text', a number, true or false")
+        raise self.syntax_error("a constant: 'text', a number, true or false")
 
-    def takes(self, wanted: str) -> bool:
+    def accept_token(self, wanted: str) -> bool:
         kind, piece, _ = self.pieces[self.at]
         found = kind in ("word", "sign") and piece.lower() == wanted
         self.at += found
         return found
 
-    def needs(self, wanted: str) -> None:
-        if not self.takes(wanted):
-            raise self.wrong(wanted)
+    def expect_token(self, wanted: str) -> None:
+        if not self.accept_token(wanted):
+            raise self.syntax_error(wanted)
 
-    def wrong(self, wanted: str, at: int | None = None) -> ParameterError:
+    def syntax_error(self, wanted: str, at: int | None = None) -> ParameterError:
         place = self.pieces[self.at][2] if at is None else at
         return ParameterError(
             f"where must be a condition on one row, such as \"country = 'PT' and year >= 2024\"; at character "
@@ -228,66 +228,71 @@ class _Parser:
         )
 
 
-def _negated(test: Comparison, negated: bool) -> Any:
-    return Joined("not", (test,)) if negated else test
+def _negate_if(test: ColumnComparison, negated: bool) -> Any:
+    return BooleanCondition("not", (test,)) if negated else test
 
 
-def _tests(condition: Any) -> Iterator[Comparison]:
-    if isinstance(condition, Comparison):
+def _column_comparisons(condition: Any) -> Iterator[ColumnComparison]:
+    if isinstance(condition, ColumnComparison):
         yield condition
     else:
         for part in condition.parts:
-            yield from _tests(part)
+            yield from _column_comparisons(part)
 
 
-def _told(step: Callable[[], Any]) -> Any:
+def _guard_column_errors(step: Callable[[], Any]) -> Any:
     """What ``step`` returns or says of columns; what a back end raises becomes an exception without data."""
     said: list[ColumnError] = []
 
-    def told() -> Any:
+    def capture_column_error() -> Any:
         try:
             return step()
         except ColumnError as error:
             said.append(error)
             return None
 
-    found = guarded(told)
+    found = run_guarded(capture_column_error)
     if said:
         raise ColumnError(str(said[0]))
     return found
 
 
-def _kept(frame: Any, columns: Sequence[str], condition: Any) -> Any:
+def _filter_frame(frame: Any, columns: Sequence[str], condition: Any) -> Any:
     import narwhals as nw
     import polars as pl
 
     table: Any = nw.from_native(frame)
     if table.implementation.is_pyspark() or table.implementation.is_pyspark_connect():
-        return _kept_in_spark(frame, condition)
+        return _filter_in_spark(frame, condition)
     if table.implementation.is_polars():
-        return frame.filter(_expression(condition, _columns(pl, table)))
-    asked = [test.column for test in _tests(condition)]
+        return frame.filter(_build_expression(condition, _column_resolver(pl, table)))
+    asked = [test.column for test in _column_comparisons(condition)]
     found = [name for name in table.collect_schema().names() if name in (*columns, *asked)]
-    table = selected(table, found)
-    schema, test = plain_schema(table.collect_schema()), _expression(condition, _columns(pl, table))
+    table = select_columns(table, found)
+    schema, test = plain_schema(table.collect_schema()), _build_expression(condition, _column_resolver(pl, table))
     if schema.names() != found:
         raise ColumnError(f"the back end reads one of the names {', '.join(map(repr, found))} as a pattern: rename it")
     left = nw.Schema({name: schema[name] for name in columns})
-    return Rows(left, lambda: (plain(batch).filter(test).select(columns) for batch in batches_of(table.to_native())))
+    return Rows(
+        left,
+        lambda: (to_plain_frame(batch).filter(test).select(columns) for batch in iterate_batches(table.to_native())),
+    )
 
 
-def _kept_in_spark(frame: Any, condition: Any) -> Any:
+def _filter_in_spark(frame: Any, condition: Any) -> Any:
     import narwhals as nw
 
     if str(frame.sparkSession.conf.get(STATISTICS)).lower() != "false":
         raise ParameterError(f"where needs a session of Spark whose setting {STATISTICS} is false")
     names = list(frame.columns)
     table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, and capital letters told
-    test = _expression(condition, _columns(nw, table, names))
+    test = _build_expression(condition, _column_resolver(nw, table, names))
     return table.filter(test).to_native().toDF(*names)
 
 
-def _columns(library: Any, table: Any, known: list[str] | None = None) -> Callable[[Comparison], tuple[Any, Any]]:
+def _column_resolver(
+    library: Any, table: Any, known: list[str] | None = None
+) -> Callable[[ColumnComparison], tuple[Any, Any]]:
     """For each test its column, in a type that is the same for every engine, and its constants in that type."""
     import polars as pl
 
@@ -295,7 +300,7 @@ def _columns(library: Any, table: Any, known: list[str] | None = None) -> Callab
     names, types = known or schema.names(), [type(one).__name__ for one in schema.dtypes()]
     wide = {"text": library.String(), "integers": library.Int64(), "floats": library.Float64()}
 
-    def found(test: Comparison) -> tuple[Any, Any]:
+    def resolve_column(test: ColumnComparison) -> tuple[Any, Any]:
         if names.count(test.column) != 1:
             raise ColumnError(f"where names the column {test.column!r}, and the table must have one of this name")
         at = names.index(test.column)
@@ -307,17 +312,17 @@ def _columns(library: Any, table: Any, known: list[str] | None = None) -> Callab
                 f"where compares the column {test.column!r}, which must hold text, integers up to Int64, floats, "
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
-        constants = [_constant(test, one, held) for one in test.constants]
+        constants = [_typed_constant(test, one, held) for one in test.constants]
         if held == "dates" and library is not pl:  # as text, since pyspark hands over no year of three digits
             constants = [library.lit(one.isoformat()).cast(library.Date()) for one in constants]
         return column.cast(wide[held]) if held in wide else column, constants
 
-    return found
+    return resolve_column
 
 
-def _expression(condition: Any, column: Callable[[Comparison], tuple[Any, Any]]) -> Any:
-    if isinstance(condition, Joined):
-        parts = [_expression(part, column) for part in condition.parts]
+def _build_expression(condition: Any, column: Callable[[ColumnComparison], tuple[Any, Any]]) -> Any:
+    if isinstance(condition, BooleanCondition):
+        parts = [_build_expression(part, column) for part in condition.parts]
         return ~parts[0] if condition.by == "not" else reduce(_JOINED[condition.by], parts)
     own, constants = column(condition)
     if condition.by == "null":
@@ -325,7 +330,7 @@ def _expression(condition: Any, column: Callable[[Comparison], tuple[Any, Any]])
     return reduce(operator.or_, [_COMPARED[_SIGNS.get(condition.by, condition.by)](own, one) for one in constants])
 
 
-def _constant(test: Comparison, value: Any, held: str) -> Any:
+def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     if held == "text" and isinstance(value, str):
         if test.by in _ORDERED and _NO_WORD.fullmatch(value):
             raise ColumnError(

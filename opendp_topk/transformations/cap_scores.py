@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import to_fraction
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
 
 _PARTS = 1000  # the largest denominator of a share: nobody wants a finer one, and scores stay far below 2^63
 
 
-@proven("transformations/cap_scores")
+@proved_by("transformations/cap_scores")
 def make_cap_scores(
     input_domain: FrameDomain, input_metric: UserDistance, *, caps: Sequence[int], share: Number
 ) -> Transformation:
@@ -68,19 +68,19 @@ def make_cap_scores(
     """
     # proof-region: cap_scores
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
+    checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
     if not isinstance(caps, list | tuple | range):
         raise ParameterTypeError("caps must be a list of integers >= 1")
-    listed = [checks.count("each of caps", cap) for cap in caps]
+    listed = [checks.require_positive_int("each of caps", cap) for cap in caps]
     if not listed or len(set(listed)) < len(listed) or max(listed) >= 2**63:  # [check-caps]
         raise ParameterError("caps must be different integers below 2^63, at least one")
     p, q = lowest_terms(share, "share")
     moved = q if input_metric.neighbors == "replace" else max(p, q - p)  # [moved]
 
     def function(rows: Any) -> Any:
-        from ..tables.grouping import items_of_users
+        from ..tables.grouping import distinct_items_per_user
 
-        sizes = np.sort(items_of_users(rows))  # [sizes]
+        sizes = np.sort(distinct_items_per_user(rows))  # [sizes]
         within = np.searchsorted(sizes, np.array(listed, dtype=np.int64), side="right")  # [within]
         return -np.abs(q * within.astype(np.int64) - p * len(sizes))  # [scores]
 
@@ -97,11 +97,11 @@ def make_cap_scores(
 
 def lowest_terms(share: Number, name: str) -> tuple[int, int]:
     """Numerator and denominator of a share of users or rows."""
-    part = Fraction(exact(checks.probability(share, name)))
+    part = Fraction(to_fraction(checks.require_probability(share, name)))
     if part.denominator > _PARTS:  # [check-share]
         raise ParameterError(f"{name} must have a denominator of at most {_PARTS}, such as Fraction(9, 10)")
     return part.numerator, part.denominator
     # end-proof-region: cap_scores
 
 
-then_cap_scores = partial(make_cap_scores)
+then_cap_scores = partial_constructor(make_cap_scores)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from ..core.candidates import public_items
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import CandidatesError, ParameterError, checks
@@ -18,7 +18,7 @@ from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.metrics import L01InfDistance, LInfDistance, UserDistance
 
 
-@proven("transformations/count_by_item")
+@proved_by("transformations/count_by_item")
 def make_count_by_item(
     input_domain: FrameDomain,
     input_metric: UserDistance,
@@ -97,25 +97,25 @@ def make_count_by_item(
     """
     # proof-region: count_by_item
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
-    items = None if candidates is None else listed_items(candidates)  # [check-candidates]
+    checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
+    items = None if candidates is None else parse_candidates(candidates)  # [check-candidates]
     if monotonic is None:
         monotonic = input_metric.neighbors == "add_remove"  # [cheapest]
-    checks.flag("monotonic", monotonic)
-    changes = changed(max_items, input_metric, monotonic)  # [changes]
-    output_domain, output_metric = space_of(items, max_items, changes, monotonic)  # [output-space]
+    checks.require_boolean("monotonic", monotonic)
+    changes = max_changed_scores(max_items, input_metric, monotonic)  # [changes]
+    output_domain, output_metric = build_output_space(items, max_items, changes, monotonic)  # [output-space]
 
-    def count_keys(rows: Any) -> Any:
-        from ..tables.keyed import count_users_by_key
+    def count_all_items(rows: Any) -> Any:
+        from ..tables.keyed import count_users_by_item
 
-        return count_users_by_key(rows, max_items)  # [count-keys]
+        return count_users_by_item(rows, max_items)  # [count-keys]
 
-    def count_few(rows: Any) -> Any:
-        from ..tables.capping import first_items, listed
+    def count_bounded_items(rows: Any) -> Any:
+        from ..tables.capping import bound_first_items, filter_listed_items
 
         assert items is not None
         assert max_items is not None
-        return DistinctUsers(items)(first_items(listed(rows, items), max_items))  # [count-few]
+        return DistinctUsers(items)(bound_first_items(filter_listed_items(rows, items), max_items))  # [count-few]
 
     def stability_map(d_in: int) -> int:
         if input_metric.neighbors == "replace" and monotonic:
@@ -127,7 +127,11 @@ def make_count_by_item(
         input_metric=input_metric,
         output_domain=output_domain,
         output_metric=output_metric,
-        function=count_keys if items is None else DistinctUsers(items) if max_items is None else count_few,
+        function=count_all_items
+        if items is None
+        else DistinctUsers(items)
+        if max_items is None
+        else count_bounded_items,
         stability_map=stability_map,
         parameters={
             "transformation": "count_by_item",
@@ -140,15 +144,15 @@ def make_count_by_item(
     )
 
 
-def changed(max_items: int | None, metric: UserDistance, monotonic: bool) -> int | None:
+def max_changed_scores(max_items: int | None, metric: UserDistance, monotonic: bool) -> int | None:
     """How many scores move where a distance of 1 is between them, for users of at most ``max_items`` items."""
     if max_items is None:
         return None
-    most = checks.count("max_items", max_items)  # [check-max-items]
+    most = checks.require_positive_int("max_items", max_items)  # [check-max-items]
     return 2 * most if metric.neighbors == "replace" and not monotonic else most  # [both-users]
 
 
-def space_of(
+def build_output_space(
     items: Sequence[Any] | None, max_items: int | None, changes: int | None, monotonic: bool, each: int = 1
 ) -> tuple[Domain, Any]:
     """Where counts or sums of items lie: vectors with an entry for each that is listed, or mappings from all.
@@ -175,8 +179,8 @@ class DistinctUsers:
         return count_distinct_users(rows, self.items)  # [count]
 
 
-@proven("transformations/count_by_item")
-def nameless_count(
+@proved_by("transformations/count_by_item")
+def map_only_count(
     input_domain: FrameDomain, input_metric: UserDistance, *, n_candidates: int, max_items: int | None = None
 ) -> Transformation:
     """The count of ``n_candidates`` items without their names, for its map alone: it counts no table.
@@ -196,7 +200,7 @@ def nameless_count(
     )
 
 
-def listed_items(candidates: Iterable[Hashable]) -> Sequence[int] | Sequence[str]:
+def parse_candidates(candidates: Iterable[Hashable]) -> Sequence[int] | Sequence[str]:
     """The same; but consecutive integers stay the ``range`` as which they were given, which takes no memory."""
     if (
         isinstance(candidates, range)
@@ -227,4 +231,4 @@ def integers_or_strings(candidates: Iterable[Hashable], name: str) -> tuple[int,
     # end-proof-region: count_by_item
 
 
-then_count_by_item = partial(make_count_by_item)
+then_count_by_item = partial_constructor(make_count_by_item)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import checks
 from ..errors.checks import Number
 from ..spaces.domains import NumberFrameDomain
 from ..spaces.metrics import L1Distance, UserDistance
-from .quantile_scores import MOST_ROWS, ends, scored_multiples
+from .quantile_scores import MOST_ROWS, grid_bounds, multiples_domain
 from .sum_by_item import FARTHEST, grid_step
 
 
-@proven("transformations/count_by_number")
+@proved_by("transformations/count_by_number")
 def make_count_by_number(
     input_domain: NumberFrameDomain,
     input_metric: UserDistance,
@@ -68,21 +68,21 @@ def make_count_by_number(
     """
     # proof-region: count_by_number
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
+    checks.require_instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
     step = grid_step(granularity)
-    lower, upper = ends(bounds, granularity)  # [ends]
-    most = checks.count("max_rows", max_rows, at_most=MOST_ROWS, limit="2^20")  # [check-rows]
+    lower, upper = grid_bounds(bounds, granularity)  # [ends]
+    most = checks.require_positive_int("max_rows", max_rows, at_most=MOST_ROWS, limit="2^20")  # [check-rows]
     moved = most * (2 if input_metric.neighbors == "replace" else 1)  # [moved]
 
     def function(rows: Any) -> Any:
-        from ..tables.capping import rows_by_number
+        from ..tables.capping import count_rows_by_number
 
-        return rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [counts]
+        return count_rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [counts]
 
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=scored_multiples(bounds, granularity),  # [multiples]
+        output_domain=multiples_domain(bounds, granularity),  # [multiples]
         output_metric=L1Distance(),
         function=function,
         stability_map=lambda d_in: d_in * moved,  # [stability]
@@ -100,4 +100,4 @@ def make_count_by_number(
     # end-proof-region: count_by_number
 
 
-then_count_by_number = partial(make_count_by_number)
+then_count_by_number = partial_constructor(make_count_by_number)

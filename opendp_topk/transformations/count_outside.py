@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..core.candidates import is_iterable
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import CandidatesError, ParameterError, checks
@@ -19,7 +19,7 @@ from .count_by_item import integers_or_strings
 from .sum_by_item import FARTHEST, require_kind
 
 
-@proven("transformations/count_outside")
+@proved_by("transformations/count_outside")
 def make_count_outside(
     input_domain: FrameDomain,
     input_metric: UserDistance,
@@ -68,23 +68,23 @@ def make_count_outside(
     """
     # proof-region: count_outside
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
+    checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
     if not is_iterable(items):
         raise CandidatesError(f"items must be a list of the public items, not {type(items).__name__}")
     listed: tuple[Any, ...] = tuple(items)
     if listed:
         listed = integers_or_strings(listed, "items")  # [check-items]
-    most = checks.count("max_rows", max_rows, at_most=FARTHEST)  # [check-rows]
+    most = checks.require_positive_int("max_rows", max_rows, at_most=FARTHEST)  # [check-rows]
     metric = L1Distance() if output_metric is None else output_metric
     if not isinstance(metric, Metric) or metric not in (L1Distance(), L2Distance(), LInfDistance()):
         raise ParameterError("output_metric must be L1Distance(), L2Distance() or LInfDistance()")  # [check-metric]
 
     def function(rows: Any) -> Any:
-        from ..tables.grouping import rows_outside
+        from ..tables.grouping import count_rows_outside
 
         if listed:
             require_kind(rows, listed[0], input_domain.item)  # [check-kind]
-        return np.array([rows_outside(rows, listed, most)], dtype=np.int64)  # [outside]
+        return np.array([count_rows_outside(rows, listed, most)], dtype=np.int64)  # [outside]
 
     return Transformation(
         input_domain=input_domain,
@@ -98,4 +98,4 @@ def make_count_outside(
     # end-proof-region: count_outside
 
 
-then_count_outside = partial(make_count_outside)
+then_count_outside = partial_constructor(make_count_outside)

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
@@ -18,13 +18,13 @@ from ..errors.checks import Number
 from ..sampling.samplers.entropy import SYSTEM, Entropy
 from ..spaces.domains import FrameDomain, GroupedFrameDomain, ValuedFrameDomain
 from ..spaces.metrics import UserDistance
-from .count_by_item import integers_or_strings, listed_items
+from .count_by_item import integers_or_strings, parse_candidates
 from .sum_by_item import FARTHEST, grid_step
 
 RULES = ("random", "order", "rows", "value")
 
 
-@proven("transformations/keep_items")
+@proved_by("transformations/keep_items")
 def make_keep_items(
     input_domain: FrameDomain | ValuedFrameDomain,
     input_metric: UserDistance,
@@ -88,19 +88,19 @@ def make_keep_items(
     # proof-region: keep_items
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
     hint = "a FrameDomain(user, item) or a ValuedFrameDomain(user, item, value)"
-    checks.instance("input_domain", input_domain, FrameDomain | ValuedFrameDomain, hint)  # type: ignore[arg-type]
-    most = checks.count("most", most)  # [check-most]
-    items = None if candidates is None else listed_items(candidates)
-    checks.choice("by", by, RULES)
+    checks.require_instance("input_domain", input_domain, FrameDomain | ValuedFrameDomain, hint)  # type: ignore[arg-type]
+    most = checks.require_positive_int("most", most)  # [check-most]
+    items = None if candidates is None else parse_candidates(candidates)
+    checks.require_choice("by", by, RULES)
     if by == "value" and not isinstance(input_domain, ValuedFrameDomain):
         raise ParameterError('by="value" needs a ValuedFrameDomain(user, item, value)')
     step = grid_step(granularity)  # [check-granularity]
 
     def function(rows: Any) -> Any:
-        from ..tables.capping import keep_items, listed
+        from ..tables.capping import bound_contributions, filter_listed_items
 
-        chosen = rows if items is None else listed(rows, items)  # [listed]
-        return keep_items(chosen, most, by, float(step), FARTHEST, random_ranks)  # [keep]
+        chosen = rows if items is None else filter_listed_items(rows, items)  # [listed]
+        return bound_contributions(chosen, most, by, float(step), FARTHEST, random_ranks)  # [keep]
 
     return Transformation(
         input_domain=input_domain,
@@ -116,8 +116,8 @@ def make_keep_items(
     )
 
 
-@proven("transformations/keep_items")
-def nameless_keep(
+@proved_by("transformations/keep_items")
+def map_only_contributions(
     input_domain: FrameDomain | ValuedFrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
 ) -> Transformation:
     """Some of ``n_candidates`` items without their names, for the map alone: it keeps no rows."""
@@ -130,7 +130,7 @@ def nameless_keep(
     # end-proof-region: keep_items
 
 
-@proven("transformations/keep_items")
+@proved_by("transformations/keep_items")
 def make_keep_groups(
     input_domain: GroupedFrameDomain,
     input_metric: UserDistance,
@@ -183,18 +183,20 @@ def make_keep_groups(
     """
     # proof-region: keep_groups
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
-    most = checks.count("most", most)  # [check-most-groups]
+    checks.require_instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
+    most = checks.require_positive_int("most", most)  # [check-most-groups]
     listed_groups = None if groups is None else integers_or_strings(groups, "groups")
-    checks.choice("by", by, RULES[:3])  # [check-rule]
+    checks.require_choice("by", by, RULES[:3])  # [check-rule]
     user, item, group = input_domain.user, input_domain.item, input_domain.group
 
     def function(rows: Any) -> Any:
-        from ..tables.capping import keep_items, listed
+        from ..tables.capping import bound_contributions, filter_listed_items
 
-        turned = rows.only([user, group, item])  # [turned]
-        chosen = turned if listed_groups is None else listed(turned, listed_groups)
-        return keep_items(chosen, most, by, 1.0, FARTHEST, random_ranks).only([user, item, group])  # [turned-back]
+        turned = rows.select_columns([user, group, item])  # [turned]
+        chosen = turned if listed_groups is None else filter_listed_items(turned, listed_groups)
+        return bound_contributions(chosen, most, by, 1.0, FARTHEST, random_ranks).select_columns(
+            [user, item, group]
+        )  # [turned-back]
 
     return Transformation(
         input_domain=input_domain,
@@ -210,7 +212,7 @@ def make_keep_groups(
     # end-proof-region: keep_groups
 
 
-@proven("transformations/keep_items")
+@proved_by("transformations/keep_items")
 def make_forget_groups(input_domain: GroupedFrameDomain, input_metric: UserDistance) -> Transformation:
     """Leave the column of groups out, so that a whole can be released beside its groups.
 
@@ -244,14 +246,14 @@ def make_forget_groups(input_domain: GroupedFrameDomain, input_metric: UserDista
     """
     # proof-region: forget_groups
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
+    checks.require_instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
     user, item = input_domain.user, input_domain.item
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
         output_domain=input_domain.frame_domain,
         output_metric=input_metric,
-        function=lambda rows: rows.only([user, item]),  # [two-columns-left]
+        function=lambda rows: rows.select_columns([user, item]),  # [two-columns-left]
         stability_map=lambda d_in: d_in,  # [stability-of-the-whole]
         parameters={"transformation": "forget_groups"},
     )
@@ -266,7 +268,7 @@ def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArra
         starts: For each entry the index of the first entry of its group: groups are runs.
     """
     while True:
-        words = entropy.auxiliary(len(starts))
+        words = entropy.draw_auxiliary_words(len(starts))
         order = np.lexsort((words, starts))  # [by-words]
         sorted_words = words[order]
         same = (sorted_words[1:] == sorted_words[:-1]) & (starts[1:] == starts[:-1])
@@ -280,6 +282,6 @@ def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArra
 # end-proof-region: ranks
 
 
-then_keep_items = partial(make_keep_items)
-then_keep_groups = partial(make_keep_groups)
-then_forget_groups = partial(make_forget_groups)
+then_keep_items = partial_constructor(make_keep_items)
+then_keep_groups = partial_constructor(make_keep_groups)
+then_forget_groups = partial_constructor(make_forget_groups)

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import CandidatesError, DistanceError, ParameterError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
 from ..spaces.domains import VectorDomain, same_items
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.metrics import LInfDistance
 from .count_by_item import integers_or_strings
 
 _LARGEST = 2**63 - 1  # the largest count by key
 
 
-@proven("transformations/minimum_users")
+@proved_by("transformations/minimum_users")
 def make_minimum_users(
     input_domain: KeyedCountsDomain | VectorDomain,
     input_metric: KeyedCountDistance | LInfDistance,
@@ -73,13 +73,13 @@ def make_minimum_users(
         ('umbrella',)
     """
     # proof-region: minimum_users
-    least = checks.count("minimum_users", minimum_users)  # [check-minimum]
+    least = checks.require_positive_int("minimum_users", minimum_users)  # [check-minimum]
     keys: tuple[Any, ...] | None = None
     metric: Any = input_metric
     if isinstance(input_domain, VectorDomain):
         require_space(input_domain, input_metric, LInfDistance, "LInfDistance(...), the metric of counts of a list")
         _require_users(input_domain.counts_users is not False)  # [users-of-a-list]
-        keys = _keys(input_domain, candidates)  # [keys]
+        keys = _checked_candidates(input_domain, candidates)  # [keys]
         metric = KeyedCountDistance(None, input_metric.monotonic)  # [listed-metric]
         input_domain = replace(input_domain, candidates=keys, counts_users=True)  # [of-users]
     else:
@@ -89,15 +89,15 @@ def make_minimum_users(
         _require_users(metric.each == 1)  # [users-by-key]
 
     def function(counts: Any) -> Mapping[Any, int]:
-        from ..tables.held import HeldCounts
+        from ..tables.held import EngineCounts
 
         if keys is not None:
             listed = zip(keys, map(int, counts), strict=True)
             return {key: min(count - least + 1, _LARGEST) for key, count in listed if count >= least}  # [listed]
-        if isinstance(counts, HeldCounts):
+        if isinstance(counts, EngineCounts):
             held = counts.largest
-            return HeldCounts(lambda n: {key: c - least + 1 for key, c in held(n).items() if c >= least})  # [held]
-        sizes, keys_at = columns(counts)
+            return EngineCounts(lambda n: {key: c - least + 1 for key, c in held(n).items() if c >= least})  # [held]
+        sizes, keys_at = count_columns(counts)
         places = np.flatnonzero(sizes >= least)  # [enough]
         return dict(zip(keys_at(places), (sizes[places] - (least - 1)).tolist(), strict=True))  # [from-there]
 
@@ -107,20 +107,20 @@ def make_minimum_users(
         output_domain=KeyedCountsDomain(),
         output_metric=metric,
         function=function,
-        stability_map=_whole,
+        stability_map=_floor_distance,
         parameters={"minimum_users": least},
     )
 
 
-@proven("transformations/minimum_users")
-def nameless_minimum(input_domain: VectorDomain, input_metric: LInfDistance, *, minimum_users: int) -> Transformation:
+@proved_by("transformations/minimum_users")
+def map_only_minimum(input_domain: VectorDomain, input_metric: LInfDistance, *, minimum_users: int) -> Transformation:
     """The same for so many counts of a list whose candidates are not named, for its map alone."""
     one = replace(input_domain, size=1, candidates=None)
     named = make_minimum_users(one, input_metric, minimum_users=minimum_users, candidates=(0,))
     return replace(named, input_domain=input_domain)  # [nameless-minimum]
 
 
-def _whole(d_in: Number) -> int:
+def _floor_distance(d_in: Number) -> int:
     if d_in == math.inf:
         raise DistanceError("d_in must be finite: counts by key are a number of users apart")
     return math.floor(d_in)  # [stability]
@@ -134,7 +134,7 @@ def _require_users(they_are: bool) -> None:
         )
 
 
-def _keys(domain: VectorDomain, candidates: Any) -> tuple[Any, ...]:
+def _checked_candidates(domain: VectorDomain, candidates: Any) -> tuple[Any, ...]:
     if domain.element_domain.T is not int:
         raise ParameterError("input_domain must hold integers, such as counts: VectorDomain(AtomDomain(int), size=...)")
     if candidates is None and domain.candidates is not None:
@@ -160,7 +160,7 @@ class AddToCounts:
             raise ParameterTypeError("add_to_counts must follow a measurement that releases counts: leave it out")
         return release._replace(counts=tuple(count + self.number for count in release.counts))  # [add]
 
-    def released_after(self, released: Any, _: int | None) -> Any:
+    def output_type_for(self, released: Any, _: int | None) -> Any:
         if "counts" not in getattr(released, "_fields", ()):
             raise SpaceError(
                 "add_to_counts must follow a measurement whose releases have a field counts, as those of "
@@ -196,4 +196,4 @@ def add_to_counts(number: int) -> AddToCounts:
     # end-proof-region: minimum_users
 
 
-then_minimum_users = partial(make_minimum_users)
+then_minimum_users = partial_constructor(make_minimum_users)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
@@ -17,13 +17,13 @@ from ..numerics.rank_scores import rank_scores
 from ..spaces.domains import AtomDomain, NumberFrameDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
 from .cap_scores import lowest_terms
-from .sum_by_item import FARTHEST, grid_step, whole_steps
+from .sum_by_item import FARTHEST, bounds_in_steps, grid_step
 
 MOST_ROWS = 2**20  # of a user: with 2^32 users and shares of thousandths, scores stay below 2^63
 _WIDEST = 2**24  # candidates: their scores take 128 MiB
 
 
-@proven("transformations/quantile_scores")
+@proved_by("transformations/quantile_scores")
 def make_quantile_scores(
     input_domain: NumberFrameDomain,
     input_metric: UserDistance,
@@ -101,23 +101,23 @@ def make_quantile_scores(
     """
     # proof-region: quantile_scores
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
+    checks.require_instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
     p, q = lowest_terms(quantile, "quantile")  # [share]
     step = grid_step(granularity)
-    lower, upper = ends(bounds, granularity)  # [ends]
-    most = checks.count("max_rows", max_rows, at_most=MOST_ROWS, limit="2^20")  # [check-rows]
+    lower, upper = grid_bounds(bounds, granularity)  # [ends]
+    most = checks.require_positive_int("max_rows", max_rows, at_most=MOST_ROWS, limit="2^20")  # [check-rows]
     moved = most * (q if input_metric.neighbors == "replace" else max(p, q - p))  # [moved]
 
     def function(rows: Any) -> Any:
-        from ..tables.capping import rows_by_number
+        from ..tables.capping import count_rows_by_number
 
-        equal = rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [equal]
+        equal = count_rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [equal]
         return rank_scores(equal, p, q)  # [by-rank]
 
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=scored_multiples(bounds, granularity),  # [multiples]
+        output_domain=multiples_domain(bounds, granularity),  # [multiples]
         output_metric=LInfDistance(),
         function=function,
         stability_map=lambda d_in: d_in * moved,  # [stability]
@@ -143,29 +143,29 @@ class Multiples(Sequence[Any]):
     granularity: Number
 
     def __len__(self) -> int:
-        lower, upper = ends(self.bounds, self.granularity)
+        lower, upper = grid_bounds(self.bounds, self.granularity)
         return upper - lower + 1
 
     def __getitem__(self, place: Any) -> Any:
-        lower, upper = ends(self.bounds, self.granularity)
+        lower, upper = grid_bounds(self.bounds, self.granularity)
         chosen = range(lower, upper + 1)[place]
         places = chosen if isinstance(chosen, range) else range(chosen, chosen + 1)
-        found = _numbers(places, grid_step(self.granularity))  # [listed]
+        found = _multiples_of_step(places, grid_step(self.granularity))  # [listed]
         return found if isinstance(chosen, range) else found[0]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(multiples(self.bounds, self.granularity))
 
 
-def scored_multiples(bounds: tuple[Number, Number], granularity: Number) -> VectorDomain:
+def multiples_domain(bounds: tuple[Number, Number], granularity: Number) -> VectorDomain:
     """The domain of vectors with a score, which is no number of users, for each multiple within the bounds."""
     listed = Multiples(bounds, granularity)
     return VectorDomain(AtomDomain(int), size=len(listed), candidates=listed, counts_users=False)
 
 
-def ends(bounds: tuple[Number, Number], granularity: Number) -> tuple[int, int]:
+def grid_bounds(bounds: tuple[Number, Number], granularity: Number) -> tuple[int, int]:
     """The least and the greatest multiple within the bounds, in steps."""
-    lower, upper = whole_steps(bounds, grid_step(granularity))  # [whole-steps]
+    lower, upper = bounds_in_steps(bounds, grid_step(granularity))  # [whole-steps]
     if not 2 <= upper - lower + 1 <= _WIDEST:  # [check-width]
         raise ParameterError("bounds must hold at least 2 and at most 2^24 multiples of the granularity")
     return lower, upper
@@ -189,11 +189,11 @@ def multiples(bounds: tuple[Number, Number], granularity: Number = 1) -> list[in
         >>> tk.multiples((0, 0.5), 0.1)
         [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
     """
-    lower, upper = ends(bounds, granularity)
-    return _numbers(range(lower, upper + 1), grid_step(granularity))
+    lower, upper = grid_bounds(bounds, granularity)
+    return _multiples_of_step(range(lower, upper + 1), grid_step(granularity))
 
 
-def _numbers(places: range, step: Fraction) -> list[int] | list[float]:
+def _multiples_of_step(places: range, step: Fraction) -> list[int] | list[float]:
     if step.denominator == 1:
         return [steps * int(step) for steps in places]  # [integers]
     return [float(steps * step) for steps in places]  # [floats]
@@ -202,4 +202,4 @@ def _numbers(places: range, step: Fraction) -> list[int] | list[float]:
 # end-proof-region: quantile_scores
 
 
-then_quantile_scores = partial(make_quantile_scores)
+then_quantile_scores = partial_constructor(make_quantile_scores)

@@ -10,22 +10,22 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ColumnError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import as_written
+from ..numerics.arithmetic import printed_fraction
 from ..spaces.domains import ValuedFrameDomain
 from ..spaces.metrics import UserDistance
-from .count_by_item import changed, integers_or_strings, space_of
+from .count_by_item import build_output_space, integers_or_strings, max_changed_scores
 
 FARTHEST = 2**31  # steps: fewer than 2^32 numbers as large as this have a sum within 64 bits
 STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53: up to there all integers are floats
 
 
-@proven("transformations/sum_by_item")
+@proved_by("transformations/sum_by_item")
 def make_sum_by_item(
     input_domain: ValuedFrameDomain,
     input_metric: UserDistance,
@@ -101,24 +101,28 @@ def make_sum_by_item(
     """
     # proof-region: sum_by_item
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.instance("input_domain", input_domain, ValuedFrameDomain, "a ValuedFrameDomain(user, item, value)")
+    checks.require_instance("input_domain", input_domain, ValuedFrameDomain, "a ValuedFrameDomain(user, item, value)")
     items = None if candidates is None else integers_or_strings(candidates, "candidates")  # [check-candidates]
     step = grid_step(granularity)
-    lower, upper = whole_steps(bounds, step)  # [whole-steps]
+    lower, upper = bounds_in_steps(bounds, step)  # [whole-steps]
     if items is None and lower < 0:
         raise ParameterError("bounds must not be negative without candidates: give a lower bound >= 0")  # [counts]
-    monotonic = checks.flag("monotonic", input_metric.neighbors == "add_remove" if monotonic is None else monotonic)
-    changes = changed(max_items, input_metric, monotonic)  # [changes]
-    output_domain, output_metric = space_of(items, max_items, changes, monotonic, max(upper, 1))  # [output-space]
+    monotonic = checks.require_boolean(
+        "monotonic", input_metric.neighbors == "add_remove" if monotonic is None else monotonic
+    )
+    changes = max_changed_scores(max_items, input_metric, monotonic)  # [changes]
+    output_domain, output_metric = build_output_space(
+        items, max_items, changes, monotonic, max(upper, 1)
+    )  # [output-space]
 
     def function(rows: Any) -> Any:
-        from ..tables.capping import listed
+        from ..tables.capping import filter_listed_items
         from ..tables.keyed import totals_by_item
 
         if items is not None:
             require_kind(rows, items[0], input_domain.item)  # [check-kind]
         if items is not None and max_items is not None:
-            rows = listed(rows, items)  # [listed-items]
+            rows = filter_listed_items(rows, items)  # [listed-items]
         found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), max_items)  # [totals]
         if items is None:
             return found  # [positive]
@@ -152,8 +156,8 @@ def make_sum_by_item(
     )
 
 
-@proven("transformations/sum_by_item")
-def nameless_sum(
+@proved_by("transformations/sum_by_item")
+def map_only_sum(
     input_domain: ValuedFrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
 ) -> Transformation:
     """The sums of ``n_candidates`` items without their names, for its map alone: it reads no table."""
@@ -173,13 +177,13 @@ def nameless_sum(
 
 def grid_step(granularity: Number) -> Fraction:
     """The step of the grid."""
-    step = as_written(checks.scale(granularity, "granularity"))  # [step-as-written]
+    step = printed_fraction(checks.require_scale(granularity, "granularity"))  # [step-as-written]
     if not STEPS[0] <= step <= STEPS[1]:
         raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
     return step
 
 
-def whole_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
+def bounds_in_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
     """The least and the greatest whole number of steps within the bounds."""
     if not isinstance(bounds, tuple) or len(bounds) != 2:
         raise ParameterTypeError("bounds must be a pair (lower, upper)")
@@ -188,7 +192,7 @@ def whole_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
             raise ParameterTypeError("bounds must hold two numbers, neither of them NaN")
     if not (-math.inf < bounds[0] <= bounds[1] < math.inf):  # [check-bounds]
         raise ParameterError("bounds must satisfy lower <= upper, and both must be finite")
-    least, greatest = (as_written(checks.plain(bound)) / step for bound in bounds)  # [bounds-as-written]
+    least, greatest = (printed_fraction(checks.plain_number(bound)) / step for bound in bounds)  # [bounds-as-written]
     lower, upper = math.ceil(least), math.floor(greatest)  # [inward]
     if lower > upper or lower == upper == 0:
         raise ParameterError(
@@ -201,9 +205,9 @@ def whole_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
 
 def require_kind(rows: Any, candidate: object, column: str) -> None:
     """Raise unless the items are strings where the candidates are."""
-    from ..tables.frames import kinds
+    from ..tables.frames import column_kinds
 
-    kind = kinds(rows)[1]
+    kind = column_kinds(rows)[1]
     if isinstance(candidate, str) != (kind == "String"):
         raise ColumnError(
             f"column {column!r} holds {'strings' if kind == 'String' else 'integers'} and the candidates are none: "
@@ -212,4 +216,4 @@ def require_kind(rows: Any, candidate: object, column: str) -> None:
     # end-proof-region: sum_by_item
 
 
-then_sum_by_item = partial(make_sum_by_item)
+then_sum_by_item = partial_constructor(make_sum_by_item)

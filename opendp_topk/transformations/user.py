@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.claims import proven
-from ..core.partials import partial
+from ..core.claims import proved_by
+from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import checks
@@ -14,7 +14,7 @@ from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
 
 
-@proven(None)
+@proved_by(None)
 def make_user_transformation(
     input_domain: Domain,
     input_metric: Metric,
@@ -55,18 +55,18 @@ def make_user_transformation(
     """
     # proof-region: user_transformation
     require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")
-    checks.instance("output_domain", output_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
-    checks.instance("output_metric", output_metric, Metric, "a metric such as LInfDistance()")
+    checks.require_instance("output_domain", output_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
+    checks.require_instance("output_metric", output_metric, Metric, "a metric such as LInfDistance()")
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
         output_domain=output_domain,
         output_metric=output_metric,
-        function=checks.function("function", function),
-        stability_map=checks.function("stability_map", stability_map),  # [vouched]
-        parameters={"transformation": "user"} | checks.parameters(parameters),
+        function=checks.require_callable("function", function),
+        stability_map=checks.require_callable("stability_map", stability_map),  # [vouched]
+        parameters={"transformation": "user"} | checks.parameters_dictionary(parameters),
     )
     # end-proof-region: user_transformation
 
 
-then_user_transformation = partial(make_user_transformation)
+then_user_transformation = partial_constructor(make_user_transformation)

@@ -25,16 +25,16 @@ from collections.abc import Sequence
 
 from opendp_topk import proof
 from opendp_topk.errors import ProofError
-from opendp_topk.proof.latex import build, tex_is_missing
-from opendp_topk.proof.machine import checks
-from opendp_topk.proof.readings import last, strayed
-from opendp_topk.proof.regions import tags
-from opendp_topk.proof.statements import relations
+from opendp_topk.proof.latex import build_pdf, missing_tex_message
+from opendp_topk.proof.machine import machine_checks
+from opendp_topk.proof.readings import drifted_statements, last_review
+from opendp_topk.proof.regions import region_tags
+from opendp_topk.proof.statements import find_relations
 from proofs.tools.log import is_read
 from proofs.tools.marks import misjudged, note_problems
 from proofs.tools.renewal import difference, is_quoted, rename, renew, repin, reword
 
-__all__ = ["build", "difference", "problems", "repin", "tex_is_missing"]
+__all__ = ["build_pdf", "difference", "problems", "repin", "missing_tex_message"]
 
 _STALE = "re-read the proof, then update the pin"
 _PARTS = (r"\precondition", r"\pseudocode", r"\postcondition", r"\begin{proof}", r"\runtimeerrors")
@@ -49,10 +49,10 @@ def problems(name: str) -> list[str]:
     Raises:
         ProofError: There is no such document or note.
     """
-    if name in proof.notes():
+    if name in proof.note_names():
         return note_problems(name)
-    pinned = proof.pins(name)
-    text = proof.text(name)
+    pinned = proof.code_hashes(name)
+    text = proof.document_text(name)
     found = [f"{name}.tex lacks {part}" for part in _PARTS if part not in text]
     if _TITLE.findall(text) != [name]:
         found.append(rf"{name}.tex must call itself \proofdocument{{{name}}} once")
@@ -61,7 +61,7 @@ def problems(name: str) -> list[str]:
     if not pinned:
         found.append(f"{name}.tex pins no region of code")
     found += _stale(name, pinned) + _tag_problems(name, pinned, text) + _relation_problems(name, text)
-    reading = last(name)
+    reading = last_review(name)
     if reading is None or not is_read(name):
         found.append(
             f"{name}.tex has pins without a line in readings.jsonl: hold it against the change, and --repin it"
@@ -71,27 +71,27 @@ def problems(name: str) -> list[str]:
     return found + _check_problems(name)
 
 
-def _stale(name: str, pinned: Sequence[proof.Pin]) -> list[str]:
+def _stale(name: str, pinned: Sequence[proof.CodeHash]) -> list[str]:
     found = []
     for pin in pinned:
         try:
-            actual = pin.actual
+            actual = pin.current_digest
         except ProofError as error:
             found.append(f"{name}.tex: {error}")
             continue
         if actual != pin.digest:
             found.append(
-                f"{name}.tex proved region {pin.region} of {pin.source} at {pin.digest or 'no digest'}, but it or "
+                f"{name}.tex proved region {pin.region} of {pin.source_file} at {pin.digest or 'no digest'}, but it or "
                 f"what it reaches is now at {actual}: {_STALE}"
             )
     return found
 
 
-def _tag_problems(name: str, pinned: Sequence[proof.Pin], text: str) -> list[str]:
+def _tag_problems(name: str, pinned: Sequence[proof.CodeHash], text: str) -> list[str]:
     present: set[str] = set()
     for pin in pinned:
         try:
-            present |= tags(proof.region(pin.region))
+            present |= region_tags(proof.read_region(pin.region))
         except ProofError:
             return []
     cited = set(_CITED.findall(text))
@@ -102,21 +102,21 @@ def _tag_problems(name: str, pinned: Sequence[proof.Pin], text: str) -> list[str
 
 def _relation_problems(name: str, text: str) -> list[str]:
     found = []
-    for target, label in relations(text):
-        if proof.document(target) is None:
+    for target, label in find_relations(text):
+        if proof.document_path(target) is None:
             found.append(f"{name}.tex relies on {target}.tex, which does not exist")
-        elif label and rf"\label{{{label}}}" not in proof.text(target):
+        elif label and rf"\label{{{label}}}" not in proof.document_text(target):
             found.append(f"{name}.tex relies on '{label}' of {target}.tex, which has no such label")
     return found + [
-        f"{name}.tex relies on {one}, whose statement is not what it was: {_STALE}" for one in strayed(name)
+        f"{name}.tex relies on {one}, whose statement is not what it was: {_STALE}" for one in drifted_statements(name)
     ]
 
 
 def _check_problems(name: str) -> list[str]:
     found = []
-    for check in checks(name):
+    for check in machine_checks(name):
         try:
-            actual, uncompiled = check.actual, check.uncompiled
+            actual, uncompiled = check.current_digest, check.uncompiled_files
         except ProofError as error:
             found.append(str(error))
             continue
@@ -175,10 +175,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     found = []
     asked = [name for name, _, _ in options.repin] or options.names or [*filter(None, [options.difference])]
-    for name in asked or proof.documents() + proof.notes():
+    for name in asked or proof.document_names() + proof.note_names():
         found += problems(name)
         if options.pdf is not None:
-            print(build(name, options.pdf))
+            print(build_pdf(name, options.pdf))
     print("\n".join(found) or "nothing is wrong in the form of the documents")
     return 1 if found else 0
 

@@ -9,10 +9,18 @@ from dataclasses import asdict
 
 from opendp_topk.errors import ProofError
 from opendp_topk.proof import library
-from opendp_topk.proof.closures import pins
-from opendp_topk.proof.machine import checks
-from opendp_topk.proof.readings import Line, Migration, Reading, file, forget_readings, log, strayed
-from opendp_topk.proof.statements import relations
+from opendp_topk.proof.closures import code_hashes
+from opendp_topk.proof.machine import machine_checks
+from opendp_topk.proof.readings import (
+    Line,
+    Migration,
+    ReviewEntry,
+    clear_review_log_cache,
+    drifted_statements,
+    read_review_log,
+    review_log_path,
+)
+from opendp_topk.proof.statements import find_relations
 
 
 def append(lines: Iterable[Line]) -> None:
@@ -29,18 +37,18 @@ def append(lines: Iterable[Line]) -> None:
         if empty:
             raise ProofError(f"a line of the log of readings needs {' and '.join(empty)}, in one line each")
         written.append(json.dumps(fields, ensure_ascii=False) + "\n")
-    with file().open("a", encoding="utf-8") as stream:
+    with review_log_path().open("a", encoding="utf-8") as stream:
         stream.write("".join(written))
-    forget_readings()
+    clear_review_log_cache()
 
 
 def written(name: str) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of a document's pins, marks and recorded statements as they stand.
 
-    They are what is written, whether it is current or not. Errors are those of :func:`pins`.
+    They are what is written, whether it is current or not. Errors are those of :func:`code_hashes`.
     """
-    said = [str(pin) for pin in pins(name)] + [check.mark(check.digest) for check in checks(name)]
-    said += [f"{key} {digest}" for key, digest in sorted(library.relied_then(name).items())]
+    said = [str(pin) for pin in code_hashes(name)] + [check.format_mark(check.digest) for check in machine_checks(name)]
+    said += [f"{key} {digest}" for key, digest in sorted(library.recorded_reliances(name).items())]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
@@ -52,8 +60,8 @@ def begun(name: str, digest: str) -> str:
 def is_read(name: str) -> bool:
     """Whether the last reading of a document was of its pins as they are written, or as they were migrated from."""
     digest = ""
-    for line in log():
-        if isinstance(line, Reading) and line.document == name:
+    for line in read_review_log():
+        if isinstance(line, ReviewEntry) and line.document == name:
             digest = line.digest
         elif isinstance(line, Migration):
             digest = line.digests.get(digest, digest)
@@ -63,9 +71,9 @@ def is_read(name: str) -> bool:
 def recorded(target: str) -> dict[str, set[str]]:
     """The statements of a document on which others rely, each with the digests recorded that it has strayed from."""
     found: dict[str, set[str]] = {}
-    for name in library.documents():
-        keys = {library.key(one) for one in relations(library.text(name)) if one[0] == target}
-        for key in keys.intersection(strayed(name)):
-            if key in library.relied_then(name):
-                found.setdefault(key, set()).add(library.relied_then(name)[key])
+    for name in library.document_names():
+        keys = {library.relation_key(one) for one in find_relations(library.document_text(name)) if one[0] == target}
+        for key in keys.intersection(drifted_statements(name)):
+            if key in library.recorded_reliances(name):
+                found.setdefault(key, set()).add(library.recorded_reliances(name)[key])
     return found

@@ -23,15 +23,15 @@ from pathlib import Path
 
 from opendp_topk.errors import ProofError
 from opendp_topk.proof import library
-from opendp_topk.proof.closures import closure, digest_of, origins, pinned, pins
-from opendp_topk.proof.machine import checks
-from opendp_topk.proof.machine import stated as stated_by
+from opendp_topk.proof.closures import code_hashes, describe_origins, hashed_code_text, region_closure, short_sha256
+from opendp_topk.proof.machine import machine_checks
+from opendp_topk.proof.machine import theorem_with_vocabulary as stated_by
 from opendp_topk.proof.modules import Statement
-from opendp_topk.proof.normal import undocumented
-from opendp_topk.proof.readings import Migration, Reading, Rewording, file
-from opendp_topk.proof.regions import region
-from opendp_topk.proof.statements import relations, statement, statement_digest, uncommented
-from opendp_topk.proof.status import forget
+from opendp_topk.proof.normal import without_docstrings
+from opendp_topk.proof.readings import Migration, ReviewEntry, Rewording, review_log_path
+from opendp_topk.proof.regions import read_region
+from opendp_topk.proof.statements import find_relations, statement_digest, statement_text, strip_comments
+from opendp_topk.proof.status import clear_cache
 from proofs.tools.log import append, begun, recorded, written
 
 _NOTHING = "nothing that it pins or on which it relies has changed since its pins were committed"
@@ -62,18 +62,18 @@ def _differences(then: dict[str, str], now: dict[str, str]) -> list[str]:
 def shown(name: str) -> dict[str, str]:
     """All for which pins and marks of a document stand: regions, what they reach, statements relied on or checked."""
     found: dict[str, str] = {}
-    for pin in pins(name):
-        inside, beyond = closure(name, pin.region)
-        names = [f"# {'/'.join(sorted(one.names))}: {line}" for one in inside for line in origins(one)]
-        found[pin.region] = "\n".join([region(pin.region).rstrip(), *names])
+    for pin in code_hashes(name):
+        inside, beyond = region_closure(name, pin.region)
+        names = [f"# {'/'.join(sorted(one.names))}: {line}" for one in inside for line in describe_origins(one)]
+        found[pin.region] = "\n".join([read_region(pin.region).rstrip(), *names])
         for number, one in enumerate(beyond):
             known = f"{pin.region} reaches {'/'.join(sorted(one.names)) or '(statement)'}"
             found[known if known not in found else f"{known} ({number})"] = _readable(one)
-    for target, label in relations(library.text(name)):
-        stated = statement(library.text(target), label) if library.document(target) else ""
-        found[f"relies on {library.key((target, label))}"] = "\n".join(textwrap.wrap(stated, 110))
-    for check in checks(name):
-        proved = textwrap.wrap(statement(library.text(name), check.label), 110)
+    for target, label in find_relations(library.document_text(name)):
+        stated = statement_text(library.document_text(target), label) if library.document_path(target) else ""
+        found[f"relies on {library.relation_key((target, label))}"] = "\n".join(textwrap.wrap(stated, 110))
+    for check in machine_checks(name):
+        proved = textwrap.wrap(statement_text(library.document_text(name), check.label), 110)
         lines = [check.remark, *proved, stated_by(check.theorem)]
         found[f"calls {check.label} checked by {check.theorem}"] = "\n".join(lines)
     return found
@@ -81,7 +81,7 @@ def shown(name: str) -> dict[str, str]:
 
 def _whole(name: str) -> dict[str, str]:
     """The texts of which the digests are made: what differs in them alone is in which way names lead to code."""
-    return {pin.region: pinned(name, pin.region) for pin in pins(name)}
+    return {pin.region: hashed_code_text(name, pin.region) for pin in code_hashes(name)}
 
 
 def _readable(one: Statement) -> str:
@@ -89,17 +89,17 @@ def _readable(one: Statement) -> str:
     node = one.node
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         node = copy.copy(node)
-        node.body = undocumented(node.body) or [ast.Pass()]
-    return "\n".join([ast.unparse(ast.fix_missing_locations(node)), *(f"# {line}" for line in origins(one))])
+        node.body = without_docstrings(node.body) or [ast.Pass()]
+    return "\n".join([ast.unparse(ast.fix_missing_locations(node)), *(f"# {line}" for line in describe_origins(one))])
 
 
 def _commit(name: str) -> str | None:
     """The commit in which the document was read as its pins have it, or None where there is none."""
-    root = library.package().parent
-    if library.folder() != root / "proofs" or not (root / ".git").exists():
+    root = library.package_folder().parent
+    if library.documents_folder() != root / "proofs" or not (root / ".git").exists():
         return None
     line = f"-S{begun(name, written(name))}"
-    log, document = f"proofs/{file().name}", f"proofs/{name}.tex"
+    log, document = f"proofs/{review_log_path().name}", f"proofs/{name}.tex"
     # What a merge brings together was read on its sides, unless its own commit has logged it.
     searches = [line, "--", log], ["-m", line, "--", log], ["--no-merges", r"-G^\\pin\{", "--", document]
     commits = (_git(root, "log", "-1", "--format=%H", *search).decode().split() for search in searches)
@@ -115,12 +115,12 @@ def _git(root: Path, *arguments: str) -> bytes:
 
 def _at(commit: str, name: str) -> tuple[dict[str, str], dict[str, str]]:
     """What was shown of a document at a commit, and its texts."""
-    root = library.package().parent
+    root = library.package_folder().parent
     with tempfile.TemporaryDirectory() as scratch:
-        packed = _git(root, "archive", "--format=tar", commit, library.package().name, "proofs")
+        packed = _git(root, "archive", "--format=tar", commit, library.package_folder().name, "proofs")
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(scratch, filter="data")
-        with library.at(Path(scratch) / library.package().name):
+        with library.use_package_folder(Path(scratch) / library.package_folder().name):
             try:
                 return shown(name), _whole(name)
             except ProofError:
@@ -149,7 +149,7 @@ def renew(readings: Sequence[tuple[str, str, str]], because: str, by: str) -> st
         differences.append(f"{repin(name)} pins of proofs/{name}.tex renewed: its argument must hold for what is shown")
     today = date.today().isoformat()
     append(
-        Reading(name, written(name), today, by, _plain(one), _plain(other), _plain(because))
+        ReviewEntry(name, written(name), today, by, _plain(one), _plain(other), _plain(because))
         for name, one, other in readings
     )
     return "\n".join(differences)
@@ -165,13 +165,13 @@ def rename(old: str, new: str, because: str, by: str) -> str:
         ProofError: A pin is stale for another reason, the old name is still there, no pin differs, or ``because`` or
             ``by`` is empty.
     """
-    forget()
-    before = {name: written(name) for name in library.documents()}
+    clear_cache()
+    before = {name: written(name) for name in library.document_names()}
     changed = []
     for name in before:
-        for pin in (one for one in pins(name) if not one.is_current):
-            text = pinned(name, pin.region)
-            if repr(old) in text or digest_of(text.replace(repr(new), repr(old))) != pin.digest:
+        for pin in (one for one in code_hashes(name) if not one.is_current):
+            text = hashed_code_text(name, pin.region)
+            if repr(old) in text or short_sha256(text.replace(repr(new), repr(old))) != pin.digest:
                 raise ProofError(f"proofs/{name}.tex: region {pin.region} differs by more than {old} that is {new} now")
             changed.append(name)
     if not changed:
@@ -202,7 +202,7 @@ def _accepted(name: str, checked: str, against: str) -> str:
 
 def is_quoted(name: str, checked: str) -> bool:
     """Whether a document says these words, cites this ``[tag]``, or had its pins before quotes were asked for."""
-    text = library.text(name)
+    text = library.document_text(name)
     if checked.startswith("[") and checked.endswith("]"):
         return rf"\codetag{{{checked[1:-1]}}}" in text
     return checked == MIGRATED or (len(checked.split()) >= 3 and _plain(checked) in _plain(text))
@@ -226,24 +226,24 @@ def reword(key: str, because: str, by: str) -> str:
     shown: list[str] = []
     for one, olds in sorted(strayed.items()):
         label = one.partition("#")[2]
-        new = statement_digest(library.text(target), label)
+        new = statement_digest(library.document_text(target), label)
         lines += [Rewording(one, old, new, date.today().isoformat(), by, _plain(because)) for old in sorted(olds)]
-        now = textwrap.wrap(statement(library.text(target), label), 110)
+        now = textwrap.wrap(statement_text(library.document_text(target), label), 110)
         for old in sorted(olds):
             then = textwrap.wrap(_stated_at(target, label, old), 110)
             shown += difflib.unified_diff(then, now, f"{one} (recorded)", f"{one} (now)", lineterm="")
     append(lines)
-    forget()
+    clear_cache()
     return "\n".join(shown)
 
 
 def _stated_at(target: str, label: str, digest: str) -> str:
     """The statement with this digest, from the history of the document; empty where that has none."""
-    root = library.package().parent
+    root = library.package_folder().parent
     for commit in _git(root, "log", "--format=%H", "--", f"proofs/{target}.tex").decode().split():
-        text = uncommented(_git(root, "show", f"{commit}:proofs/{target}.tex").decode())
+        text = strip_comments(_git(root, "show", f"{commit}:proofs/{target}.tex").decode())
         if statement_digest(text, label) == digest:
-            return statement(text, label)
+            return statement_text(text, label)
     return ""
 
 
@@ -255,27 +255,27 @@ def repin(name: str) -> int:
     Raises:
         ProofError: There is no such document, or a region that it pins is missing.
     """
-    forget()
-    pinned, path = pins(name), library.folder() / f"{name}.tex"
+    clear_cache()
+    pinned, path = code_hashes(name), library.documents_folder() / f"{name}.tex"
     source, changed = path.read_text(encoding="utf-8"), 0
     for pin in pinned:
-        new = replace(pin, digest=pin.actual)
+        new = replace(pin, digest=pin.current_digest)
         changed += new != pin
         source = source.replace(str(pin), str(new))
-    for check in checks(name):
+    for check in machine_checks(name):
         changed += not check.is_current
-        source = source.replace(check.mark(check.digest), check.mark(check.actual))
+        source = source.replace(check.format_mark(check.digest), check.format_mark(check.current_digest))
     path.write_text(source, encoding="utf-8")
     changed += _repin_statements(name)
-    forget()
+    clear_cache()
     return changed
 
 
 def _repin_statements(name: str) -> int:
-    then, now = library.relied_then(name), library.relied_now(name)
-    file = library.relied_file()
+    then, now = library.recorded_reliances(name), library.current_reliances(name)
+    file = library.reliance_record_path()
     all_of_them = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    existing = set(library.documents())
+    existing = set(library.document_names())
     kept = {one: digests for one, digests in all_of_them.items() if one in existing and digests} | {name: now}
     file.write_text(
         json.dumps({one: kept[one] for one in sorted(kept) if kept[one]}, indent=1) + "\n", encoding="utf-8"

@@ -30,6 +30,6 @@ class Documents(BuildHookInterface):  # type: ignore[type-arg, unused-ignore]
 
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, findings.BUILT)
-        findings.write(file, {findings.state(): status.derived()})
+        findings.write_findings_file(file, {findings.sources_digest(): status.derive_all_findings()})
         os.chmod(file, 0o644)
         into[str(file)] = f"{DOCUMENTS}/{findings.BUILT}"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.neighbours import arranged, first_pairs, neighbours
+from opendp_topk.apps.audit.neighbours import arranged_pairs, first_pairs, neighbouring_pairs
 from tests.audit.test_neighbours import DOMAINS, METRICS, apart
 
 FREE = tk.VectorDomain(tk.AtomDomain(float))
@@ -18,7 +18,7 @@ ONE_WAY = tk.LInfDistance(monotonic=True)
 
 
 def made(metric: tk.Metric, sizes: tuple[int, ...], count: int = 256, domain: tk.VectorDomain = FREE) -> list[Any]:
-    return list(itertools.islice(arranged(domain, metric, Fraction(1), Fraction(1), sizes), count))
+    return list(itertools.islice(arranged_pairs(domain, metric, Fraction(1), Fraction(1), sizes), count))
 
 
 @pytest.mark.further
@@ -43,7 +43,7 @@ def test_the_first_are_remembered_for_their_space_alone() -> None:
 
 
 def test_the_likeliest_come_first_and_as_they_are() -> None:
-    plain = list(itertools.islice(neighbours(FREE, ONE_WAY, Fraction(1), Fraction(1), (3,)), 2))
+    plain = list(itertools.islice(neighbouring_pairs(FREE, ONE_WAY, Fraction(1), Fraction(1), (3,)), 2))
     assert set(plain) <= set(made(ONE_WAY, (3,), 8))
     assert plain[0] == ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
 

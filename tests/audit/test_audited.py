@@ -71,7 +71,7 @@ def test_words_colours_and_exit_codes_are_the_same_on_terminals_pages_and_in_pyt
     }
     for word, tone in verdicts.TONES.items():
         terminal, page = wanted[tone]
-        assert str(show.status(word, tone).style).split()[-1] == terminal
+        assert str(show.status_text(word, tone).style).split()[-1] == terminal
         (line,) = (line for line in styles.splitlines() if f".status.{word.replace(' ', '-')}" in line)
         assert line.endswith(f"; color: var({page}); }}")
         assert plugin._COLOURS.get(tone, "green") == terminal
@@ -162,7 +162,7 @@ def test_no_counts_show_more_than_the_reach(n: int) -> None:
     for spare in (0, 1):
         sure = [bounds[max(hits - spare, 0)] for hits in range(n + 1)]
         best = max(math.log(p / (1 - q)) if p else 0.0 for p in sure for q in sure)
-        reach = blackbox._reach(tk.MaxDivergence(), 0.0, n, alpha, spare)
+        reach = blackbox._largest_provable_loss(tk.MaxDivergence(), 0.0, n, alpha, spare)
         assert reach == pytest.approx(max(0.0, best), abs=1e-7)
 
 

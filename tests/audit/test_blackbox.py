@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit import estimate
-from opendp_topk.apps.audit.blackbox import choose, concentrated, log_ratio
+from opendp_topk.apps.audit.blackbox import bernoulli_rho_bound, choose_events, log_ratio
 from tests.concepts.sentinels import raises_exactly
 
 PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
@@ -137,10 +137,10 @@ def test_a_release_of_nan_shows() -> None:
 
 def test_events_are_the_most_telling_ones() -> None:
     first, second = Counter(a=900, b=90, c=10), Counter(a=500, b=300, c=200)
-    _, choice = choose(PURE, 0.0, first, second, 2.0)
+    _, choice = choose_events(PURE, 0.0, first, second, 2.0)
     assert choice.swapped
     assert choice.high == {"c"}
-    _, both = choose(RANGE, 0.0, first, second, 2.0)
+    _, both = choose_events(RANGE, 0.0, first, second, 2.0)
     assert {both.high, both.low} == {frozenset("c"), frozenset("a")}
 
 
@@ -149,8 +149,8 @@ def test_elementary_bounds_lie_below() -> None:
     assert log_ratio(0.0, 0.25) == -math.inf
     assert log_ratio(0.25, 0.5) < -math.log(2)
     exact = math.log(0.7**3 / 0.4**2 + 0.3**3 / 0.6**2) / 2 / 3
-    assert exact - 1e-9 < concentrated(0.7, 0.4, 3.0) < exact
-    assert concentrated(0.4, 0.7, 3.0) == 0.0
+    assert exact - 1e-9 < bernoulli_rho_bound(0.7, 0.4, 3.0) < exact
+    assert bernoulli_rho_bound(0.4, 0.7, 3.0) == 0.0
 
 
 @pytest.mark.further

@@ -12,7 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit import search
-from opendp_topk.apps.audit.neighbours import within
+from opendp_topk.apps.audit.neighbours import is_within_distance
 from tests.concepts.sentinels import raises_exactly
 
 PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
@@ -48,7 +48,7 @@ def test_planted_faults_are_found(name: str, measure: tk.Measure) -> None:
     options = {"measure": measure, "d_in": d_in, "scale": 1, "batched": True, "samples": 20_000, "confidence": SURE}
     found = search(noisy_max(alter, change, 1), **SPACE, **options)
     assert found.contradicts(claim)
-    assert within(tk.LInfDistance(), found.x, found.x_neighbor, Fraction(d_in))
+    assert is_within_distance(tk.LInfDistance(), found.x, found.x_neighbor, Fraction(d_in))
     assert found.pairs == 256
     honest = search(noisy_max(same, same, 1), **SPACE, **options)
     assert not honest.contradicts(claim)

@@ -11,30 +11,30 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.audit import estimate
 from opendp_topk.apps.audit.blackbox import (
-    Bits,
-    Cells,
-    Place,
-    Sum,
-    Unordered,
+    FinestBitBinning,
+    PositionBinning,
+    QuantileBinning,
+    SignedSumBinning,
+    SortedCollection,
+    candidate_binnings,
+    describe_event,
     finest_bit,
-    kinds,
-    labels,
-    leaves,
-    readings,
-    words,
+    flatten_outcome,
+    mask_numbers,
+    value_types,
 )
 
 
 def test_outcomes_of_every_shape() -> None:
-    assert Cells([(1, 2), (3,), "a"])("a") == "a"
-    cells = Cells([(1, 0.5), (2, 1.5), (2, 0.25)])
+    assert QuantileBinning([(1, 2), (3,), "a"])("a") == "a"
+    cells = QuantileBinning([(1, 0.5), (2, 1.5), (2, 0.25)])
     assert cells((1, 0.1)) != cells((2, 0.1))
     assert cells((1, 0.1)) != cells((1, 9.0))
 
 
 def test_a_place_may_hold_floats_and_other_things() -> None:
     kinds = [0.5, None, math.nan, math.inf, -math.inf, "none", 3]
-    cells = Cells(kinds)
+    cells = QuantileBinning(kinds)
     assert len({cells(kind) for kind in kinds}) == len(kinds)
     assert cells(math.nan) == cells(float("nan"))
 
@@ -43,7 +43,7 @@ def test_few_samples_make_few_cells() -> None:
     """Else every float would be a cell of its own, and any two samples would look as different as can be."""
     source = random.Random(1)
     few, many = ([source.random() for _ in range(n)] for n in (40, 4000))
-    counts = [len(set(map(Cells(values), values))) for values in (few, many)]
+    counts = [len(set(map(QuantileBinning(values), values))) for values in (few, many)]
     assert counts[0] <= 5
     assert 50 < counts[1] <= 64
 
@@ -57,23 +57,27 @@ def test_the_finest_bit(value: float, bit: float) -> None:
 
 def test_what_is_repeated_is_kept_to_the_last_bit() -> None:
     close = math.nextafter(0.1, 1)
-    bits = Bits([0.1, 0.1, close, close, 0.3, (1, 0.5, 0.25)])
+    bits = FinestBitBinning([0.1, 0.1, close, close, 0.3, (1, 0.5, 0.25)])
     assert bits(0.1) == 0.1 != bits(close) == close
     assert bits(0.3) == bits(-0.3) != bits(0.5)
     assert bits((1, 0.5, 0.25)) == bits((1, 0.25, 0.75)) != bits((2, 0.5, 0.25))
-    assert bits.told(bits(0.1)) == "0.1"
-    assert bits.told(bits((1, 0.5, 0.25))) == "one whose floats beside 1 end at the bit of 2^-2"
+    assert bits.describe_cell(bits(0.1)) == "0.1"
+    assert bits.describe_cell(bits((1, 0.5, 0.25))) == "one whose floats beside 1 end at the bit of 2^-2"
 
 
 def test_bits_are_read_of_floats_only() -> None:
     def read(*outcomes: Any) -> list[type]:
-        return [type(reading) for reading in readings(outcomes, outcomes) if not isinstance(reading, Place)]
+        return [
+            type(reading)
+            for reading in candidate_binnings(outcomes, outcomes)
+            if not isinstance(reading, PositionBinning)
+        ]
 
-    assert read(1, 2) == [Cells]
-    assert read((1, 2), (2, 0.5)) == [Cells, Bits]
-    assert read((1, (3, (4, 4))), (2, (3, (4, 0.5)))) == [Cells, Bits]
-    assert read(1, 1.0) == [Cells, Bits, type(kinds)]
-    assert read((1,), (1.0,)) == [Cells, Bits, type(kinds)]
+    assert read(1, 2) == [QuantileBinning]
+    assert read((1, 2), (2, 0.5)) == [QuantileBinning, FinestBitBinning]
+    assert read((1, (3, (4, 4))), (2, (3, (4, 0.5)))) == [QuantileBinning, FinestBitBinning]
+    assert read(1, 1.0) == [QuantileBinning, FinestBitBinning, type(value_types)]
+    assert read((1,), (1.0,)) == [QuantileBinning, FinestBitBinning, type(value_types)]
 
 
 @pytest.mark.slow
@@ -98,32 +102,32 @@ def test_places_whose_laws_differ_are_read_alone() -> None:
     sides = [
         [tuple(source.randrange(50) + 9 * move * (i == 7) for i in range(9)) for _ in range(400)] for move in (0, 1)
     ]
-    places = [reading for reading in readings(*sides) if isinstance(reading, Place)]
+    places = [reading for reading in candidate_binnings(*sides) if isinstance(reading, PositionBinning)]
     assert len(places) == 3
     (seventh,) = (reading for reading in places if reading.noun == "value 7 of the release")
     assert seventh((0, 1, 2, 3, 4, 5, 6, 70, 8)) == 70
     assert seventh((1, 2)) == ()
-    assert words(seventh, [70, 3, ()]) == "value 7 of the release is 70 or 3 or absent"
-    assert not any(isinstance(reading, Place) for reading in readings([1, 2, 3], [3, 4, 5]))
-    assert not any(isinstance(reading, Place) for reading in readings([(1, 2)] * 9, [(1, 3)] * 9))
+    assert describe_event(seventh, [70, 3, ()]) == "value 7 of the release is 70 or 3 or absent"
+    assert not any(isinstance(reading, PositionBinning) for reading in candidate_binnings([1, 2, 3], [3, 4, 5]))
+    assert not any(isinstance(reading, PositionBinning) for reading in candidate_binnings([(1, 2)] * 9, [(1, 3)] * 9))
 
 
 def test_the_sum_is_that_of_the_values_that_move_with_their_signs() -> None:
     source = random.Random(6)
     sides = [[(source.random() + 5 * up, "a", i % 7, source.random() - 3 * up) for i in range(50)] for up in (0, 1)]
-    (total,) = (reading for reading in readings(*sides) if isinstance(reading, Sum))
+    (total,) = (reading for reading in candidate_binnings(*sides) if isinstance(reading, SignedSumBinning))
     assert total.noun == "value 0 - value 3"
     cells = [total((value, "a", 0.5, 0.0)) for value in (-9.0, 9.0)]
     assert cells[0] == total((0.0, "a", 7.0, 9.0)) != cells[1] == total((99.0, "b", 1.0, 1.0))
-    assert words(total, [(), cells[1]]).startswith("value 0 - value 3 is no number or above ")
+    assert describe_event(total, [(), cells[1]]).startswith("value 0 - value 3 is no number or above ")
     for none in ((), (1, 2), (1, "a", 2, "b"), (1e300, "a", 2, 0), (10**400, "a", 2, 0), (math.nan, "a", 2, 0)):
         assert total(none) == ()
-    assert not any(isinstance(reading, Sum) for reading in readings(sides[0], sides[0]))
+    assert not any(isinstance(reading, SignedSumBinning) for reading in candidate_binnings(sides[0], sides[0]))
 
 
 def test_values_whose_squares_no_float_holds_are_no_part_of_a_sum() -> None:
     sides = [[(sign * 1e299 * (1 + i / 99), sign * 9.0 + i) for i in range(99)] for sign in (1, -1)]
-    assert not any(isinstance(reading, Sum) for reading in readings(*sides))
+    assert not any(isinstance(reading, SignedSumBinning) for reading in candidate_binnings(*sides))
 
 
 @pytest.mark.further
@@ -148,10 +152,10 @@ def test_a_fault_of_a_sum_shows() -> None:
 
 @pytest.mark.further
 def test_labels_are_all_but_numbers() -> None:
-    assert labels(("a", 1.5, (None, True, 3))) == ("a", 0, (None, 0, 0))
+    assert mask_numbers(("a", 1.5, (None, True, 3))) == ("a", 0, (None, 0, 0))
     sides = [[(1.0, i) for i in range(50)], [(1.0, i, 2) for i in range(50)]]
-    assert labels in readings(*sides)
-    assert words(labels, [(0, 0)]) == "the release is one of the form (0, 0)"
+    assert mask_numbers in candidate_binnings(*sides)
+    assert describe_event(mask_numbers, [(0, 0)]) == "the release is one of the form (0, 0)"
     source = random.Random(9)
     found = estimate(
         lambda x: {i: source.random() for i in range(3 + (x and source.random() < 0.1))}, 0, 1, samples=4000
@@ -160,13 +164,13 @@ def test_labels_are_all_but_numbers() -> None:
 
 
 def test_sets_and_dictionaries_are_equal_in_any_order_which_kinds_tell() -> None:
-    one, other = (Unordered.of("set", elements) for elements in ((1, 2), (2, 1)))
+    one, other = (SortedCollection.from_elements("set", elements) for elements in ((1, 2), (2, 1)))
     assert one == other == (1, 2)
-    assert kinds(one) != kinds(other)
-    assert kinds(one) != kinds(Unordered.of("dict", (1, 2))) != kinds((1, 2))
-    assert kinds in readings([one], [other])
-    assert kinds not in readings([one], [one])
-    assert leaves((0, Unordered.of("dict", [("b", 2), ("a", (1,))]))) == (0, "a", 1, "b", 2)
+    assert value_types(one) != value_types(other)
+    assert value_types(one) != value_types(SortedCollection.from_elements("dict", (1, 2))) != value_types((1, 2))
+    assert value_types in candidate_binnings([one], [other])
+    assert value_types not in candidate_binnings([one], [one])
+    assert flatten_outcome((0, SortedCollection.from_elements("dict", [("b", 2), ("a", (1,))]))) == (0, "a", 1, "b", 2)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from math import comb
 import mpmath
 import pytest
 
-from opendp_topk.apps.audit.blackbox import lower_bound, upper_bound
+from opendp_topk.apps.audit.blackbox import clopper_pearson_lower, clopper_pearson_upper
 
 
 def tail(hits: int, trials: int, p: Fraction) -> Fraction:
@@ -21,7 +21,10 @@ def tail(hits: int, trials: int, p: Fraction) -> Fraction:
 @pytest.mark.parametrize("trials", [1, 7, 40])
 def test_bounds_solve_the_tail_equation_from_the_safe_side(trials: int, alpha: float) -> None:
     for hits in range(trials + 1):
-        low, high = Fraction(lower_bound(hits, trials, alpha)), Fraction(upper_bound(hits, trials, alpha))
+        low, high = (
+            Fraction(clopper_pearson_lower(hits, trials, alpha)),
+            Fraction(clopper_pearson_upper(hits, trials, alpha)),
+        )
         assert 0 <= low <= Fraction(hits, trials) <= high <= 1
         if hits:
             assert tail(hits, trials, low) <= alpha
@@ -38,7 +41,7 @@ def test_bounds_solve_the_tail_equation_from_the_safe_side(trials: int, alpha: f
 @pytest.mark.parametrize(("hits", "trials"), [(1, 500_000), (123, 500_000), (250_000, 500_000), (499_999, 500_000)])
 @pytest.mark.parametrize("alpha", [0.005, 1e-11])
 def test_many_trials(hits: int, trials: int, alpha: float) -> None:
-    low = lower_bound(hits, trials, alpha)
+    low = clopper_pearson_lower(hits, trials, alpha)
     with mpmath.workdps(30):
         x = mpmath.mpf(low)
         term = mpmath.binomial(trials, hits) * x**hits * (1 - x) ** (trials - hits)
@@ -55,8 +58,8 @@ def test_many_trials(hits: int, trials: int, alpha: float) -> None:
 def test_coverage_is_exact(p: Fraction) -> None:
     trials, alpha = 30, 0.1
     mass = [comb(trials, j) * p**j * (1 - p) ** (trials - j) for j in range(trials + 1)]
-    above = sum(m for j, m in enumerate(mass) if lower_bound(j, trials, alpha) > p)
-    below = sum(m for j, m in enumerate(mass) if upper_bound(j, trials, alpha) < p)
+    above = sum(m for j, m in enumerate(mass) if clopper_pearson_lower(j, trials, alpha) > p)
+    below = sum(m for j, m in enumerate(mass) if clopper_pearson_upper(j, trials, alpha) < p)
     assert above <= alpha
     assert below <= alpha
     assert max(above, below) > 0

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.replay import _law
+from opendp_topk.apps.audit.replay import _enumerate_distribution
 from tests.audit.test_replay import LAW, flipped, flips
 
 
@@ -68,7 +68,7 @@ def test_laws_are_those_written_down_by_hand() -> None:
         ),
     )
     for source, function, value, by_hand in cases:
-        law = _law(function, value, source, 1500)
+        law = _enumerate_distribution(function, value, source, 1500)
         tolerance = Fraction(1, 2**51)  # of a comparison with a multiple of 2^-53, which may be strict or not
         if sum(law.masses.values()) + law.rest != 1 or any(
             not -law.rest - tolerance <= law.masses.get(one, 0) - mass <= tolerance for one, mass in by_hand.items()

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.blackbox import Draws, Raised
+from opendp_topk.apps.audit.blackbox import OutcomeSampler, RaisedOutcome
 from opendp_topk.core.rendering import as_outcome
-from opendp_topk.core.repeatable import Repeatable
+from opendp_topk.core.repeatable import RepeatableFunction
 from tests.concepts.examples import COUNTS
 from tests.concepts.sentinels import raises_exactly
 
 
-def draws(function: Any, *, batched: bool = False, workers: int = 1) -> Draws:
-    return Draws(function, 1, batched=batched, workers=workers, progress=False)
+def draws(function: Any, *, batched: bool = False, workers: int = 1) -> OutcomeSampler:
+    return OutcomeSampler(function, 1, batched=batched, workers=workers, progress=False)
 
 
 def from_the_system(x: int) -> tuple[int, int]:
@@ -81,7 +81,7 @@ def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:
         return np.arange(2 * times).reshape(times, 2)
 
     made = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=1.0)
-    function = Repeatable(once, 0, many, list)
+    function = RepeatableFunction(once, 0, many, list)
     assert draws(replace(made, function=function))([4, 5, 6], 3) == [(0, 1), (2, 3), (4, 5)]
     assert asked == [([4, 5, 6], 3)]
     with pytest.raises(tk.errors.DataTypeError):
@@ -110,7 +110,7 @@ def test_what_all_calls_raise_comes_through(workers: int) -> None:
 
 def test_an_error_on_one_side_alone_is_an_outcome() -> None:
     drawn = draws(lambda x: 1 // x)
-    assert drawn(0, 3) == [Raised("ZeroDivisionError")] * 3
+    assert drawn(0, 3) == [RaisedOutcome("ZeroDivisionError")] * 3
     assert drawn(1, 2) == [1, 1]
     drawn.close()
     assert tk.audit.estimate(lambda x: 1 // x * 0, 0, 2, samples=1000).lower > 4

@@ -19,10 +19,10 @@ from opendp_topk import proof
 from opendp_topk.apps.audit import shipped
 from opendp_topk.apps.audit.html import page as findings
 from opendp_topk.apps.audit.html import page as state
-from opendp_topk.apps.audit.html import refuted, report, untested, write_report
-from opendp_topk.apps.audit.html.graph import columns
-from opendp_topk.apps.audit.html.verification import ticks
-from opendp_topk.apps.audit.registry import accept
+from opendp_topk.apps.audit.html import refuted_findings, report, untested_findings, write_report
+from opendp_topk.apps.audit.html.graph import layout_columns
+from opendp_topk.apps.audit.html.verification import axis_ticks
+from opendp_topk.apps.audit.registry import append_signoff
 from opendp_topk.core.measurement import Declared
 from opendp_topk.markup.elements import Markup, el
 from opendp_topk.proof import claim_digest, latex, library
@@ -37,16 +37,16 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME = "measurements/permute_and_flip"
 SIGNER = "<b>R. E. Viewer</b> & 'Co'"
 FEW = ("make_permute_and_flip", "make_laplace")
-EXAMPLES = [one for one in shipped.examples() if one.constructor in FEW]
+EXAMPLES = [one for one in shipped.shipped_examples() if one.constructor in FEW]
 DAY = date(2026, 1, 2)
-ALL = shipped.examples  # whatever a fixture puts in its place
+ALL = shipped.shipped_examples  # whatever a fixture puts in its place
 
 
 @pytest.fixture(scope="module")
 def few() -> Iterator[None]:
     """The verifier runs on two constructors, to be quick."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shipped, "examples", lambda: iter(EXAMPLES))
+        patch.setattr(shipped, "shipped_examples", lambda: iter(EXAMPLES))
         yield
 
 
@@ -54,8 +54,8 @@ def few() -> Iterator[None]:
 def folder(few: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("report")
     signoffs = made / "signoffs.toml"
-    accept(NAME, claim_digest(NAME), by=SIGNER, file=signoffs)
-    accept("measurements/laplace", "0" * 16, by="Ada", file=signoffs)
+    append_signoff(NAME, claim_digest(NAME), by=SIGNER, file=signoffs)
+    append_signoff("measurements/laplace", "0" * 16, by="Ada", file=signoffs)
     write_report(made / "pages", signoffs=signoffs, budget=6, on=DAY)
     return made / "pages"
 
@@ -71,13 +71,13 @@ def roots(folder: Path) -> dict[str, Element]:
 def test_every_claim_and_every_document_has_a_page(roots: dict[str, Element]) -> None:
     claims = {name for name in tk.__all__ if name.startswith("make_")}
     wanted = {f"claims/{name}.html" for name in claims}
-    wanted |= {f"documents/{name.replace('/', '-')}.html" for name in proof.documents()}
+    wanted |= {f"documents/{name.replace('/', '-')}.html" for name in proof.document_names()}
     assert set(roots) == {"index.html"} | wanted
     index = roots["index.html"]
     listed = {one.text for one in index.all("th") if one.attributes.get("scope") == "row"}
     assert claims <= listed
     drawn = [one.attributes["data-name"] for one in index if one.attributes.get("class", "").startswith("node ")]
-    assert sorted(drawn) == proof.documents()
+    assert sorted(drawn) == proof.document_names()
     (graph,) = [one for one in index.all("section") if one.attributes.get("id") == "graph"]
     assert any(one.text.startswith("Documents from claims on the left") for one in graph.all("p"))
 
@@ -87,7 +87,7 @@ def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Elem
     formulas = [one.text for one in page if one.attributes.get("class") == "formula"]
     assert formulas[:3] == ["epsilon = r, attained", "a(r), attained", "rho = min(L(r), R(a(r)))"]
     (listing,) = page.all("pre")
-    assert proof.region("permute_and_flip").splitlines()[0] in listing.text
+    assert proof.read_region("permute_and_flip").splitlines()[0] in listing.text
     tagged = [one.text for one in listing if one.attributes.get("class") == "line tagged"]
     assert tagged
     assert all(re.match(r" *\d+ .*\[[a-z-]+\]|\d+.*\[[a-z-]+\]", line) for line in tagged)
@@ -97,9 +97,11 @@ def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Elem
     assert "tests/measurements/test_permute_and_flip.py" in page.text
     assert last_reading(NAME) in page.text
     drawn = {one.attributes["data-name"] for one in page if one.attributes.get("class", "").startswith("node ")}
-    assert drawn == {NAME, *proof.foundations(NAME)}
-    assert f"Its privacy is carried by {len(proof.carriers(NAME))} documents: core/chaining, " in page.text
-    assert f"Law, accuracy, success and batches rest besides on {', '.join(proof.others(NAME))}." in page.text
+    assert drawn == {NAME, *proof.document_foundations(NAME)}
+    assert f"Its privacy is carried by {len(proof.supporting_documents(NAME))} documents: core/chaining, " in page.text
+    assert (
+        f"Law, accuracy, success and batches rest besides on {', '.join(proof.other_foundations(NAME))}." in page.text
+    )
 
 
 def test_a_document_names_the_code_that_its_pins_hold_beyond_the_regions(roots: dict[str, Element]) -> None:
@@ -127,15 +129,15 @@ def test_the_rows_are_those_of_the_verifier(roots: dict[str, Element]) -> None:
 def test_what_takes_no_scores_is_verified_without_a_plot(monkeypatch: pytest.MonkeyPatch) -> None:
     keyed = [one for one in ALL() if not isinstance(one.measurement.input_domain, tk.VectorDomain)]
     assert {one.constructor for one in keyed} >= {"make_partition_selection"}
-    monkeypatch.setattr(shipped, "examples", lambda: iter(keyed))
-    found = findings.findings(2, lambda done, all_of_them: None)
+    monkeypatch.setattr(shipped, "shipped_examples", lambda: iter(keyed))
+    found = findings.collect_findings(2, lambda done, all_of_them: None)
     assert len(found) == len(keyed)
     assert {(one.verdict, one.points) for one in found if one.report is not None} == {("holds", ())}
 
 
 @pytest.mark.slow
 def test_plots_show_claims_that_no_loss_exceeds(few: None) -> None:
-    for one in findings.findings(6, lambda done, total: None):
+    for one in findings.collect_findings(6, lambda done, total: None):
         expected = () if one.example.measurement.input_metric == tk.LInfDistance() else findings.STRETCHES
         assert len(one.points) == len(expected)
         for point in one.points:
@@ -232,10 +234,10 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     """The package's sources and the proofs in a place where they may be spoiled."""
     shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "proofs", tmp_path / "proofs")
-    proof.forget()
-    with library.at(tmp_path / "opendp_topk"):
+    proof.clear_cache()
+    with library.use_package_folder(tmp_path / "opendp_topk"):
         yield tmp_path
-    proof.forget()
+    proof.clear_cache()
 
 
 def spoil(path: Path, old: str, new: str) -> None:
@@ -247,17 +249,17 @@ def spoil(path: Path, old: str, new: str) -> None:
 @pytest.mark.untraced  # what writes a report is traced already
 @pytest.mark.slow
 def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "findings", lambda budget, progress: [])
+    monkeypatch.setattr(report, "collect_findings", lambda budget, progress: [])
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
     spoil(copy / "proofs/spaces/range_distance.tex", r"\begin{theorem}[Conversion]", r"\begin{theorem}[Converse]")
     spoil(copy / "opendp_topk/core/binary_search.py", "# proof-region: binary_search\n", "# region\n")
     material = write_report(copy / "report", budget=1, on=DAY)
     documents = material.documents
-    (fault,) = documents["spaces/range_distance"].faults
+    (fault,) = documents["spaces/range_distance"].stale_parts
     assert "region range_distance of spaces/metrics.py was proved at" in fault
-    assert "spaces/range_distance#conversion" in " ".join(documents["measurements/selection"].faults)
-    assert "region binary_search is missing" in documents["core/binary_search"].faults
-    assert documents[NAME].faults == []
+    assert "spaces/range_distance#conversion" in " ".join(documents["measurements/selection"].stale_parts)
+    assert "region binary_search is missing" in documents["core/binary_search"].stale_parts
+    assert documents[NAME].stale_parts == []
     assert documents[NAME].status == "stale"
     pages = {p.stem: read(p.read_text(encoding="utf-8")) for p in (copy / "report").rglob("*.html")}
     assert "spaces/range_distance: region range_distance" in pages["index"].text
@@ -275,10 +277,10 @@ def test_a_claim_that_nothing_tested_is_shown_as_such(monkeypatch: pytest.Monkey
         distribution=lambda scores: {0: Fraction(1)},
     )
     flip = next(one for one in EXAMPLES if one.constructor == "make_permute_and_flip")
-    monkeypatch.setattr(shipped, "examples", lambda: iter([replace(flip, measurement=constant)]))
+    monkeypatch.setattr(shipped, "shipped_examples", lambda: iter([replace(flip, measurement=constant)]))
     material = write_report(tmp_path / "report", budget=1, on=DAY)
-    assert refuted(material) == []
-    assert [one.verdict for one in untested(material)] == ["not tested"]
+    assert refuted_findings(material) == []
+    assert [one.verdict for one in untested_findings(material)] == ["not tested"]
     index = read((tmp_path / "report" / "index.html").read_text(encoding="utf-8"))
     assert any(one.attributes.get("class") == "status not-tested" for one in index)
     assert not any(one.attributes.get("class") == "status holds" for one in index)
@@ -291,10 +293,10 @@ def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_p
     false = replace(
         true, measurement=replace(true.measurement, privacy_map=lambda d_in: true.measurement.map(d_in) / 2)
     )
-    monkeypatch.setattr(shipped, "examples", lambda: iter([true, false]))
+    monkeypatch.setattr(shipped, "shipped_examples", lambda: iter([true, false]))
     material = write_report(tmp_path, budget=4, on=DAY)
     assert [one.verdict for one in material.findings] == ["holds", "fails"]
-    assert len(refuted(material)) == 1
+    assert len(refuted_findings(material)) == 1
     index = read((tmp_path / "index.html").read_text(encoding="utf-8"))
     assert "1 fail" in index.text
     assert sum(one.attributes.get("class") == "status fails" for one in index) == 1
@@ -304,7 +306,7 @@ def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_p
 @pytest.mark.slow
 def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bare = [replace(one, measurement=replace(one.measurement, declared=Declared())) for one in EXAMPLES[-1:]]
-    monkeypatch.setattr(shipped, "examples", lambda: iter(bare))
+    monkeypatch.setattr(shipped, "shipped_examples", lambda: iter(bare))
     assert [one.verdict for one in write_report(tmp_path, budget=4, on=DAY).findings] == ["no law"]
     assert "no law" in read((tmp_path / "index.html").read_text(encoding="utf-8")).text
 
@@ -314,7 +316,7 @@ def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_a_folder_with_files_is_left_alone(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "findings", lambda budget, progress: [])
+    monkeypatch.setattr(report, "collect_findings", lambda budget, progress: [])
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(tk.ParameterError, match="not empty"):
         write_report(tmp_path, budget=1)
@@ -340,16 +342,16 @@ def test_pdfs_are_linked_and_failures_said(few: None, tmp_path: Path, monkeypatc
         made.write_bytes(b"%PDF")
         return made
 
-    monkeypatch.setattr(latex, "build", build)
-    monkeypatch.setattr(latex, "tex_is_missing", lambda: "")
-    monkeypatch.setattr(report, "findings", lambda budget, progress: [])
+    monkeypatch.setattr(latex, "build_pdf", build)
+    monkeypatch.setattr(latex, "missing_tex_message", lambda: "")
+    monkeypatch.setattr(report, "collect_findings", lambda budget, progress: [])
     material = write_report(tmp_path / "with", pdf=True)
     assert material.unbuilt == {NAME: "it does not build"}
-    assert len(list((tmp_path / "with" / "pdf").iterdir())) == len(proof.documents()) - 1
+    assert len(list((tmp_path / "with" / "pdf").iterdir())) == len(proof.document_names()) - 1
     assert "it does not build" in (tmp_path / "with/documents/measurements-permute_and_flip.html").read_text("utf-8")
     assert "../pdf/core-chaining.pdf" in (tmp_path / "with/documents/core-chaining.html").read_text("utf-8")
     assert broken_links(tmp_path / "with") == []
-    monkeypatch.setattr(latex, "tex_is_missing", lambda: "no TeX")
+    monkeypatch.setattr(latex, "missing_tex_message", lambda: "no TeX")
     assert write_report(tmp_path / "without", pdf=True).pdfs == frozenset()
 
 
@@ -358,22 +360,22 @@ def test_pdfs_are_linked_and_failures_said(few: None, tmp_path: Path, monkeypatc
 
 def test_edges_lead_to_the_right_but_where_there_is_a_circle() -> None:
     edges = {"a": ["b", "c"], "b": ["c"], "c": ["a"], "d": []}
-    placed = {name: at for at, column in enumerate(columns(edges)) for name in column}
+    placed = {name: at for at, column in enumerate(layout_columns(edges)) for name in column}
     assert sorted(placed) == sorted(edges)
     assert placed["a"] < placed["b"] < placed["c"]
-    assert columns({}) == []
+    assert layout_columns({}) == []
 
 
 def test_ticks_are_round_and_few() -> None:
     for top in (1e-9, 0.03, 0.125, 1.0, 2.5, 4.0, 9.99, 1e6):
-        found = ticks(top)
+        found = axis_ticks(top)
         assert 3 <= len(found) <= 6
         assert found[0] == 0
         assert found[-1] <= top
 
 
 def test_every_statement_shows_its_text(roots: dict[str, Element]) -> None:
-    for name, document in state.documents().items():
+    for name, document in state.load_documents().items():
         shown = {
             one.attributes["id"]: one.all("pre")[0].text
             for one in roots[f"documents/{name.replace('/', '-')}.html"].all("article")
@@ -386,7 +388,7 @@ def test_every_statement_shows_its_text(roots: dict[str, Element]) -> None:
 
 
 def test_titles_lose_their_commands() -> None:
-    assert state.documents()["measurements/canonical_top_k"].title == "Canonical top-k"
+    assert state.load_documents()["measurements/canonical_top_k"].title == "Canonical top-k"
 
 
 # In a browser.

@@ -50,7 +50,7 @@ def attains(lemma: smt.Lemma, witness: Mapping[str, int]) -> bool:
     import z3
     from z3.z3util import get_vars
 
-    values = [v == witness[str(v)] for v in get_vars(z3.And(*lemma.hypotheses, lemma.claim))]
+    values = [v == witness[str(v)] for v in get_vars(z3.And(*lemma.hypotheses, lemma.claimed_inequality))]
     search = z3.Solver()
     search.add(*lemma.hypotheses, *values, z3.Or(lemma.quantity == lemma.bound, lemma.quantity == -lemma.bound))
     return bool(search.check() == z3.sat)
@@ -59,7 +59,7 @@ def attains(lemma: smt.Lemma, witness: Mapping[str, int]) -> bool:
 @pytest.mark.slow
 @needs_z3
 def test_every_lemma_is_proved_and_every_witness_attains_it() -> None:
-    stated = {lemma.name: lemma for lemma in lemmas.lemmas()}
+    stated = {lemma.name: lemma for lemma in lemmas.all_lemmas()}
     verdicts = tk.audit.verify_lemmas()
     assert {verdict.lemma for verdict in verdicts if verdict.status == "proved"} == set(stated)
     for family in ("metric, l-inf", "metric, monotonic", "counting, replace", "canonical, margin, d=4, k=3, gamma=0"):
@@ -96,8 +96,8 @@ def spread(moves: list[Fraction]) -> Fraction:
 @pytest.mark.parametrize(("d", "k"), [(3, 2), (4, 3)])
 def test_a_joint_sensitivity_of_one_is_refuted(d: int, k: int) -> None:
     refuted = 0
-    for lemma in lemmas.joint(d, k, factor=1):
-        verdict = smt.decide(lemma)
+    for lemma in lemmas.joint_lemmas(d, k, factor=1):
+        verdict = smt.decide_lemma(lemma)
         if verdict.counterexample is not None:
             x, y = (scores(verdict.counterexample, letter, d) for letter in "xy")
             outcomes = itertools.combinations if "set" in lemma.name else itertools.permutations
@@ -117,8 +117,8 @@ def test_a_joint_sensitivity_of_one_is_refuted(d: int, k: int) -> None:
 @pytest.mark.parametrize("capped", [False, True])
 def test_a_canonical_sensitivity_of_less_than_one_is_refuted(capped: bool) -> None:
     refuted = set()
-    for lemma in lemmas.canonical(3, 2, capped, factor=Fraction(99, 100)):
-        verdict = smt.decide(lemma)
+    for lemma in lemmas.canonical_lemmas(3, 2, capped, factor=Fraction(99, 100)):
+        verdict = smt.decide_lemma(lemma)
         if verdict.counterexample is not None:
             gamma = int("gamma=1" in lemma.name)
             x, y = (scores(verdict.counterexample, letter, 3) for letter in "xy")
@@ -134,16 +134,16 @@ def test_a_canonical_sensitivity_of_less_than_one_is_refuted(capped: bool) -> No
 
 @needs_z3
 def test_a_combination_beyond_the_ends_is_refuted() -> None:
-    true = lemmas.convex()
+    true = lemmas.convexity_lemma()
     false = smt.Lemma("every gamma", true.hypotheses[:2], true.quantity, true.bound)
-    assert (smt.decide(true).status, smt.decide(false).status) == ("proved", "refuted")
+    assert (smt.decide_lemma(true).status, smt.decide_lemma(false).status) == ("proved", "refuted")
 
 
 @needs_z3
 def test_time_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    z3 = smt.solver()
+    z3 = smt.load_solver()
     monkeypatch.setattr(z3.Solver, "check", lambda self: z3.unknown)
-    assert smt.decide(lemmas.convex()).status == "unknown"
+    assert smt.decide_lemma(lemmas.convexity_lemma()).status == "unknown"
 
 
 def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,10 +51,13 @@ def number(value: Any) -> mpmath.mpf:
 
 @pytest.mark.parametrize(("law", "other"), PAIRS)
 def test_max_and_range_are_enclosed(law: Law, other: Law) -> None:
-    for measure, loss in ((tk.MaxDivergence(), losses.max_loss), (tk.RangeDivergence(), losses.range_loss)):
+    for measure, loss in (
+        (tk.MaxDivergence(), losses.largest_absolute_loss),
+        (tk.RangeDivergence(), losses.bounded_range_loss),
+    ):
         with mpmath.workdps(60):
             exact = realised(measure, law, other)
-            found = loss(losses.pair(law, other))
+            found = loss(losses.pair_distributions(law, other))
             assert number(found.lower) <= exact <= number(found.upper)
             assert number(found.upper - found.lower) < mpmath.mpf("1e-23")
 
@@ -62,7 +65,7 @@ def test_max_and_range_are_enclosed(law: Law, other: Law) -> None:
 @pytest.mark.parametrize(("law", "other"), PAIRS)
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
 def test_the_supremum_over_all_orders_is_enclosed(law: Law, other: Law, tolerance: float) -> None:
-    found = losses.zcdp_loss(losses.pair(law, other), tolerance=tolerance)
+    found = losses.zcdp_loss(losses.pair_distributions(law, other), tolerance=tolerance)
     with mpmath.workdps(50):
         sampled = max(renyi(p, q, a) / a for p, q in ((law, other), (other, law)) for a in ORDERS)
         assert sampled <= number(found.upper) * (1 + mpmath.mpf("1e-25"))
@@ -74,23 +77,23 @@ def test_the_supremum_over_all_orders_is_enclosed(law: Law, other: Law, toleranc
 
 def test_the_supremum_is_at_any_order() -> None:
     """Small losses: far out, as for the ranking of the paper's pair; large ones: near 1."""
-    far = losses.zcdp_loss(losses.pair(*PAIRS[2]))
-    near = losses.zcdp_loss(losses.pair(softmax([1, 10**6]), softmax([10**6, 1])))
+    far = losses.zcdp_loss(losses.pair_distributions(*PAIRS[2]))
+    near = losses.zcdp_loss(losses.pair_distributions(softmax([1, 10**6]), softmax([10**6, 1])))
     assert far.where["alpha"] > 10
     assert near.where["alpha"] < 1.01
 
 
 def test_a_loss_that_is_of_no_interest_is_not_computed() -> None:
-    found = losses.zcdp_loss(losses.pair(*PAIRS[0]), enough=gmpy2.mpfr(10))
+    found = losses.zcdp_loss(losses.pair_distributions(*PAIRS[0]), enough=gmpy2.mpfr(10))
     assert found.lower == 0
     assert found.upper <= 10
-    assert losses.zcdp_loss(losses.pair(*PAIRS[0])).lower <= found.upper
+    assert losses.zcdp_loss(losses.pair_distributions(*PAIRS[0])).lower <= found.upper
 
 
 @pytest.mark.parametrize(("law", "other"), PAIRS)
 @pytest.mark.parametrize("epsilon", [0, 0.25, 1, 40, math.inf])
 def test_the_hockey_stick(law: Law, other: Law, epsilon: float) -> None:
-    found = losses.hockey_stick(losses.pair(law, other), epsilon)
+    found = losses.hockey_stick_divergence(losses.pair_distributions(law, other), epsilon)
     with mpmath.workdps(40):
         factor = mpmath.exp(epsilon)
         exact = mpmath.mpf(0)
@@ -101,18 +104,18 @@ def test_the_hockey_stick(law: Law, other: Law, epsilon: float) -> None:
 
 
 def test_what_only_one_side_can_release_is_infinitely_revealing() -> None:
-    both = losses.pair({0: Fraction(1)}, {0: Fraction(3, 4), 1: Fraction(1, 4)})
-    for loss in (losses.max_loss, losses.range_loss, losses.zcdp_loss):
+    both = losses.pair_distributions({0: Fraction(1)}, {0: Fraction(3, 4), 1: Fraction(1, 4)})
+    for loss in (losses.largest_absolute_loss, losses.bounded_range_loss, losses.zcdp_loss):
         assert loss(both).lower == math.inf
         assert loss(both).where["outcome"] == 1
-    assert abs(losses.hockey_stick(both, math.inf).lower - Fraction(1, 4)) < 1e-20
-    never = losses.pair({0: 1, 1: Fraction(0)}, {0: 1, 2: 0.0})
-    assert losses.max_loss(never).lower <= 0
+    assert abs(losses.hockey_stick_divergence(both, math.inf).lower - Fraction(1, 4)) < 1e-20
+    never = losses.pair_distributions({0: 1, 1: Fraction(0)}, {0: 1, 2: 0.0})
+    assert losses.largest_absolute_loss(never).lower <= 0
 
 
 def test_equal_laws_lose_nothing() -> None:
-    both = losses.pair(PAIRS[1][0], dict(PAIRS[1][0]))
-    for loss in (losses.max_loss, losses.range_loss, losses.zcdp_loss):
+    both = losses.pair_distributions(PAIRS[1][0], dict(PAIRS[1][0]))
+    for loss in (losses.largest_absolute_loss, losses.bounded_range_loss, losses.zcdp_loss):
         assert loss(both).lower <= 0 <= loss(both).upper < 1e-20
 
 
@@ -122,19 +125,24 @@ def test_equal_laws_lose_nothing() -> None:
     ids=repr,
 )
 def test_what_is_no_distribution(law: Law) -> None:
-    raises_exactly(tk.DistributionError, lambda: losses.pair(law, {0: 1}))
-    raises_exactly(tk.DistributionError, lambda: losses.pair({0: 1}, law))
+    raises_exactly(tk.DistributionError, lambda: losses.pair_distributions(law, {0: 1}))
+    raises_exactly(tk.DistributionError, lambda: losses.pair_distributions({0: 1}, law))
 
 
 def test_numbers_of_every_kind() -> None:
     halves = [Fraction(1, 2), 0.5, mpmath.mpf("0.5"), gmpy2.mpfr("0.5"), gmpy2.mpq(1, 2)]
     for a, b in itertools.product(halves, repeat=2):
-        assert losses.max_loss(losses.pair({0: a, 1: b}, {0: b, 1: a})).lower <= 0
-    assert losses.pair({0: 1.0}, {0: 1}).error > losses.pair({0: 1}, {0: 1}).error
-    assert losses.pair({0: 1.0}, {0: 1}, Fraction(0)).error < 1e-29
+        assert losses.largest_absolute_loss(losses.pair_distributions({0: a, 1: b}, {0: b, 1: a})).lower <= 0
+    assert losses.pair_distributions({0: 1.0}, {0: 1}).error > losses.pair_distributions({0: 1}, {0: 1}).error
+    assert losses.pair_distributions({0: 1.0}, {0: 1}, Fraction(0)).error < 1e-29
     tiny = mpmath.mpf(2) ** -5000
     assert (
-        abs(losses.max_loss(losses.pair({0: 1, 1: tiny}, {0: 1, 1: 2 * tiny}, Fraction(1, 10**30))).lower - math.log(2))
+        abs(
+            losses.largest_absolute_loss(
+                losses.pair_distributions({0: 1, 1: tiny}, {0: 1, 1: 2 * tiny}, Fraction(1, 10**30))
+            ).lower
+            - math.log(2)
+        )
         < 1e-15
     )
 
@@ -144,10 +152,16 @@ def test_a_wrong_probability_of_the_stated_size_never_refutes() -> None:
     off = Fraction(1, 10**6)
     law, other = PAIRS[0]
     spoiled = {0: law[0] * (1 - off), 1: law[1] + law[0] * off}
-    for loss in (losses.max_loss, losses.range_loss, losses.zcdp_loss):
-        truth, found = loss(losses.pair(law, other)), loss(losses.pair(spoiled, other, 2 * off))
+    for loss in (losses.largest_absolute_loss, losses.bounded_range_loss, losses.zcdp_loss):
+        truth, found = (
+            loss(losses.pair_distributions(law, other)),
+            loss(losses.pair_distributions(spoiled, other, 2 * off)),
+        )
         assert found.lower <= truth.lower
-        assert loss(losses.pair(spoiled, other)).lower > truth.upper * (1 + off / 10) or loss is losses.zcdp_loss
+        assert (
+            loss(losses.pair_distributions(spoiled, other)).lower > truth.upper * (1 + off / 10)
+            or loss is losses.zcdp_loss
+        )
 
 
 def test_ceilings_hold_on_their_cells() -> None:
@@ -156,7 +170,7 @@ def test_ceilings_hold_on_their_cells() -> None:
         end = 1000 * a if width is None else a + width
         at_b = at_a + slope * (end - a)
         b = None if width is None else gmpy2.mpfr(end)
-        bound = losses._ceiling(gmpy2.mpfr(a), gmpy2.mpfr(at_a), b, gmpy2.mpfr(at_b), gmpy2.mpfr(slope))
+        bound = losses._line_ratio_maximum(gmpy2.mpfr(a), gmpy2.mpfr(at_a), b, gmpy2.mpfr(at_b), gmpy2.mpfr(slope))
         values = [
             (at_a + slope * (t - a)) / (t * (t - 1)) for t in (a + (end - a) * (n / 5000) ** 3 for n in range(5001))
         ]
@@ -167,7 +181,7 @@ def test_ceilings_hold_on_their_cells() -> None:
 def test_a_curve_is_held_where_it_is_met_most() -> None:
     """The ratio to the delta of each point; a curve that is 0 where the laws differ is infinitely too small."""
     first, second = {0: Fraction(1, 4), 1: Fraction(3, 4)}, {0: Fraction(1, 2), 1: Fraction(1, 2)}
-    laws = losses.pair(first, second)
+    laws = losses.pair_distributions(first, second)
     found = losses.curve_loss(laws, [(0.0, 0.5), (0.25, 0.5), (5.0, 0.0)])
     assert found.lower <= 0.5 <= found.upper
     assert found.upper - found.lower < 1e-20

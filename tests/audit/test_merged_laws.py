@@ -26,22 +26,22 @@ def test_cells_have_the_masses_of_the_noise(name: str, scale: Fraction) -> None:
     masses = discrete.masses(name, scale)
     with mpmath.workdps(40):
         for score in (0, 3, -20):
-            law = merged_laws.noisy_scores(noisy, reach=4)([score])
+            law = merged_laws.noisy_score_distribution(noisy, reach=4)([score])
             expected: dict[Any, Any] = {(n,): masses.get(n - score, 0) for n in range(-4, 5)}
             expected[("below",)] = mpmath.fsum(p for z, p in masses.items() if z + score < -4)
             expected[("above",)] = mpmath.fsum(p for z, p in masses.items() if z + score > 4)
             assert set(law) == set(expected)
             assert all(abs(law[cell] - expected[cell]) < mpmath.mpf("1e-33") for cell in law)
             assert all(mass > 0 for mass in law.values())
-        both = merged_laws.noisy_scores(noisy, reach=3)([1, -1])
-        single = [merged_laws.noisy_scores(noisy, reach=3)([score]) for score in (1, -1)]
+        both = merged_laws.noisy_score_distribution(noisy, reach=3)([1, -1])
+        single = [merged_laws.noisy_score_distribution(noisy, reach=3)([score]) for score in (1, -1)]
         assert all(abs(p - single[0][a,] * single[1][b,]) < mpmath.mpf("1e-40") for (a, b), p in both.items())
 
 
 def test_far_tails_keep_their_digits() -> None:
     """The mass beyond 60 standard deviations, from its first term and the bounds on a Gaussian's ratio."""
     noisy = tk.make_gaussian(tk.VectorDomain(INTEGERS), tk.L2Distance(), tk.ZeroConcentratedDivergence(), scale=1)
-    tail = merged_laws.noisy_scores(noisy, reach=59)([0])[("above",)]
+    tail = merged_laws.noisy_score_distribution(noisy, reach=59)([0])[("above",)]
     with mpmath.workdps(40):
         first = mpmath.exp(-1800) / (1 + 2 * mpmath.nsum(lambda z: mpmath.exp(-z * z / 2), [1, mpmath.inf]))
         assert first * (1 + mpmath.exp(-60.5)) <= tail * (1 + mpmath.mpf("1e-35"))
@@ -53,7 +53,7 @@ def test_counts_are_independent_given_the_winners(measure: tk.Measure) -> None:
     space = tk.VectorDomain(INTEGERS, size=3), tk.LInfDistance()
     both = tk.make_select_then_count(*space, measure, k=2, scale=2, count_scale=3)
     select = tk.make_report_noisy_top_k(*space, measure, k=2, scale=2)
-    law, winners = merged_laws.counted_winners(both, reach=3)([3, 0, 1]), select.distribution([3, 0, 1])
+    law, winners = merged_laws.winner_count_distribution(both, reach=3)([3, 0, 1]), select.distribution([3, 0, 1])
     name = "laplace" if measure == tk.MaxDivergence() else "gaussian"
     masses = discrete.masses(name, Fraction(3))
     with mpmath.workdps(40):
@@ -78,7 +78,7 @@ def gaps(noise: str, k: int, optimize: str = "max") -> tk.Measurement:
 @pytest.mark.parametrize("noise", ["Gumbel", "Exponential"])
 def test_the_gap_of_one_winner(noise: str) -> None:
     """Two candidates, s = (1, 0): the difference of the noises is logistic, or Laplace."""
-    law = merged_laws.winners_with_gaps(gaps(noise, 1), cuts=(Fraction(2),))([1, 0])
+    law = merged_laws.gap_ranking_distribution(gaps(noise, 1), cuts=(Fraction(2),))([1, 0])
     with mpmath.workdps(40):
 
         def beyond(z: int) -> Any:
@@ -98,7 +98,9 @@ def test_the_gap_of_one_winner(noise: str) -> None:
 
 @pytest.mark.parametrize("optimize", ["max", "min"])
 def test_cells_of_gaps_sum_to_the_ranking(optimize: str) -> None:
-    law = merged_laws.winners_with_gaps(gaps("Exponential", 2, optimize), cuts=(Fraction(1), Fraction(3)))([2, 0, 1])
+    law = merged_laws.gap_ranking_distribution(gaps("Exponential", 2, optimize), cuts=(Fraction(1), Fraction(3)))(
+        [2, 0, 1]
+    )
     ranking = tk.make_lipschitz_top_k(
         tk.VectorDomain(INTEGERS), tk.RangeDistance(), tk.MaxDivergence(), k=2, scale=1, noise=tk.Exponential(),
         optimize=optimize,
@@ -112,8 +114,8 @@ def test_cells_of_gaps_sum_to_the_ranking(optimize: str) -> None:
 
 def test_the_gaps_are_free_under_pure_privacy_and_no_more_than_that() -> None:
     measurement = gaps("Exponential", 2)
-    law, pairs = merged_laws.winners_with_gaps(measurement), [((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1))]
+    law, pairs = merged_laws.gap_ranking_distribution(measurement), [((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1))]
     report = tk.audit.verify(measurement, law=law, pairs=pairs, relative_error=Fraction(1, 10**20))
     assert 0.999 < report.tightness <= 1
     with pytest.raises(tk.ParameterError, match="keep scores in the domain"):
-        merged_laws.winners_with_gaps(measurement, cuts=(Fraction(1, 2),))([1, 0, 0])
+        merged_laws.gap_ranking_distribution(measurement, cuts=(Fraction(1, 2),))([1, 0, 0])

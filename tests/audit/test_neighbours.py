@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.neighbours import neighbours, variations, within
+from opendp_topk.apps.audit.neighbours import is_within_distance, neighbouring_pairs, vary_pair
 from tests.concepts.sentinels import raises_exactly
 
 METRICS = [
@@ -54,7 +54,7 @@ def test_pairs_are_neighbours_in_the_domain(domain: tk.VectorDomain, metric: tk.
     for sizes in ((2, 4), (1,)):
         if sizes == (1,) and metric == tk.RangeDistance():
             continue
-        pairs = list(itertools.islice(neighbours(domain, metric, d_in, Fraction(1, 2), sizes), 120))
+        pairs = list(itertools.islice(neighbouring_pairs(domain, metric, d_in, Fraction(1, 2), sizes), 120))
         assert len(set(pairs)) == len(pairs) >= (120 if domain.element_domain.T is float else 1)
         for x, y in pairs:
             assert x != y
@@ -71,20 +71,20 @@ def test_the_known_witnesses_occur() -> None:
     """Those of the theorems: for d = 2 and 3 all within a budget of 300."""
     r = Fraction(1)
     free = tk.VectorDomain(tk.AtomDomain(float))
-    three = set(itertools.islice(neighbours(free, tk.RangeDistance(), r, r, (3,)), 300))
-    two = set(itertools.islice(neighbours(free, tk.RangeDistance(), r, r, (2,)), 300))
+    three = set(itertools.islice(neighbouring_pairs(free, tk.RangeDistance(), r, r, (3,)), 300))
+    two = set(itertools.islice(neighbouring_pairs(free, tk.RangeDistance(), r, r, (2,)), 300))
     assert ((0.0, -0.5, -1.0), (0.0, 0.5, 0.0)) in three
     assert ((0.0, -40.0, -40.0), (0.0, -39.0, -39.0)) in three
     assert ((0.0, -0.5), (0.0, 0.5)) in two
-    four = set(itertools.islice(neighbours(free, tk.RangeDistance(), r, r, (4,)), 900))
+    four = set(itertools.islice(neighbouring_pairs(free, tk.RangeDistance(), r, r, (4,)), 900))
     assert ((0.0, -20.0, -20.0, -40.0), (0.0, -19.0, -19.0, -40.0)) in four
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 def test_variations_are_neighbours_and_differ_in_one_place(metric: tk.Metric) -> None:
     domain = tk.VectorDomain(tk.AtomDomain(float))
-    x, y = next(iter(neighbours(domain, metric, Fraction(1), Fraction(1), (3,))))
-    varied = list(variations(domain, metric, Fraction(1), Fraction(1), x, y))
+    x, y = next(iter(neighbouring_pairs(domain, metric, Fraction(1), Fraction(1), (3,))))
+    varied = list(vary_pair(domain, metric, Fraction(1), Fraction(1), x, y))
     assert len(varied) > 10
     for a, b in varied:
         assert apart(metric, a, b) <= 1
@@ -92,8 +92,10 @@ def test_variations_are_neighbours_and_differ_in_one_place(metric: tk.Metric) ->
 
 
 def test_within_is_exact() -> None:
-    assert within(tk.L1Distance(), (0.1, 0.2), (0.2, 0.1), 2 * (Fraction(0.2) - Fraction(0.1)))
-    assert not within(tk.LInfDistance(), (0.1,), (0.4,), Fraction(3, 10))
-    assert within(tk.LInfDistance(monotonic=True), (0, 0, 0), (1, 0, -1), Fraction(2))
-    assert not within(tk.LInfDistance(monotonic=True), (0, 0, 0), (1, 0, -1), Fraction(199, 100))
-    raises_exactly(tk.ParameterError, lambda: within(tk.UserDistance(), (0,), (0,), Fraction(1)), "pairs must be given")
+    assert is_within_distance(tk.L1Distance(), (0.1, 0.2), (0.2, 0.1), 2 * (Fraction(0.2) - Fraction(0.1)))
+    assert not is_within_distance(tk.LInfDistance(), (0.1,), (0.4,), Fraction(3, 10))
+    assert is_within_distance(tk.LInfDistance(monotonic=True), (0, 0, 0), (1, 0, -1), Fraction(2))
+    assert not is_within_distance(tk.LInfDistance(monotonic=True), (0, 0, 0), (1, 0, -1), Fraction(199, 100))
+    raises_exactly(
+        tk.ParameterError, lambda: is_within_distance(tk.UserDistance(), (0,), (0,), Fraction(1)), "pairs must be given"
+    )

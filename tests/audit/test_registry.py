@@ -12,7 +12,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.apps.audit import proofs
-from opendp_topk.apps.audit.registry import Signoff, accept, read_signoffs
+from opendp_topk.apps.audit.registry import Signoff, append_signoff, read_signoffs
 from opendp_topk.proof import claim_digest, library
 from tests.concepts.sentinels import raises_exactly
 
@@ -27,9 +27,9 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=ignored)
     shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=ignored)
-    with library.at(tmp_path / "opendp_topk"):
+    with library.use_package_folder(tmp_path / "opendp_topk"):
         yield tmp_path
-    proof.forget()
+    proof.clear_cache()
 
 
 def one(constructor: str, signoffs: Path | None = None) -> tk.audit.Claim:
@@ -55,8 +55,8 @@ def test_every_constructor_is_exercised_by_a_test() -> None:
 
 @pytest.mark.further
 def test_the_graph_leads_from_statements_to_documents() -> None:
-    found = {name: sorted(proof.relied_now(name)) for name in proof.documents()}
-    assert sorted(found) == proof.documents()
+    found = {name: sorted(proof.current_reliances(name)) for name in proof.document_names()}
+    assert sorted(found) == proof.document_names()
     assert {edge.split("#")[0] for edges in found.values() for edge in edges} <= set(found)
     assert "spaces/range_distance#conversion" in found["measurements/selection"]
 
@@ -69,7 +69,7 @@ def test_no_signoff_is_shipped() -> None:
 @pytest.mark.slow
 def test_a_signoff_holds_until_anything_below_it_changes(copy: Path, tmp_path: Path) -> None:
     file = tmp_path / "signoffs.toml"
-    accept(NAME, claim_digest(NAME), by="R. E. Viewer", file=file, on=date(2026, 1, 2))
+    append_signoff(NAME, claim_digest(NAME), by="R. E. Viewer", file=file, on=date(2026, 1, 2))
     claim = one("make_report_noisy_top_k", file)
     assert claim.accepted_by == ("R. E. Viewer",)
     assert one("make_canonical_top_k", file).signoffs == ()
@@ -85,7 +85,7 @@ def spoil(path: Path, old: str, new: str) -> None:
     text = path.read_text("utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    proof.forget()
+    proof.clear_cache()
 
 
 @pytest.mark.further
@@ -116,18 +116,18 @@ def test_comments_in_a_document_leave_a_signoff_valid(copy: Path) -> None:
 
 def test_signoffs_are_appended_and_read_back(tmp_path: Path) -> None:
     file = tmp_path / "signoffs.toml"
-    signs = [accept("a/b", "0" * 16, by=by, file=file, on=date(2026, 1, 2)) for by in ("Ada", ' "Bo" \\ Ç ')]
+    signs = [append_signoff("a/b", "0" * 16, by=by, file=file, on=date(2026, 1, 2)) for by in ("Ada", ' "Bo" \\ Ç ')]
     assert signs[1].by == '"Bo" \\ Ç'
     assert read_signoffs(file) == signs
     assert signs[0] == Signoff("a/b", "0" * 16, "Ada", "2026-01-02")
-    raises_exactly(tk.ParameterError, lambda: accept("a/b", "0" * 16, by="Ada", file=file), "already")
-    accept("a/b", "1" * 16, by="Ada", file=file)
+    raises_exactly(tk.ParameterError, lambda: append_signoff("a/b", "0" * 16, by="Ada", file=file), "already")
+    append_signoff("a/b", "1" * 16, by="Ada", file=file)
     assert len(read_signoffs(file)) == 3
 
 
 @pytest.mark.parametrize("by", ["", "  ", "a\nb", None])
 def test_a_signoff_needs_a_name(tmp_path: Path, by: str) -> None:
-    raises_exactly(tk.ParameterError, lambda: accept("a/b", "0", by=by, file=tmp_path / "new.toml"))
+    raises_exactly(tk.ParameterError, lambda: append_signoff("a/b", "0", by=by, file=tmp_path / "new.toml"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -143,7 +143,7 @@ def test_files_that_are_no_signoffs(tmp_path: Path, text: str) -> None:
 
 def test_a_missing_file_is_an_error_for_reading_only(tmp_path: Path) -> None:
     raises_exactly(tk.TableError, lambda: proofs(tmp_path / "none.toml"))
-    raises_exactly(tk.TableError, lambda: accept("a/b", "0", by="Ada", file=tmp_path / "no" / "file.toml"))
+    raises_exactly(tk.TableError, lambda: append_signoff("a/b", "0", by="Ada", file=tmp_path / "no" / "file.toml"))
 
 
 def test_no_digest_of_a_document_that_is_missing() -> None:

@@ -12,10 +12,10 @@ from opendp_topk.apps.audit import __main__ as command
 from opendp_topk.apps.audit import shipped
 
 ROOT = Path(tk.__file__).parent
-EXAMPLES = list(shipped.examples())
+EXAMPLES = list(shipped.shipped_examples())
 # These state no law, and their own files in tests/measurements attack their maps.
 LAWLESS = {"make_above_threshold", "make_weighted_partition_selection"}
-LAWFUL = sorted(set(shipped.constructors()) - LAWLESS)
+LAWFUL = sorted(set(shipped.find_constructors()) - LAWLESS)
 
 
 @pytest.mark.further
@@ -23,16 +23,16 @@ LAWFUL = sorted(set(shipped.constructors()) - LAWLESS)
 @pytest.mark.parametrize("name", LAWFUL)
 def test_no_shipped_map_is_refuted_and_the_page_has_what_is_found(name: str) -> None:
     own = [e for e in EXAMPLES if e.constructor == name]
-    found = shipped.verify_all(among=[e for e in own if shipped.row(e) is not None])
+    found = shipped.verify_all(among=[e for e in own if shipped.claim_columns(e) is not None])
     assert found
-    others = shipped.verify_all(budget=6, among=[e for e in own if shipped.row(e) is None])
+    others = shipped.verify_all(budget=6, among=[e for e in own if shipped.claim_columns(e) is None])
     for example, report in found + others:
         assert report is not None, f"{name} declares no law: say in apps/audit/shipped.py how to merge its outcomes"
         assert report.holds, (example, report)
         assert report.loss > 0
     page = (ROOT.parent / "docs" / "tightness.md").read_text(encoding="utf-8").partition("\n## ")[0]
     own = {line for line in page.splitlines() if f"`{name}`" in line}
-    assert {line for line in shipped.table(found).splitlines() if f"`{name}`" in line} == own
+    assert {line for line in shipped.tightness_table(found).splitlines() if f"`{name}`" in line} == own
 
 
 @pytest.mark.further
@@ -51,7 +51,7 @@ def test_a_budget_of_one_pair_tests_every_claim_all_the_same(name: str) -> None:
 
 @pytest.mark.slow
 def test_no_pair_refutes_a_curve() -> None:
-    found = shipped.verify_all(budget=3, among=shipped.examples((tk.PrivacyProfile(),)))
+    found = shipped.verify_all(budget=3, among=shipped.shipped_examples((tk.PrivacyProfile(),)))
     assert {example.constructor for example, _ in found} >= {"make_report_noisy_top_k", "make_select_then_count"}
     for example, report in found:
         assert (report is None) == (example.constructor in LAWLESS)
@@ -76,25 +76,25 @@ def test_every_constructor_measure_and_choice_occurs() -> None:
 def test_an_argument_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     def make_strange(input_domain: Any, input_metric: Any, output_measure: Any, *, colour: str) -> Any: ...
 
-    monkeypatch.setattr(shipped, "constructors", lambda: {"make_strange": make_strange})
+    monkeypatch.setattr(shipped, "find_constructors", lambda: {"make_strange": make_strange})
     with pytest.raises(tk.ParameterError, match="colour has no default"):
-        list(shipped.examples())
+        list(shipped.shipped_examples())
 
 
 def test_a_module_says_what_to_try_for_an_argument_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def make_striped(input_domain: Any, input_metric: Any, output_measure: Any, *, scale: float, stripes: int) -> Any:
         return tk.make_permute_and_flip(input_domain, input_metric, output_measure, scale=scale * stripes)
 
-    monkeypatch.setattr(shipped, "constructors", lambda: {"make_striped": make_striped})
+    monkeypatch.setattr(shipped, "find_constructors", lambda: {"make_striped": make_striped})
     monkeypatch.setitem(globals(), "TRIED", {"stripes": (2, 3)})
-    found = list(shipped.examples())
+    found = list(shipped.shipped_examples())
     assert {example.arguments["stripes"] for example in found} == {2, 3}
     assert {example.measurement.parameters["scale"] for example in found} == {2.0, 3.0}
 
 
 def test_a_release_without_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
     (example,) = [e for e in EXAMPLES if e.constructor == "make_laplace"][:1]
-    monkeypatch.setattr(shipped, "examples", lambda _: [example])
+    monkeypatch.setattr(shipped, "shipped_examples", lambda _: [example])
     monkeypatch.setattr(shipped, "MERGED", {})
     assert shipped.verify_all() == [(example, None)]
 
@@ -106,7 +106,7 @@ def test_the_table_in_the_docs_is_current_in_shape() -> None:
     lines = [line for line in page.splitlines() if "`make_" in line]
     rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
     assert sorted(cells[:4] for cells in rows) == sorted(
-        found for e in EXAMPLES if (found := shipped.row(e)) is not None
+        found for e in EXAMPLES if (found := shipped.claim_columns(e)) is not None
     )
     assert [cells[5] for cells in rows] == sorted(cells[5] for cells in rows)
     for cells in rows:
@@ -117,7 +117,7 @@ def test_the_table_in_the_docs_is_current_in_shape() -> None:
 @pytest.mark.further
 def test_the_command_writes_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     few = [e for e in EXAMPLES if e.constructor == "make_permute_and_flip"]
-    monkeypatch.setattr(command, "examples", lambda: iter(few))
+    monkeypatch.setattr(command, "shipped_examples", lambda: iter(few))
     assert command.main(["--budget", "20", "--write", str(tmp_path / "t.md")]) == 0
     written = (tmp_path / "t.md").read_text(encoding="utf-8")
     assert command.main(["--budget", "20"]) == 0

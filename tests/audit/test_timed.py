@@ -14,7 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit import blackbox as draws
-from opendp_topk.apps.audit.blackbox import lower_bound, upper_bound
+from opendp_topk.apps.audit.blackbox import clopper_pearson_lower, clopper_pearson_upper
 
 from ..concepts.sentinels import raises_exactly
 
@@ -55,7 +55,7 @@ def test_a_time_that_tells_is_refuted_and_no_longer_if_nobody_looks_at_it(clock:
     assert (found.verdict, found.as_dict()["timed"]) == ("refuted", True)
     assert any(line.startswith("time:") for line in found.lines)
     blind = tk.audit.audit_claim(telling, epsilon=1, pairs=PAIRS, samples=4000)
-    reach = math.log(lower_bound(1999, 2000, 0.0005) / upper_bound(1, 2000, 0.0005))
+    reach = math.log(clopper_pearson_lower(1999, 2000, 0.0005) / clopper_pearson_upper(1, 2000, 0.0005))
     assert math.isclose(found.found.estimate.reach, reach, rel_tol=1e-9)
     assert reach < blind.found.estimate.reach
     assert (blind.verdict, any(line.startswith("time:") for line in blind.lines)) == ("not refuted", False)
@@ -156,9 +156,9 @@ def test_a_spare_hit_keeps_bounds_on_trials_of_different_odds_and_none_does_not(
             for level in (0.499, 0.4, 0.2, 0.05, 0.001):
                 wrong = [0, 0, 0]
                 for hits, chance in enumerate(likely):
-                    wrong[0] += chance * (lower_bound(max(hits - 1, 0), n, level) > mean)
-                    wrong[1] += chance * (upper_bound(min(hits + 1, n), n, level) < mean)
-                    wrong[2] += chance * (lower_bound(hits, n, level) > mean)
+                    wrong[0] += chance * (clopper_pearson_lower(max(hits - 1, 0), n, level) > mean)
+                    wrong[1] += chance * (clopper_pearson_upper(min(hits + 1, n), n, level) < mean)
+                    wrong[2] += chance * (clopper_pearson_lower(hits, n, level) > mean)
                 assert max(wrong[:2]) <= level
                 bare += wrong[2] > level
     assert bare, "the spare hit would be for nothing"

@@ -127,7 +127,7 @@ def up_to_stop(names: Sequence[int | None], row: Sequence[int]) -> tuple[int, ..
 
 def slots_of_library(setting: Setting) -> Callable[[Counts], Slots]:
     def slots(h: Counts) -> Slots:
-        found = own.slots_of(keyed(h), setting.limit, Fraction(setting.threshold))
+        found = own.build_slots(keyed(h), setting.limit, Fraction(setting.threshold))
         scores = [float(value) / found.unit for value in found.values[:-1].tolist()]
         return [*found.keys, *[None] * (len(scores) - len(found.keys))], scores
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import opendp_topk as tk
-from opendp_topk.sampling.samplers.quantile_tables import table
+from opendp_topk.sampling.samplers.quantile_tables import quantile_table
 
 from ..concepts.own_noises import NOISES
 from .timing import best_of_batches, row, seconds
@@ -35,7 +35,7 @@ def first_call() -> Iterator[str]:
 def own_noise() -> Iterator[str]:
     """What the first release with a noise of the caller's own adds: a table from its interval quantile."""
     for name, noise in NOISES.items():
-        yield row(f"table of a noise of one's own, {name}", seconds(lambda n=noise: table.__wrapped__(n)))
+        yield row(f"table of a noise of one's own, {name}", seconds(lambda n=noise: quantile_table.__wrapped__(n)))
 
 
 def accounting() -> Iterator[str]:

@@ -10,7 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import Account, curve_of, most_rho, most_steps, opened, total
+from opendp_topk.apps.ledger.amounts import (
+    BudgetAccount,
+    add_amounts,
+    curve_from_loss,
+    largest_rho,
+    largest_step_count,
+    open_account,
+)
 from opendp_topk.spaces.costs import rho_of_pure
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.stated import pure_of
@@ -28,10 +35,10 @@ MECHANISMS = {
 }
 
 
-def fitting(account: Account, loss: Any) -> int:
+def fitting(account: BudgetAccount, loss: Any) -> int:
     """How many releases of this loss an account admits."""
-    spent, cost, count = account.nothing, account.charge(PROFILE, loss), 0
-    while cost is not None and account.admits(spent := total(spent, cost)):
+    spent, cost, count = account.zero_amount, account.charge_for_loss(PROFILE, loss), 0
+    while cost is not None and account.is_total_allowed(spent := add_amounts(spent, cost)):
         count += 1
     return count
 
@@ -39,12 +46,12 @@ def fitting(account: Account, loss: Any) -> int:
 def row(loss: Any, epsilon: str, delta: str) -> tuple[int, int, int, int]:
     """By rho alone with half of delta kept for other releases, now, now with a step, and by the composed curve."""
     budget = Fraction(epsilon), Fraction(delta)
-    curve = curve_of(PROFILE, loss)
+    curve = curve_from_loss(PROFILE, loss)
     assert isinstance(curve, PrivacyCurve)
     rho = rho_of_pure(Fraction(pure_of(curve)))
-    alone = int(most_rho(budget[0], budget[1] / 2) // rho)
-    now, stepped = opened(PROFILE, budget), opened(PROFILE, budget, 0, curve)
-    return alone, fitting(now, loss), fitting(stepped, loss), most_steps(curve, *budget)[0]
+    alone = int(largest_rho(budget[0], budget[1] / 2) // rho)
+    now, stepped = open_account(PROFILE, budget), open_account(PROFILE, budget, 0, curve)
+    return alone, fitting(now, loss), fitting(stepped, loss), largest_step_count(curve, *budget)[0]
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger.files import FileLog
-from opendp_topk.apps.ledger.records import follow, unseal
+from opendp_topk.apps.ledger.records import next_record_text, unseal_record
 from tests.ledger.server import Server
 
 from .timing import readable, row
@@ -87,14 +87,16 @@ def opening(path: str, entries: int) -> Iterator[str]:
 
 def lengthen(path: Path, entries: int) -> None:
     """So many copies of the only entry of a ledger behind it, without waiting for the disk for each."""
-    listed = list(FileLog(path).records())
+    listed = list(FileLog(path).iter_records())
     debit, state, last = listed[1].fields, listed[2].fields, listed[2]
     texts = []
     for number in range(2, entries + 1):
         spent = {"entries": number, "spent": [str(Fraction(debit["cost"][0]) * number)]}
         for fields in ({**debit, **spent}, {**state, **spent, "of": number}):
-            texts.append(follow(last, listed[0].digest, **{k: v for k, v in fields.items() if k not in CHAINED}))
-            last = unseal(texts[-1]) or last
+            texts.append(
+                next_record_text(last, listed[0].digest, **{k: v for k, v in fields.items() if k not in CHAINED})
+            )
+            last = unseal_record(texts[-1]) or last
     with path.open("ab") as stream:
         stream.write(b"".join(b"\x1e" + text.encode() + b"\n" for text in texts))
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.bridge.descriptors import distance_in
-from opendp_topk.apps.bridge.incoming import _root_up
+from opendp_topk.apps.bridge.descriptors import to_opendp_distance
+from opendp_topk.apps.bridge.incoming import _square_root_up
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
 
@@ -87,8 +87,13 @@ def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
     ("Q", "most"), [("i32", 2**31 - 1), ("u32", 2**32 - 1), ("i64", 2**63 - 1), ("u64", 2**64 - 1)]
 )
 def test_the_last_distance_of_each_type(Q: str, most: int) -> None:
-    assert distance_in(most, Q) == distance_in(Fraction(2 * most - 1, 2), Q) == most
-    assert distance_in(most + 1, Q) is distance_in(Fraction(2 * most + 1, 2), Q) is distance_in(math.inf, Q) is None
+    assert to_opendp_distance(most, Q) == to_opendp_distance(Fraction(2 * most - 1, 2), Q) == most
+    assert (
+        to_opendp_distance(most + 1, Q)
+        is to_opendp_distance(Fraction(2 * most + 1, 2), Q)
+        is to_opendp_distance(math.inf, Q)
+        is None
+    )
 
 
 def test_distances_between_their_numbers_are_rounded_up() -> None:
@@ -224,10 +229,10 @@ def test_a_loss_in_one_direction_does_not_hold_in_both() -> None:
 
 def test_square_roots_are_rounded_up() -> None:
     for value in (0, 1, Fraction(1, 4), Fraction(9, 49), 2, Fraction(1, 3), Fraction(5e-324), 10**300):
-        root = _root_up(Fraction(value))
+        root = _square_root_up(Fraction(value))
         assert root**2 >= value
         assert root**2 <= value * (1 + Fraction(1, 2**70))
-    assert _root_up(Fraction(9, 49)) == Fraction(3, 7)
+    assert _square_root_up(Fraction(9, 49)) == Fraction(3, 7)
 
 
 MECHANISMS: dict[str, Any] = {

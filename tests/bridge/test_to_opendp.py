@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.bridge.descriptors import domain_out
+from opendp_topk.apps.bridge.descriptors import to_opendp_domain
 
 dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")
 context = pytest.importorskip("opendp.context", reason="opendp is not installed (extra opendp)")
@@ -56,14 +56,14 @@ def top(measure: tk.Measure, domain: tk.VectorDomain = INTEGERS, metric: tk.Metr
 )
 def test_the_domain_is_the_part_that_the_type_holds(atom: tk.AtomDomain, T: Any, expected: dict[str, Any]) -> None:
     for size in (None, 3):
-        domain, name = domain_out(tk.VectorDomain(atom, size=size), T)
+        domain, name = to_opendp_domain(tk.VectorDomain(atom, size=size), T)
         assert domain == dp.vector_domain(dp.atom_domain(**expected), size=size)
         assert name == expected["T"]
 
 
 @pytest.mark.parametrize("atom", [tk.AtomDomain(float, bounds=(Fraction(1, 3), Fraction(2, 3)))])
 def test_bounds_of_floats_are_rounded_inward(atom: tk.AtomDomain) -> None:
-    lower, upper = domain_out(tk.VectorDomain(atom), None)[0].element_domain.bounds
+    lower, upper = to_opendp_domain(tk.VectorDomain(atom), None)[0].element_domain.bounds
     assert Fraction(1, 3) <= Fraction(lower) <= Fraction(math.nextafter(1 / 3, 1))
     assert Fraction(math.nextafter(2 / 3, 0)) <= Fraction(upper) <= Fraction(2, 3)
 
@@ -354,5 +354,5 @@ def test_what_is_released_is_what_the_function_returns() -> None:
 def test_a_domain_of_one_number_is_one_there() -> None:
     largest = 2**31 - 1
     for bounds in ((5, 5), (largest, largest), (-(2**31), -(2**31))):
-        found, name = domain_out(tk.VectorDomain(tk.AtomDomain(int, bounds=bounds), size=2), "i32")
+        found, name = to_opendp_domain(tk.VectorDomain(tk.AtomDomain(int, bounds=bounds), size=2), "i32")
         assert (found.element_domain.bounds, name) == (bounds, "i32")

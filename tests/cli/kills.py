@@ -109,10 +109,10 @@ if __name__ == "__main__":
     import polars  # noqa: F401
 
     from opendp_topk.apps.cli import app  # noqa: F401
-    from opendp_topk.apps.cli.asking import Options, met
+    from opendp_topk.apps.cli.asking import Options, least_noise_plan
 
     places.settle()
-    plan = met(Options(user="reader", item="book", k=1, epsilon=1.0).of_list(3, None))
+    plan = least_noise_plan(Options(user="reader", item="book", k=1, epsilon=1.0).known_domain_query(3, None))
     repr(plan.measurement)  # what is known of its proof then is known to all that are forked
     with tempfile.TemporaryDirectory() as where:
         for what, how_often in sorted(killed(Path(where), int(sys.argv[1])).items()):

@@ -52,8 +52,8 @@ def test_what_cannot_be_signed(command: Command, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_report_is_written_and_summed_up(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [one for one in shipped.examples() if one.constructor == "make_permute_and_flip"]
-    monkeypatch.setattr(shipped, "examples", lambda: iter(few))
+    few = [one for one in shipped.shipped_examples() if one.constructor == "make_permute_and_flip"]
+    monkeypatch.setattr(shipped, "shipped_examples", lambda: iter(few))
     folder = tmp_path / "report"
     result = command("audit", "--html", folder, "--budget", 2)
     assert (result.code, result.err) == (0, "")
@@ -62,7 +62,7 @@ def test_the_report_is_written_and_summed_up(command: Command, tmp_path: Path, m
     assert (folder / "index.html").is_file()
     command("audit", "--html", folder).complains(2, "not empty", "--force")
     wrong = [replace(few[0], measurement=replace(few[0].measurement, privacy_map=lambda d_in: 0.25 * d_in))]
-    monkeypatch.setattr(shipped, "examples", lambda: iter(wrong))
+    monkeypatch.setattr(shipped, "shipped_examples", lambda: iter(wrong))
     refuted = command("audit", "--html", folder, "--budget", 2, "--force")
     assert refuted.code == 1
     assert refuted.field("verified") == "1 maps, of which 1 fail and 0 not tested"
@@ -77,9 +77,9 @@ def test_options_of_the_report_need_the_report(command: Command, monkeypatch: py
 
 @pytest.mark.slow
 def test_a_report_without_tex_says_so(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "examples", lambda: iter([]))
-    monkeypatch.setattr("opendp_topk.apps.cli.audit.tex_is_missing", lambda: "install it")
-    monkeypatch.setattr("opendp_topk.proof.latex.tex_is_missing", lambda: "install it")
+    monkeypatch.setattr(shipped, "shipped_examples", lambda: iter([]))
+    monkeypatch.setattr("opendp_topk.apps.cli.audit.missing_tex_message", lambda: "install it")
+    monkeypatch.setattr("opendp_topk.proof.latex.missing_tex_message", lambda: "install it")
     result = command("audit", "--html", tmp_path / "report", "--pdf")
     assert result.code == 0
     assert "as LaTeX only: install it" in " ".join(result.err.split())

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 
 from .command import edited, record_of
 from .conftest import Command
@@ -43,7 +43,7 @@ def test_the_set_above_the_largest_gap_is_released(command: Command, visits: Pat
     record = record_of(command(*release(*CLEAR, "--out", "-")).out)
     assert (record["items"], record["k"], record["release"]) == (["/a", "/b"], 4, "set")
     assert [error.message for error in schema.iter_errors(record)] == []
-    assert {one.verdict for one in verified(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
+    assert {one.verdict for one in verify_record(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, visits: Path) -
     assert command(*asked, "--out", "set.json").code == 0
     record = record_of(Path("set.json").read_text("utf-8"))
     with tk.Ledger(book) as ledger:
-        found = {one.what: one.verdict for one in verified(record, ledger)}
+        found = {one.what: one.verdict for one in verify_record(record, ledger)}
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
     assert command("show", "set.json", "--ledger", book).code == 0
     assert command(*asked, "--from-record", "set.json").code == 0
@@ -115,7 +115,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, visits: Path) -
         (("accuracy", "within_users"), 3, "accuracy"),
     ]
     for path, value, what in edits:
-        verdicts = {one.what: one.verdict for one in verified(edited(record, path, value))}
+        verdicts = {one.what: one.verdict for one in verify_record(edited(record, path, value))}
         assert verdicts[what] == DISAGREES, (path, value, verdicts)
     for name, value in (("test_scale", None), ("test_scale", "2"), ("candidates", None), ("candidates", 1)):
         broken = edited(record, ("mechanism", name), value)

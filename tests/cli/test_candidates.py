@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opendp_topk.apps.cli.files import as_integers, read_candidates
+from opendp_topk.apps.cli.files import items_as_integers, read_candidates
 from opendp_topk.errors import CandidatesError, TableError
 
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
@@ -74,7 +74,9 @@ def test_a_list_that_cannot_be_opened(tmp_path: Path) -> None:
 
 
 def test_candidates_of_a_table_of_integers() -> None:
-    assert as_integers(("7", " -3 ", "+12", 4), "book") == (7, -3, 12, 4)
+    assert items_as_integers(("7", " -3 ", "+12", 4), "book") == (7, -3, 12, 4)
     for wrong in (SENTINEL_TEXT, "1_000", "1.0", "", "٣", "1e3", "9" * 5000):
-        raises_exactly(CandidatesError, lambda wrong=wrong: as_integers(("1", wrong), "book"), "candidate 2 is not")
-    raises_exactly(CandidatesError, lambda: as_integers(("7", "007"), "book"), "remove the repeated")
+        raises_exactly(
+            CandidatesError, lambda wrong=wrong: items_as_integers(("1", wrong), "book"), "candidate 2 is not"
+        )
+    raises_exactly(CandidatesError, lambda: items_as_integers(("7", "007"), "book"), "remove the repeated")

@@ -11,8 +11,8 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.plan import probability
-from opendp_topk.apps.planning.catalogue import able, table
+from opendp_topk.apps.cli.plan import format_probability
+from opendp_topk.apps.planning.catalogue import all_mechanisms, capable_mechanisms
 from opendp_topk.apps.planning.plan import WORDS
 
 from .command import Result, spawn
@@ -52,7 +52,7 @@ def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value
     assert (compared.code, compared.err) == (0, "")
     rows = _rows(compared)
     assert set(rows) == {
-        row.name for row in table() if k <= (row.most or 900) and release in row.releases and not row.few
+        row.name for row in all_mechanisms() if k <= (row.most or 900) and release in row.releases and not row.few
     }
     for name, (scale, cost, within) in rows.items():
         plan = command(*asked, "--mechanism", name)
@@ -125,7 +125,7 @@ def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) 
     asked = "plan", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set", "--compare"
     result = command(*asked)
     rows = _rows(result)
-    numbered = [row.name for row in able(10**8, 10**9, "set") if row.numbered]
+    numbered = [row.name for row in capable_mechanisms(10**8, 10**9, "set") if row.numbered]
     assert {"canonical", "canonical_exponential"} <= set(numbered)
     assert [name for name, (*_, within) in rows.items() if within == "-"] == numbered == list(rows)[-len(numbered) :]
     assert result.field("-") == "not known, or too long to compute"
@@ -151,9 +151,9 @@ def proxy(tmp_path: Path) -> Path:
 def _law(name: str, measure: Any, k: int, scale: float, release: str) -> dict[Any, Any]:
     """The exact law of the items on COUNTS and a sixth candidate of count 0."""
     ranking = "lipschitz_exponential" if name == "noisy_top_k_with_gaps" else name
-    (row,) = [row for row in table() if row.name == ranking]
+    (row,) = [row for row in all_mechanisms() if row.name == ranking]
     space = tk.VectorDomain(tk.AtomDomain(int), size=6), tk.LInfDistance(monotonic=True)
-    measurement = space >> row.build(measure, k, scale, release, counts=False)
+    measurement = space >> row.build_partial(measure, k, scale, release, counts=False)
     return dict(measurement.distribution([*COUNTS, 0]))
 
 
@@ -203,7 +203,7 @@ def test_the_probability_of_the_exact_release_is_that_of_the_law(
     ],
 )
 def test_probabilities_are_never_rounded_to_certainty(lower: float, upper: float, shown: str) -> None:
-    assert probability(tk.Enclosure(lower, upper)) == shown
+    assert format_probability(tk.Enclosure(lower, upper)) == shown
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_a_probability_that_is_not_known_is_a_dash(
     asked = "plan", "--k", 2, "--candidates", 6, "--rho", 1, "--proxy", proxy
     compared = command(*asked, "--compare")
     assert {shown for *_, shown in _rows(compared).values()} == {"-"}
-    assert len(_rows(compared)) == len(able(2, 4, "ranking"))
+    assert len(_rows(compared)) == len(capable_mechanisms(2, 4, "ranking"))
     assert compared.field("-") == "not known, or too long to compute"
     assert "is not known" in command(*asked).field("on the proxy")
 

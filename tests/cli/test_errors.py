@@ -82,7 +82,7 @@ def test_an_unexpected_failure_shows_its_type_alone(
     def broken(*_: Any) -> Any:
         raise ValueError(f"{SECRET}: 918273645")
 
-    monkeypatch.setattr("opendp_topk.apps.cli.release.kept", broken)
+    monkeypatch.setattr("opendp_topk.apps.cli.release.write_file_list", broken)
     command(*library.release(*EXACT)).complains(1, "internal error (ValueError)", "withheld")
     assert SECRET not in command(*library.release(*EXACT)).err
 

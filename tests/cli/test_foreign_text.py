@@ -15,7 +15,7 @@ import pytest
 
 from opendp_topk.apps.cli.record_file import read_record
 from opendp_topk.apps.ledger.files import SEPARATOR
-from opendp_topk.apps.ledger.records import seal, unseal
+from opendp_topk.apps.ledger.records import seal_record, unseal_record
 from opendp_topk.errors import TableError
 from tests.markup.test_foreign import HOSTILE, acting
 
@@ -147,12 +147,12 @@ def forged(file: Path, **texts: str) -> Path:
     before: dict[str, str] = {}
     ledger = None
     for line in filter(None, file.read_bytes().split(SEPARATOR)):
-        record = unseal(line.decode("ascii").rstrip("\n"))
+        record = unseal_record(line.decode("ascii").rstrip("\n"))
         assert record is not None
         fields = {**record.fields, **{name: text for name, text in texts.items() if name in record.fields}}
         fields |= {"previous": before[fields["previous"]]} if "previous" in fields else {}
         fields |= {"ledger": ledger} if "ledger" in fields else {}
-        text = seal(fields)
+        text = seal_record(fields)
         before[record.digest] = text.split(" ")[0]
         ledger = ledger or before[record.digest]
         made.append(SEPARATOR + text.encode("ascii") + b"\n")

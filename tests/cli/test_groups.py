@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 
 from .command import edited, record_of
 from .conftest import Command
@@ -62,7 +62,7 @@ def test_every_listed_group_has_its_list_and_no_other_does(command: Command, len
     assert [error.message for error in schema.iter_errors(record)] == []
     rests_on = [one["document"] for one in record["proof"]["documents"]]
     assert len(rests_on) == len(set(rests_on)) > 4
-    assert {one.verdict for one in verified(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
+    assert {one.verdict for one in verify_record(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
 
 
 def test_nothing_of_the_table_decides_which_groups_are_shown(command: Command, lent: Path) -> None:
@@ -112,7 +112,7 @@ def test_rows_count_in_their_groups_and_cost_what_a_person_may_have(command: Com
         3, {"mechanism": "partition_by", "group": "town", "groups": 3}
     )  # fmt: skip
     assert [error.message for error in schema.iter_errors(record)] == []
-    assert {one.verdict for one in verified(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
+    assert {one.verdict for one in verify_record(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
     assert "a row counts in its group, if that is listed" in record["accuracy"]["words"]
     shown = command("show", saved(lent, record)).flat
     assert "Rows of other groups counted nowhere." in shown
@@ -168,7 +168,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> 
     record = record_of(Path("top.json").read_text("utf-8"))
     with tk.Ledger(book) as ledger:
         assert ledger.spent() == record["d_out"] <= 1
-        found = {one.what: one.verdict for one in verified(record, ledger)}
+        found = {one.what: one.verdict for one in verify_record(record, ledger)}
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
     assert command("show", "top.json", "--ledger", book).code == 0
     assert command(*asked, "--from-record", "top.json").code == 0
@@ -195,11 +195,11 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> 
         (("accuracy", "within_users"), 3, "accuracy"),
     ]
     for path, value, what in edits:
-        verdicts = {one.what: one.verdict for one in verified(edited(record, path, value))}
+        verdicts = {one.what: one.verdict for one in verify_record(edited(record, path, value))}
         assert verdicts.get(what) == DISAGREES, (path, value, verdicts)
     with tk.Ledger(book) as ledger:
         for path, value in ((("mechanism", "partition", "group"), "city"), (("group_list",), "sha256:" + "0" * 64)):
-            verdicts = {one.what: one.verdict for one in verified(edited(record, path, value), ledger)}
+            verdicts = {one.what: one.verdict for one in verify_record(edited(record, path, value), ledger)}
             assert verdicts["digest"] == DISAGREES
     del partition["by"]
     broken: list[dict[str, Any]] = [
@@ -287,7 +287,7 @@ def test_a_release_from_python_has_the_same_record(command: Command, lent: Path,
             record = json.loads(json.dumps(record))
             assert lists(record, "items") == dict(zip(towns, released, strict=True))
             assert [error.message for error in schema.iter_errors(record)] == []
-            assert {one.what for one in verified(record, ledger) if one.verdict != AGREES} == {"table"}
+            assert {one.what for one in verify_record(record, ledger) if one.verdict != AGREES} == {"table"}
         assert command("show", saved(lent, record)).code == 0
     unequal = {"Ulm": top, "Bonn": (top.input_domain, top.input_metric) >> tk.then_count_by_item(candidates=books)
                >> tk.then_report_noisy_top_k(pure, k=1, scale=1.0) >> tk.index_candidates(books)}  # fmt: skip

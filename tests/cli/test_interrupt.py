@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.apps.cli.output import Destination
+from opendp_topk.apps.cli.output import RecordDestination
 
 from .command import COMMAND, record_of
 from .conftest import Command, Library
@@ -55,7 +55,7 @@ def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch:
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.apps.cli.release.kept", interrupted)
+    monkeypatch.setattr("opendp_topk.apps.cli.release.write_file_list", interrupted)
     before = set(os.listdir(library.folder))
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)
@@ -66,13 +66,13 @@ def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch:
 def test_ctrl_c_after_the_draw_waits_until_the_release_is_written(
     command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Destination.write
+    write = RecordDestination.write_record
 
-    def pressed(self: Destination, record: dict[str, Any]) -> None:
+    def pressed(self: RecordDestination, record: dict[str, Any]) -> None:
         signal.raise_signal(signal.SIGINT)
         write(self, record)
 
-    monkeypatch.setattr(Destination, "write", pressed)
+    monkeypatch.setattr(RecordDestination, "write_record", pressed)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
@@ -100,6 +100,6 @@ def test_ctrl_c_while_mechanisms_are_compared(command: Command, monkeypatch: pyt
     def pressed(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.apps.cli.plan.compared", pressed)
+    monkeypatch.setattr("opendp_topk.apps.cli.plan.rank_mechanisms", pressed)
     result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)

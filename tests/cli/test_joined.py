@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 
 from .command import record_of
 from .conftest import Command
@@ -43,7 +43,7 @@ def test_pairs_are_released_in_their_columns(command: Command, sales: Path, sche
     record = record_of(command(*asked, "--out", "-").out)
     assert (record["items"], record["counts"]) == (best, [9, 7, 5])
     assert [error.message for error in schema.iter_errors(record)] == []
-    assert {one.verdict for one in verified(record) if one.what == "items"} == {AGREES}
+    assert {one.verdict for one in verify_record(record) if one.what == "items"} == {AGREES}
     done = command(*asked)
     assert done.out.split()[:5] == ["rank", "noisy", "count", "region", "product"]
     assert command(*asked, "--out", "top.csv").code == 0
@@ -61,7 +61,7 @@ def test_pairs_are_released_in_their_columns(command: Command, sales: Path, sche
         [["a", "b"], "a", "b"],
     ):
         edited = copy.deepcopy(record) | {"items": wrong}
-        assert {one.what: one.verdict for one in verified(edited)}["items"] == DISAGREES
+        assert {one.what: one.verdict for one in verify_record(edited)}["items"] == DISAGREES
     for wrong in ([["a", "b", "c"]] * 3, [["a", "b"], "a", "b"], [["a"]] * 3):
         Path("top.json").write_text(json.dumps(record | {"items": wrong}))
         command("show", "top.json").complains(1, "is not whole")

@@ -14,13 +14,13 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.cli import release as engines
-from opendp_topk.apps.cli.asking import target
+from opendp_topk.apps.cli.asking import parse_privacy_target
 from opendp_topk.apps.cli.exit_codes import Interrupted
-from opendp_topk.apps.cli.release import drawn
-from opendp_topk.apps.planning.catalogue import default
+from opendp_topk.apps.cli.release import draw_and_record
+from opendp_topk.apps.planning.catalogue import default_mechanism
 from opendp_topk.apps.planning.plan import Plan, Query
 from opendp_topk.apps.planning.top_k import TopK
-from opendp_topk.apps.planning.units import Users
+from opendp_topk.apps.planning.units import UserUnit
 
 from .command import COMMAND, spawn
 from .conftest import Command, Library
@@ -65,7 +65,7 @@ def test_an_error_after_the_debit_says_that_the_budget_was_spent(
     def changed(_: Any) -> None:
         raise tk.TableError("the files of the table were changed")
 
-    monkeypatch.setattr(engines.Table, "require_unchanged", changed)
+    monkeypatch.setattr(engines.SourceTable, "require_unchanged", changed)
     failed = command(*library.release("--epsilon", 0.5, "--ledger", file))
     failed.complains(1, "the budget was spent: the ledger keeps the debit of entry 1")
     ledger = tk.Ledger(file)
@@ -231,15 +231,15 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     import polars as pl
 
     rows = pl.DataFrame({"u": [1], "i": [1]})
-    query = Query(TopK(1, 9, "ranking", default("ranking")), Users(), target(0.5, None))
+    query = Query(TopK(1, 9, "ranking", default_mechanism("ranking")), UserUnit(), parse_privacy_target(0.5, None))
     plan = Plan(query, stopping(0.5))
     with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
-        drawn(plan, rows, account, NO_WORDS, never)
+        draw_and_record(plan, rows, account, NO_WORDS, never)
     with tk.Ledger(file) as account:
         monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
         monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
         with pytest.raises(KeyboardInterrupt):
-            drawn(plan, rows, account, NO_WORDS, never)
+            draw_and_record(plan, rows, account, NO_WORDS, never)
         assert account.spent() == 0.5
 
 

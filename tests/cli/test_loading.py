@@ -95,5 +95,5 @@ def test_importing_the_package_loads_what_is_asked_for() -> None:
 
 def test_the_list_of_commands_says_what_their_own_help_says() -> None:
     for name, line in app.COMMANDS.items():
-        command = app.loaded(name)
+        command = app.load_command(name)
         assert inspect.cleandoc(command.help).partition("\n")[0] == line

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.apps.planning.catalogue import Mechanism, table
-from opendp_topk.apps.planning.release_record import plain
+from opendp_topk.apps.planning.catalogue import Mechanism, all_mechanisms
+from opendp_topk.apps.planning.release_record import plain_value
 
 from .command import record_of
 from .conftest import CANDIDATES, LOANS, Command, Library
 
 EXACT = 10**6
 BEST = sorted(CANDIDATES, key=lambda book: -LOANS.get(book, 0))
-NAMES = [row.name for row in table()]
-ROWS = [(row, release) for row in table() for release in row.releases]
+NAMES = [row.name for row in all_mechanisms()]
+ROWS = [(row, release) for row in all_mechanisms() for release in row.releases]
 
 
 def _constructor(row: Mechanism) -> str:
-    return str(row.then.__name__).replace("then_", "")
+    return str(row.loaded_constructor.__name__).replace("then_", "")
 
 
 def test_names_are_distinct_and_defaults_exist() -> None:
@@ -189,5 +189,5 @@ def test_counts_are_noisy(command: Command, library: Library) -> None:
 def test_a_scale_of_counts_beyond_all_floats_is_an_integer(command: Command, library: Library) -> None:
     record = record_of(command(*library.release("--rho", 1e-308, "--counts", "--out", "-")).out)
     assert type(record["mechanism"]["count_scale"]) is float
-    assert plain(Fraction(2 * 10**308)) == 2 * 10**308
-    assert plain(Fraction(1, 2)) == 0.5
+    assert plain_value(Fraction(2 * 10**308)) == 2 * 10**308
+    assert plain_value(Fraction(1, 2)) == 0.5

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.apps.cli.output import Destination
+from opendp_topk.apps.cli.output import RecordDestination
 
 from .command import record_of
 from .conftest import Command, Library
@@ -161,13 +161,13 @@ def test_a_file_that_comes_to_exist_meanwhile_is_kept_and_the_release_is_shown(
     command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = library.folder / "top.json"
-    write = Destination.write
+    write = RecordDestination.write_record
 
-    def late(self: Destination, record: dict[str, Any]) -> None:
+    def late(self: RecordDestination, record: dict[str, Any]) -> None:
         out.write_text("from another release")
         write(self, record)
 
-    monkeypatch.setattr(Destination, "write", late)
+    monkeypatch.setattr(RecordDestination, "write_record", late)
     before = _files(library.folder)
     result = command(*library.release(*EXACT, "--out", out))
     assert result.code == 1

@@ -24,13 +24,13 @@ def clock() -> Iterator[Clock]:
 
 
 def opening_takes(seconds: int, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = Engine.table
+    opened = Engine.open_engine_table
 
     def slow(self: Engine, *arguments: Any) -> Any:
         clock.now += seconds * SECOND
         return opened(self, *arguments)
 
-    monkeypatch.setattr(Engine, "table", slow)
+    monkeypatch.setattr(Engine, "open_engine_table", slow)
 
 
 @pytest.mark.further
@@ -38,7 +38,7 @@ def test_the_answer_and_errors_come_at_the_deadline(
     command: Command, library: Library, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opening_takes(3, clock, monkeypatch)
-    monkeypatch.setattr("opendp_topk.apps.cli.release.now", lambda: "2001-02-03T04:05:06+00:00")
+    monkeypatch.setattr("opendp_topk.apps.cli.release.utc_timestamp", lambda: "2001-02-03T04:05:06+00:00")
     start, path = clock.now, library.folder / "top.json"
     result = command(*library.release(*EXACT, "--pad", 60, "--out", path))
     assert (result.code, clock.now - start) == (0, 60 * SECOND)

@@ -106,7 +106,7 @@ def test_a_release_of_which_nobody_can_say_that_it_was_released_says_so(
     command: Command, library: Library, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk is full then; the release is printed, the exit code is 1, and the entry is settled afterwards."""
-    write, paid = files.write, library.release("--epsilon", 1, "--ledger", ledger)
+    write, paid = files.write_all_bytes, library.release("--epsilon", 1, "--ledger", ledger)
 
     def full(handle: int, data: bytes) -> None:
         if b'"kind":"state"' in data:
@@ -114,7 +114,7 @@ def test_a_release_of_which_nobody_can_say_that_it_was_released_says_so(
         write(handle, data)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(files, "write", full)
+        patched.setattr(files, "write_all_bytes", full)
         done = command(*paid)
     assert done.code == 1
     assert "Carmen" in done.out or done.out.strip()
@@ -149,7 +149,7 @@ def test_a_record_that_cannot_be_kept_is_told_before_or_after(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(kept_records, "write_whole", full)
+    monkeypatch.setattr(kept_records, "write_atomically", full)
     done = command(*library.release("--epsilon", 1, "--ledger", ledger))
     assert (done.code, "could not be kept" in done.err, tk.Ledger(ledger).entry(1).state) == (1, True, "released")
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.verification import AGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, verify_record
 
 from .command import Result
 from .conftest import Command
@@ -67,7 +67,7 @@ def test_a_plan_of_sums_is_kept(command: Command, here: Path) -> None:
     assert record["items"] == ["/page/11"]
     assert (known["value"], known["lower"], known["upper"], known["granularity"]) == ("paid", 0, 10, 0.01)
     with tk.Ledger("budget.ledger") as ledger:
-        assert {one.verdict for one in verified(record, ledger) if one.what != "table"} == {AGREES}
+        assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
 
 
 def pay(command: Command, place: Path, asked: tuple[object, ...], before: Iterable[list[str]] = ()) -> list[str]:

@@ -9,8 +9,8 @@ import pytest
 import opendp_topk
 from opendp_topk import proof
 from opendp_topk.proof import library
-from opendp_topk.proof.latex import tex_is_missing
-from opendp_topk.proof.note_rows import rows
+from opendp_topk.proof.latex import missing_tex_message
+from opendp_topk.proof.note_rows import parse_note_rows
 from tests.concepts.readings import last_reading
 
 from .conftest import Command
@@ -26,10 +26,10 @@ DOCUMENT = r"""\documentclass{article}
 def staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of documents that replaces the real one."""
     (tmp_path / "core").mkdir()
-    monkeypatch.setattr(library, "folder", lambda: tmp_path)
-    proof.forget()
+    monkeypatch.setattr(library, "documents_folder", lambda: tmp_path)
+    proof.clear_cache()
     yield tmp_path
-    proof.forget()
+    proof.clear_cache()
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_the_list_holds_every_constructor_and_document(command: Command, monkeyp
         assert row[2] == expected
         assert row[1] == ("core/user" if expected == "unproven" else stated or "none")
     listed = {row[-2] for row in words if len(row) in (2, 3)}
-    assert set(proof.documents()) <= listed
+    assert set(proof.document_names()) <= listed
     states = {row[-1] for row in words if row and row[-1] in ("stale", "missing")}
     assert result.code == (1 if states else 0)
     assert (result.err, result.out.splitlines()[0]) == ("", "What every public constructor claims is proved in:")
@@ -57,11 +57,11 @@ def test_the_list_holds_every_constructor_and_document(command: Command, monkeyp
 @pytest.mark.parametrize("name", ["core/chaining", "proofs/core/chaining.tex", "core/chaining.tex"])
 def test_one_document(command: Command, name: str) -> None:
     result = command("proofs", name)
-    assert result.field("document") == str(proof.document("core/chaining"))
+    assert result.field("document") == str(proof.document_path("core/chaining"))
     assert result.field("status") == proof.Proof("core/chaining").status
-    for pin in proof.pins("core/chaining"):
+    for pin in proof.code_hashes("core/chaining"):
         state = "current" if pin.is_current else "stale"
-        assert f"{pin.digest} ({state}) region {pin.region} of {pin.source}" in result.field("pins")
+        assert f"{pin.digest} ({state}) region {pin.region} of {pin.source_file}" in result.field("pins")
     assert f"last reading {last_reading('core/chaining')}" in result.flat
     assert result.code == (0 if result.field("status") == "current" else 1)
 
@@ -71,9 +71,9 @@ def test_one_document(command: Command, name: str) -> None:
 def test_the_note_leads_to_documents_and_lines(command: Command, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     result = command("proofs", name)
-    assert result.field("note") == str(proof.document("note"))
-    for row in rows("note"):
-        first = row.place.partition(",")[0]
+    assert result.field("note") == str(proof.document_path("note"))
+    for row in parse_note_rows("note"):
+        first = row.code_location.partition(",")[0]
         assert f"{row.document}#{row.label} {proof.Proof(row.document).status} {first}" in result.flat
     assert result.code == 0
 
@@ -101,7 +101,7 @@ def test_a_constructor_tells_which_documents_carry_its_privacy(command: Command)
     name = "measurements/report_noisy_top_k"
     for asked in ("make_report_noisy_top_k", name):
         shown = command("proofs", asked).flat
-        carriers, others = proof.carriers(name), proof.others(name)
+        carriers, others = proof.supporting_documents(name), proof.other_foundations(name)
         assert f"carry its privacy {len(carriers)} documents: {', '.join(carriers)} carry other claims alone" in shown
         assert f"alone {len(others)} documents: {', '.join(others)}" in shown
 
@@ -123,9 +123,9 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
 def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, staged: Path) -> None:
     current = "\n".join(DOCUMENT.splitlines()[:3]) + "\n"
     (staged / "core" / "chaining.tex").write_text(current % "")
-    digest = proof.digest("core/chaining", "range_distance")
+    digest = proof.compute_code_hash("core/chaining", "range_distance")
     (staged / "core" / "chaining.tex").write_text(current % digest)
-    proof.forget()
+    proof.clear_cache()
     result = command("proofs", "core/chaining")
     assert (result.code, result.field("status")) == (0, "current")
     command("proofs", "make_report_noisy_top_k").complains(1, "proofs/measurements/report_noisy_top_k.tex is missing")
@@ -154,8 +154,8 @@ def test_a_pdf_without_tex_says_what_to_install(
 
 @pytest.mark.tex
 def test_a_pdf_is_built_where_it_was_asked_for(command: Command, tmp_path: Path) -> None:
-    if tex_is_missing():
-        pytest.skip(tex_is_missing())
+    if missing_tex_message():
+        pytest.skip(missing_tex_message())
     result = command("proofs", "core/chaining", "--pdf", "--out", tmp_path / "new")
     assert (tmp_path / "new" / "core-chaining.pdf").read_bytes().startswith(b"%PDF-")
     assert result.field("built") == str(tmp_path / "new" / "core-chaining.pdf")

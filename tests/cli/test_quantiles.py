@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 
 from .command import edited, record_of
 from .conftest import Command
@@ -122,7 +122,7 @@ def test_a_record_is_valid_and_whole(
     del bare["mechanism"]["max_rows"]
     assert list(schema.iter_errors(bare))
     with tk.Ledger(book) as ledger:
-        found = {one.what: one.verdict for one in verified(record, ledger)}
+        found = {one.what: one.verdict for one in verify_record(record, ledger)}
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
     shown = command("show", tmp_path / "out.json", "--ledger", book).flat
     page = " ".join(page_of(command, tmp_path, record).text.split())
@@ -155,7 +155,7 @@ def test_an_edit_is_found_without_the_ledger(paid: tuple[dict[str, Any], Path]) 
         (("accuracy", "within_users"), 3, "accuracy"),
     ]
     for path, value, what in edits:
-        found = {one.what: one.verdict for one in verified(edited(paid[0], path, value))}
+        found = {one.what: one.verdict for one in verify_record(edited(paid[0], path, value))}
         assert found[what] == DISAGREES, (path, value, found)
 
 
@@ -201,7 +201,7 @@ def last_records(command: Command, *asked: Any) -> Iterator[dict[str, Any]]:
         record = json.loads(Path("last.json").read_text("utf-8"))
         with tk.Ledger(book) as ledger:
             assert [one.state for one in ledger.history()].count("released") == 2
-            assert DISAGREES not in {one.verdict for one in verified(record, ledger)}
+            assert DISAGREES not in {one.verdict for one in verify_record(record, ledger)}
         yield record
 
 
@@ -248,7 +248,7 @@ def test_several_that_are_the_same_number_agree(command: Command, readers: Path,
     assert record["items"] == [20, 20, 20]
     assert [error.message for error in schema.iter_errors(record)] == []
     with tk.Ledger(book) as ledger:
-        found = {one.what: one.verdict for one in verified(record, ledger)}
+        found = {one.what: one.verdict for one in verify_record(record, ledger)}
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
     told = command(*asked, "--from-record", file)
     assert (told.code, told.out.split()[3:8:2]) == (0, ["1/4", "1/2", "3/4"])
@@ -272,7 +272,7 @@ def test_several_that_are_the_same_number_agree(command: Command, readers: Path,
         (("scale",), record["scale"] / 2, "cost"),
     ]
     for path, value, what in edits:
-        verdicts = {one.what: one.verdict for one in verified(edited(record, path, value))}
+        verdicts = {one.what: one.verdict for one in verify_record(edited(record, path, value))}
         assert verdicts[what] == DISAGREES, (path, value, verdicts)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.proof import documents, folder
+from opendp_topk.proof import document_names, documents_folder
 
 from ..oracles import rhos
 from .command import numbers, record_of, spawn
@@ -70,8 +70,11 @@ def test_the_record_cites_each_proof_with_its_state_and_digest(command: Command,
     record = record_of(command(*library.release(*EXACT, "--out", "-")).out)
     cited = {document["document"]: document for document in record["proof"]["documents"]}
     assert list(cited) == ["transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"]
-    for name in set(cited) & set(documents()):
-        assert cited[name]["digest"] == "sha256:" + hashlib.sha256((folder() / f"{name}.tex").read_bytes()).hexdigest()
+    for name in set(cited) & set(document_names()):
+        assert (
+            cited[name]["digest"]
+            == "sha256:" + hashlib.sha256((documents_folder() / f"{name}.tex").read_bytes()).hexdigest()
+        )
         assert cited[name]["status"] in ("current", "stale")
     worst = max(cited.values(), key=lambda one: ["current", "stale", "missing"].index(one["status"]))
     assert record["proof"]["status"] == worst["status"]

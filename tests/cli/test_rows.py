@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 
 from .command import record_of
 from .conftest import Command
@@ -47,7 +47,7 @@ def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path,
     assert [error.message for error in schema.iter_errors(record)] == []
     assert (record["d_in"], record["d_out"], record["scale"]) == (10, 1.0, 20.0)
     assert (record["stated"], record["mechanism"]["user"]) == ({"at_most": 10}, "row number")
-    assert DISAGREES not in {one.verdict for one in verified(record)}
+    assert DISAGREES not in {one.verdict for one in verify_record(record)}
     assert "for 10 rows added or removed" in done.flat
     assert "users" not in done.out
     told = command("verify", "top.json").flat
@@ -60,8 +60,8 @@ def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path,
         assert words in page
     edited = copy.deepcopy(record)
     edited["d_in"] = 1
-    assert next(one for one in verified(edited) if one.what == "cost").why.endswith("for 1 row added or removed")
-    assert {one.what: one.verdict for one in verified(edited)}["cost"] == DISAGREES
+    assert next(one for one in verify_record(edited) if one.what == "cost").why.endswith("for 1 row added or removed")
+    assert {one.what: one.verdict for one in verify_record(edited)}["cost"] == DISAGREES
 
 
 @pytest.mark.further
@@ -72,7 +72,7 @@ def test_a_ledger_is_charged_for_the_person(command: Command, views: Path) -> No
     record = json.loads(Path("top.json").read_text("utf-8"))
     with tk.Ledger(book) as ledger:
         assert (ledger.history()[0].d_in, ledger.history()[0].at_most, ledger.spent()) == ("10", 10, 1.0)
-        assert {one.verdict for one in verified(record, ledger) if one.what != "table"} == {AGREES}
+        assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
     again = release(views, *LISTED, "--epsilon", 1, "--ledger", book, "--from-record", "top.json")
     assert command(*again).out.split()[-1:] != []
     other = release(views, *LISTED, "--epsilon", 1, "--ledger", book, "--from-record", "top.json", rows=9)

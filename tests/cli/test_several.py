@@ -9,8 +9,8 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import most_rho
-from opendp_topk.apps.planning.several import down, text
+from opendp_topk.apps.ledger.amounts import largest_rho
+from opendp_topk.apps.planning.several import format_rounded_down, format_stated_number
 
 from ..oracles import rhos
 from .command import Result
@@ -89,16 +89,20 @@ def test_a_rho_is_what_it_implies_at_one_in_a_million(command: Command) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("0.1", "1e-9"), ("8", "0.01")])
 def test_the_rho_is_the_largest_that_implies_the_pair(epsilon: str, delta: str) -> None:
-    found = float(most_rho(Fraction(epsilon), Fraction(delta)))
+    found = float(largest_rho(Fraction(epsilon), Fraction(delta)))
     assert implied(found, delta) <= mpmath.mpf(epsilon) * (1 + mpmath.mpf("1e-3"))
     assert implied(found * 1.01, delta) > mpmath.mpf(epsilon)
 
 
 def test_what_may_be_spent_is_rounded_down() -> None:
-    assert down(Fraction(3, 52)) == "0.0576923"
-    assert down(Fraction(3, 30)) == "0.1"
-    assert down(Fraction(2, 3000)) == "0.000666666"
-    assert (text(Fraction(1)), text(Fraction(1, 10)), text(Fraction(1, 3))) == ("1", "0.1", "0.333333")
+    assert format_rounded_down(Fraction(3, 52)) == "0.0576923"
+    assert format_rounded_down(Fraction(3, 30)) == "0.1"
+    assert format_rounded_down(Fraction(2, 3000)) == "0.000666666"
+    assert (
+        format_stated_number(Fraction(1)),
+        format_stated_number(Fraction(1, 10)),
+        format_stated_number(Fraction(1, 3)),
+    ) == ("1", "0.1", "0.333333")
 
 
 @pytest.mark.further

@@ -11,8 +11,8 @@ from typing import Any
 import mpmath
 import pytest
 
-from opendp_topk.apps.cli.record_words import right_guesses
-from opendp_topk.apps.ledger.report import plural
+from opendp_topk.apps.cli.record_words import claim_attack_accuracy
+from opendp_topk.apps.ledger.report import plural_noun
 from opendp_topk.apps.ledger.stated import LINES
 from opendp_topk.apps.planning.release_record import ReleaseRecord
 
@@ -188,7 +188,7 @@ def test_the_page_holds_the_list_and_the_words(command: Command, library: Librar
     text = page.text.replace(UNBROKEN, " %")
     assert record["accuracy"]["words"][1:] in text
     share = float(re.search(r"With it, at most ([\d.]+) %", text)[1])  # type: ignore[index]
-    assert share == right_guesses(ReleaseRecord.from_dict(record).claim)
+    assert share == claim_attack_accuracy(ReleaseRecord.from_dict(record).claim)
     for document in record["proof"]["documents"]:
         assert document["document"] in text
         assert document["claim"] in text
@@ -319,9 +319,9 @@ def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library:
     assert [one for one in words if one not in text] == []
     assert (re.findall(r"\busers?\b(?! =)", text), " %" in text) == ([], False)
     assert text.count("not stated") == len(LINES) - 3
-    assert (plural("borrower"), plural("family"), plural("boss"), plural("person"), plural("day")) == (
+    assert [plural_noun(one) for one in ("borrower", "family", "boss", "person", "day")] == [
         "borrowers", "families", "bosses", "people", "days"
-    )  # fmt: skip
+    ]  # fmt: skip
     alone = page_of(command, library.folder, SHOWN)
     assert alone.text.count("not stated") == 1 + len(LINES)
     assert "2 people (each a user), whose rows are exchanged for others" in alone.text

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.asking import scoring
-from opendp_topk.apps.planning.units import Columns, written
+from opendp_topk.apps.cli.asking import apply_bounds_and_step
+from opendp_topk.apps.planning.units import Columns, format_grid_score
 
 from ..concepts.sentinels import raises_exactly
 from .command import record_of
@@ -151,8 +151,8 @@ def test_negative_bounds_need_candidates(command: Command) -> None:
 
 def test_amounts_are_written_in_full() -> None:
     sums = Columns(value="v")
-    assert written(-1234567, scoring(sums, "0,50", "0.01").step) == "-12345.67"
-    assert scoring(sums, "-0.5,0.5", "1/8").amount(3) == "0.375"
-    assert Columns().amount(1) == "1 user"
-    assert written(10**12, scoring(sums, "0,5", None).step) == "1000000000000"
-    raises_exactly(tk.ParameterError, lambda: scoring(Columns(), "0,5", None), "--sum")
+    assert format_grid_score(-1234567, apply_bounds_and_step(sums, "0,50", "0.01").step) == "-12345.67"
+    assert apply_bounds_and_step(sums, "-0.5,0.5", "1/8").difference_text(3) == "0.375"
+    assert Columns().difference_text(1) == "1 user"
+    assert format_grid_score(10**12, apply_bounds_and_step(sums, "0,5", None).step) == "1000000000000"
+    raises_exactly(tk.ParameterError, lambda: apply_bounds_and_step(Columns(), "0,5", None), "--sum")

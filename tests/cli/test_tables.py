@@ -130,7 +130,7 @@ def test_files_that_change_while_they_are_counted(
 ) -> None:
     """Nothing is shown of what was drawn."""
     pytest.importorskip(engine, reason=f"{engine} is not installed")
-    counted = releasing.drawn
+    counted = releasing.draw_and_record
 
     def growing(*arguments: Any, **more: Any) -> Any:
         *others, recorded, planned = arguments
@@ -142,7 +142,7 @@ def test_files_that_change_while_they_are_counted(
 
         return counted(*others, later, planned, **more)
 
-    monkeypatch.setattr(releasing, "drawn", growing)
+    monkeypatch.setattr(releasing, "draw_and_record", growing)
     out, kept = library.folder / "top.json", library.folder / "files.jsonl"
     asked = library.release(*EXACT, "--out", out, "--files", kept, "--engine", engine)
     command(*asked).complains(1, "were changed while it was read: nothing was released")

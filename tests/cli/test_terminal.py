@@ -61,7 +61,7 @@ def test_a_long_table_is_written_as_a_short_one_is(
     for most in (100, 0):
         monkeypatch.setattr(show, "_LONG", most)
         rows = ((str(one), "0.5" if one % 2 else "0.125, 1e-07", f"\u1234 \x1b[3m{one}") for one in range(12))
-        show.table(("no.", "cost", "release"), rows, right=range(2))
+        show.print_table(("no.", "cost", "release"), rows, right=range(2))
         found.append(capsys.readouterr().out)
     assert found[0] == found[1]
     assert len(found[0].splitlines()) == 14

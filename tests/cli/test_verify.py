@@ -16,8 +16,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning import release_record, verification
-from opendp_topk.apps.planning.release_record import digest_of
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, UNKNOWN, verified
+from opendp_topk.apps.planning.release_record import record_digest
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, UNKNOWN, verify_record
 from opendp_topk.markup.foreign import json_text
 from tests.markup.test_foreign import HOSTILE, acting
 
@@ -55,7 +55,7 @@ class Paid:
     def found(self, fields: dict[str, Any] | None = None) -> dict[str, str]:
         """What is found of the record, or of another one in its place, against the ledger."""
         with tk.Ledger(self.ledger) as ledger:
-            return {one.what: one.verdict for one in verified(self.fields if fields is None else fields, ledger)}
+            return {one.what: one.verdict for one in verify_record(self.fields if fields is None else fields, ledger)}
 
 
 def released(command: Command, library: Library, kind: str) -> Paid:
@@ -99,7 +99,7 @@ def test_a_record_of_every_kind_agrees(command: Command, library: Library, kind:
     result = command("verify", made.file, "--ledger", made.ledger)
     assert result.code == 0
     assert "the record is, in every field, the one that was made at the release" in result.flat
-    alone = {one.what: one.verdict for one in verified(made.fields)}
+    alone = {one.what: one.verdict for one in verify_record(made.fields)}
     assert {one for one, verdict in alone.items() if verdict != AGREES} == {"table", "entry", "what was released"}
 
 
@@ -164,10 +164,10 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]] 
 @pytest.fixture(autouse=True)
 def claims(monkeypatch: pytest.MonkeyPatch) -> None:
     """The digests of claims are computed once: nothing here changes them."""
-    monkeypatch.setattr(release_record, "_claim", _CLAIM)
+    monkeypatch.setattr(release_record, "_optional_claim_digest", _CLAIM)
 
 
-_CLAIM = functools.cache(release_record._claim)
+_CLAIM = functools.cache(release_record._optional_claim_digest)
 
 
 @pytest.mark.further
@@ -191,7 +191,7 @@ def test_the_command_ends_with_1_after_an_edit(name: str, command: Command, paid
 )
 def test_what_can_be_computed_is_found_without_a_ledger(name: str, paid_once: Paid) -> None:
     edit, what = EDITS[name]
-    found = {one.what: one.verdict for one in verified(edit(paid_once.fields))}
+    found = {one.what: one.verdict for one in verify_record(edit(paid_once.fields))}
     assert found[str(what)] == DISAGREES
 
 
@@ -252,7 +252,7 @@ def edits(record: dict[str, Any], number: int) -> Iterator[tuple[tuple[Any, ...]
         changed = altered(record, path, chance.choice(others))
         if chance.random() < 0.1:
             changed = altered(record, path, None, removed=True)
-        if digest_of(changed) != digest_of(record):
+        if record_digest(changed) != record_digest(record):
             number -= 1
             yield path, changed
 
@@ -274,11 +274,11 @@ def test_of_400_edits_none_is_unseen(command: Command, paid_once: Paid) -> None:
 @pytest.mark.further
 def test_equal_numbers_have_one_digest_and_other_ones_another(paid: Paid) -> None:
     record = paid.fields
-    assert digest_of(json.loads(json.dumps(record, indent=4))) == digest_of(record)
-    assert digest_of(json.loads(json_text(record, ascii_only=True))) == digest_of(record)
-    assert digest_of({**record, "d_out": int(record["d_out"])}) == digest_of(record)
+    assert record_digest(json.loads(json.dumps(record, indent=4))) == record_digest(record)
+    assert record_digest(json.loads(json_text(record, ascii_only=True))) == record_digest(record)
+    assert record_digest({**record, "d_out": int(record["d_out"])}) == record_digest(record)
     for other in (True, "1.0", 1.0000000000000002, [1.0]):
-        assert digest_of({**record, "d_out": other}) != digest_of(record)
+        assert record_digest({**record, "d_out": other}) != record_digest(record)
 
 
 @pytest.mark.further
@@ -303,11 +303,11 @@ def test_the_digest_tells_nothing_to_who_has_no_salt(command: Command, library: 
         salt = fields["ledger"]["salt"]
         salts.add(salt)
         with tk.Ledger(ledger) as account:
-            assert account.history()[0].record == digest_of(fields)
+            assert account.history()[0].record == record_digest(fields)
         assert salt not in ledger.read_text("ascii")
         bare = copy.deepcopy(fields)
         del bare["ledger"]["salt"]
-        assert digest_of(bare) != digest_of(fields)
+        assert record_digest(bare) != record_digest(fields)
     assert len(salts) == 3
 
 
@@ -341,24 +341,24 @@ def test_a_record_holds_a_head_of_the_ledger(command: Command, paid: Paid) -> No
 @pytest.mark.further
 def test_another_version_is_asked_no_more_than_it_can_know(paid: Paid) -> None:
     older = altered(paid.fields, ("library", "version"), "0.0.1")
-    found = {one.what: one.verdict for one in verified(older)}
+    found = {one.what: one.verdict for one in verify_record(older)}
     assert (found["library"], found["cost"]) == (UNKNOWN, AGREES)
     dearer = altered(older, ("d_out",), older["d_out"] * 2)
-    assert {one.what: one.verdict for one in verified(dearer)}["cost"] == AGREES
+    assert {one.what: one.verdict for one in verify_record(dearer)}["cost"] == AGREES
     cheaper = altered(older, ("d_out",), older["d_out"] / 2)
-    assert {one.what: one.verdict for one in verified(cheaper)}["cost"] == DISAGREES
+    assert {one.what: one.verdict for one in verify_record(cheaper)}["cost"] == DISAGREES
     words = altered(older, ("accuracy", "words"), "surely")
-    assert {one.what: one.verdict for one in verified(words)}["accuracy"] == UNKNOWN
+    assert {one.what: one.verdict for one in verify_record(words)}["accuracy"] == UNKNOWN
 
 
 @pytest.mark.further
 def test_other_sources_of_this_version_are_told_by_the_entry(paid: Paid, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the entry says of them is trusted, and a record alone is not."""
-    monkeypatch.setattr(verification, "claimed", lambda measurement: "sha256:" + "1" * 64)
+    monkeypatch.setattr(verification, "measurement_claim", lambda measurement: "sha256:" + "1" * 64)
     found = paid.found(EDITS["proof"][0](paid.fields))
     assert (found["library"], found["proof transformations/count_by_item"]) == (UNKNOWN, UNKNOWN)
     assert (found["debit"], found["cost"], found["digest"]) == (AGREES, AGREES, DISAGREES)
-    alone = {one.what: one.verdict for one in verified(EDITS["proof"][0](paid.fields))}
+    alone = {one.what: one.verdict for one in verify_record(EDITS["proof"][0](paid.fields))}
     assert alone["proof transformations/count_by_item"] == DISAGREES
 
 

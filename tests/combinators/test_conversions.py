@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.curves.closed_forms import Concentrated, Mixture, RangeSteps
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, UpToDelta, ZCDPBound
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import rhos
@@ -30,8 +30,8 @@ SCALAR: list[tuple[Convert, tk.Measure, tk.Measure, Callable[[Fraction], Fractio
     (tk.make_pureDP_to_zCDP, PURE, ZCDP, rhos.of_pure),
 ]
 CURVES = [
-    (tk.make_range_to_approxDP, RANGE, lambda a: RangeSteps(1, a)),
-    (tk.make_zCDP_to_approxDP, ZCDP, Concentrated),
+    (tk.make_range_to_approxDP, RANGE, lambda a: AdaptiveRangeBound(1, a)),
+    (tk.make_zCDP_to_approxDP, ZCDP, ZCDPBound),
 ]
 ALL = [(make, source) for make, source, *_ in [*SCALAR, *CURVES]]
 NEIGHBOURS = [
@@ -114,7 +114,9 @@ def test_curves_are_the_bound(make: Convert, source: tk.Measure, bound: Callable
         converted = make(vouched(source, loss))
         assert converted.output_measure == tk.PrivacyProfile()
         assert converted.map(1) == tk.PrivacyCurve(bound(loss))
-        assert make(vouched(tk.Approximate(source), (loss, 0.25))).map(1) == tk.PrivacyCurve(Mixture(bound(loss), 0.25))
+        assert make(vouched(tk.Approximate(source), (loss, 0.25))).map(1) == tk.PrivacyCurve(
+            UpToDelta(bound(loss), 0.25)
+        )
 
 
 @pytest.mark.further

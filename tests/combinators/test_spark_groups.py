@@ -18,7 +18,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.combinators import _spark_groups
-from opendp_topk.combinators._selecting import Selecting, selecting
+from opendp_topk.combinators._selecting import CountedSelection, match_counted_selection
 from opendp_topk.tables import spark as spark_tasks
 
 from ..concepts.sentinels import raises_exactly
@@ -39,8 +39,8 @@ def member(kind: str = "ranking", scale: float = 0) -> tk.Measurement:
     return counted() >> SELECTIONS[kind](scale)
 
 
-def parts(one: tk.Measurement) -> Selecting:
-    found = selecting(one)
+def parts(one: tk.Measurement) -> CountedSelection:
+    found = match_counted_selection(one)
     assert found is not None
     return found
 
@@ -66,7 +66,7 @@ def frame(*partitions: list[tuple[int, int, int]]) -> Any:
     def map_in_arrow(work: Any, schema: str) -> Any:
         assert schema == spark_tasks.ANSWER
         task = next(cell.cell_contents for cell in work.__closure__ if isinstance(cell.cell_contents, bytes))
-        rows = (spark_tasks.answered(at, task, batches(one)).to_pylist() for at, one in enumerate(partitions))
+        rows = (spark_tasks.build_answer_row(at, task, batches(one)).to_pylist() for at, one in enumerate(partitions))
         return SimpleNamespace(collect=lambda: [row for found in rows for row in found])
 
     return SimpleNamespace(mapInArrow=map_in_arrow)
@@ -86,11 +86,11 @@ def test_groups_are_drawn_for_whole_however_their_cells_come(monkeypatch: pytest
     for cells, size in ((3, 1), (6, 2), (2**22, 4)):
         monkeypatch.setattr(_spark_groups, "_CELLS", cells)
         for wanted in (None, np.array([1, 3, 7])):
-            found = _spark_groups.drawn(member(), wanted, batches(CELLS, size))
+            found = _spark_groups.draw_for_groups(member(), wanted, batches(CELLS, size))
             homes = [home for names, _ in found for home in names]
             assert homes == ([2, 3, 7] if wanted is None else [3, 7])
             assert [list(row) for _, rows in found for row in rows] == [expected(home) for home in homes]
-    assert _spark_groups.drawn(member(), None, batches([])) == []
+    assert _spark_groups.draw_for_groups(member(), None, batches([])) == []
 
 
 def test_each_place_has_the_release_of_its_group_with_or_without_counts(monkeypatch: pytest.MonkeyPatch) -> None:

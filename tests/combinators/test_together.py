@@ -56,7 +56,7 @@ def test_every_group_is_released_on_its_own_counts(kind: str, named: bool) -> No
     towns = [3, 0, 2, 9, 1]
     for members in ([member] * 5, [member, within] * 2 + [member], [choose] * 5):
         built = by_town(dict(zip(towns, members, strict=True)))
-        assert all(_together.selecting(one) is not None for one in members)
+        assert all(_together.match_counted_selection(one) is not None for one in members)
         expected = []
         for one, rows in zip(members, by_group(TABLE, towns), strict=True):
             scores = distinct_users(rows, "abc")
@@ -80,7 +80,7 @@ def test_members_are_released_alone_or_at_once_as_the_plan_says(monkeypatch: pyt
     alone = vouched(lambda d_in: d_in, name="alone")
     members = [same, alone, other, same, rare, same, alone, other]
     monkeypatch.setattr(_together, "_LISTS", 2)
-    plan = _together.planned(members)
+    plan = _together.plan_group_releases(members)
     assert plan.lists == {("a", "b", "c"): [0, 2, 3, 5, 7]}
     assert plan.alone == [1, 4, 6]
     towns = [3, 7, 0, 2, 1, 8, 9, 5]
@@ -106,8 +106,8 @@ def test_what_is_no_selection_from_counts_is_released_alone() -> None:
         vouched(lambda d_in: d_in),
         tk.make_composition([counted() >> choose]),
     ):
-        assert _together.selecting(member) is None
-        assert _together.planned([member] * 2).alone == [0, 1]
+        assert _together.match_counted_selection(member) is None
+        assert _together.plan_group_releases([member] * 2).alone == [0, 1]
 
 
 @pytest.mark.slow

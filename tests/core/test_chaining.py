@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.core.claims import proven
+from opendp_topk.core.claims import proved_by
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.transformation import Transformation
 from opendp_topk.errors import (
@@ -209,7 +209,7 @@ def test_reprs_have_one_field_a_line() -> None:
 
 
 def test_proofs_are_pushed_through_chains() -> None:
-    @proven("core/chaining-example")
+    @proved_by("core/chaining-example")
     def make_proved(*space: Any) -> Measurement:
         return geometric_choice(space)
 

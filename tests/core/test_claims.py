@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.charges import _described
-from opendp_topk.apps.planning.release_record import proof_of
+from opendp_topk.apps.ledger.charges import _measurement_fields
+from opendp_topk.apps.planning.release_record import proof_summary
 from opendp_topk.core import claims
-from opendp_topk.core.claims import Parameters, contents
+from opendp_topk.core.claims import Parameters, claim_contents
 from opendp_topk.core.measurement import Declared
-from opendp_topk.core.queryable import rescaled
+from opendp_topk.core.queryable import rescale_measurement
 
 from ..concepts.examples import COUNTS
 
@@ -276,14 +276,14 @@ def test_use_changes_no_claim() -> None:
 def test_what_shows_a_claim_shows_that_there_is_none() -> None:
     """The repr, an entry of a ledger, and a record."""
     link = BUILDERS["selection"]()
-    before = _described(link)
+    before = _measurement_fields(link)
     object.__setattr__(link, "privacy_map", lambda d_in: 0.0)
-    after = _described(link)
+    after = _measurement_fields(link)
     assert after["proof"].startswith("unproven")
     assert after["claim"] != before["claim"]
     assert "unproven" in repr(link)
-    assert proof_of(link)["status"] == "unproven"
-    assert rescaled(link, 8.0) is None
+    assert proof_summary(link)["status"] == "unproven"
+    assert rescale_measurement(link, 8.0) is None
 
 
 def test_a_partial_and_a_queryable_claim_nothing_themselves() -> None:
@@ -302,6 +302,6 @@ def test_shared_parts_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(8):
         link = tk.make_composition([link, link >> str])
     looked: list[int] = []
-    monkeypatch.setattr(claims, "contents", lambda *given: looked.append(id(given[0])) or contents(*given))
+    monkeypatch.setattr(claims, "claim_contents", lambda *given: looked.append(id(given[0])) or claim_contents(*given))
     assert link._own_claim() is link._claim
     assert len(looked) == len(set(looked)) == 17

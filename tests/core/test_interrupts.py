@@ -78,7 +78,7 @@ def test_wherever_a_release_or_a_map_is_stopped_the_exception_of_the_handler_com
 @pytest.mark.parametrize("draw", [integers.discrete_laplace, integers.discrete_gaussian])
 @pytest.mark.parametrize("n", [1, 100])
 def test_noise_is_stopped_as_well(draw: Callable[..., Any], n: int, handler: Handler) -> None:
-    integers._calls.cache_clear()
+    integers._call_counter.cache_clear()
     assert stopped_everywhere(handler, lambda: draw(Fraction(70, 3), n)) > 0
 
 

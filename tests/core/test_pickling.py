@@ -281,7 +281,7 @@ def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytes
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x")
     monkeypatch.setattr(recipes, "_PACKAGE", package)
-    monkeypatch.setattr(recipes.proof, "folder", lambda: proofs)
+    monkeypatch.setattr(recipes.proof, "documents_folder", lambda: proofs)
     digest = recipes.claims_digest.__wrapped__
     seen = [digest()]
     for file in files:

@@ -10,7 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.distributions import quadrature as arrivals
-from opendp_topk.sampling.distributions.quadrature import Crowd
+from opendp_topk.sampling.distributions.quadrature import LateCandidates
 
 NOISES = [tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic()]
 
@@ -42,7 +42,7 @@ def law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_bounds_at_points(noise: Any) -> None:
     z = np.concatenate([2.0 ** np.arange(-150, 151), np.random.default_rng(1).uniform(0, 3, 2000), [0.25, 1.0]])
-    lower, upper = arrivals.bounds(noise, z, z <= 1)
+    lower, upper = arrivals.arrival_bounds(noise, z, z <= 1)
     with mpmath.workdps(60):
         for i, x in enumerate(z.tolist()):
             true = law(noise.name, mpmath.mpf(x), x <= 1)
@@ -63,7 +63,7 @@ def test_majorants_on_discs(noise: Any) -> None:
         before = bool(generator.integers(2))
         centre = float(generator.uniform(0.01, 1) if before else 10 ** generator.uniform(0, 3))
         left, right = centre * (1 - 0.4), centre * (1 + 0.4)
-        found = arrivals.majorants(noise, np.array([left]), np.array([right]), np.array([before]))
+        found = arrivals.arrival_majorants(noise, np.array([left]), np.array([right]), np.array([before]))
         for angle in np.linspace(0, 2 * np.pi, 25):
             z = mpmath.mpc(centre) + mpmath.mpf(0.4 * centre) * mpmath.expj(angle)
             arrived, waiting, rate = map(abs, law(noise.name, z, before))
@@ -77,8 +77,8 @@ def test_majorants_on_discs(noise: Any) -> None:
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_crowds(noise: Any) -> None:
     b = 8 * 2.0 ** np.random.default_rng(3).uniform(0, 20, 2500)
-    crowd, x = Crowd.of(noise, b), np.array([1.0, 0.5, 1e-3, 1e-12])
-    (none_low, rate_low), (none_high, rate_high) = crowd.bounds(x)
+    crowd, x = LateCandidates.from_candidates(noise, b), np.array([1.0, 0.5, 1e-3, 1e-12])
+    (none_low, rate_low), (none_high, rate_high) = crowd.none_and_rate_bounds(x)
     with mpmath.workdps(40):
         for i, time in enumerate(x.tolist()):
             laws = [law(noise.name, mpmath.mpf(time) / mpmath.mpf(c), True) for c in b.tolist()]

@@ -21,7 +21,9 @@ SCORES = [[5, 3, 3, 1, 0], [0, 0, 0, 0], [1, 7, 2, 6], [0.5, -3.25, 4.0, 4.0, 1.
 
 
 def law(noise: Any, scores: list[Any], k: int, gamma: Fraction, kind: str, scale: Fraction = Fraction(3, 2)) -> Any:
-    return canonical.law(noise, [Fraction(x) / scale for x in scores], False, k, gamma, kind == "distance")
+    return canonical.output_distribution(
+        noise, [Fraction(x) / scale for x in scores], False, k, gamma, kind == "distance"
+    )
 
 
 def close(found: dict[Any, Any], expected: dict[Any, Any]) -> bool:
@@ -92,8 +94,8 @@ def test_subsets_of_equal_utility_are_equally_likely_whatever_the_order_of_ties(
 
 def test_no_noise_and_no_choice() -> None:
     scores = [Fraction(x) for x in (2, 5, 5, 1, 5)]
-    assert canonical.law(Gumbel(), scores, True, 2, Fraction(1, 2), False) == {(1, 2): 1}
-    assert canonical.law(Exponential(), scores, False, 5, Fraction(1, 2), False) == {(0, 1, 2, 3, 4): 1}
+    assert canonical.output_distribution(Gumbel(), scores, True, 2, Fraction(1, 2), False) == {(1, 2): 1}
+    assert canonical.output_distribution(Exponential(), scores, False, 5, Fraction(1, 2), False) == {(0, 1, 2, 3, 4): 1}
 
 
 def test_probabilities_that_float64_cannot_hold() -> None:
@@ -106,12 +108,12 @@ def test_probabilities_that_float64_cannot_hold() -> None:
 @pytest.mark.parametrize(("noise", "d", "k"), [(Gumbel(), 20, 10), (Exponential(), 10, 5)])
 def test_enumerations_that_are_too_large(noise: Any, d: int, k: int) -> None:
     with pytest.raises(tk.CapacityError, match=f"over {comb(d, k)} sets of {k} among {d}"):
-        canonical.law(noise, [Fraction(i) for i in range(d)], False, k, Fraction(1, 2), False)
+        canonical.output_distribution(noise, [Fraction(i) for i in range(d)], False, k, Fraction(1, 2), False)
 
 
 def test_more_winners_than_scores() -> None:
     with pytest.raises(tk.ParameterError, match=r"at least k scores \(3\)"):
-        canonical.law(Gumbel(), [Fraction(1)], False, 3, Fraction(1, 2), False)
+        canonical.output_distribution(Gumbel(), [Fraction(1)], False, 3, Fraction(1, 2), False)
     with pytest.raises(tk.ParameterError, match=r"n_candidates must be at least k \(3\)"):
         canonical.accuracy(2, 3, Fraction(1, 2), Fraction(1), 0.05)
 

@@ -15,7 +15,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.sampling.distributions import canonical_success
 from opendp_topk.sampling.distributions import canonical_success as permute_and_flip_success
-from opendp_topk.sampling.distributions.events import EVENTS, ranks
+from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from tests.oracles import canonical as laws
 from tests.oracles import success as oracle
 
@@ -40,7 +40,7 @@ def enclosed(
 ) -> None:
     law = law_of(noise, tuple(scores), k, tau, gamma, kind)
     expected = oracle.probability(scores, law, sure, reach)
-    low, high = canonical_success.probability(
+    low, high = canonical_success.success_probability(
         noise, np.array(scores), tau, gamma, k, 1, kind == "distance", sure, reach
     )
     assert 0 <= low <= high <= 1
@@ -84,7 +84,7 @@ def by_classes(scores: np.ndarray, k: int, scale: float, gamma: float) -> list[f
     best = gamma * x[k - 1] - (1 - gamma) * x[k]
     top = max(float(log.max()), best)
     weights, best = np.exp(log - top), float(np.exp(best - top))
-    ends = [ranks(event, k, len(x)) for event in EVENTS]
+    ends = [event_ranks(event, k, len(x)) for event in EVENTS]
     right = [weights[sure:, : reach - k].sum() + best for sure, reach in ends]
     return [float(part / (weights.sum() + best)) for part in right]
 
@@ -157,7 +157,9 @@ def test_extreme_scores(noise: Any) -> None:
 def test_bounds_lie_apart_by_all_that_is_said_to_be_rounded() -> None:
     """Of the Gumbel law, whose probability is a quotient: what (8) of the proof allows for each of the two sums."""
     d, k = 60, 20
-    low, high = canonical_success.probability(tk.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d)
+    low, high = canonical_success.success_probability(
+        tk.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d
+    )
     assert high - low >= low * 2.0**-45 * (k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
 
 
@@ -169,10 +171,10 @@ def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPat
         found["values"] = values
         return 0.0, 0.0
 
-    monkeypatch.setattr(permute_and_flip_success, "integral", integral)
+    monkeypatch.setattr(permute_and_flip_success, "integral_bounds", integral)
     powers = np.ones(permute_and_flip_success.arrivals.TERMS)
-    outcomes = permute_and_flip_success.Outcomes({1.0: 2}, {1.0: 1}, 2 * powers, powers, 0.0)
-    permute_and_flip_success.first_is_right(outcomes, True)
+    outcomes = permute_and_flip_success.WeightedOutcomes({1.0: 2}, {1.0: 1}, 2 * powers, powers, 0.0)
+    permute_and_flip_success.first_correct_bounds(outcomes, True)
     count = (2 + 4 + 64) * 2.0**-50
     for x in (0.1, 0.25):
         (low,), (high,) = found["values"](np.array([x]), np.array([x]), np.array([x]))

@@ -21,11 +21,11 @@ SCORES = [[5, 3, 3, 1, 0], [0, 0, 0, 0], [1, 7, 2, 6], [0.5, -3.25, 4.0, 4.0, 1.
 
 
 def law(scores: list[Any], k: int, ordered: bool, scale: Fraction = Fraction(3, 2)) -> Any:
-    return joint.law([Fraction(x) / scale for x in scores], False, k, ordered)
+    return joint.output_distribution([Fraction(x) / scale for x in scores], False, k, ordered)
 
 
 def succeed(scores: list[Any], scale: Fraction, k: int, ordered: bool, sure: int, reach: int, sign: int = 1) -> Any:
-    return joint.success(canonical(scores), scale, k, sign, ordered, sure, reach)
+    return joint.success_probability(canonical(scores), scale, k, sign, ordered, sure, reach)
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -40,7 +40,7 @@ def test_the_law_is_that_of_brute_force(scores: list[Any], ordered: bool) -> Non
 
 def test_equal_scores_give_equal_chances_exactly() -> None:
     for d, k in ((4, 2), (5, 3)):
-        assert set(joint.losses([Fraction(1)] * d, k, True).values()) == {Fraction(0)}
+        assert set(joint.output_losses([Fraction(1)] * d, k, True).values()) == {Fraction(0)}
         with mpmath.workdps(40):
             assert all(mpmath.almosteq(p, mpmath.mpf(1) / comb(d, k)) for p in law([1] * d, k, False).values())
 
@@ -50,10 +50,10 @@ def test_the_loss_does_not_depend_on_the_order_of_ties(ordered: bool) -> None:
     """Renaming candidates renames outputs: tied candidates are exchangeable, whatever place they stand in."""
     scores, moved = [1, 3, 3, 3, 0], [3, 1, 3, 0, 3]
     names = [1, 0, 2, 4, 3]
-    for output, loss in joint.losses([Fraction(x) for x in scores], 3, ordered).items():
+    for output, loss in joint.output_losses([Fraction(x) for x in scores], 3, ordered).items():
         renamed = tuple(names[i] for i in output)
         renamed = renamed if ordered else tuple(sorted(renamed))
-        assert joint.losses([Fraction(x) for x in moved], 3, ordered)[renamed] == loss
+        assert joint.output_losses([Fraction(x) for x in moved], 3, ordered)[renamed] == loss
 
 
 def test_a_ranking_prefers_the_true_order_and_a_set_has_none() -> None:
@@ -65,21 +65,21 @@ def test_a_ranking_prefers_the_true_order_and_a_set_has_none() -> None:
 
 def test_no_noise_and_no_choice() -> None:
     scores = [Fraction(x) for x in (2, 5, 5, 1, 5)]
-    assert joint.law(scores, True, 2, True) == {(1, 2): 1}
-    assert joint.law(scores[::-1], True, 3, True) == {(0, 2, 3): 1}
-    assert joint.law(scores, False, 5, False) == {(0, 1, 2, 3, 4): 1}
+    assert joint.output_distribution(scores, True, 2, True) == {(1, 2): 1}
+    assert joint.output_distribution(scores[::-1], True, 3, True) == {(0, 2, 3): 1}
+    assert joint.output_distribution(scores, False, 5, False) == {(0, 1, 2, 3, 4): 1}
 
 
 @pytest.mark.parametrize(("ordered", "d", "k"), [(False, 20, 10), (True, 20, 4)])
 def test_enumerations_that_are_too_large(ordered: bool, d: int, k: int) -> None:
     n = perm(d, k) if ordered else comb(d, k)
     with pytest.raises(tk.CapacityError, match=f"over {n} outcomes"):
-        joint.law([Fraction(i) for i in range(d)], False, k, ordered)
+        joint.output_distribution([Fraction(i) for i in range(d)], False, k, ordered)
 
 
 def test_more_winners_than_scores() -> None:
     with pytest.raises(tk.ParameterError, match=r"at least k scores \(3\)"):
-        joint.law([Fraction(1)], False, 3, True)
+        joint.output_distribution([Fraction(1)], False, 3, True)
     with pytest.raises(tk.ParameterError, match=r"n_candidates must be at least k \(3\)"):
         joint.accuracy(2, 3, True, Fraction(1), 0.05)
 

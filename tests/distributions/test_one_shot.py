@@ -103,7 +103,7 @@ def test_four_ninths() -> None:
     assert sum(law.values()) == 1
     with mpmath.workdps(60):
         units = [Fraction(0), *(-Fraction(int(mpmath.log(n) * 10**50), 10**50) for n in (2, 3))]
-        found = one_shot.law(Exponential(), units, False, 2, True)
+        found = one_shot.output_distribution(Exponential(), units, False, 2, True)
         for outcome, p in law.items():
             assert abs(found[outcome] - number(p)) < mpmath.mpf(10) ** -45
 
@@ -117,7 +117,9 @@ def test_rational_weights_give_rational_laws(name: str, k: int) -> None:
     assert sum(exact.values()) == 1
     with mpmath.workdps(80):
         units = [Fraction(int(mpmath.log(number(w)) * 10**60), 10**60) for w in weights]
-        found = one_shot.law({"Gumbel": Gumbel(), "Exponential": Exponential()}[name], units, False, k, True)
+        found = one_shot.output_distribution(
+            {"Gumbel": Gumbel(), "Exponential": Exponential()}[name], units, False, k, True
+        )
         for outcome, p in exact.items():
             assert abs(found[outcome] - number(p)) < number(p) * mpmath.mpf(10) ** -40
 
@@ -155,7 +157,7 @@ def test_enumerations_that_are_too_large_are_refused() -> None:
 
 def test_law_needs_k_scores() -> None:
     with pytest.raises(ParameterError, match="at least k"):
-        one_shot.law(Gumbel(), [Fraction(0)], False, 2, True)
+        one_shot.output_distribution(Gumbel(), [Fraction(0)], False, 2, True)
     with pytest.raises(ParameterError, match="at least k"):
         accuracy(Gumbel(), 1, 2, Fraction(1), 0.05)
 

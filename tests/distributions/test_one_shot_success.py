@@ -14,7 +14,7 @@ import opendp_topk as tk
 from opendp_topk.errors import CapacityError
 from opendp_topk.sampling.distributions import one_shot_success
 from opendp_topk.sampling.distributions import quadrature as departures
-from opendp_topk.sampling.distributions.events import EVENTS, ranks
+from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import success as oracle
 
@@ -55,7 +55,7 @@ def test_the_law_of_small_instances_lies_within(noise: Any) -> None:
             optimize = "max" if sign == 1 else "min"
             law = lipschitz(noise, k, tau, release="set", optimize=optimize).distribution(scores)
             for sure, reach in itertools.product(range(1, k + 1), range(k, len(scores) + 1)):
-                found = one_shot_success.probability(noise, np.array(scores), tau, k, sign, sure, reach)
+                found = one_shot_success.success_probability(noise, np.array(scores), tau, k, sign, sure, reach)
                 expected = oracle.probability([sign * x for x in scores], law, sure, reach)
                 assert contains(found, expected), (scores, k, tau, sure, reach)
                 checked += 1
@@ -73,20 +73,20 @@ def test_events_by_name(noise: Any, release: str) -> None:
     with mpmath.workdps(40):
         law = measurement.distribution(scores)
         for event in EVENTS:
-            expected = oracle.probability(scores, law, *ranks(event, k, len(scores)))
+            expected = oracle.probability(scores, law, *event_ranks(event, k, len(scores)))
             assert contains(measurement.success_probability(scores, event), expected)
 
 
 def test_the_ranks_of_the_events() -> None:
-    assert ranks("exact", 10, 1000) == (10, 10)
-    assert ranks("great", 10, 1000) == (1, 11)
-    assert ranks("good", 10, 1000) == (1, 15)
-    assert ranks("great", 1000, 10**6) == (100, 1100)
-    assert ranks("good", 1000, 10**6) == (10, 1500)
-    assert ranks("good", 101, 120) == (2, 120)
+    assert event_ranks("exact", 10, 1000) == (10, 10)
+    assert event_ranks("great", 10, 1000) == (1, 11)
+    assert event_ranks("good", 10, 1000) == (1, 15)
+    assert event_ranks("great", 1000, 10**6) == (100, 1100)
+    assert event_ranks("good", 1000, 10**6) == (10, 1500)
+    assert event_ranks("good", 101, 120) == (2, 120)
     for k in range(1, 300):
         for event in EVENTS:
-            sure, reach = ranks(event, k, k + 7)
+            sure, reach = event_ranks(event, k, k + 7)
             assert 1 <= sure <= k <= reach <= k + 7
 
 
@@ -109,7 +109,7 @@ def test_many_candidates_against_another_integral(noise: Any, shape: str) -> Non
 @pytest.mark.parametrize(("k", "sure", "reach"), [(5, 1, 7), (10, 2, 14), (10, 10, 11), (12, 3, 12)])
 def test_counts_of_the_middle_against_another_integral(k: int, sure: int, reach: int) -> None:
     scores = 30 / np.arange(1, 301) ** 0.5 + np.linspace(0, 1, 300)[::-1]
-    found = one_shot_success.probability(tk.Gumbel(), scores, Fraction(1), k, 1, sure, reach)
+    found = one_shot_success.success_probability(tk.Gumbel(), scores, Fraction(1), k, 1, sure, reach)
     expected = oracle.counts_by_quadrature(scores, k, sure, reach)
     assert expected > 1e-4
     assert abs(expected - found[0]) < 1e-8
@@ -163,16 +163,16 @@ def test_extreme_scores_and_scales(noise: Any) -> None:
 def test_many_winners_are_summed_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """No array holds more than a bounded number of (candidate, point) pairs, and the bounds do not depend on it."""
     scores, k, noise = np.random.default_rng(6).integers(0, 10**5, 1000), 60, tk.Laplace()
-    whole = one_shot_success.probability(noise, scores, Fraction(3), k, 1, k, k)
-    largest, rate = [0], departures.rate
+    whole = one_shot_success.success_probability(noise, scores, Fraction(3), k, 1, k, k)
+    largest, rate = [0], departures.departure_rate
 
     def watched(groups: Any, law: Any, *options: Any) -> Any:
         largest[0] = max(largest[0], law.rate.size)
         return rate(groups, law, *options)
 
-    monkeypatch.setattr(departures, "rate", watched)
+    monkeypatch.setattr(departures, "departure_rate", watched)
     monkeypatch.setattr(one_shot_success, "_MOST_CELLS", 2**15)
-    assert one_shot_success.probability(noise, scores, Fraction(3), k, 1, k, k) == whole
+    assert one_shot_success.success_probability(noise, scores, Fraction(3), k, 1, k, k) == whole
     assert 2**14 < largest[0] <= 2**15
 
 

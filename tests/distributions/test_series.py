@@ -31,7 +31,7 @@ VECTORS = [
 
 def law(noise: Noise, scores: list[Any], k: int, ordered: bool = True) -> dict[Any, Any]:
     with mpmath.workdps(50):
-        return one_shot.law(noise, [Fraction(score) for score in scores], False, k, ordered)
+        return one_shot.output_distribution(noise, [Fraction(score) for score in scores], False, k, ordered)
 
 
 def agree(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
@@ -130,7 +130,7 @@ def test_laws_that_cost_too_much_are_refused(noise: Noise) -> None:
     with pytest.raises(CapacityError, match="closer to each other"):
         law(noise, [0, 2000], 1)
     with pytest.raises(CapacityError, match="too many steps"):
-        series.ranking(noise, [Fraction(0)] * 9, 5)
+        series.ranking_probability(noise, [Fraction(0)] * 9, 5)
 
 
 @pytest.mark.further

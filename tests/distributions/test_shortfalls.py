@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.distributions.joint import ranked
+from opendp_topk.sampling.distributions.joint import score_deficits
 from tests.samplers.adversaries import canonical
 
 CASES: list[list[Any]] = [
@@ -32,7 +32,7 @@ CASES: list[list[Any]] = [
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("scores", CASES, ids=repr)
 def test_shortfalls_are_exact(scores: list[Any], sign: int) -> None:
-    found = ranked(canonical(scores), sign)
+    found = score_deficits(canonical(scores), sign)
     x = [sign * Fraction(score) for score in scores]
     below = sorted(max(x) - y for y in x)
     assert [step * found.unit for step in found.steps.tolist()] == below
@@ -42,4 +42,4 @@ def test_shortfalls_are_exact(scores: list[Any], sign: int) -> None:
 @pytest.mark.parametrize(("scale", "kind"), [(1.0, np.int64), (2.0**-1060, np.int64), (2.0**8, object)])
 def test_numbers_stay_small_where_they_can(scale: float, kind: type) -> None:
     values = np.array([2.0**53, 1.0, 2.0**52 + 1]) * np.array([scale, min(scale, 1.0), scale])
-    assert ranked(values, 1).steps.dtype == kind
+    assert score_deficits(values, 1).steps.dtype == kind

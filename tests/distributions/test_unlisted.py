@@ -12,7 +12,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import Exponential, Gumbel
 from opendp_topk.errors import CapacityError
-from opendp_topk.sampling.distributions.unlisted import law
+from opendp_topk.sampling.distributions.unlisted import output_distribution
 from opendp_topk.sampling.samplers.unlisted import Search
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import success as events
@@ -27,19 +27,21 @@ def test_the_law_merges_rankings_up_to_the_first_slot_that_is_no_key(noise: unli
         setting = unlisted.Setting(noise.name, k, limit, 2.0, 3.0)
         for h in itertools.product(range(3), repeat=3):
             counts = {i: n for i, n in enumerate(h) if n}
-            found = law(counts, Search(limit, Fraction(3), Fraction(2), noise, k))
+            found = output_distribution(counts, Search(limit, Fraction(3), Fraction(2), noise, k))
             for (keys, _), mass in unlisted.law(setting, h).items():
                 assert abs(float(found.pop(keys)) - mass) < 1e-11
             assert not found
 
 
 def test_without_noise_it_is_certain() -> None:
-    assert law({"a": 5, "b": 2}, Search(2, Fraction(2), Fraction(0), Gumbel(), 2)) == {("a", "b"): 1}
-    assert law({"a": 5, "b": 2}, Search(2, Fraction(3), Fraction(0), Gumbel(), 2)) == {("a",): 1}
+    assert output_distribution({"a": 5, "b": 2}, Search(2, Fraction(2), Fraction(0), Gumbel(), 2)) == {("a", "b"): 1}
+    assert output_distribution({"a": 5, "b": 2}, Search(2, Fraction(3), Fraction(0), Gumbel(), 2)) == {("a",): 1}
 
 
 def test_too_many_slots() -> None:
-    raises_exactly(CapacityError, lambda: law({}, Search(1000, Fraction(1), Fraction(1), Gumbel(), 3)), "too many")
+    raises_exactly(
+        CapacityError, lambda: output_distribution({}, Search(1000, Fraction(1), Fraction(1), Gumbel(), 3)), "too many"
+    )
 
 
 SPACE = tk.KeyedCountsDomain(), tk.KeyedCountDistance()

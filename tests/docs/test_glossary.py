@@ -12,7 +12,17 @@ ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([^|]+) \|.*\| `([\w./]+)` \|$", re.MULTILINE)
 HOUSE = (
-    *("joined", "covers", "Surveyed", "Racers", "settle", "rungs", "Ladder", "tilts", "price"),
+    *(
+        "joined",
+        "LossDistribution",
+        "BlockMaxima",
+        "Contenders",
+        "resolve_winners",
+        "rungs",
+        "SortedScores",
+        "tilts",
+        "price",
+    ),
     *("UserDistance", "PrivacyProfile"),
 )  # names on which a researcher stumbles
 

@@ -28,7 +28,7 @@ from docs.site import finish, latex, markdown, sources
 from opendp_topk import proof
 from opendp_topk.apps.audit.registry import proofs as claims
 from opendp_topk.proof import claim_digest
-from opendp_topk.proof.note_rows import rows
+from opendp_topk.proof.note_rows import parse_note_rows
 
 from ..audit.browser import run
 
@@ -181,20 +181,22 @@ def test_every_public_name_and_every_proof_has_its_place(site: Path) -> None:
     assert {f"opendp_topk.{name}" for name in tk.__all__ if name != "audit"} - names == set()
     assert {f"opendp_topk.apps.audit.{name}" for name in tk.audit.__all__} - names == set()
     pages = pages_of(site)
-    for name in proof.documents():
+    for name in proof.document_names():
         page = pages[f"proofs/{name}.html"]
         tags = {link[1:] for link in page.links if link.startswith("#tag-")}
         assert tags <= page.names
         text = (site / f"proofs/{name}.html").read_text("utf-8")
-        digest = hashlib.sha256((proof.folder() / f"{name}.tex").read_bytes()).hexdigest()
+        digest = hashlib.sha256((proof.documents_folder() / f"{name}.tex").read_bytes()).hexdigest()
         assert {digest, claim_digest(name)} <= set(re.findall("[0-9a-f]{16,}", text)), "records name proofs by them"
-    for name in proof.notes():
-        assert {f"{row.document}.html#{row.label}" for row in rows(name)} <= set(pages[f"proofs/{name}.html"].links)
+    for name in proof.note_names():
+        assert {f"{row.document}.html#{row.label}" for row in parse_note_rows(name)} <= set(
+            pages[f"proofs/{name}.html"].links
+        )
         assert f"{name}.html" in pages["proofs/index.html"].links
     for claim in claims():
         api = pages[f"api/{claim.constructor}.html"]
         assert f"../proofs/{claim.document}.html" in api.links
-        assert {f"../proofs/{name}.html" for name in proof.carriers(claim.document)} <= set(api.links)
+        assert {f"../proofs/{name}.html" for name in proof.supporting_documents(claim.document)} <= set(api.links)
         depth = "../" * (1 + claim.document.count("/"))
         assert f"{depth}api/{claim.constructor}.html" in pages[f"proofs/{claim.document}.html"].links
 
@@ -218,7 +220,7 @@ def visited(site: Path, room: Path, visits: list[tuple[str, int, str]], axe: str
 def test_no_page_scrolls_sideways(width: int, site: Path, tmp_path: Path) -> None:
     """All pages in the narrow window, and each fourth in the wide one, in which a page has more room."""
     names = [name for name in pages_of(site) if not name.startswith(("audit/", "_modules/"))]
-    assert len(names) > len(proof.documents())
+    assert len(names) > len(proof.document_names())
     names = names if width == WIDTHS[0] else names[::4]
     found = list(visited(site, tmp_path, [(name, width, "light") for name in names]))
     assert len(found) == len(names)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors.experimental import experimental
+from opendp_topk.errors.experimental import mark_experimental
 
 VERSIONS = (Path(__file__).resolve().parents[2] / "docs" / "versions.md").read_text(encoding="utf-8")
 MARKED = {name: why for name in tk.__all__ if (why := getattr(getattr(tk, name), "experimental", None))}
 
 
-@experimental("it is made up")
+@mark_experimental("it is made up")
 def made_up(value: int) -> int:
     """Twice the value."""
     return 2 * value

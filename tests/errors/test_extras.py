@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from opendp_topk import errors
-from opendp_topk.errors.extras import load
+from opendp_topk.errors.extras import import_extra
 
 from . import forks
 
@@ -21,12 +21,12 @@ def importable(folder: Path, name: str, text: str) -> None:
 
 
 def test_a_module_that_is_there_is_given() -> None:
-    assert load("json", NEED, "some") is sys.modules["json"]
+    assert import_extra("json", NEED, "some") is sys.modules["json"]
 
 
 def test_what_is_not_installed_is_to_be_installed() -> None:
     with pytest.raises(errors.MissingExtraError) as found:
-        load("no_such_extra.part", NEED, "opendp_topk[audit]")
+        import_extra("no_such_extra.part", NEED, "opendp_topk[audit]")
     assert str(found.value) == 'lemmas need a solver: pip install "opendp_topk[audit]"'
     assert isinstance(found.value.__cause__, ModuleNotFoundError)
 
@@ -45,7 +45,7 @@ def test_an_import_that_fails_is_told_as_what_it_is(
     importable(tmp_path, "broken_extra", text)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(errors.MissingExtraError, match=r"installed and cannot be imported.*secrets\.py") as found:
-        load("broken_extra", NEED, "opendp_topk[audit]")
+        import_extra("broken_extra", NEED, "opendp_topk[audit]")
     assert cause.__name__ in str(found.value)
     assert type(found.value.__cause__) is cause
     assert "pip install" not in str(found.value)

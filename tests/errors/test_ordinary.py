@@ -15,9 +15,9 @@ from opendp_topk.errors import files as ordinary
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
 
 READERS = (
-    lambda path: ordinary.ordinary_file(path, "the record", TableError),
-    lambda path: ordinary.open_ordinary(path, "the record", TableError),
-    lambda path: ordinary.read_ordinary(path, "the record", TableError, at_most=10),
+    lambda path: ordinary.stat_regular_file(path, "the record", TableError),
+    lambda path: ordinary.open_regular_file(path, "the record", TableError),
+    lambda path: ordinary.read_regular_file(path, "the record", TableError, at_most=10),
 )
 
 
@@ -58,7 +58,7 @@ def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)  # the name of a socket is short
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("s")
-        raises_exactly(LedgerError, lambda: ordinary.ordinary_file("s", "the ledger", LedgerError), "is a socket")
+        raises_exactly(LedgerError, lambda: ordinary.stat_regular_file("s", "the ledger", LedgerError), "is a socket")
 
 
 def test_a_file_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,14 +84,14 @@ def test_a_file_that_becomes_a_pipe_while_it_is_opened_is_refused(
         return opening(path, flags)
 
     monkeypatch.setattr(os, "open", exchanged)
-    raises_exactly(TableError, lambda: ordinary.ordinary_file(file, "the record", TableError), "was exchanged")
+    raises_exactly(TableError, lambda: ordinary.stat_regular_file(file, "the record", TableError), "was exchanged")
 
 
 def test_bytes_are_read_up_to_a_bound(tmp_path: Path) -> None:
     file = tmp_path / "file"
     for size, fine in [(0, True), (10, True), (11, False)]:
         file.write_bytes(b"x" * size)
-        assert ordinary.ordinary_file(file, "the record", TableError).st_size == size
+        assert ordinary.stat_regular_file(file, "the record", TableError).st_size == size
         if fine:
             assert READERS[2](str(file)) == b"x" * size
         else:

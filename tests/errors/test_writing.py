@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import files as writing
-from opendp_topk.errors.files import Draft, write_whole
+from opendp_topk.errors.files import DraftFile, write_atomically
 
 POSIX = pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="the system has no links that are not followed")
 
@@ -19,7 +19,7 @@ POSIX = pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="the system has
 def test_a_file_is_made_by_the_umask_and_leaves_nothing_else(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        write_whole(tmp_path / "a", b"text")
+        write_atomically(tmp_path / "a", b"text")
     finally:
         os.umask(before)
     assert (tmp_path / "a").read_bytes() == b"text"
@@ -31,9 +31,9 @@ def test_a_file_is_replaced_only_if_that_is_said(tmp_path: Path) -> None:
     place = tmp_path / "a"
     place.write_bytes(b"old")
     with pytest.raises(FileExistsError):
-        write_whole(place, b"new")
+        write_atomically(place, b"new")
     assert place.read_bytes() == b"old"
-    write_whole(place, b"new", replace=True)
+    write_atomically(place, b"new", replace=True)
     assert (place.read_bytes(), os.listdir(tmp_path)) == (b"new", ["a"])
 
 
@@ -44,7 +44,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path, replace: bool, monkeypatch: py
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        write_whole(tmp_path / "a", b"text", replace=replace)
+        write_atomically(tmp_path / "a", b"text", replace=replace)
     assert os.listdir(tmp_path) == []
 
 
@@ -55,9 +55,9 @@ def test_a_file_system_without_links_gets_the_file_too_and_still_replaces_none(
         raise OSError(errno.EOPNOTSUPP, "no hard links here")
 
     monkeypatch.setattr(os, "link", unsupported)
-    write_whole(tmp_path / "a", b"text")
+    write_atomically(tmp_path / "a", b"text")
     with pytest.raises(FileExistsError):
-        write_whole(tmp_path / "a", b"other")
+        write_atomically(tmp_path / "a", b"other")
     assert ((tmp_path / "a").read_bytes(), os.listdir(tmp_path)) == (b"text", ["a"])
 
 
@@ -69,8 +69,8 @@ def drafts(folder: Path) -> list[Path]:
 @pytest.mark.parametrize("replace", [True, False])
 def test_what_was_written_gets_the_name_whole(tmp_path: Path, replace: bool) -> None:
     """It is the same file under another name: nobody meets a part of it."""
-    with Draft(tmp_path / "a") as draft:
-        draft.write(b"text")
+    with DraftFile(tmp_path / "a") as draft:
+        draft.write_content(b"text")
         (written,) = [one.stat().st_ino for one in drafts(tmp_path)]
         draft.publish(replace=replace)
     assert (tmp_path / "a").stat().st_ino == written
@@ -91,10 +91,10 @@ def test_a_link_in_the_place_of_the_draft_leads_nowhere(tmp_path: Path, moment: 
         draft.symlink_to(victim)
 
     with contextlib.ExitStack() as stack:
-        draft = stack.enter_context(Draft(folder / "a"))
+        draft = stack.enter_context(DraftFile(folder / "a"))
         if moment == "before it is written":
             exchange()
-        draft.write(b"text")
+        draft.write_content(b"text")
         if moment == "after it was written":
             exchange()
         with pytest.raises(OSError, match="exchanged"):
@@ -116,7 +116,7 @@ def test_a_link_that_has_the_name_of_the_draft_is_not_followed(tmp_path: Path, m
         link = tmp_path / f".a.{'0' * 12}.partial"
         link.symlink_to(target)
         with pytest.raises(FileExistsError):
-            Draft(tmp_path / "a")
+            DraftFile(tmp_path / "a")
         link.unlink()
     assert (victim.read_bytes(), (tmp_path / "not there").exists()) == (b"precious", False)
 
@@ -127,8 +127,8 @@ def test_a_link_that_has_the_name_of_the_file_is_replaced_and_not_followed(tmp_p
     victim.write_bytes(b"precious")
     place.symlink_to(victim)
     with pytest.raises(FileExistsError):
-        write_whole(place, b"text")
-    write_whole(place, b"text", replace=True)
+        write_atomically(place, b"text")
+    write_atomically(place, b"text", replace=True)
     assert (victim.read_bytes(), place.is_symlink(), place.read_bytes()) == (b"precious", False, b"text")
 
 
@@ -137,8 +137,8 @@ def test_a_folder_that_is_exchanged_meanwhile_gets_nothing(tmp_path: Path) -> No
     folder, other = tmp_path / "shared", tmp_path / "other"
     folder.mkdir()
     other.mkdir()
-    with Draft(folder / "a") as draft:
-        draft.write(b"text")
+    with DraftFile(folder / "a") as draft:
+        draft.write_content(b"text")
         folder.rename(tmp_path / "moved")
         folder.symlink_to(other)
         draft.publish()
@@ -154,9 +154,9 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
 
     before = opened()
     for n in range(20):
-        write_whole(tmp_path / str(n), b"text")
+        write_atomically(tmp_path / str(n), b"text")
         with pytest.raises(FileExistsError):
-            write_whole(tmp_path / str(n), b"text")
+            write_atomically(tmp_path / str(n), b"text")
     with pytest.raises(OSError, match="name"):
-        Draft(tmp_path / ("x" * 300) / "a")
+        DraftFile(tmp_path / ("x" * 300) / "a")
     assert opened() == before

@@ -14,7 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP
-from opendp_topk.spaces.curves.composed import compose, times
+from opendp_topk.spaces.curves.composed import compose, compose_repeated
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
 
@@ -310,7 +310,7 @@ def test_composed_prices(price: str) -> None:
     """Between the estimates of the pair that dominates one release; no one pair does choices by Gumbel noise."""
     made, count, apart = PRICES[price]
     curve, bounds = made()
-    whole = times(curve, count)
+    whole = compose_repeated(curve, count)
     for delta in (1e-4, 1e-6):
         found = whole.epsilon(delta)
         low, high = (bounds(up, delta) for up in (False, True))
@@ -385,7 +385,7 @@ def test_selections_lie_between_two_laws_and_what_is_claimed_of_one(name: str) -
     claim = made(measure).map(1)
     epsilon, delta = claim if isinstance(claim, tuple) else (claim, 0.0)
     each = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, delta)).self_compose(5)
-    whole = times(made(PROFILE).map(1), 5)
+    whole = compose_repeated(made(PROFILE).map(1), 5)
     for asked in (1e-3, 1e-6, 1e-9):
         found = whole.epsilon(asked)
         assert of_pairs([(laws(), 5)])(False, asked) <= found * (1 + 1e-9)

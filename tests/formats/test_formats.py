@@ -16,7 +16,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.ledger import records
 from opendp_topk.apps.planning import release_record
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from tests.concepts.sentinels import raises_exactly
 
 from ..ledger.workers import costing
@@ -35,7 +35,7 @@ def kept(name: str, folder: Path) -> Path:
 
 def disagreeing(fields: dict[str, Any], ledger: tk.Ledger | None = None) -> list[str]:
     """What does not agree, but for proofs, which were read again since the record was made."""
-    found = verified(fields, ledger)
+    found = verify_record(fields, ledger)
     return [one.what for one in found if one.verdict == DISAGREES and not one.what.startswith("proof ")]
 
 
@@ -78,7 +78,7 @@ def test_a_record_and_the_ledger_that_has_paid_for_it_agree(tmp_path: Path) -> N
         ]
         assert ledger.verify(fields["ledger"]["head"]) == []
         assert disagreeing(fields, ledger) == []
-        found = {one.what: one.verdict for one in verified(fields, ledger)}
+        found = {one.what: one.verdict for one in verify_record(fields, ledger)}
         assert {found[what] for what in ("fields", "measurement", "entry", "words", "digest")} == {AGREES}
 
 
@@ -94,7 +94,11 @@ def test_a_record_of_quantiles_is_read() -> None:
 def test_a_record_of_groups_is_read() -> None:
     fields = record_file.read_fields(str(HERE / "groups.release.v1.json"))
     found = record_file.read_record(str(HERE / "groups.release.v1.json"))
-    assert [(group, len(one.items)) for group, one in found.released.lists] == [("Ulm", 2), ("Jena", 2), ("Bonn", 2)]
+    assert [(group, len(one.items)) for group, one in found.released.group_lists] == [
+        ("Ulm", 2),
+        ("Jena", 2),
+        ("Bonn", 2),
+    ]
     assert disagreeing(fields) == []
 
 

@@ -42,10 +42,10 @@ def scripted(word: str) -> Iterator[Tape]:
     """Meanwhile the source gives the digits of ``word``."""
     forget_counts()
     tape, drawn = Tape(word), source()
-    kept = {name: vars(drawn)[name] for name in ("prefixes", "words", "auxiliary")}
-    drawn.prefixes = lambda _, index: tape.take(len(index), "<u2")
-    drawn.words = lambda _, index: tape.take(len(index), "<u8")
-    drawn.auxiliary = lambda _, n: tape.take(n, "<u8")
+    kept = {name: vars(drawn)[name] for name in ("draw_prefixes", "draw_words", "draw_auxiliary_words")}
+    drawn.draw_prefixes = lambda _, index: tape.take(len(index), "<u2")
+    drawn.draw_words = lambda _, index: tape.take(len(index), "<u8")
+    drawn.draw_auxiliary_words = lambda _, n: tape.take(n, "<u8")
     try:
         yield tape
     finally:

@@ -169,11 +169,11 @@ def test_values_are_shown_exactly_and_without_what_differs_between_runs() -> Non
 def test_digits_are_those_of_the_word_whatever_was_asked_before() -> None:
     drawn = source()()
     with scripted("one"):
-        first = drawn.auxiliary(3).tolist() + drawn.words(np.arange(20_000)).tolist()
+        first = drawn.draw_auxiliary_words(3).tolist() + drawn.draw_words(np.arange(20_000)).tolist()
     with scripted("one") as tape:
-        assert drawn.auxiliary(20_003).tolist() == first
+        assert drawn.draw_auxiliary_words(20_003).tolist() == first
         assert tape.read == 8 * 20_003
-        assert drawn.prefixes(np.arange(5)).dtype == np.uint16
+        assert drawn.draw_prefixes(np.arange(5)).dtype == np.uint16
     with scripted("another"):
-        assert drawn.auxiliary(20_003).tolist() != first
-    assert drawn.auxiliary(2).tolist() != drawn.auxiliary(2).tolist()
+        assert drawn.draw_auxiliary_words(20_003).tolist() != first
+    assert drawn.draw_auxiliary_words(2).tolist() != drawn.draw_auxiliary_words(2).tolist()

@@ -70,7 +70,7 @@ def free(path: Path) -> bool:
     """Whether somebody else can lock the file now."""
     handle = os.open(path, os.O_RDWR)
     try:
-        return locks.attempt(handle)
+        return locks.try_lock(handle)
     finally:
         os.close(handle)
 

@@ -84,7 +84,7 @@ class Crowd:
         if what == "drawn":
             place = random.choice(plan.left()[:3] or ("0",))
             reserved = plan.reserve(place, costing(DRAW))
-            reserved._measurement = drawing(DRAW, place, reserved.paid["head"])
+            reserved._measurement = drawing(DRAW, place, reserved.payment_fields["head"])
             reserved.release([1])
         elif what == "asked":
             talk(drawing(QUESTION), label=label)
@@ -133,7 +133,7 @@ def told(address: str, drawn: list[Drawn]) -> tuple[int, int]:
     """How much of it the ledger has lost, and how many places were drawn twice by that; nothing else may be wrong."""
     with tk.Ledger(address) as ledger:
         assert ledger.verify() == []
-        listed, records = ledger.history(), ledger._journal.log.records()
+        listed, records = ledger.history(), ledger._journal.log.iter_records()
         known = {one.label for one in listed} | {f"{one.number}-{one.digest}" for one in records}
         assert sum(one.cost for one in listed if one.used is None) <= ledger.limit
     lost = {one for one in drawn if one.key not in known}

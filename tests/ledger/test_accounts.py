@@ -13,7 +13,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import opened
+from opendp_topk.apps.ledger.amounts import open_account
 from tests.concepts.sentinels import raises_exactly
 
 from ..oracles import rhos
@@ -37,7 +37,7 @@ def renyi_delta(rho: Any, epsilon: Any) -> Any:
 @pytest.mark.further
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, "1e-6"), ("0.1", "1e-9"), (8, "1e-3"), ("1/3", "0.4")])
 def test_the_limit_keeps_the_budget_and_wastes_little(epsilon: Any, delta: str) -> None:
-    account = opened(PROFILE, (epsilon, delta), Fraction(delta) / 2)
+    account = open_account(PROFILE, (epsilon, delta), Fraction(delta) / 2)
     rho, own, pure, divergence = account.limit
     assert account.order is not None
     assert divergence == rho * account.order
@@ -52,22 +52,30 @@ def test_the_limit_keeps_the_budget_and_wastes_little(epsilon: Any, delta: str) 
 
 
 def test_what_each_measure_is_charged() -> None:
-    account = opened(PROFILE, (1, "1e-6"), "1e-7")
+    account = open_account(PROFILE, (1, "1e-6"), "1e-7")
     assert account.limit[1] == Fraction(1, 10**7)
     half = Fraction(1, 2)
     rho = {PURE: rhos.of_pure(half), tk.RangeDivergence(): rhos.of_range(half), ZCDP: half}
     for measure, exact in rho.items():
         pure = math.inf if measure == ZCDP else half
-        charged, _, _, divergence = account.charge(measure, 0.5) or ()
+        charged, _, _, divergence = account.charge_for_loss(measure, 0.5) or ()
         assert 0 < divergence <= charged * (account.order or 0)
         assert exact <= charged <= exact * (1 + Fraction(1, 2**51))
-        assert account.charge(measure, 0.5) == (charged, 0, pure, divergence)
-        assert account.charge(tk.Approximate(measure), (0.5, 0.25)) == (charged, Fraction(1, 4), pure, divergence)
-        assert account.charge(measure, math.inf) is None
-    assert account.charge(PURE, 0.1)[0] >= rhos.of_pure(Fraction(0.1))  # type: ignore[index]
+        assert account.charge_for_loss(measure, 0.5) == (charged, 0, pure, divergence)
+        assert account.charge_for_loss(tk.Approximate(measure), (0.5, 0.25)) == (
+            charged,
+            Fraction(1, 4),
+            pure,
+            divergence,
+        )
+        assert account.charge_for_loss(measure, math.inf) is None
+    assert account.charge_for_loss(PURE, 0.1)[0] >= rhos.of_pure(Fraction(0.1))  # type: ignore[index]
     curve = tk.PrivacyCurve(lambda epsilon: 2.0**-20 if epsilon >= 0.5 else 1.0)
-    assert account.charge(PROFILE, curve, 2.0**-20)[:2] == (*account.charge(PURE, 0.5)[:1], Fraction(2) ** -20)  # type: ignore[index]
-    assert account.charge(PROFILE, curve) is None, "no epsilon is enough at delta 0"
+    assert account.charge_for_loss(PROFILE, curve, 2.0**-20)[:2] == (
+        *account.charge_for_loss(PURE, 0.5)[:1],
+        Fraction(2) ** -20,
+    )  # type: ignore[index]
+    assert account.charge_for_loss(PROFILE, curve) is None, "no epsilon is enough at delta 0"
 
 
 def test_mixed_releases_are_added_in_rho(make: Make) -> None:

@@ -46,7 +46,7 @@ def resealed(fields: Fields) -> list[str]:
     for one in fields:
         if made:
             one = {**one, "previous": made[-1][:64], "ledger": made[0][:64]}
-        made.append(records.seal(one))
+        made.append(records.seal_record(one))
     return made
 
 
@@ -349,7 +349,7 @@ def test_a_record_that_was_rewritten_with_its_own_digest_alone_is_noticed(path: 
     ledger = new(path, 1)
     spend(ledger, 0.25, 0.25)
     listed = texts(path)
-    forged = records.seal({**json.loads(listed[1][65:]), "label": "somebody else's"})
+    forged = records.seal_record({**json.loads(listed[1][65:]), "label": "somebody else's"})
     overwrite(path, [listed[0], forged, *listed[2:]])
     found = tk.Ledger(path).verify()
     assert found == ["record 2 does not follow record 1: one was removed, added or rewritten"]

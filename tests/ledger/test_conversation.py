@@ -93,10 +93,10 @@ def test_a_conversation_paid_in_full_costs_no_more_than_that(ledger: tk.Ledger) 
 def test_a_thread_that_takes_up_old_records_late_gives_nothing_back(ledger: tk.Ledger) -> None:
     talk = ledger.conversation([1, 2, 3], budget=0.5)
     talk(costing(0.25))
-    early = list(ledger._journal.log.records())  # another thread has read them
+    early = list(ledger._journal.log.iter_records())  # another thread has read them
     talk(costing(0.25))
-    learn = talk._learn
-    talk._learn = lambda: (learn(), talk._take_up(early))  # type: ignore[method-assign,assign]
+    learn = talk._read_new_records
+    talk._read_new_records = lambda: (learn(), talk._apply_records(early))  # type: ignore[method-assign,assign]
     raises_exactly(tk.BudgetError, lambda: talk(costing(0.25)))
     assert (talk.spent(), ledger.verify()) == (0.5, [])
 

@@ -94,7 +94,7 @@ def test_who_reads_late_does_not_forget_what_was_written_meanwhile(path: Path, m
     ledger, log = new(path, 100), files.FileLog(path)
     ledger.reserve(cost=1)
     real, waiting, written = files.FileLog._require_seen, threading.Event(), threading.Event()
-    record = ledger._journal.last()
+    record = ledger._journal.last_record()
 
     def slow(self: files.FileLog, handle: int) -> None:
         real(self, handle)
@@ -103,17 +103,17 @@ def test_who_reads_late_does_not_forget_what_was_written_meanwhile(path: Path, m
             assert written.wait(60)
 
     monkeypatch.setattr(files.FileLog, "_require_seen", slow)
-    late = threading.Thread(target=log.last)
+    late = threading.Thread(target=log.last_record)
     late.start()
     assert waiting.wait(60)
     log.append(lambda last: files_text(last, record.fields["ledger"]))
     written.set()
     late.join(60)
     cut(path, 2)
-    raises_exactly(tk.LedgerError, log.last, TOLD)
+    raises_exactly(tk.LedgerError, log.last_record, TOLD)
 
 
 def files_text(last: Any, ledger: str) -> str:
-    from opendp_topk.apps.ledger.records import follow
+    from opendp_topk.apps.ledger.records import next_record_text
 
-    return follow(last, ledger, kind="state", of=1, state="failed", time="", operator="")
+    return next_record_text(last, ledger, kind="state", of=1, state="failed", time="", operator="")

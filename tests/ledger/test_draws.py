@@ -97,7 +97,7 @@ def test_what_is_old_is_read_before_others_have_to_wait(path: Path, how: str, mo
     with tk.Ledger(path) as other:
         late = other.planned(number) if how == "plan" else other.resume(number, [1])
         read: list[int] = []
-        real, size = files._read, path.stat().st_size
+        real, size = files._read_bytes, path.stat().st_size
 
         def watched(handle: int, start: int, length: int) -> bytes:
             found = real(handle, start, length)
@@ -105,7 +105,7 @@ def test_what_is_old_is_read_before_others_have_to_wait(path: Path, how: str, mo
                 read.append(len(found))
             return found
 
-        monkeypatch.setattr(files, "_read", watched)
+        monkeypatch.setattr(files, "_read_bytes", watched)
         if how == "plan":
             late.release("a", [1], costing(0.5))  # type: ignore[union-attr]
         else:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import amount, distance_up, left
+from opendp_topk.apps.ledger.amounts import loss_to_amount, remaining_distance, round_up_to_distance
 
 from .conftest import new
 from .workers import PURE, SPACE, ZCDP, costing
@@ -91,9 +91,9 @@ def test_three_tenths_are_shown_as_such_and_the_rest_fits_when_typed(path: Path)
 def test_what_is_shown_errs_on_the_safe_side(loss: Fraction) -> None:
     for times in range(1, 40):
         spent, budget = times * loss, 40 * loss
-        shown = distance_up(PURE, (spent,))
+        shown = round_up_to_distance(PURE, (spent,))
         assert max(Fraction(shown), Fraction(repr(shown))) >= spent
-        rest = left(PURE, (budget,), (spent,))
+        rest = remaining_distance(PURE, (budget,), (spent,))
         assert 0 < Fraction(repr(rest)) <= budget - spent
         assert Fraction(repr(math.nextafter(math.nextafter(rest, math.inf), math.inf))) > budget - spent
 
@@ -107,7 +107,7 @@ def test_next_to_nothing_is_nothing(path: Path) -> None:
 @pytest.mark.parametrize("scale", [12.7, 0.3, 1e-3, 7e40, 3**70, Fraction(1, 3), 1e300])
 def test_a_charge_is_the_loss_or_hardly_more(scale: Any) -> None:
     exact = 1 / Fraction(scale)
-    (charged,) = amount(PURE, top(PURE, scale).map(1)) or (None,)
+    (charged,) = loss_to_amount(PURE, top(PURE, scale).map(1)) or (None,)
     assert charged is not None
     assert exact <= charged <= exact * (1 + Fraction(1, 2**50))
     assert charged <= Fraction(top(PURE, scale).map(1)), "never more than the float"
@@ -118,7 +118,7 @@ def test_sums_of_many_unlike_losses_stay_short(path: Path) -> None:
     with new(path, 1000) as ledger:
         for n in range(200):
             ledger.reserve(top(PURE, 1 + n / 7 + n / 1000))
-        (last,) = ledger._journal.spent()
+        (last,) = ledger._journal.total_spent()
         assert last.denominator.bit_length() < 2200
         assert ledger.verify() == []
 
@@ -133,5 +133,5 @@ def test_stated_amounts_that_add_up_to_endless_digits_are_refused(path: Path) ->
 
 
 def test_old_entries_of_floats_are_charged_as_they_stand() -> None:
-    assert amount(PURE, 0.1) == (Fraction(0.1),)
-    assert amount(tk.Approximate(PURE), (0.1, 1e-9)) == (Fraction(0.1), Fraction(1e-9))
+    assert loss_to_amount(PURE, 0.1) == (Fraction(0.1),)
+    assert loss_to_amount(tk.Approximate(PURE), (0.1, 1e-9)) == (Fraction(0.1), Fraction(1e-9))

@@ -73,13 +73,13 @@ def test_a_new_ledger_is_on_the_disk_before_it_has_its_name(path: Path, monkeypa
 
 
 def test_a_file_that_appears_while_one_is_made_is_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = creation._placed
+    real = creation._publish_draft
 
     def late(draft: Path, where: Path) -> bool:
         path.write_text("somebody else's")
         return real(draft, where)
 
-    monkeypatch.setattr(creation, "_placed", late)
+    monkeypatch.setattr(creation, "_publish_draft", late)
     raises_exactly(tk.LedgerError, lambda: new(path, 4), "something of that name already")
     assert path.read_text() == "somebody else's"
     assert os.listdir(path.parent) == [path.name]
@@ -100,15 +100,15 @@ def test_every_debit_waits_for_the_disk_and_comes_before_the_release(
     path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    write, sync = files.write, files._sync
-    monkeypatch.setattr(files, "write", lambda *some: (order.append("write"), write(*some)))
-    monkeypatch.setattr(files, "_sync", lambda *some: (order.append("sync"), sync(*some)))
+    write, sync = files.write_all_bytes, files._sync_to_disk
+    monkeypatch.setattr(files, "write_all_bytes", lambda *some: (order.append("write"), write(*some)))
+    monkeypatch.setattr(files, "_sync_to_disk", lambda *some: (order.append("sync"), sync(*some)))
     ledger.release(costing(1.0, function=lambda data: order.append("release")), [1])
     assert order == ["write", "sync", "release", "write"]
 
 
 @pytest.mark.parametrize("error", [OSError(5, "gone"), KeyboardInterrupt()])
-@pytest.mark.parametrize("step", ["write", "_sync", "_read"])
+@pytest.mark.parametrize("step", ["write_all_bytes", "_sync_to_disk", "_read_bytes"])
 def test_a_debit_that_fails_releases_nothing_and_leaves_no_lock(
     path: Path, ledger: tk.Ledger, step: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,9 +188,9 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_is(path: Path, content: byt
 @pytest.mark.parametrize("version", [0, records.VERSION + 1, None, str(records.VERSION), True])
 def test_any_other_version_of_the_format_is_refused(path: Path, version: Any) -> None:
     new(path, 1).close()
-    first = records.unseal(path.read_text("ascii").strip("\x1e\n"))
+    first = records.unseal_record(path.read_text("ascii").strip("\x1e\n"))
     assert first is not None
-    path.write_text(f"\x1e{records.seal({**first.fields, 'version': version})}\n", "ascii")
+    path.write_text(f"\x1e{records.seal_record({**first.fields, 'version': version})}\n", "ascii")
     words = f"version '{version}'", f"reads version {records.VERSION} only", "the version of opendp_topk that wrote it"
     raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), *words)
 
@@ -213,20 +213,20 @@ def test_locks_that_do_not_hold_are_noticed(path: Path, ledger: tk.Ledger, monke
 def test_a_writer_who_has_no_lock_is_noticed(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a mount without locks two write at the same place: the second of them sees another's record there."""
     drawn: list[int] = []
-    write = files.write
+    write = files.write_all_bytes
 
     def slow(handle: int, data: bytes) -> None:
         os.write(handle, b"\x1ebytes of another process")
         write(handle, data)
 
-    monkeypatch.setattr(files, "write", slow)
+    monkeypatch.setattr(files, "write_all_bytes", slow)
     mine = costing(1.0, function=drawn.append)
     raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "do not hold")
     assert drawn == []
 
 
 def test_a_mount_of_another_machine_is_refused(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "kind_of", lambda handle: "nfs4")
+    monkeypatch.setattr(mounts, "file_system_kind", lambda handle: "nfs4")
     raises_exactly(tk.LedgerError, lambda: spend(ledger, 1.0), "its file system is nfs4", "other machines")
     assert ledger.spent() == 0.0
 
@@ -241,15 +241,15 @@ def test_the_table_of_mounts_is_read() -> None:
         ("37", (0, 53), "ext4"),
         ("3", (0, 53), None),
     ):
-        assert mounts.listed(table, mount, os.makedev(*device)) == kind
-    assert mounts.listed("", None, os.makedev(8, 1)) is None
+        assert mounts.find_mount_kind(table, mount, os.makedev(*device)) == kind
+    assert mounts.find_mount_kind("", None, os.makedev(8, 1)) is None
 
 
 def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(
     path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend(ledger, 1.0)
-    monkeypatch.setattr(journal, "now", lambda: "1970-01-01T00:00:00+00:00")
+    monkeypatch.setattr(journal, "utc_timestamp", lambda: "1970-01-01T00:00:00+00:00")
     spend(ledger, 1.0)
     monkeypatch.undo()
     spend(ledger, 1.0)
@@ -259,10 +259,10 @@ def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(
 
 def test_opening_looks_once_over_a_long_history_and_a_debit_at_its_end(path: Path, ledger: tk.Ledger) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(files, "_sync", lambda handle: None)
+        patched.setattr(files, "_sync_to_disk", lambda handle: None)
         spend(ledger, *[0.0] * 140)
     read: list[int] = []
-    real = files._read
+    real = files._read_bytes
 
     def watched(handle: int, start: int, length: int) -> bytes:
         found = real(handle, start, length)
@@ -270,7 +270,7 @@ def test_opening_looks_once_over_a_long_history_and_a_debit_at_its_end(path: Pat
         return found
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(files, "_read", watched)
+        patched.setattr(files, "_read_bytes", watched)
         with tk.Ledger(path) as again:
             opened = sum(read)
             spend(again, 1.0)

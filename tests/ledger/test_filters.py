@@ -17,12 +17,12 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import Account, opened, total
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, RangeSteps
+from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, open_account
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.normal import NormalPair
-from opendp_topk.spaces.stated import from_json, pure_of, rho_of, steps_of, to_json, written
+from opendp_topk.spaces.stated import from_json, pure_of, rho_of, serializable_curve, steps_of, to_json
 from tests.concepts.sentinels import raises_exactly
 
 from ..oracles import rhos
@@ -75,10 +75,10 @@ def asked(random: Random, size: float) -> Query:
     bounds = ApproximateDP(loss), LaplacePair(loss)
     if kind == 4:
         return PROFILE, PrivacyCurve(*bounds), response(epsilon / 2, way), None
-    return PROFILE, PrivacyCurve(RangeSteps(1, loss), ApproximateDP(loss)), ranged(epsilon, share), None
+    return PROFILE, PrivacyCurve(AdaptiveRangeBound(1, loss), ApproximateDP(loss)), ranged(epsilon, share), None
 
 
-def overspent(account: Account, random: Random, depth: int, size: float) -> float:
+def overspent(account: BudgetAccount, random: Random, depth: int, size: float) -> float:
     """By how much an adversary who asks at random, each history in its own way, exceeds the budget's delta."""
     epsilon, delta = map(float, account.budget)
 
@@ -86,26 +86,26 @@ def overspent(account: Account, random: Random, depth: int, size: float) -> floa
         """The sum of (p - e^epsilon q)+ over all ends of a history that has these probabilities."""
         for _ in range(3 if left else 0):
             measure, loss, pair, at = asked(random, size)
-            cost = account.charge(measure, loss, at)
-            after = None if cost is None else total(spent, cost)
-            if after is not None and account.admits(after):
+            cost = account.charge_for_loss(measure, loss, at)
+            after = None if cost is None else add_amounts(spent, cost)
+            if after is not None and account.is_total_allowed(after):
                 return math.fsum(beyond(after, p * one, q * other, left - 1) for one, other in pair)
         return max(0.0, p - math.exp(epsilon) * q)
 
-    return beyond(account.nothing, 1.0, 1.0, depth) - delta
+    return beyond(account.zero_amount, 1.0, 1.0, depth) - delta
 
 
 STEPS = {
     "none": None,
     "pure": PrivacyCurve(ApproximateDP(Fraction(3, 10))),
-    "range": PrivacyCurve(RangeSteps(1, Fraction(1, 2)), ApproximateDP(Fraction(1, 2))),
+    "range": PrivacyCurve(AdaptiveRangeBound(1, Fraction(1, 2)), ApproximateDP(Fraction(1, 2))),
     "joined": PrivacyCurve(LaplacePair(Fraction(1, 2)), ApproximateDP(Fraction(1, 2))),
 }
 BUDGETS = [(step, *budget) for step in STEPS for budget in (((1, "0.02"), "0.001"), ((2, "0.002"), "0"))]
 
 
-def accounts(*steps: str) -> list[Account]:
-    return [opened(PROFILE, budget, own, STEPS[step]) for step, budget, own in BUDGETS if step in steps]
+def accounts(*steps: str) -> list[BudgetAccount]:
+    return [open_account(PROFILE, budget, own, STEPS[step]) for step, budget, own in BUDGETS if step in steps]
 
 
 @pytest.mark.slow
@@ -127,11 +127,11 @@ def test_some_adaptive_conversations_never_overspend() -> None:
     assert [one for one in found if one > 1e-12] == []
 
 
-def greedy(account: Account, query: tuple[tk.Measure, Any], most: int = 400) -> int:
+def greedy(account: BudgetAccount, query: tuple[tk.Measure, Any], most: int = 400) -> int:
     """How many equal releases fit."""
-    spent, cost = account.nothing, account.charge(*query)
+    spent, cost = account.zero_amount, account.charge_for_loss(*query)
     for count in range(most):
-        if cost is None or not account.admits(spent := total(spent, cost)):
+        if cost is None or not account.is_total_allowed(spent := add_amounts(spent, cost)):
             return count
     return most
 
@@ -159,18 +159,18 @@ def responses_within(epsilon: Fraction, each: Fraction, delta: Fraction) -> int:
 def test_equal_releases_fit_as_often_as_their_composed_curve_allows() -> None:
     for epsilon, delta, each in ((1, "1e-6", "1/10"), (1, "1e-9", "1/2"), (2, "1e-5", "1/8")):
         pure = Fraction(each)
-        account = opened(PROFILE, (epsilon, delta), 0, PrivacyCurve(ApproximateDP(pure)))
+        account = open_account(PROFILE, (epsilon, delta), 0, PrivacyCurve(ApproximateDP(pure)))
         fit = greedy(account, (PURE, pure))
         assert fit == responses_within(Fraction(epsilon), pure, Fraction(delta) * Fraction(15, 16)), (epsilon, each)
-        assert fit >= greedy(opened(PROFILE, (epsilon, delta)), (PURE, pure))
+        assert fit >= greedy(open_account(PROFILE, (epsilon, delta)), (PURE, pure))
 
 
 @pytest.mark.further
 def test_never_worse_than_adding_epsilons_or_rhos() -> None:
     """With or without a step; of rho, what the share of the step leaves of delta."""
-    rho_of_all = opened(tk.Approximate(ZCDP), (opened(PROFILE, (1, "1e-6")).limit[0], "1e-6"))
+    rho_of_all = open_account(tk.Approximate(ZCDP), (open_account(PROFILE, (1, "1e-6")).limit[0], "1e-6"))
     for step in (None, PrivacyCurve(ApproximateDP(Fraction(1, 2)))):
-        account = opened(PROFILE, (1, "1e-6"), 0, step)
+        account = open_account(PROFILE, (1, "1e-6"), 0, step)
         for each in (Fraction(1, 3), Fraction(1, 5), Fraction(1, 50), Fraction(1, 100)):
             least = max(1 // each, greedy(rho_of_all, (tk.Approximate(ZCDP), (float(rhos.of_pure(each)) * 1.0001, 0))))
             assert greedy(account, (PURE, each)) >= least * (1 if step is None else 0.99), each
@@ -236,17 +236,17 @@ def test_the_split_of_delta_is_shown_and_is_all_of_it(make: Make) -> None:
 
 @pytest.mark.further
 def test_a_header_that_promises_more_is_noticed() -> None:
-    account = opened(PROFILE, (1, "1e-6"), "1e-7", PrivacyCurve(ApproximateDP(Fraction(1, 10))))
+    account = open_account(PROFILE, (1, "1e-6"), "1e-7", PrivacyCurve(ApproximateDP(Fraction(1, 10))))
     from dataclasses import replace
 
-    from opendp_topk.apps.ledger.amounts import within
+    from opendp_topk.apps.ledger.amounts import is_limit_within_budget
 
-    assert within(account)
+    assert is_limit_within_budget(account)
     rho, own, pure, steps, divergence = account.limit
     shares = account.shares or ()
     order = account.order or Fraction(2)
     more = Fraction(101, 100)
-    lies: dict[str, Callable[[], Account]] = {
+    lies: dict[str, Callable[[], BudgetAccount]] = {
         "rho": lambda: replace(account, limit=(rho * more, own, pure, steps, divergence)),
         "renyi": lambda: replace(account, limit=(rho, own, pure, steps, divergence * more)),
         "both": lambda: replace(account, limit=(rho * more, own, pure, steps, divergence * more)),
@@ -257,25 +257,25 @@ def test_a_header_that_promises_more_is_noticed() -> None:
         "shares": lambda: replace(account, shares=(shares[0] * 2, shares[1])),
         "step": lambda: replace(account, step=PrivacyCurve(ApproximateDP(Fraction(21, 200)))),
     }
-    assert [name for name, lie in lies.items() if within(lie())] == []
+    assert [name for name, lie in lies.items() if is_limit_within_budget(lie())] == []
 
 
 def test_what_a_curve_states_is_read() -> None:
     half, tenth = Fraction(1, 2), Fraction(1, 10)
-    step = PrivacyCurve(RangeSteps(1, half), ApproximateDP(half))
-    three = PrivacyCurve(RangeSteps(3, half))
+    step = PrivacyCurve(AdaptiveRangeBound(1, half), ApproximateDP(half))
+    three = PrivacyCurve(AdaptiveRangeBound(3, half))
     twice = PrivacyCurve(Composed(((PrivacyCurve(LaplacePair(half)), 2),)))
     assert (pure_of(step), pure_of(three), pure_of(twice)) == (half, 3 * half, 1)
-    assert pure_of(PrivacyCurve(Concentrated(tenth))) == math.inf
+    assert pure_of(PrivacyCurve(ZCDPBound(tenth))) == math.inf
     for curve, rho in (
         (PrivacyCurve(ApproximateDP(half)), rhos.of_pure(half)),
         (three, 3 * rhos.of_range(half)),
         (twice, 2 * rhos.of_laplace(half)),
-        (PrivacyCurve(ApproximateDP(half), Concentrated(tenth)), tenth),
+        (PrivacyCurve(ApproximateDP(half), ZCDPBound(tenth)), tenth),
     ):
         assert rho <= rho_of(curve) <= rho * (1 + Fraction(1, 2**90))
     assert [steps_of(one, step) for one in (step, three, twice)] == [1, 3, math.inf]
-    assert steps_of(PrivacyCurve(RangeSteps(1, Fraction(51, 100))), step) == math.inf
+    assert steps_of(PrivacyCurve(AdaptiveRangeBound(1, Fraction(51, 100))), step) == math.inf
     assert steps_of(twice, PrivacyCurve(LaplacePair(half))) == 2
     assert steps_of(PrivacyCurve(ApproximateDP(0)), step) == 0
     assert pure_of(PrivacyCurve(NormalPair(half))) == math.inf
@@ -286,7 +286,7 @@ def test_what_a_curve_states_is_read() -> None:
         twice,
         (SPACE >> tk.then_peeled_top_k(PROFILE, k=2, scale=3, mechanism="permute_and_flip")).map(1),
     ):
-        kept = written(curve)
+        kept = serializable_curve(curve)
         assert kept is not None
         assert from_json(to_json(kept)) == kept
     for wrong in ([["ApproximateDP", "0.5", 0]], [["ApproximateDP", "1/2"]], [["open", "x"]], [], 7):
@@ -295,9 +295,9 @@ def test_what_a_curve_states_is_read() -> None:
 
 
 def test_a_curve_that_states_a_rho_is_charged_that() -> None:
-    account = opened(PROFILE, (1, "1e-6"))
+    account = open_account(PROFILE, (1, "1e-6"))
     top = (SPACE >> tk.then_report_noisy_top_k(PROFILE, k=10, scale=100)).map(1)
-    cost = account.charge(PROFILE, top)
+    cost = account.charge_for_loss(PROFILE, top)
     assert cost is not None
     rho = (SPACE >> tk.then_report_noisy_top_k(ZCDP, k=10, scale=100)).map(1)
     assert cost[0] <= Fraction(rho) * (1 + Fraction(1, 2**50)) < rhos.of_pure(Fraction(1, 10)) / 3

@@ -122,14 +122,14 @@ def test_a_handler_that_releases_in_the_middle_of_a_debit_is_told_at_once(
     def handler(*_: Any) -> None:
         told.append(raises_exactly(tk.LedgerError, lambda: (tk.Ledger(path) if other else ledger).release(mine, [2])))
 
-    write = files.write
+    write = files.write_all_bytes
 
     def interrupted(handle: int, data: bytes) -> None:
         if not told:
             signal.raise_signal(signal.SIGUSR1)
         write(handle, data)
 
-    monkeypatch.setattr(files, "write", interrupted)
+    monkeypatch.setattr(files, "write_all_bytes", interrupted)
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         ledger.release(mine, [1])
@@ -142,7 +142,7 @@ def test_a_handler_that_releases_in_the_middle_of_a_debit_is_told_at_once(
 
 def test_a_handler_may_release_from_another_ledger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, far = new(path, 10), new(path.with_name("far"), 10)
-    write, sent = files.write, []
+    write, sent = files.write_all_bytes, []
 
     def interrupted(handle: int, data: bytes) -> None:
         if not sent:
@@ -150,7 +150,7 @@ def test_a_handler_may_release_from_another_ledger(path: Path, monkeypatch: pyte
             signal.raise_signal(signal.SIGUSR1)
         write(handle, data)
 
-    monkeypatch.setattr(files, "write", interrupted)
+    monkeypatch.setattr(files, "write_all_bytes", interrupted)
     before = signal.signal(signal.SIGUSR1, lambda *_: far.release(costing(1.0), [1]))
     try:
         ledger.release(costing(1.0), [1])
@@ -164,7 +164,7 @@ def test_a_reservation_is_used_once_though_a_handler_uses_it_too(path: Path) -> 
     reserved = ledger.reserve(costing(1.0, function=drawn.append))
 
     def twice(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call" and frame.f_code.co_name == "_end":
+        if event == "call" and frame.f_code.co_name == "_consume_reservation":
             sys.setprofile(None)
             reserved.release([1])
 

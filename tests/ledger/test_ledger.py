@@ -57,7 +57,7 @@ def test_an_entry_keeps_the_digest_of_its_record_and_no_later_one(ledger: tk.Led
     assert (ledger.history()[0].state, ledger.history()[0].record) == ("released", "sha256:1")
     ledger._journal.settle(1, "released", "sha256:2")
     assert ledger.history()[0].record == "sha256:1"
-    assert ledger.head(1) == head == reserved.paid["head"] != ledger.head()
+    assert ledger.head(1) == head == reserved.payment_fields["head"] != ledger.head()
     assert ledger.verify(head) == []
 
 
@@ -145,7 +145,7 @@ def test_history_tells_what_when_by_whom_and_at_what_cost_but_no_data(connect: s
     assert first.cost == top2.map(Fraction(3, 2)) == 0.25
     assert (first.spent, second.spent) == (0.25, 0.75)
     assert first.time.endswith("+00:00")
-    assert "48151623" not in str([record.fields for record in ledger._journal.log.records()])
+    assert "48151623" not in str([record.fields for record in ledger._journal.log.iter_records()])
 
 
 @pytest.mark.parametrize(

@@ -34,14 +34,14 @@ def busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> tk.Ledger:
 
         return call
 
-    for name in ("last", "_size"):
+    for name in ("last_record", "_checked_file_size"):
         monkeypatch.setattr(files.FileLog, name, then_debited(getattr(files.FileLog, name)))
     return ledger
 
 
 def test_a_summary_is_of_one_moment(busy: tk.Ledger) -> None:
     for _ in range(2):
-        found = export.summary(busy)
+        found = export.ledger_summary(busy)
         assert found["spent"] + found["left"] == 100
         assert found["head"].startswith(f"{found['spent']:.0f}-")
 
@@ -54,7 +54,7 @@ def test_entries_are_those_of_the_summary_beside_them(busy: tk.Ledger) -> None:
 
 def test_a_report_is_of_one_moment(busy: tk.Ledger) -> None:
     busy.spent()
-    text = report.page(busy)
+    text = report.ledger_page(busy)
     (entries,) = re.findall(r"(\d+) entr(?:y|ies): ", text)
     (spent,) = re.findall(r"<b>epsilon (\d+)</b><span>spent so far", text)
     (head,) = re.findall(r"(\d+)-[0-9a-f]{64}", text)
@@ -84,9 +84,9 @@ def test_a_long_list_is_paged_in_a_report(path: Path, monkeypatch: pytest.Monkey
     ledger = new(path, 100)
     for number in range(3):
         ledger.reserve(cost=1, label=f"label {number}")
-    assert "last 3 entries" not in report.page(ledger)
+    assert "last 3 entries" not in report.ledger_page(ledger)
     ledger.reserve(cost=1, label="label 3")
-    text = report.page(ledger)
+    text = report.ledger_page(ledger)
     assert (text.count('<td data-name="no.">'), "label 0" in text, "label 3" in text) == (3, False, True)
     assert "last 3 entries. All 4" in text
     assert "4 entries: 4 reserved" in text

@@ -27,12 +27,12 @@ DOUBTED = (
     *("tmpfs", "ramfs", "overlay", "overlayfs", "aufs", "fuse", "fuse.sshfs", "fuse.anything", "9p", "nfs", "nfs4"),
     *("cifs", "smb3", "virtiofs", "ceph", "lustre"),
 )
-KIND_OF = mounts.kind_of
+KIND_OF = mounts.file_system_kind
 RELIED_ON = "ext4", "xfs", "btrfs", "zfs", "f2fs", "fuseblk", "vfat", None
 
 
 def on(kind: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "kind_of", lambda handle: kind)
+    monkeypatch.setattr(mounts, "file_system_kind", lambda handle: kind)
 
 
 @pytest.mark.parametrize("kind", DOUBTED)
@@ -76,7 +76,7 @@ def test_a_ledger_that_came_to_lie_there_is_read_and_takes_debits_once_it_is_acc
         ledger.release(mine, [1])
         again.release(mine, [1])
         assert (ledger.spent(), ledger.accepted, ledger.count(), ledger.verify()) == (2.0, ("overlay",), 2, [])
-        assert len(list(ledger._journal.log.records())) == 6, "it is said once"
+        assert len(list(ledger._journal.log.iter_records())) == 6, "it is said once"
     on("tmpfs", monkeypatch)
     with tk.Ledger(path, accept_file_system="tmpfs") as ledger:
         assert ledger.accepted == ("overlay", "tmpfs")
@@ -200,8 +200,8 @@ def test_an_overlay_whose_mount_point_lies_outside_of_the_root_releases_nothing_
 def test_a_file_that_the_table_of_mounts_does_not_list_is_refused_unless_that_is_stated(
     path: Path, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mounts, "kind_of", KIND_OF)
-    monkeypatch.setattr(mounts, "_text", lambda name: table if "mountinfo" in name else "mnt_id: 7")
+    monkeypatch.setattr(mounts, "file_system_kind", KIND_OF)
+    monkeypatch.setattr(mounts, "_read_proc_file", lambda name: table if "mountinfo" in name else "mnt_id: 7")
     raises_exactly(tk.LedgerError, lambda: new(path, 4), "its file system is unknown", "accept_file_system='unknown'")
     with new(path, 4, accept_file_system="unknown") as ledger:
         ledger.release(costing(1.0), [1])
@@ -221,7 +221,7 @@ def test_only_a_system_without_a_table_of_mounts_is_taken_at_its_word(
             raise OSError(error, os.strerror(error))
         return real(what, *given, **more)
 
-    monkeypatch.setattr(mounts, "kind_of", KIND_OF)
+    monkeypatch.setattr(mounts, "file_system_kind", KIND_OF)
     monkeypatch.setattr(mounts.sys, "platform", "linux")
     monkeypatch.setattr("builtins.open", failing)
     raises_exactly(tk.LedgerError, lambda: ledger.release(costing(1.0), [1]), os.strerror(error))
@@ -234,7 +234,7 @@ def test_only_a_system_without_a_table_of_mounts_is_taken_at_its_word(
 def test_few_free_descriptors_do_not_hide_the_kind_of_file_system(path: Path) -> None:
     """With every number of them a release from memory is refused, for whatever reason."""
     folder = Path("/dev/shm")
-    if not folder.is_dir() or not os.access(folder, os.W_OK) or KIND_OF is not mounts.kind_of:
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or KIND_OF is not mounts.file_system_kind:
         pytest.skip("there is no file system in memory here")
     done = subprocess.run(
         [sys.executable, "-m", "tests.ledger.workers", "descriptors", str(folder)],
@@ -293,4 +293,4 @@ def test_only_a_kind_that_is_refused_can_be_accepted(path: Path, kind: Any) -> N
 @pytest.mark.parametrize(("device", "numbers"), [(0x11110370, "259:70000"), (0x801, "8:1")])
 def test_a_device_is_found_by_its_numbers(device: int, numbers: str) -> None:
     table = f"20 1 0:5 / / rw - tmpfs none rw\n21 1 {numbers} / /home rw shared:1 - ext4 /dev/x rw"
-    assert mounts.listed(table, None, device) == "ext4"
+    assert mounts.find_mount_kind(table, None, device) == "ext4"

@@ -97,7 +97,7 @@ def test_what_such_a_number_is_counts_once(path: Path, value: Any) -> None:
     ledger.reserve(cost=value)
     ledger.release(costing(value), [1])
     assert (ledger.spent(), ledger.remaining(), ledger.verify()) == (1.0, 1.0, [])
-    assert ledger._journal.spent() == (Fraction(1),)
+    assert ledger._journal.total_spent() == (Fraction(1),)
 
 
 def test_a_text_is_held_to_what_it_is(path: Path) -> None:

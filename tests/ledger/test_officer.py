@@ -31,18 +31,18 @@ def epsilon_of(rho: float, own: float, delta: float) -> float:
 @pytest.mark.further
 def test_a_budget_of_pairs_is_told_as_epsilon_at_its_delta(path: Path) -> None:
     ledger = new(path, BUDGET, tk.PrivacyProfile(), own_delta="5e-7")
-    assert officer.spent_and_left(ledger) == ("epsilon 1", "epsilon 0", "epsilon 1", "at delta 1e-06")
-    assert officer.guess(ledger)[0] == 50.0
+    assert officer.budget_summary_texts(ledger) == ("epsilon 1", "epsilon 0", "epsilon 1", "at delta 1e-06")
+    assert officer.attack_accuracies(ledger)[0] == 50.0
     ledger.release(costing(2.0**-8, ZCDP), [1])
     ledger.reserve(cost=("0.001", "1e-7"))
-    spent = officer.main_spent(ledger)
+    spent = officer.spent_epsilon_or_rho(ledger)
     exact = epsilon_of(2.0**-8 + 0.001, 1e-7, 1e-6)
     assert exact * (1 - 1e-5) <= spent <= exact * 1.001
-    _, gone, left, _ = officer.spent_and_left(ledger)
+    _, gone, left, _ = officer.budget_summary_texts(ledger)
     up, down = float(gone.split()[1]), float(left.split()[1])
     assert spent <= up <= spent * 1.001
     assert (1 - spent) * 0.999 <= down <= 1 - spent
-    now, end = officer.guess(ledger)
+    now, end = officer.attack_accuracies(ledger)
     assert 0 <= now - 100 / (1 + float(mpmath.exp(-spent))) <= 0.101
     assert 0 <= end - 100 / (1 + float(mpmath.exp(-1))) <= 0.101
 
@@ -53,13 +53,13 @@ def test_of_several_sums_the_least_is_told(path: Path) -> None:
     ledger = new(path, ("1", "1e-9"), tk.PrivacyProfile())
     for number in range(1, 5):
         ledger.release(costing(0.25), [1])
-        _, spent = officer.shares(ledger)[number]
-        assert (officer.main_spent(ledger), spent) == (number / 4, number / 4)
+        _, spent = officer.entry_budget_shares(ledger)[number]
+        assert (officer.spent_epsilon_or_rho(ledger), spent) == (number / 4, number / 4)
     small = new(path.with_name("small.ledger"), ("2", "1e-3"), tk.PrivacyProfile())
     for _ in range(60):
         small.release(costing(2.0**-6), [1])
-    assert officer.main_spent(small) < 60 / 64
-    assert officer.shares(small)[60][1] < 60 / 128
+    assert officer.spent_epsilon_or_rho(small) < 60 / 64
+    assert officer.entry_budget_shares(small)[60][1] < 60 / 128
 
 
 @pytest.mark.parametrize(
@@ -81,19 +81,23 @@ def test_other_budgets_are_told_in_their_own(
 ) -> None:
     ledger = new(path, budget, measure)
     ledger.reserve(cost=cost)
-    assert officer.spent_and_left(ledger)[:2] == told[:2]
-    assert float(officer.spent_and_left(ledger)[2].split()[1]) == pytest.approx(float(told[2].split()[1]), rel=1e-9)
-    assert officer.spent_and_left(ledger)[3] == told[3]
-    now, end = officer.guess(ledger)
+    assert officer.budget_summary_texts(ledger)[:2] == told[:2]
+    assert float(officer.budget_summary_texts(ledger)[2].split()[1]) == pytest.approx(
+        float(told[2].split()[1]), rel=1e-9
+    )
+    assert officer.budget_summary_texts(ledger)[3] == told[3]
+    now, end = officer.attack_accuracies(ledger)
     assert 50 < now < end < 100
 
 
 def test_whom_it_protects_is_said_in_words() -> None:
-    said = [officer.protected(kind, number, "guest") for kind in ("add_remove", "replace") for number in (1, 2)]
+    said = [
+        officer.protected_unit_text(kind, number, "guest") for kind in ("add_remove", "replace") for number in (1, 2)
+    ]
     assert said == [
         "one guest more or less",
         "2 people (each a guest) more or less",
         "one guest, whose rows are exchanged for others",
         "2 people (each a guest), whose rows are exchanged for others",
     ]
-    assert officer.protected("add_remove", 1, None) == "one user more or less"
+    assert officer.protected_unit_text("add_remove", 1, None) == "one user more or less"

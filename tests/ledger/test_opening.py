@@ -143,14 +143,14 @@ def test_a_chain_from_a_table_translates_the_unit(path: Path) -> None:
      (Fraction(1, 3), Fraction(1, 3)), ("1/3", Fraction(1, 3)), (" 2 ", Fraction(2)), (1e-300, Fraction(1, 10**300))],
 )  # fmt: skip
 def test_what_a_person_wrote_is_meant(value: Any, meant: Fraction) -> None:
-    assert amounts.stated(value, "x") == meant
+    assert amounts.parse_exact(value, "x") == meant
 
 
 def test_amounts_are_written_as_they_are_read() -> None:
-    assert amounts.written((Fraction(1, 10), Fraction(1, 3), Fraction(10**6))) == "0.1, 1/3, 1000000"
+    assert amounts.format_amount((Fraction(1, 10), Fraction(1, 3), Fraction(10**6))) == "0.1, 1/3, 1000000"
     for texts in ([], ["-1"], ["x"], ["2/4"], "1", [1], ["1 "]):
         with pytest.raises((ValueError, TypeError)):
-            amounts.from_texts(texts)
+            amounts.deserialize_amount(texts)
 
 
 @pytest.mark.parametrize("kind", [tk.MaxDivergence(), float("nan"), [1.0], "ext4"], ids=repr)

@@ -18,7 +18,7 @@ import opendp_topk as tk
 from opendp_topk.apps.ledger import report
 from opendp_topk.apps.ledger import report as export
 from opendp_topk.apps.ledger.journal import Entry
-from opendp_topk.apps.ledger.stated import LINES, OWN, Unit
+from opendp_topk.apps.ledger.stated import LINES, OWN, LedgerPrivacyUnit
 from tests.concepts.sentinels import raises_exactly
 
 from .workers import PURE, SPACE
@@ -87,7 +87,7 @@ def test_what_was_stated_is_kept_and_told(path: Path) -> None:
         first = ledger.reserve(counted("session"), at_most=5, purpose="sessions", label="twice")
         assert (ledger.history()[0].period, ledger.history()[0].purpose) == ("week 1", None)
         whom = {"person": "guest", "column": "visitor"}
-        assert first.told == {**words, **whom, "purpose": "sessions", "label": "twice", "at_most": 5}
+        assert first.metadata_fields == {**words, **whom, "purpose": "sessions", "label": "twice", "at_most": 5}
         raises_exactly(tk.ParameterError, lambda: ledger.reserve(counted("visitor"), purpose="a\nb"), "purpose")
         for name in ("publisher", "reason"):  # the first is said of a ledger alone
             with pytest.raises(TypeError, match=f"'{name}': what can be said here is period, purpose"):
@@ -102,9 +102,9 @@ def test_every_line_goes_through_ledger_entry_and_pages(path: Path) -> None:
     with visits(path, **lines) as ledger:
         assert ledger.stated == lines
         made = ledger.reserve(counted("visitor"), **own)  # type: ignore[arg-type]
-        assert made.told == {**lines, **own, "person": "visitor", "column": "visitor"}
+        assert made.metadata_fields == {**lines, **own, "person": "visitor", "column": "visitor"}
         assert {name: getattr(ledger.history()[0], name) for name in OWN} == own
-        told = report.page(ledger), export.csv_table(ledger), export.json_lines(ledger)
+        told = report.ledger_page(ledger), export.csv_table(ledger), export.json_lines(ledger)
         missing = [(word, at) for word in own.values() for at, text in enumerate(told) if word not in text]
         missing += [(word, at) for word in lines.values() for at in (0, 2) if word not in told[at]]
         assert missing == []
@@ -164,8 +164,8 @@ def worst(all_of: list[Table], d_in: int, neighbors: str) -> Iterator[int]:
 def test_the_distance_by_another_column_is_the_largest_that_there_is(
     people: int, values: int, most: int, shared: bool, d_in: int, neighbors: str
 ) -> None:
-    unit = Unit.of("visits", tk.UserDistance(neighbors), d_in, "visitor")
-    bound = unit.by_column(tk.FrameDomain("session", "page"), most, shared).d_in
+    unit = LedgerPrivacyUnit.for_new_ledger("visits", tk.UserDistance(neighbors), d_in, "visitor")
+    bound = unit.for_user_column(tk.FrameDomain("session", "page"), most, shared).d_in
     found = max(worst(tables(people, values, most, shared=shared), d_in, neighbors))
     assert found <= bound
     small = shared and most * (2 if neighbors == "replace" else 1) > values  # too few values for the worst pair

@@ -173,13 +173,13 @@ def test_a_file_that_is_read_first_costs_nothing_where_it_is_damaged(text: bytes
     with new(path, 100, metric=USERS) as ledger:
         rows = TOP.input_domain.validate(tk.read_table(file))
         with pytest.raises(tk.TableError):
-            rows.held()
+            rows.read_snapshot()
         assert ledger.count() == 0
         with pytest.raises(tk.TableError):
             ledger.release(TOP, tk.read_table(file))
         assert ledger.count() == 1
         file.write_bytes(content)
         rows = TOP.input_domain.validate(tk.read_table(file))
-        rows.held()
+        rows.read_snapshot()
         file.unlink()  # it is not read again
         assert ledger.release(TOP, rows).size == 1

@@ -155,7 +155,7 @@ def test_one_of_eight_processes_creates_a_ledger_and_all_spend_it(connect: str) 
 def test_ctrl_c_acts_while_another_process_holds_the_lock(path: Path) -> None:
     new(path, 10).close()
     handle = os.open(path, os.O_RDWR)
-    assert locks.take(handle)
+    assert locks.acquire_lock(handle)
     (seconds,) = run("interrupted", path)
     os.close(handle)
     assert seconds < 0.5
@@ -178,7 +178,7 @@ def test_ctrl_c_acts_while_another_process_holds_the_lock_of_a_server(server: Se
 def test_who_waits_too_long_for_a_lock_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = new(path, 10)
     handle = os.open(path, os.O_RDWR)
-    assert locks.take(handle)
+    assert locks.acquire_lock(handle)
     monkeypatch.setattr(locks, "PATIENCE", 0.05)
     start = time.monotonic()
     with pytest.raises(tk.LedgerError, match="another process kept it locked"):

@@ -19,7 +19,7 @@ import opendp_topk as tk
 from opendp_topk.apps.ledger import checking as repair
 from opendp_topk.apps.ledger import files
 from opendp_topk.apps.ledger.files import SEPARATOR
-from opendp_topk.apps.ledger.records import explained
+from opendp_topk.apps.ledger.records import convert_to_ledger_error
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -88,7 +88,7 @@ def test_records_between_others_are_charged_what_the_next_total_tells(path: Path
         assert (ledger.spent(), ledger.count(), ledger.verify()) == (2.5, 4, [])
         assert sum(one.cost for one in ledger.history()) == 2.5
         assert ledger.verify(head) == ["record 7 is not the one that was kept: the ledger was rewritten since"]
-        told = ledger._journal.last().fields
+        told = ledger._journal.last_record().fields
         assert (told["kind"], told["told"]) == ("repair", found)
         spend(ledger, 1.5)
         raises_exactly(tk.BudgetError, lambda: spend(ledger, 0.1))
@@ -234,7 +234,7 @@ def test_a_disk_that_fails_in_a_repair_is_told_as_that(path: Path, monkeypatch: 
     def failing(holder: Any, start: int, length: int) -> bytes:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(files.FileLog, "_block", explained("read")(failing))
+    monkeypatch.setattr(files.FileLog, "_read_block", convert_to_ledger_error("read")(failing))
     error = raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), os.strerror(errno.EIO))
     assert "backup" not in str(error)
 
@@ -300,7 +300,7 @@ def test_the_repair_leaves_the_file_alone_when_it_cannot_write(path: Path, monke
     def full(*_: Any) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(repair, "write_new", full)
+    monkeypatch.setattr(repair, "write_new_file", full)
     raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), os.strerror(28))
     assert (path.read_bytes(), beside(path)) == (damaged, [])
 

@@ -15,7 +15,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.ledger import journal, report
 from opendp_topk.apps.ledger import report as export
-from opendp_topk.apps.ledger.report import chart
+from opendp_topk.apps.ledger.report import spending_chart
 from opendp_topk.apps.ledger.stated import LINES
 from tests.audit.browser import run
 
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.Ledger) -> None:
-    text = report.page(ledger)
+    text = report.ledger_page(ledger)
     page = Page(text)
     assert "script" not in page.tags
     assert page.tags.count("tr") == 4
@@ -72,17 +72,18 @@ def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger
     content = path.read_bytes().split(b"\x1e")
     path.write_bytes(b"\x1e".join([*content[:3], *content[4:]]))
     assert (
-        "This ledger contradicts itself: record 3 does not follow record 1" in Page(report.page(tk.Ledger(path))).text
+        "This ledger contradicts itself: record 3 does not follow record 1"
+        in Page(report.ledger_page(tk.Ledger(path))).text
     )
 
 
 def test_the_picture_rises_to_what_was_spent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, days = new(path, 1), iter(["2026-01-01", "2026-01-03", "2026-01-02"] * 2)
-    monkeypatch.setattr(journal, "now", lambda: f"{next(days)}T00:00:00+00:00")
-    assert "nothing was released yet" in chart([], ledger.limit, ["epsilon"])
+    monkeypatch.setattr(journal, "utc_timestamp", lambda: f"{next(days)}T00:00:00+00:00")
+    assert "nothing was released yet" in spending_chart([], ledger.limit, ["epsilon"])
     for _ in range(3):
         ledger.reserve(cost="0.25")
-    drawn = chart(ledger.history(), ledger.limit, ["epsilon"])
+    drawn = spending_chart(ledger.history(), ledger.limit, ["epsilon"])
     (line,) = re.findall(r'<path class="first" d="([^"]*)"', drawn)
     points = [tuple(map(float, pair.split())) for pair in re.findall(r"[ML]([\d. ]+)", line)]
     assert all(one[0] <= two[0] and one[1] >= two[1] for one, two in itertools.pairwise(points))
@@ -107,7 +108,7 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
     given = {"dataset": "visits", "metric": tk.UserDistance("replace"), "user": "card", "d_in": 2}
     ledger = tk.Ledger.create(path, budget=2, measure=tk.MaxDivergence(), **given, **words)
     ledger.reserve(cost=1, label="a survey", period="May", purpose="a poster")
-    shown = re.sub(r"<details>.*?</details>|<style>.*?</style>", "", report.page(ledger), flags=re.DOTALL)
+    shown = re.sub(r"<details>.*?</details>|<style>.*?</style>", "", report.ledger_page(ledger), flags=re.DOTALL)
     text = Page(shown.partition("In numbers of the ledger")[0]).text
     for word in (
         "2 people (each a guest), whose rows are exchanged for others",
@@ -135,7 +136,7 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
 def test_the_page_fits_its_window(ledger: tk.Ledger, tmp_path: Path, width: int) -> None:
     """A script of the test's own measures it in a browser; the page itself allows none."""
     measure = "<script>document.title = document.documentElement.scrollWidth + ' ' + innerWidth</script></body>"
-    text = report.page(ledger).replace("default-src 'none'; ", "").replace("</body>", measure)
+    text = report.ledger_page(ledger).replace("default-src 'none'; ", "").replace("</body>", measure)
     (tmp_path / "report.html").write_text(text, encoding="utf-8")
     (tmp_path / "room").mkdir()
     found = run(tmp_path / "report.html", tmp_path / "room", "--dump-dom", width=width)

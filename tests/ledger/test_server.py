@@ -252,7 +252,7 @@ def test_settings_of_a_role_do_not_count(own: Server, monkeypatch: pytest.Monkey
             own.sql(f"ALTER ROLE ledger IN DATABASE {own.database} SET {setting}")
     ledger = new(own.address("one"), 2)
     names = ("synchronous_commit", "transaction_isolation", "statement_timeout", "search_path")
-    real = postgres.said
+    real = postgres.execute_statements
 
     def watched(connection: Any, *statements: str) -> Any:
         found = real(connection, *statements)
@@ -260,7 +260,7 @@ def test_settings_of_a_role_do_not_count(own: Server, monkeypatch: pytest.Monkey
             seen.append([connection.execute(f"SHOW {name}").fetchone()[0] for name in names])
         return found
 
-    monkeypatch.setattr(postgres, "said", watched)
+    monkeypatch.setattr(postgres, "execute_statements", watched)
     ledger.release(costing(1.0), [1])
     assert seen[0] == ["on", "read committed", "0", "pg_catalog, pg_temp"]
     assert ledger.verify() == []
@@ -402,7 +402,7 @@ def test_a_state_of_a_server_is_told_as_what_it_is(state: str, says: str) -> Non
     class Log:
         place = "here"
 
-        @failures.explained("written")
+        @failures.convert_to_ledger_error("written")
         def append(self) -> None:
             raise raised
 
@@ -445,8 +445,8 @@ def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
 def test_an_address_has_at_most_two_thousand_characters() -> None:
     pytest.importorskip("psycopg")
     longest = "postgresql://near/x?application_name="
-    assert server_address.read(longest.ljust(2000, "a")).place.startswith("postgresql://near")
-    refused(lambda: server_address.read(longest.ljust(2001, "a")), "at most 2000")
+    assert server_address.parse_address(longest.ljust(2000, "a")).place.startswith("postgresql://near")
+    refused(lambda: server_address.parse_address(longest.ljust(2001, "a")), "at most 2000")
 
 
 def test_a_fragment_shows_no_password() -> None:
@@ -465,8 +465,8 @@ def test_what_an_address_leaves_open_is_shown(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PGHOST", "far")
     monkeypatch.setenv("PGDATABASE", "books")
     monkeypatch.setenv("PGPORT", "6543")
-    assert server_address.read("postgresql://").place == "postgresql://far:6543/books#public/budget"
-    found = server_address.read(f"postgresql://u:{SECRET}@near:1/x#s%5Fs/a%23b")
+    assert server_address.parse_address("postgresql://").place == "postgresql://far:6543/books#public/budget"
+    found = server_address.parse_address(f"postgresql://u:{SECRET}@near:1/x#s%5Fs/a%23b")
     assert found.place == "postgresql://near:1/x#s_s/a#b"
     assert SECRET not in repr(found)
     monkeypatch.setenv("PGHOST", "elsewhere")
@@ -481,10 +481,12 @@ def test_connections_to_other_machines_are_encrypted(monkeypatch: pytest.MonkeyP
     far = "postgresql://far/x", f"{itself},far/x", f"{itself}/x?hostaddr=192.0.2.1"
     here = "postgresql:///x", f"{itself}/x", "postgresql://[::1]/x", "postgresql://%2Ftmp/x"
     stated = "postgresql://far/x?sslmode=verify-full", "postgresql://far/x?sslmode=prefer", "postgresql://?service=a"
-    found = [[server_address.read(one).options.get("sslmode") for one in listed] for listed in (far, here, stated)]
+    found = [
+        [server_address.parse_address(one).options.get("sslmode") for one in listed] for listed in (far, here, stated)
+    ]
     assert found == [["require"] * 3, [None] * 4, ["verify-full", "prefer", None]]
     monkeypatch.setenv("PGSSLMODE", "verify-ca")
-    assert "sslmode" not in server_address.read("postgresql://far/x").options
+    assert "sslmode" not in server_address.parse_address("postgresql://far/x").options
 
 
 # Ctrl-C and signal handlers.

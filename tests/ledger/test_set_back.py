@@ -17,8 +17,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import postgres
-from opendp_topk.apps.ledger.records import seal
-from opendp_topk.apps.ledger.report import summary
+from opendp_topk.apps.ledger.records import seal_record
+from opendp_topk.apps.ledger.report import ledger_summary
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -85,18 +85,18 @@ def next_step(found: Any) -> Any:
 
 def failed_commit(found: Any, server: Server) -> None:
     """A step whose server ends before its commit."""
-    real = postgres.said
+    real = postgres.execute_statements
 
     def said(connection: Any, *statements: str) -> Any:
         if any(one.startswith("INSERT") for one in statements):
             server.kill()
         return real(connection, *statements)
 
-    postgres.said = said  # type: ignore[attr-defined]
+    postgres.execute_statements = said  # type: ignore[attr-defined]
     try:
         raises_exactly(tk.LedgerError, lambda: next_step(found))
     finally:
-        postgres.said = real  # type: ignore[attr-defined]
+        postgres.execute_statements = real  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_pages_of_records_from_before_and_after_a_crash_are_not_joined(
     ledger = tk.Ledger(address)
     plan = ledger.planned(1)
     plan.release("place 0", [1], ONE)
-    listed = ledger._journal.log.records()
+    listed = ledger._journal.log.iter_records()
     seen = [next(listed) for _ in range(5)]
     assert seen[-1].fields["kind"] == "state"
     crash(losing)
@@ -135,7 +135,7 @@ def test_pages_of_records_from_before_and_after_a_crash_are_not_joined(
 
 HEADS: dict[str, Callable[[tk.Ledger], str]] = {
     "head": lambda ledger: ledger.head(),
-    "summary": lambda ledger: str(summary(ledger)["head"]),
+    "summary": lambda ledger: str(ledger_summary(ledger)["head"]),
 }
 
 
@@ -297,7 +297,7 @@ def test_a_ledger_that_is_bound_to_no_server_is_bound_with_its_next_debit(losing
     with new(losing.address(name), 3) as ledger:
         fields = {**ledger._journal.header.fields}
     del fields["accepted"]
-    text = seal(fields)
+    text = seal_record(fields)
     losing.sql(f"UPDATE {TABLE} SET record = '{text}' WHERE ledger = '{name}'")
     with tk.Ledger(losing.address(name)) as old:
         assert old.accepted == ()

@@ -66,11 +66,11 @@ def test_another_key_and_another_purpose_are_refused(signed: tuple[tk.Ledger, st
 def test_a_ledger_that_was_rewritten_does_not_fit_its_signed_head(
     path: Path, signed: tuple[tk.Ledger, str, Path]
 ) -> None:
-    from opendp_topk.apps.ledger.records import unseal
+    from opendp_topk.apps.ledger.records import unseal_record
 
     ledger, line, key = signed
     ledger.close()
-    fields = [found.fields for found in map(unseal, texts(path)) if found is not None]
+    fields = [found.fields for found in map(unseal_record, texts(path)) if found is not None]
     fields[1] = {**fields[1], "label": "nothing of interest"}
     overwrite(path, resealed(fields))
     with tk.Ledger(path) as again:

@@ -14,7 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import files
-from opendp_topk.apps.ledger.records import Record, follow, unseal
+from opendp_topk.apps.ledger.records import Record, next_record_text, unseal_record
 
 from .conftest import Make, new
 from .test_attacks import texts
@@ -33,13 +33,13 @@ def lengthened(path: Path, count: int, longest: int) -> None:
         if number % 3:
             fields += [{"kind": "state", "of": number, "state": "released", "time": "", "operator": ""}]
         for one in fields:
-            listed.append(follow(last, first.digest, **one))
+            listed.append(next_record_text(last, first.digest, **one))
             last = read(listed[-1])
     path.write_bytes(b"".join(b"\x1e" + one.encode() + b"\n" for one in listed))
 
 
 def read(text: str) -> Record:
-    found = unseal(text)
+    found = unseal_record(text)
     assert found is not None
     return found
 
@@ -50,15 +50,15 @@ def test_every_record_is_found_by_halving_and_read_whatever_the_blocks(path: Pat
     new(path, 1).close()
     lengthened(path, 24, longest)
     log, listed = files.FileLog(path), [read(one) for one in texts(path)]
-    assert [one.digest for one in log.records()] == [one.digest for one in listed]
+    assert [one.digest for one in log.iter_records()] == [one.digest for one in listed]
     for number in range(len(listed) + 2):
-        found = log.find(lambda record, least=number: record.number >= least)  # type: ignore[misc]
+        found = log.find_first_record(lambda record, least=number: record.number >= least)  # type: ignore[misc]
         assert (None if found is None else found.digest) == next((one.digest for one in listed[number:]), None)
-    for one in list(log.records())[::10]:
-        assert [other.number for other in log.records(one)] == list(range(one.number + 1, len(listed)))
+    for one in list(log.iter_records())[::10]:
+        assert [other.number for other in log.iter_records(one)] == list(range(one.number + 1, len(listed)))
     size = path.stat().st_size
     for block in (longest // 9, longest, size - 1, size, size + 1):
-        assert [one.digest for one in log._following(0, size, block)] == [one.digest for one in listed]
+        assert [one.digest for one in log._iter_records_from(0, size, block)] == [one.digest for one in listed]
 
 
 def test_an_entry_is_the_same_whether_it_is_looked_up_or_listed(path: Path) -> None:
@@ -81,8 +81,8 @@ def test_what_is_looked_up_is_little_of_a_long_log(path: Path, monkeypatch: pyte
     lengthened(path, 1500, 3000)
     assert ledger.spent() == 0.0  # what was written since it was opened is looked over once
     seen: list[int] = []
-    real = files._read
-    monkeypatch.setattr(files, "_read", lambda *some: (seen.append(len(real(*some))), real(*some))[1])
+    real = files._read_bytes
+    monkeypatch.setattr(files, "_read_bytes", lambda *some: (seen.append(len(real(*some))), real(*some))[1])
     for look in (
         lambda: ledger.head(700),
         lambda: ledger.entry(700),
@@ -98,7 +98,7 @@ def test_others_write_while_a_debit_waits_for_the_disk(path: Path, monkeypatch: 
     """Three threads with an object each: the first two wait for the disk until the third has its release."""
     ledgers = [new(path, 9), tk.Ledger(path), tk.Ledger(path)]
     done, waiting, order = threading.Event(), threading.Semaphore(0), []
-    real = files._sync
+    real = files._sync_to_disk
 
     def slow(handle: int) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -106,7 +106,7 @@ def test_others_write_while_a_debit_waits_for_the_disk(path: Path, monkeypatch: 
             assert done.wait(60)
         real(handle)
 
-    monkeypatch.setattr(files, "_sync", slow)
+    monkeypatch.setattr(files, "_sync_to_disk", slow)
     first = [threading.Thread(target=lambda one=one: spent(one, order, "late")) for one in ledgers[:2]]  # type: ignore[misc]
     for thread in first:
         thread.start()
@@ -126,19 +126,19 @@ def spent(ledger: tk.Ledger, order: list[str], name: str) -> None:
 def test_a_disk_that_fails_after_the_write_releases_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The handle that waits was open before the write, so that the system tells it of every error since."""
     ledger, handles, drawn = new(path, 9), [], []
-    write = files.write
+    write = files.write_all_bytes
 
     def watched(handle: int, data: bytes) -> None:
         handles.append(open_files(path) - {handle})
         write(handle, data)
 
-    monkeypatch.setattr(files, "write", watched)
+    monkeypatch.setattr(files, "write_all_bytes", watched)
 
     def broken(handle: int) -> None:
         assert handle in handles[-1]
         raise OSError(5, "gone")
 
-    monkeypatch.setattr(files, "_sync", broken)
+    monkeypatch.setattr(files, "_sync_to_disk", broken)
     with pytest.raises(tk.LedgerError, match="gone"):
         ledger.release(costing(1.0, function=drawn.append), [1])
     assert (drawn, len(handles)) == ([], 1)
@@ -157,8 +157,8 @@ def test_a_release_on_a_server_is_four_messages(server: Any, tmp_path: Path, mon
     from opendp_topk.apps.ledger import postgres
 
     ledger, sent = new(server.address(tmp_path.name), 9), []
-    real = postgres.said
-    monkeypatch.setattr(postgres, "said", lambda *some: (sent.append(some[1:]), real(*some))[1])
+    real = postgres.execute_statements
+    monkeypatch.setattr(postgres, "execute_statements", lambda *some: (sent.append(some[1:]), real(*some))[1])
     ledger.release(costing(1.0), [1])
     assert len(sent) == 4
     assert [one[-1] == "COMMIT" for one in sent] == [False, True] * 2
@@ -174,8 +174,8 @@ def test_a_thread_that_reads_while_another_one_appends_has_its_own_turn(server: 
 
     def make(last: Record) -> str:
         reader.start()
-        assert list(log.records(last)) == []
-        return follow(last, last.digest, kind="state", of=1, state="failed", time="", operator="")
+        assert list(log.iter_records(last)) == []
+        return next_record_text(last, last.digest, kind="state", of=1, state="failed", time="", operator="")
 
     ledger.reserve(cost=1)
     log.append(lambda last: make(last))
@@ -189,7 +189,7 @@ def test_both_kinds_of_logs_find_the_same(make: Make) -> None:
         for _ in range(7):
             ledger.release(costing(1.0), [1])
         log = ledger._journal.log
-        listed = [one.digest for one in log.records()]
+        listed = [one.digest for one in log.iter_records()]
         for number in range(17):
             found = log.find(lambda record, least=number: record.number >= least)  # type: ignore[misc]
             assert (None if found is None else found.digest) == next(iter(listed[number:]), None)

@@ -28,10 +28,10 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no f
 def hanging(path: Path) -> Iterator[tuple[tk.Ledger, int]]:
     """A ledger from which a thread cannot release, as long as the block lasts: somebody else has locked its file."""
     ledger, waits = new(path, 10), threading.Event()
-    handle, take = os.open(path, os.O_RDWR), locks.take
+    handle, take = os.open(path, os.O_RDWR), locks.acquire_lock
     assert take(handle)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(locks, "take", lambda one: (waits.set(), take(one))[1])
+        patched.setattr(locks, "acquire_lock", lambda one: (waits.set(), take(one))[1])
         thread = threading.Thread(target=lambda: ledger.release(costing(1.0), [1]), daemon=True)
         thread.start()
         assert waits.wait(60)

@@ -87,7 +87,7 @@ def _after(count: int, real: Callable[..., Any]) -> Callable[..., Any]:
 
 def half_written(count: int) -> None:
     """Dies in the middle of writing a record, after so many others."""
-    real, left = files.write, iter(range(count))
+    real, left = files.write_all_bytes, iter(range(count))
 
     def write(handle: int, data: bytes) -> None:
         if next(left, None) is None:
@@ -95,12 +95,12 @@ def half_written(count: int) -> None:
             die()
         real(handle, data)
 
-    files.write = write
+    files.write_all_bytes = write
 
 
 def unsynced(count: int) -> None:
     """Dies when a record is written and not yet on the disk."""
-    files._sync = _after(count, files._sync)
+    files._sync_to_disk = _after(count, files._sync_to_disk)
 
 
 def in_sampling(count: int) -> tk.Measurement:
@@ -280,12 +280,12 @@ def descriptors(folder: str) -> None:
 
     from opendp_topk.apps.ledger import files as mounts
 
-    path, real, found = os.path.join(folder, f"{os.getpid()}.ledger"), mounts.kind_of, []
+    path, real, found = os.path.join(folder, f"{os.getpid()}.ledger"), mounts.file_system_kind, []
     try:
-        mounts.kind_of = lambda handle: None  # type: ignore[assignment]
+        mounts.file_system_kind = lambda handle: None  # type: ignore[assignment]
         ledger = tk.Ledger.create(path, budget=100, **FOR_VOTES)
         ledger.release(costing(1.0), [1])
-        mounts.kind_of = real
+        mounts.file_system_kind = real
         most = resource.getrlimit(resource.RLIMIT_NOFILE)
         used = max(map(int, os.listdir("/proc/self/fd")))
         for free in range(8):

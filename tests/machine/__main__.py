@@ -42,7 +42,7 @@ def main() -> None:
         folder = Path(scratch)
         for name, seconds in coq.compiled(folder).items():
             print(f"{name:<24} {seconds:6.1f} s", flush=True)
-        marks = [check for name in proof.documents() for check in proof.checks(name)]
+        marks = [check for name in proof.document_names() for check in proof.machine_checks(name)]
         theorems = {check.theorem for check in marks}
         for theorem, used in coq.axioms(folder, theorems).items():
             about = sorted({f"{check.document}#{check.label}" for check in marks if check.theorem == theorem})
@@ -78,7 +78,7 @@ def record(folder: Path, types: dict[str, str], accepted: list[str]) -> None:
     assert not any(coq.unsafe(coq.checked(folder, coq.SOURCES)).values())
     for name in coq.SOURCES:
         assert list(vernacular.refused((folder / f"{name}.v").read_text("utf-8"))) == []
-    then = machine.compiled()["types"]
+    then = machine.load_compiled_record()["types"]
     changed = sorted(one for one in then.keys() & types.keys() if then[one] != types[one] and one not in accepted)
     for one in changed:
         print(f"{one}\nthen: {then[one]}\nnow:  {types[one]}")
@@ -86,7 +86,7 @@ def record(folder: Path, types: dict[str, str], accepted: list[str]) -> None:
         raise SystemExit("not recorded: read these, and name with --accept each that still says what its document does")
     sources = {name: machine.source_digest(name) for name in coq.SOURCES}
     text = json.dumps({"sources": sources, "types": types}, indent=1, sort_keys=True)
-    (machine.folder() / "compiled.json").write_text(text + "\n", "utf-8")
+    (machine.machine_sources_folder() / "compiled.json").write_text(text + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.standard import STANDARD
 from opendp_topk.sampling.samplers import forecast_race, race, scan, upper_tail
 from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy, Indices
-from opendp_topk.sampling.samplers.quantile_tables import DIGITS, table
+from opendp_topk.sampling.samplers.quantile_tables import DIGITS, quantile_table
 from opendp_topk.sampling.samplers.race import top_k
 from opendp_topk.sampling.samplers.upper_tail import BLOCK
 
@@ -55,23 +55,23 @@ class Recorder(Entropy):
         self._drawn: dict[int, tuple[int, int]] = {}
         self._levels: dict[int, int] = {}
 
-    def prefixes(self, index: Indices) -> NDArray[np.uint16]:
+    def draw_prefixes(self, index: Indices) -> NDArray[np.uint16]:
         """Return the first 16 digits; if they are drawn again because a condition failed, the last ones count."""
-        drawn = self._source.prefixes(index)
+        drawn = self._source.draw_prefixes(index)
         self.begins(index, drawn)
         return drawn
 
-    def words(self, index: Indices) -> NDArray[np.uint64]:
+    def draw_words(self, index: Indices) -> NDArray[np.uint64]:
         """Return the next 64 digits."""
-        drawn = self._source.words(index)
+        drawn = self._source.draw_words(index)
         for i, word in zip(index.tolist(), drawn.tolist(), strict=True):
             digits, known = self._drawn[i]
             self._drawn[i] = digits << _WORD | word, known + _WORD
         return drawn
 
-    def auxiliary(self, n: int) -> NDArray[np.uint64]:
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
         """Return digits that belong to no candidate, and do not record them."""
-        return self._source.auxiliary(n)
+        return self._source.draw_auxiliary_words(n)
 
     def begins(self, index: Indices, prefix: NDArray[np.uint16]) -> None:
         """Record the first 16 digits of these candidates."""
@@ -93,7 +93,12 @@ class Recorder(Entropy):
 @contextmanager
 def watched(recorder: Recorder) -> Iterator[None]:
     """Record in ``recorder`` which candidates the races of this process skip, and which enter from the upper tail."""
-    tail, skip, split, survivors = scan.Scan.tail, race._skip, race._split, upper_tail.survivors
+    tail, skip, split, survivors = (
+        scan.Scan.draw_tail_prefixes,
+        race._race_tail_only,
+        race._race_near_and_tail,
+        upper_tail.draw_survivors,
+    )
 
     def watched_tail(self: scan.Scan, index: Indices, levels: Indices) -> scan.Drawn:
         drawn = tail(self, index, levels)
@@ -114,10 +119,10 @@ def watched(recorder: Recorder) -> Iterator[None]:
         return survivors(levels, entropy)
 
     watching: list[tuple[Any, str, Any, Any]] = [
-        (scan.Scan, "tail", tail, watched_tail),
-        (race, "_skip", skip, watched_skip),
-        (race, "_split", split, watched_split),
-        (forecast_race, "survivors", survivors, watched_survivors),
+        (scan.Scan, "draw_tail_prefixes", tail, watched_tail),
+        (race, "_race_tail_only", skip, watched_skip),
+        (race, "_race_near_and_tail", split, watched_split),
+        (forecast_race, "draw_survivors", survivors, watched_survivors),
     ]
     try:
         for owner, name, _, new in watching:
@@ -203,10 +208,10 @@ def _made_up(i: int) -> Release:
     size, spread, scale, unit = _KINDS[kind]
     if i % _LONG == 0:
         size, spread = (2 + 3 * (i % (2 * _LONG) == 0)) * BLOCK + 100, 40  # blocks in turn, or a forecast
-    drawn = SYSTEM.auxiliary(size) % np.uint64(spread)
+    drawn = SYSTEM.draw_auxiliary_words(size) % np.uint64(spread)
     values = drawn.astype(np.int64) if unit == 1 else drawn.astype(np.float64) * unit
     turn = i // len(_KINDS)
-    k = 1 + int(SYSTEM.auxiliary(1)[0] % np.uint64(min(size, 10)))
+    k = 1 + int(SYSTEM.draw_auxiliary_words(1)[0] % np.uint64(min(size, 10)))
     return recorded(values, scale, noise, k, sign=1 - 2 * (turn % 2), ordered=turn % 3 > 0)
 
 
@@ -259,7 +264,7 @@ def wrong_entries(asked: Mapping[Noise, Iterable[int]], folder: Path) -> list[tu
 
 def _entries(noise: Noise, prefixes: Sequence[int]) -> tuple[str, int]:
     """Return entries of the table as a list of integers, and the divisor that turns them into the entries."""
-    entries = table(noise)
+    entries = quantile_table(noise)
     bounds = [(entries.lower[p], entries.upper[p]) for p in prefixes]
     unit = lcm(*(Fraction(value).denominator for pair in bounds for value in pair if np.isfinite(value)))
 

@@ -14,7 +14,7 @@ import pytest
 
 from opendp_topk.proof import machine
 
-SOURCES = sorted(path.stem for path in machine.folder().glob("*.v"))
+SOURCES = sorted(path.stem for path in machine.machine_sources_folder().glob("*.v"))
 AXIOMS = {
     "ClassicalDedekindReals.sig_not_dec",
     "ClassicalDedekindReals.sig_forall_dec",
@@ -34,14 +34,14 @@ def needed() -> None:
 
 def in_order() -> list[str]:
     """The sources, each after those that it requires."""
-    return sorted(SOURCES, key=lambda name: (len(machine.required(name)), name))
+    return sorted(SOURCES, key=lambda name: (len(machine.required_files(name)), name))
 
 
 def compiled(folder: Path) -> dict[str, float]:
     """Compile all sources in ``folder``; how many seconds each took."""
     took = {}
     for name in in_order():
-        shutil.copy(machine.folder() / f"{name}.v", folder)
+        shutil.copy(machine.machine_sources_folder() / f"{name}.v", folder)
         start = time.monotonic()
         assert run(folder, f"{name}.v") == ""
         took[name] = time.monotonic() - start

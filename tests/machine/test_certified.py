@@ -96,17 +96,17 @@ def test_faults_are_found(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     faulty = [certified.Release(**{**vars(releases[0]), "released": (0, 1)})]
     with monkeypatch.context() as patch:
-        compare = settle._compare
-        patch.setattr(settle, "_compare", lambda a, b: -compare(a, b))
+        compare = settle._compare_contenders
+        patch.setattr(settle, "_compare_contenders", lambda a, b: -compare(a, b))
         faulty.append(recorded(np.zeros(2, dtype=np.int64), noise, 2, Streams(0, {0: ALIKE + "0", 1: ALIKE + "1"})))
     with monkeypatch.context() as patch:
-        levels = scan.Scan.levels
-        patch.setattr(scan.Scan, "levels", lambda *arguments: np.minimum(levels(*arguments) + 5, 16))
+        levels = scan.Scan.required_levels
+        patch.setattr(scan.Scan, "required_levels", lambda *arguments: np.minimum(levels(*arguments) + 5, 16))
         faulty.append(recorded(blocks, noise, 5, Streams(1)))
     with monkeypatch.context() as patch:
-        table = short.padded(noise).copy()
+        table = short.padded_table(noise).copy()
         table[ahead.digits(0, 16)] = 30.0
-        patch.setattr(short, "padded", lambda _: table)
+        patch.setattr(short, "padded_table", lambda _: table)
         faulty.append(recorded(np.zeros(2, dtype=np.int64), noise, 1, ahead_again(ahead)))
     assert certified.refused(faulty, built) == [0, 1, 2, 3]
 
@@ -124,7 +124,7 @@ def sampled() -> list[int]:
 
 def spread(noise: Noise, by_chance: int) -> list[int]:
     """The first and the last 256 prefixes, those beside whom an exponent or a sign changes, and some by chance."""
-    entries, chosen = quantile_tables.table(noise), {*range(256), *range(2**16 - 256, 2**16)}
+    entries, chosen = quantile_tables.quantile_table(noise), {*range(256), *range(2**16 - 256, 2**16)}
     for bounds in (entries.lower[: 2**16], entries.upper[: 2**16]):
         marks = np.where(np.isfinite(bounds), np.sign(bounds) * 5000 + np.frexp(bounds)[1], 0)
         (changes,) = np.nonzero(np.diff(marks))
@@ -136,10 +136,12 @@ def spread(noise: Noise, by_chance: int) -> list[int]:
 def test_entries_of_tables_are_bounds(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each noise some 25 prefixes; ``python -m tests.machine --tables 1000`` takes some 1,600."""
     assert certified.wrong_entries({noise: sampled() for noise in STANDARD}, built) == []
-    entries = quantile_tables.table(STANDARD[0])
+    entries = quantile_tables.quantile_table(STANDARD[0])
     lower, upper = entries.lower.copy(), entries.upper.copy()
     lower[1000] += 2**-40
     upper[50_000] *= 1 - 2**-40
-    monkeypatch.setattr(certified, "table", lambda _: quantile_tables.Table(lower, upper, entries.tail))
+    monkeypatch.setattr(
+        certified, "quantile_table", lambda _: quantile_tables.QuantileTable(lower, upper, entries.tail)
+    )
     found = certified.wrong_entries({STANDARD[0]: [999, 1000, 50_000]}, built)
     assert found == [("Gumbel", 1000), ("Gumbel", 50_000)]

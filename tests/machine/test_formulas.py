@@ -126,7 +126,7 @@ def test_the_sizes_of_upper_tails_have_the_checked_law(built: Path, monkeypatch:
     goals = "".join(
         f"Goal sum (binomial 6 (/ 2 ^ 4)) (seq 0 {n + 1}) = {total} / 2 ^ 24.\n"
         "Proof. unfold binomial. simpl. field. Qed.\n"
-        for n, total in enumerate(upper_tail._exact_cumulative(4))
+        for n, total in enumerate(upper_tail._exact_binomial_cdf(4))
     )
     coq.answered(
         built,

@@ -12,7 +12,7 @@ from opendp_topk.proof import machine
 
 from . import coq, vernacular
 
-MARKS = [check for name in proof.documents() for check in proof.checks(name)]
+MARKS = [check for name in proof.document_names() for check in proof.machine_checks(name)]
 
 
 def test_documents_of_every_theme_are_marked() -> None:
@@ -22,7 +22,7 @@ def test_documents_of_every_theme_are_marked() -> None:
 
 def test_sources_hold_what_is_allowed_and_nothing_else() -> None:
     for name in coq.SOURCES:
-        text = (machine.folder() / f"{name}.v").read_text("utf-8")
+        text = (machine.machine_sources_folder() / f"{name}.v").read_text("utf-8")
         assert list(vernacular.refused(text)) == [], name
         assert len(vernacular.sentences(text)) > 10
 
@@ -88,7 +88,7 @@ def test_the_checker_accepts_what_was_compiled(built: Path) -> None:
 @pytest.mark.slow
 def test_what_was_recorded_is_what_compiles(built: Path) -> None:
     """Checked by machine means: this file was compiled, and the theorem is printed like this."""
-    then = machine.compiled()
+    then = machine.load_compiled_record()
     assert then["sources"] == {name: machine.source_digest(name) for name in coq.SOURCES}
     assert then["types"] == coq.types(built, {check.theorem for check in MARKS})
 

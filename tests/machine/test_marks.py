@@ -25,9 +25,9 @@ TEX = "proofs/measurements/selection.tex"
 V = "proofs/machine/FlippingRange.v"
 
 
-def mark() -> machine.Check:
+def mark() -> machine.MachineCheck:
     """The mark of the range of permute-and-flip, among those of its document."""
-    (found,) = [check for check in proof.checks(DOCUMENT) if check.theorem.endswith("flipping_range")]
+    (found,) = [check for check in proof.machine_checks(DOCUMENT) if check.theorem.endswith("flipping_range")]
     return found
 
 
@@ -35,22 +35,24 @@ def mark() -> machine.Check:
 def copy(tmp_path: Path) -> Iterator[Path]:
     shutil.copytree(ROOT / "proofs", tmp_path / "proofs")
     (tmp_path / "opendp_topk").symlink_to(ROOT / "opendp_topk")
-    with library.at(tmp_path / "opendp_topk"):
-        proof.forget()
+    with library.use_package_folder(tmp_path / "opendp_topk"):
+        proof.clear_cache()
         yield tmp_path
-    proof.forget()
+    proof.clear_cache()
 
 
 def spoil(path: Path, old: str, new: str) -> None:
     text = path.read_text("utf-8")
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
-    proof.forget()
+    proof.clear_cache()
 
 
 @pytest.mark.further
 def test_every_mark_holds() -> None:
-    assert [str(check) for name in proof.documents() for check in proof.checks(name) if not check.is_current] == []
+    assert [
+        str(check) for name in proof.document_names() for check in proof.machine_checks(name) if not check.is_current
+    ] == []
 
 
 @pytest.mark.further
@@ -75,10 +77,10 @@ def test_a_text_that_changed(copy: Path, file: str, old: str, new: str) -> None:
 
 def test_proofs_and_comments_are_no_part_of_a_statement(copy: Path) -> None:
     check = mark()
-    before = check.actual
+    before = check.current_digest
     spoil(copy / V, "(* The range of permute-and-flip: the theorem. *)", "(* A theorem. *)")
     spoil(copy / V, "intros s s' r near y z here there.", "intros s s' r near y z here. intros there.")
-    assert check.actual == before
+    assert check.current_digest == before
 
 
 @pytest.mark.slow
@@ -86,10 +88,10 @@ def test_proofs_and_comments_are_no_part_of_a_statement(copy: Path) -> None:
 def test_a_source_that_was_not_compiled_as_it_is(copy: Path, name: str) -> None:
     """Whatever is changed in the file or in one that it requires: what the words say is for the machine to judge."""
     check = mark()
-    assert check.uncompiled == []
+    assert check.uncompiled_files == []
     path = copy / f"proofs/machine/{name}.v"
     path.write_text("Unset Guard Checking.\n" + path.read_text("utf-8"), "utf-8")
-    proof.forget()
+    proof.clear_cache()
     assert check.status == "stale"
     assert any(f"but {name} is not what was compiled" in problem for problem in form.problems(DOCUMENT))
 
@@ -97,8 +99,8 @@ def test_a_source_that_was_not_compiled_as_it_is(copy: Path, name: str) -> None:
 @pytest.mark.slow
 def test_without_a_record_nothing_is_checked(copy: Path) -> None:
     (copy / "proofs/machine/compiled.json").unlink()
-    proof.forget()
-    assert {check.status for name in proof.documents() for check in proof.checks(name)} == {"stale"}
+    proof.clear_cache()
+    assert {check.status for name in proof.document_names() for check in proof.machine_checks(name)} == {"stale"}
 
 
 @pytest.mark.slow
@@ -116,7 +118,7 @@ def test_a_statement_that_is_missing(copy: Path, file: str, old: str, new: str, 
     check = mark()
     assert check.status == "missing"
     with pytest.raises(ProofError, match=said):
-        _ = check.actual
+        _ = check.current_digest
     assert any(said in problem for problem in form.problems(DOCUMENT))
 
 
@@ -126,7 +128,7 @@ def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
     text = (copy / TEX).read_text("utf-8")
     (line,) = re.findall(r"\\checked\{flips\}.*flipping_range.*\n", text)
     (copy / TEX).write_text(text.replace(line, "").replace(after, after + "\n" + line), "utf-8")
-    proof.forget()
+    proof.clear_cache()
     check = mark()
     assert check.status == "missing"
     assert any("below the theorem" in problem for problem in form.problems(DOCUMENT))
@@ -165,20 +167,25 @@ def test_a_renewal_writes_what_is_now_stated(copy: Path) -> None:
 
 
 def test_a_mark_is_no_part_of_what_others_rely_on(copy: Path) -> None:
-    before = proof.relied_now("measurements/permute_and_flip")
+    before = proof.current_reliances("measurements/permute_and_flip")
     spoil(copy / TEX, r"\checked{flips}", r"\checked{flips-attained}")
-    assert proof.relied_now("measurements/permute_and_flip") == before
+    assert proof.current_reliances("measurements/permute_and_flip") == before
 
 
 def test_what_a_theorem_states() -> None:
-    lines = machine.stated("Concentrated.range_to_zCDP").splitlines()
+    lines = machine.theorem_with_vocabulary("Concentrated.range_to_zCDP").splitlines()
     assert lines[0] == ("Theorem range_to_zCDP : forall a, range outcomes P P' a -> zCDP outcomes P P' (a ^ 2 / 8)")
     assert (
         "Definition zCDP {A : Type} (outcomes : list A) (P P' : A -> R) (rho : R) : Prop := renyi outcomes P P' rho"
         in (" ".join(lines))
     )
-    assert machine.required("Concentrated") == ["Concentrated", "Laws", "Sums"]
-    assert machine.required("Hyperbolic") == ["Concentrated", "Hyperbolic", "Laws", "Sums"]  # which names one of these
+    assert machine.required_files("Concentrated") == ["Concentrated", "Laws", "Sums"]
+    assert machine.required_files("Hyperbolic") == [
+        "Concentrated",
+        "Hyperbolic",
+        "Laws",
+        "Sums",
+    ]  # which names one of these
     assert not [line for line in lines[1:] if line.startswith(("Theorem", "Lemma", "Proof"))]
 
 

@@ -12,10 +12,10 @@ from .certified import Known, Recorder
 class Scripted(Entropy):
     """Candidate i begins with the digits of i, and goes on with those of 100 + i."""
 
-    def prefixes(self, index: Indices) -> np.ndarray:
+    def draw_prefixes(self, index: Indices) -> np.ndarray:
         return index.astype(np.uint16)
 
-    def words(self, index: Indices) -> np.ndarray:
+    def draw_words(self, index: Indices) -> np.ndarray:
         return (index + 100).astype(np.uint64)
 
 
@@ -25,9 +25,9 @@ def test_what_is_known_grows_with_the_digits() -> None:
     recorder.put_off(one, np.array([5]))
     assert recorder.known(7) == Known(0, 31, 5)  # of five ones first it has not all
     assert not recorder.known(7).is_drawn
-    assert recorder.prefixes(one).tolist() == [7]
+    assert recorder.draw_prefixes(one).tolist() == [7]
     assert recorder.known(7) == Known(7, 8, 16)
-    assert recorder.words(one).tolist() == [107]
+    assert recorder.draw_words(one).tolist() == [107]
     assert recorder.known(7) == Known(7 * 2**64 + 107, 7 * 2**64 + 108, 80)
     assert recorder.known(7).is_drawn
     assert recorder.known(8) == Known(0, 1, 0)

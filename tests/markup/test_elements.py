@@ -27,14 +27,16 @@ def test_an_element_has_its_children_and_attributes() -> None:
 
 
 def test_parts_are_joined_and_only_texts_are_escaped() -> None:
-    assert elements.join(["a<b", Markup("<i></i>"), 3], Markup("<br>")) == "a&lt;b<br><i></i><br>3"
-    assert elements.breakable("a_b/c") == "a_<wbr>b/<wbr>c"
-    assert elements.breakable("a<b_") == "a&lt;b_<wbr>"
-    assert elements.unbroken("5 %, 6 m") == "5\u00a0%, 6 m"
+    assert elements.join_markup(["a<b", Markup("<i></i>"), 3], Markup("<br>")) == "a&lt;b<br><i></i><br>3"
+    assert elements.breakable_name("a_b/c") == "a_<wbr>b/<wbr>c"
+    assert elements.breakable_name("a<b_") == "a&lt;b_<wbr>"
+    assert elements.bind_percent_signs("5 %, 6 m") == "5\u00a0%, 6 m"
 
 
 def test_a_table_has_headers_by_column_and_by_row() -> None:
-    page = elements.table("Of <two>", ["name", "n"], [["a", 3], ["b", ("many", 5.5)], ["c", ("x", "y")]], name="those")
+    page = elements.html_table(
+        "Of <two>", ["name", "n"], [["a", 3], ["b", ("many", 5.5)], ["c", ("x", "y")]], name="those"
+    )
     (frame,) = (one for one in read(page) if one.name == "div")
     table = only(page, "table")
     assert only(page, "caption").text == "Of <two>"
@@ -56,7 +58,7 @@ def test_a_table_has_headers_by_column_and_by_row() -> None:
 
 def test_only_a_named_table_is_filtered_and_only_a_long_one_searched() -> None:
     for rows, long in ((24, False), (25, True)):
-        page = elements.table("t", ["n"], [[n] for n in range(rows)])
+        page = elements.html_table("t", ["n"], [[n] for n in range(rows)])
         (frame,) = (one for one in read(page) if one.name == "div")
         assert ("data-long" in frame.attributes) == long
         assert "data-filter" not in frame.attributes
@@ -64,7 +66,7 @@ def test_only_a_named_table_is_filtered_and_only_a_long_one_searched() -> None:
 
 
 def test_a_notebook_shows_names_and_what_they_are() -> None:
-    page = notebook.facts("Of <it>", [("a", "1 < 2"), ("b", 3)])
+    page = notebook.facts_table("Of <it>", [("a", "1 < 2"), ("b", 3)])
     assert only(page, "caption").text == "Of <it>"
     rows = only(page, "tbody").all("tr")
     assert [[(one.name, one.text) for one in row.all("th", "td")] for row in rows] == [
@@ -76,7 +78,7 @@ def test_a_notebook_shows_names_and_what_they_are() -> None:
 
 def test_a_notebook_shows_the_first_hundred_lines_and_how_many_there_are() -> None:
     for many, more in ((2, ""), (100, ""), (101, " (the first 100 of 101)")):
-        page = notebook.grid("Numbers", {"n": range(many), "square": [n * n for n in range(many)]})
+        page = notebook.columns_table("Numbers", {"n": range(many), "square": [n * n for n in range(many)]})
         assert only(page, "caption").text == f"Numbers{more}"
         assert [(one.text, one.attributes["scope"]) for one in only(page, "thead").all("th")] == [
             ("n", "col"),

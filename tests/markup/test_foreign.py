@@ -26,13 +26,18 @@ def acting(text: str, but: str = "") -> set[str]:
 @pytest.mark.further
 def test_no_character_acts_on_a_line() -> None:
     assert acting(HOSTILE)
-    assert acting(foreign.line(HOSTILE)) == set()
-    assert foreign.line("a\x1b[31m\n\u202e") == r"a\x1b[31m\n\u202e"
-    assert acting(foreign.line("".join(map(chr, range(0x11_0000))))) == set()
+    assert acting(foreign.terminal_line(HOSTILE)) == set()
+    assert foreign.terminal_line("a\x1b[31m\n\u202e") == r"a\x1b[31m\n\u202e"
+    assert acting(foreign.terminal_line("".join(map(chr, range(0x11_0000))))) == set()
 
 
 def test_what_harms_nobody_is_shown_as_it_is() -> None:
-    assert foreign.line(HARMLESS) == foreign.on_page(HARMLESS) == foreign.cell(HARMLESS) == HARMLESS
+    assert (
+        foreign.terminal_line(HARMLESS)
+        == foreign.escape_html(HARMLESS)
+        == foreign.spreadsheet_cell(HARMLESS)
+        == HARMLESS
+    )
     assert json.loads(foreign.json_text([HARMLESS])) == [HARMLESS]
 
 
@@ -40,7 +45,7 @@ def test_pages_keep_line_breaks_and_hold_no_other() -> None:
     shown = el("pre", HOSTILE + "<b>", title=HOSTILE + '"')
     assert acting(shown, but="\n\t") == set()
     assert "<b>" not in shown
-    assert foreign.on_page("a\n\tb") == "a\n\tb"
+    assert foreign.escape_html("a\n\tb") == "a\n\tb"
     assert shown.encode("utf-8")
 
 
@@ -55,7 +60,7 @@ def test_json_is_the_same_value_and_acts_on_no_terminal(ascii_only: bool) -> Non
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " =", "\uff1d", "\n@"])
 def test_no_text_is_a_formula(start: str) -> None:
-    found = foreign.cell(f"{start}cmd|' /C calc'!A0")
+    found = foreign.spreadsheet_cell(f"{start}cmd|' /C calc'!A0")
     assert found.startswith("'")
     assert acting(found) == set()
 
@@ -63,7 +68,7 @@ def test_no_text_is_a_formula(start: str) -> None:
 @pytest.mark.parametrize("value", [-3, 1e-7, -0.5, 0])
 def test_numbers_stay_numbers(value: float) -> None:
     text = io.StringIO()
-    csv.writer(text).writerow([foreign.cell(value)])
+    csv.writer(text).writerow([foreign.spreadsheet_cell(value)])
     assert float(text.getvalue()) == value
 
 

@@ -86,7 +86,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Source], list[int]]:
                 raise Endless
             return source(n)
 
-        monkeypatch.setattr(entropy, "_WATCH", entropy._Watch())
+        monkeypatch.setattr(entropy, "_WATCH", entropy._RepetitionDetector())
         monkeypatch.setattr(os, "urandom", urandom)
         return asked
 

@@ -223,7 +223,7 @@ def test_releases_have_the_promised_shape_and_order(noise: Any) -> None:
 def test_many_releases_at_once_follow_the_law_where_subsets_are_not_listed(
     noise: Any, utility: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listed, "canonical", lambda *_, **__: None)
+    monkeypatch.setattr(listed, "draw_listed_subsets", lambda *_, **__: None)
     options = {"k": 2, "scale": Fraction(3, 2), "gamma": Fraction(1, 4), "utility": utility, "noise": noise}
     drawn = build(None, tk.LInfDistance(), tk.MaxDivergence(), optimize="min", **options)
     by_hand = oracle.flip_law if noise == tk.Exponential() else oracle.gumbel_law

@@ -15,12 +15,12 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.continual_top_k import (
-    apart,
+    changed_node_sums,
+    largest_variance,
     make_continual_top_k,
-    moved,
-    spread,
+    noise_error_bound,
+    running_sum_variance,
     then_continual_top_k,
-    widest,
 )
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import realised
@@ -94,7 +94,7 @@ def test_all_moves_of_the_nodes(steps: int, width: int) -> None:
                 sums = abs(nodes_of(np.reshape(cells, (steps, width))))
                 found = {"each": sums.max(), "total": sums.sum(), "squares": (sums**2).sum()}
                 worst |= Counter({name: int(most) for name, most in found.items()})
-        bound = moved(steps, min(changes, steps * width), each)
+        bound = changed_node_sums(steps, min(changes, steps * width), each)
         claimed = {"each": bound.each, "total": bound.total, "squares": bound.squares}
         assert all(worst[name] <= claimed[name] for name in claimed), (changes, each)
         if changes <= 2 ** (steps.bit_length() - 1) * width:
@@ -200,7 +200,7 @@ def test_two_weeks_of_one_item_cost_more_than_two_items() -> None:
     """The sum of both steps moves by two: with noise of one scale a rho of 6 / 2, where h m would be 4 / 2."""
     noise = discrete.masses("gaussian", Fraction(1))
     far = {z: p for z, p in noise.items() if abs(z) < 30}
-    assert moved(2, 2, 1).squares == 6
+    assert changed_node_sums(2, 2, 1).squares == 6
     order = 2
     once, twice = (sum(float(far[z]) ** (1 - order) * float(far.get(z - by, 0)) ** order for z in far) for by in (1, 2))
     rho = (2 * math.log(once) + math.log(twice)) / (order - 1) / order
@@ -266,10 +266,10 @@ def test_the_variance_is_that_of_the_weights() -> None:
     for steps in (1, 2, 3, 4, 7):
         law, one = (running.last_sum(t, "gaussian", Fraction(1)) for t in (steps, 1))
         ratio = sum(float(z) ** 2 * p for z, p in law.items()) / sum(float(z) ** 2 * p for z, p in one.items())
-        assert abs(ratio - float(spread(steps))) < 1e-9
+        assert abs(ratio - float(running_sum_variance(steps))) < 1e-9
     for steps in range(1, 300):
-        assert widest(steps) == max(map(spread, range(1, steps + 1)))
-        assert widest(steps) <= Fraction(steps.bit_length() + 2, 2)
+        assert largest_variance(steps) == max(map(running_sum_variance, range(1, steps + 1)))
+        assert largest_variance(steps) <= Fraction(steps.bit_length() + 2, 2)
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -293,7 +293,7 @@ def test_the_noise_of_many_nodes_is_within_the_bound(gaussian: bool) -> None:
     masses = np.array([float(one.get(z, 0)) for z in range(-60, 61)])
     total = functools.reduce(np.convolve, [masses] * 50)
     sizes = abs(np.arange(len(total)) - len(total) // 2)
-    bound = apart(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
+    bound = noise_error_bound(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
     assert total[sizes > bound / 2].sum() <= 0.2 < total[sizes > bound / 4].sum()
 
 
@@ -305,7 +305,7 @@ def test_from_when_the_tree_is_nearer_than_releases_of_their_own() -> None:
         ours = spread_at_worst[steps] * (h if gaussian else h * h)
         return bool(ours < (steps if gaussian else steps * steps))
 
-    spread_at_worst = dict(enumerate(itertools.accumulate(map(spread, range(1, 200)), max), start=1))
+    spread_at_worst = dict(enumerate(itertools.accumulate(map(running_sum_variance, range(1, 200)), max), start=1))
     assert [t for t in range(1, 200) if not nearer(t, True)] == [1, 2, 3, 4, 5, 8], "6 and 7 are, and all from 9 on"
     assert [t for t in range(1, 200) if not nearer(t, False)] == [1, 2]
     root = [math.comb(2 * j, j) / 4**j for j in range(52)]  # the square root of the matrix of running sums, by rows
@@ -458,7 +458,7 @@ def test_no_reader_moves_more_than_the_map_pays_for(most: int) -> None:
         assert set(moves) <= {0, 1}
         assert sum(moves) <= most
         nodes = nodes_of(np.reshape(moves, (2, 2)))
-        assert (nodes**2).sum() <= moved(2, most, 1).squares
+        assert (nodes**2).sum() <= changed_node_sums(2, most, 1).squares
         farthest = max(farthest, sum(moves))
     assert farthest == most
 

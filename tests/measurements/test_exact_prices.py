@@ -363,7 +363,7 @@ def test_a_map_smaller_by_2_per_cent_is_refuted(measurement: tk.Measurement, d_i
 def test_integer_noise_smaller_by_2_per_cent_is_refuted(scale: Any, d_in: int) -> None:
     domain = tk.VectorDomain(tk.AtomDomain(int), size=2)
     measurement = tk.make_laplace(domain, tk.L1Distance(), ZCDP, scale=scale)
-    options = {"d_in": d_in, "pairs": [((0, 0), (d_in, 0))], "law": merged_laws.noisy_scores(measurement)}
+    options = {"d_in": d_in, "pairs": [((0, 0), (d_in, 0))], "law": merged_laws.noisy_score_distribution(measurement)}
     report = tk.audit.verify(measurement, **options)
     assert report.tightness is not None
     assert 0.999 < report.tightness <= 1

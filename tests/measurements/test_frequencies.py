@@ -19,7 +19,7 @@ from tests.oracles.chi_square import LARGEST_ERROR, ODDS, assert_follows, enough
 
 SPECIMENS = [
     pytest.param(specimen, id=f"{name}-{n}", marks=[] if specimen.draws else pytest.mark.slow)
-    for name in sorted(shipped.constructors())
+    for name in sorted(shipped.find_constructors())
     for n, specimen in enumerate(specimens_of(name))
 ]
 SLOW = [one for one in SPECIMENS if one.marks]
@@ -35,8 +35,8 @@ def test_an_error_of_five_percent_would_be_noticed(specimen: Specimen) -> None:
 
 
 def test_every_mechanism_that_draws_from_scores_is_sampled() -> None:
-    assert set(MECHANISMS) <= set(shipped.constructors())
-    assert len(SPECIMENS) >= len(shipped.constructors())
+    assert set(MECHANISMS) <= set(shipped.find_constructors())
+    assert len(SPECIMENS) >= len(shipped.find_constructors())
     assert LARGEST_ERROR <= 0.05
 
 

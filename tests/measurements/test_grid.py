@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._grid import Grid, grid_of
+from opendp_topk.measurements._grid import Grid, build_grid
 
 from ..concepts.sentinels import raises_exactly
 
@@ -27,20 +27,20 @@ def test_a_score_goes_to_the_nearest_multiple_upward_halfway(step: Fraction) -> 
     grid, generator = Grid(step, rounds=True), random.Random(str(step))
     for _ in range(200):
         x = generator.uniform(-20, 20) * float(step)
-        n = grid.nearest(x)
+        n = grid.nearest_step_count(x)
         assert -Fraction(1, 2) < n - Fraction(x) / step <= Fraction(1, 2)
-    assert [grid.nearest(float(step / 2) * m) for m in (1, 3, -1)] == [1, 2, 0] or step.denominator in (7, 5)
+    assert [grid.nearest_step_count(float(step / 2) * m) for m in (1, 3, -1)] == [1, 2, 0] or step.denominator in (7, 5)
 
 
 def test_extreme_scores_are_rounded_exactly() -> None:
     grid = Grid(Fraction(5e-324), rounds=True)
-    assert grid.nearest(1.7e308) == Fraction(1.7e308) / Fraction(5e-324)
-    assert Grid(Fraction(1.7e308), rounds=True).nearest(-5e-324) == 0
-    assert Grid(Fraction(3), rounds=True).nearest(2.0**60 + 2**10) == (2**60 + 2**10 + 1) // 3
+    assert grid.nearest_step_count(1.7e308) == Fraction(1.7e308) / Fraction(5e-324)
+    assert Grid(Fraction(1.7e308), rounds=True).nearest_step_count(-5e-324) == 0
+    assert Grid(Fraction(3), rounds=True).nearest_step_count(2.0**60 + 2**10) == (2**60 + 2**10 + 1) // 3
 
 
 def moves(grid: Grid, x: list[float], y: list[float]) -> list[int]:
-    return [abs(grid.nearest(a) - grid.nearest(b)) for a, b in zip(x, y, strict=True)]
+    return [abs(grid.nearest_step_count(a) - grid.nearest_step_count(b)) for a, b in zip(x, y, strict=True)]
 
 
 @pytest.mark.quick(size=(1, 2, 3))
@@ -56,10 +56,10 @@ def test_no_pair_moves_further_on_the_grid_than_the_bounds(step: Fraction, size:
         if not any(change):
             continue
         on_grid = [step * m for m in moves(grid, x, y)]
-        assert max(on_grid) <= grid.largest(max(change))
-        assert sum(on_grid) <= grid.sum(sum(change), size)
+        assert max(on_grid) <= grid.largest_change(max(change))
+        assert sum(on_grid) <= grid.l1_distance_bound(sum(change), size)
         euclidean = Fraction(math.isqrt(int(sum(c * c for c in change) * 10**40)) + 1, 10**20)
-        assert sum(m * m for m in on_grid) <= grid.squares(euclidean, size)
+        assert sum(m * m for m in on_grid) <= grid.squared_l2_bound(euclidean, size)
 
 
 @pytest.mark.parametrize(("size", "distance"), list(itertools.product([1, 2, 4], [0.25, 1.0, 2.5, 3.0])))
@@ -71,9 +71,9 @@ def test_the_bounds_on_single_moves_and_on_sums_are_attained(size: int, distance
     y[0] += math.ceil(distance) - 1
     change = [b - a for a, b in zip(x, y, strict=True)]
     assert max(change) <= distance
-    assert max(moves(grid, x, y)) == grid.largest(Fraction(distance))
+    assert max(moves(grid, x, y)) == grid.largest_change(Fraction(distance))
     if sum(change) <= distance:
-        assert sum(moves(grid, x, y)) == grid.sum(Fraction(distance), size)
+        assert sum(moves(grid, x, y)) == grid.l1_distance_bound(Fraction(distance), size)
     else:
         pytest.fail("the pair must be within the distance")
 
@@ -81,7 +81,7 @@ def test_the_bounds_on_single_moves_and_on_sums_are_attained(size: int, distance
 @pytest.mark.parametrize("distance", [Fraction(1, 3), Fraction(1), Fraction(5, 2)])
 @pytest.mark.parametrize("size", [1, 3, 10])
 def test_the_bound_on_squares_is_below_that_of_the_triangle(size: int, distance: Fraction) -> None:
-    found = Grid(Fraction(1, 3), rounds=True).squares(distance, size)
+    found = Grid(Fraction(1, 3), rounds=True).squared_l2_bound(distance, size)
     assert distance**2 <= found <= (float(distance) + math.sqrt(size) / 3) ** 2 * (1 + 1e-12)
 
 
@@ -90,12 +90,12 @@ def test_the_bound_on_squares_is_attained_where_all_move_alike() -> None:
     grid, hair = Grid(Fraction(1), rounds=True), 2.0**-20
     x, y = [0.5 - hair] * 4, [1.5] * 4
     distance = 2 * (Fraction(1) + Fraction(hair))
-    assert sum(m * m for m in moves(grid, x, y)) == 16 == grid.squares(distance, 4)
+    assert sum(m * m for m in moves(grid, x, y)) == 16 == grid.squared_l2_bound(distance, 4)
 
 
 def test_integers_move_by_whole_numbers() -> None:
-    assert INTEGERS.largest(Fraction(7, 2)) == INTEGERS.sum(Fraction(7, 2), 5) == 3
-    assert INTEGERS.squares(Fraction(3, 2), 5) == 2
+    assert INTEGERS.largest_change(Fraction(7, 2)) == INTEGERS.l1_distance_bound(Fraction(7, 2), 5) == 3
+    assert INTEGERS.squared_l2_bound(Fraction(3, 2), 5) == 2
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_integers_move_by_whole_numbers() -> None:
 def test_integer_sums_are_exact_and_int64_wherever_all_fit(
     scores: np.ndarray, noise: np.ndarray, sums: list[int], kind: type
 ) -> None:
-    found = INTEGERS.noisy(scores, noise)
+    found = INTEGERS.add_noise(scores, noise)
     assert found.dtype == kind
     assert found.tolist() == sums
 
 
 def test_floats_become_the_numbers_nearest_to_multiples() -> None:
     grid = Grid(Fraction(1, 10), rounds=True)
-    found = grid.noisy(np.array([0.26, -1.0, 1e300]), np.array([4, 0, -3]))
+    found = grid.add_noise(np.array([0.26, -1.0, 1e300]), np.array([4, 0, -3]))
     assert found.dtype == np.float64
     assert found.tolist() == [0.7, -1.0, 1e300]
     huge = Grid(Fraction(2**1023), rounds=True)
-    assert huge.noisy(np.array([0.0, 0.0]), np.array([2, -2])).tolist() == [math.inf, -math.inf]
+    assert huge.add_noise(np.array([0.0, 0.0]), np.array([2, -2])).tolist() == [math.inf, -math.inf]
 
 
 @pytest.mark.parametrize("build", [
@@ -165,10 +165,10 @@ INT, FLOAT = tk.VectorDomain(tk.AtomDomain(int)), tk.VectorDomain(tk.AtomDomain(
 def test_bad_grids(
     domain: tk.VectorDomain, granularity: object, sized: bool, error: type[Exception], required: str
 ) -> None:
-    raises_exactly(error, lambda: grid_of(domain, granularity, sized=sized), required)
+    raises_exactly(error, lambda: build_grid(domain, granularity, sized=sized), required)
 
 
 def test_good_grids() -> None:
-    assert grid_of(INT, None, sized=True) == INTEGERS
-    assert grid_of(FLOAT, np.float64(0.25), sized=False) == Grid(Fraction(1, 4), rounds=True)
-    assert grid_of(tk.VectorDomain(tk.AtomDomain(float), size=2), Fraction(1, 3), sized=True).step == Fraction(1, 3)
+    assert build_grid(INT, None, sized=True) == INTEGERS
+    assert build_grid(FLOAT, np.float64(0.25), sized=False) == Grid(Fraction(1, 4), rounds=True)
+    assert build_grid(tk.VectorDomain(tk.AtomDomain(float), size=2), Fraction(1, 3), sized=True).step == Fraction(1, 3)

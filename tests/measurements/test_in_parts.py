@@ -148,7 +148,7 @@ def test_parts_are_raced_by_other_processes() -> None:
 
 
 def test_parts_show_nothing() -> None:
-    _, part = _in_parts.Racing(top(1))((0, [SENTINEL_INT, 2]))
+    _, part = _in_parts.FinalistFinder(top(1))((0, [SENTINEL_INT, 2]))
     assert repr(part) == "Part(<finalists of 2>)"
     assert pickle.loads(pickle.dumps(part)).labels == (0,)
 
@@ -156,14 +156,14 @@ def test_parts_show_nothing() -> None:
 def test_the_race_is_that_of_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """One part takes the arguments of the measurement's own race."""
     asked: list[Any] = []
-    real = race.contenders
+    real = race.find_contenders
 
     def watched(values: np.ndarray, scale: Any, noise: Any, k: int, *, sign: int, entropy: Any) -> Any:
         asked.append((values.tolist(), scale, noise, k, sign))
         return real(values, scale, noise, k, sign=sign, entropy=entropy)
 
-    monkeypatch.setattr(race, "contenders", watched)
-    monkeypatch.setattr(merge, "contenders", watched)
+    monkeypatch.setattr(race, "find_contenders", watched)
+    monkeypatch.setattr(merge, "find_contenders", watched)
     for one in RACES[2:5]:
         asked.clear()
         one([1, 2, 3, 4])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.metrics import ScoreMetric, attainable
+from opendp_topk.spaces.metrics import ScoreMetric, attainable_distance
 
 INTS, FLOATS = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.VectorDomain(tk.AtomDomain(float), size=3)
 MAX, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
@@ -58,7 +58,7 @@ def test_the_square_of_a_euclidean_distance_is_whole() -> None:
 @pytest.mark.parametrize("d_in", [0.5, 1, 1.5, Fraction(5, 2)])
 def test_no_pair_of_integers_is_left_out(d_in: Any) -> None:
     """All pairs on a small box that are within d_in are within the distance at which the map is asked."""
-    asked = attainable(INTS, d_in)
+    asked = attainable_distance(INTS, d_in)
     for x, y in itertools.product(itertools.product(range(3), repeat=3), repeat=2):
         moves = [b - a for a, b in zip(x, y, strict=True)]
         up, down = max(*moves, 0), max(*(-one for one in moves), 0)

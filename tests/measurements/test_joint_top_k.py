@@ -201,7 +201,7 @@ def test_releases_have_the_promised_shape_and_order() -> None:
 def test_many_releases_at_once_follow_the_law_where_outputs_are_not_listed(
     release: str, optimize: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listed, "joint", lambda *_, **__: None)
+    monkeypatch.setattr(listed, "draw_listed_outputs", lambda *_, **__: None)
     sign = 1 if optimize == "max" else -1
     one_of = functools.partial(build, None, tk.LInfDistance(), tk.MaxDivergence())
     drawn = one_of(k=2, scale=Fraction(3, 2), optimize=optimize, release=release)

@@ -174,7 +174,7 @@ def test_curves_lie_within_the_bounds_of_another_accountant() -> None:
             assert delta <= high.get_delta_for_epsilon(epsilon) * 1.005 + 1e-12, (name, epsilon)
 
 
-def test_the_rho_of_logistic_noise_is_a_bound_and_a_tight_one() -> None:
+def test_the_rho_by_odds_noise_is_a_bound_and_a_tight_one() -> None:
     with mpmath.workdps(120):  # much cancels where h is small
         for h in (Fraction(1, 2**20), Fraction(1, 4), Fraction(1), Fraction(3), Fraction(40)):
             exact = mpmath.mpf(h.numerator) / h.denominator
@@ -184,5 +184,5 @@ def test_the_rho_of_logistic_noise_is_a_bound_and_a_tight_one() -> None:
 
 
 def test_where_all_may_move_by_the_most_there_is_one_shape_however_large() -> None:
-    assert _moved.shapes(_moved.Moved(1000, 2000, 2 * 10**6, 2)) == (Counter({1000: 2}),)
-    assert _moved.shapes(_moved.Moved(1000, 2000, 2 * 10**6 - 1, 2)) == ()
+    assert _moved.maximal_change_shapes(_moved.ChangedScores(1000, 2000, 2 * 10**6, 2)) == (Counter({1000: 2}),)
+    assert _moved.maximal_change_shapes(_moved.ChangedScores(1000, 2000, 2 * 10**6 - 1, 2)) == ()

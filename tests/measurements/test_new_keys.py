@@ -11,7 +11,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._new_keys import Noise, share_of_delta
+from opendp_topk.measurements._new_keys import DiscreteGaussianNoise, threshold_delta_share
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import discrete
 
@@ -42,7 +42,7 @@ def spread(length: int, keys: int) -> set[tuple[int, ...]]:
 
 @pytest.mark.parametrize(("scale", "length", "keys", "level"), [(1, 1, 4, 6), (3, 1, 6, 14), (1, 2, 3, 8)])
 def test_no_weights_exceed_what_is_lost_and_some_come_near(scale: int, length: int, keys: int, level: int) -> None:
-    claimed = Noise(Fraction(scale), STEP).lost(length, keys, Fraction(level))
+    claimed = DiscreteGaussianNoise(Fraction(scale), STEP).new_partition_probability(length, keys, Fraction(level))
     with mpmath.workdps(30):
         beyond = tails(Fraction(scale))
         met = max(reached(weights, beyond, 16 * level) for weights in spread(length, keys))
@@ -51,19 +51,19 @@ def test_no_weights_exceed_what_is_lost_and_some_come_near(scale: int, length: i
 
 
 def test_a_threshold_that_is_too_near_loses_all() -> None:
-    assert Noise(Fraction(2), STEP).lost(1, 3, Fraction(3)) == 1
-    assert Noise(Fraction(2), STEP).lost(1, 3, Fraction(4)) < 1
+    assert DiscreteGaussianNoise(Fraction(2), STEP).new_partition_probability(1, 3, Fraction(3)) == 1
+    assert DiscreteGaussianNoise(Fraction(2), STEP).new_partition_probability(1, 3, Fraction(4)) < 1
 
 
 @pytest.mark.further
 def test_the_threshold_keeps_delta_and_is_about_the_least() -> None:
     for scale, keys, delta in ((Fraction(5), 50, 1e-8), (Fraction(1, 3), 1, 0.4), (Fraction(40), 1000, 1e-200)):
-        noise = Noise(scale, Fraction(1, 2**28))
-        level = noise.level(keys, Fraction(delta))
-        assert noise.lost(1, keys, level) <= delta
-        assert delta > 0.1 or noise.lost(1, keys, level - scale / 1000) > delta
+        noise = DiscreteGaussianNoise(scale, Fraction(1, 2**28))
+        level = noise.threshold_for_delta(keys, Fraction(delta))
+        assert noise.new_partition_probability(1, keys, level) <= delta
+        assert delta > 0.1 or noise.new_partition_probability(1, keys, level - scale / 1000) > delta
         assert (level / noise.step).denominator == 1
-    raises_exactly(tk.ParameterError, lambda: noise.level(1, Fraction(1, 10**2000)), "too small")
+    raises_exactly(tk.ParameterError, lambda: noise.threshold_for_delta(1, Fraction(1, 10**2000)), "too small")
 
 
 def test_the_threshold_of_equal_weights_is_that_of_the_paper() -> None:
@@ -71,11 +71,11 @@ def test_the_threshold_of_equal_weights_is_that_of_the_paper() -> None:
     scale, keys, delta = 5.0, 50, 5e-9
     quantile = mpmath.erfinv(1 - 2 * -mpmath.expm1(mpmath.log1p(-delta) / keys)) * mpmath.sqrt(2)
     published = 1 / math.sqrt(keys) + scale * float(quantile)
-    assert float(Noise(Fraction(5), Fraction(1, 2**28)).level(keys, Fraction(delta))) == pytest.approx(
-        published, rel=1e-3
-    )
+    assert float(
+        DiscreteGaussianNoise(Fraction(5), Fraction(1, 2**28)).threshold_for_delta(keys, Fraction(delta))
+    ) == pytest.approx(published, rel=1e-3)
 
 
 def test_the_share_of_delta_is_about_the_best() -> None:
     for epsilon, delta, keys in ((1.0, 1e-8, 50), (3.0, 1e-5, 10)):
-        assert 0.01 < share_of_delta(epsilon, delta, keys, 1.0) < 0.99
+        assert 0.01 < threshold_delta_share(epsilon, delta, keys, 1.0) < 0.99

@@ -76,7 +76,7 @@ def test_the_chances_are_the_least_of_both_bounds_rounded_down(epsilon: float, d
             p / shrink + Fraction(int(share * one), one), 1 - shrink * (1 - p - Fraction(int(share * one), one))
         )
         found.append(math.floor(min(least, Fraction(1)) * one))
-    assert _selection_curve.chances(Fraction(epsilon), share) == tuple(found)
+    assert _selection_curve.release_probabilities(Fraction(epsilon), share) == tuple(found)
 
 
 def test_larger_chances_would_exceed_epsilon_and_delta() -> None:

@@ -101,12 +101,12 @@ def test_each_race_is_settled_by_its_own_digits(seed: int) -> None:
             super().__init__(0)
             self.races: list[Streams] = []
 
-        def prefixes(self, index: np.ndarray) -> np.ndarray:
+        def draw_prefixes(self, index: np.ndarray) -> np.ndarray:
             self.races.append(Streams(seed + len(self.races)))
-            return self.races[-1].prefixes(index)
+            return self.races[-1].draw_prefixes(index)
 
-        def words(self, index: np.ndarray) -> np.ndarray:
-            return self.races[-1].words(index)
+        def draw_words(self, index: np.ndarray) -> np.ndarray:
+            return self.races[-1].draw_words(index)
 
     entropy = Races()
     winners = peeled.top_k(scores, scale, Exponential(), 5, sign=1, entropy=entropy).tolist()
@@ -127,16 +127,16 @@ def test_many_rows_are_peeled_side_by_side_each_by_its_own_digits(monkeypatch: p
     scores, scale, times, passes = np.array([5, 1, 4, 6, 2, 3]), Fraction(3, 2), 7, []
 
     class Passes(Streams):
-        def prefixes(self, index: np.ndarray) -> np.ndarray:
+        def draw_prefixes(self, index: np.ndarray) -> np.ndarray:
             passes.append((len(index), Streams(len(passes))))
-            return passes[-1][1].prefixes(index)
+            return passes[-1][1].draw_prefixes(index)
 
-        def words(self, index: np.ndarray) -> np.ndarray:
-            return passes[-1][1].words(index)
+        def draw_words(self, index: np.ndarray) -> np.ndarray:
+            return passes[-1][1].draw_words(index)
 
     for sign in (1, -1):
         passes.clear()
-        found = peeled.many(sign * scores, scale, Exponential(), 6, times, sign=sign, entropy=Passes()).tolist()
+        found = peeled.repeat_top_k(sign * scores, scale, Exponential(), 6, times, sign=sign, entropy=Passes()).tolist()
         for row, winners in enumerate(found):
             part, left = row // 3, list(range(6))  # three rows fit into a part
             for t, winner in enumerate(winners):
@@ -156,7 +156,7 @@ def test_many_rows_are_peeled_side_by_side_each_by_its_own_digits(monkeypatch: p
 @pytest.mark.further
 def test_releases_at_once_follow_the_law() -> None:
     scores, scale = [3, 1, 0, 2], Fraction(2, 3)
-    found = peeled.many(np.array(scores), scale, Exponential(), 2, 100_000, sign=1)
+    found = peeled.repeat_top_k(np.array(scores), scale, Exponential(), 2, 100_000, sign=1)
     with mpmath.workdps(20):
         weights = [mpmath.exp(number(Fraction(score) / scale)) for score in scores]
         rows, counts = np.unique(found, axis=0, return_counts=True)
@@ -188,7 +188,7 @@ def test_four_ninths_against_twenty_three_fifty_fourths() -> None:
 def test_peeled_exponential_is_one_shot_gumbel(k: int) -> None:
     """The chain of softmax choices, computed step by step, is the one-shot law; so it is drawn in one shot."""
     scores, space = [6, 0, -1, 6], (tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance())
-    chain = laws.law(Gumbel(), [Fraction(score, 3) for score in scores], False, k)
+    chain = laws.output_distribution(Gumbel(), [Fraction(score, 3) for score in scores], False, k)
     for measure in MEASURES:
         noisy = tk.make_lipschitz_top_k(*space, measure, k=k, scale=3, noise=tk.Gumbel())
         peeling = make_peeled_top_k(*space, measure, k=k, scale=3, mechanism="exponential")

@@ -13,7 +13,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, RangeSteps
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, ZCDPBound
 from tests.concepts.links import check_measurement
 from tests.concepts.losses import hockey_stick
 from tests.oracles import rhos
@@ -90,11 +90,11 @@ HALF = rhos.of_range(Fraction(1, 2))
 @pytest.mark.parametrize(
     ("name", "size", "bounds"),
     [
-        ("one-shot", None, (ApproximateDP(1), Concentrated(2 * HALF), RangeSteps(2, Fraction(1, 2)))),
-        ("one-shot", 2, (ApproximateDP(0.5), Concentrated(HALF), RangeSteps(1, Fraction(1, 2)))),
-        ("peeled", None, (ApproximateDP(1), Concentrated(2 * HALF), RangeSteps(2, Fraction(1, 2)))),
-        ("exponential mechanism", None, (ApproximateDP(0.5), Concentrated(HALF), RangeSteps(1, 0.5))),
-        ("canonical", None, (ApproximateDP(0.5), Concentrated(HALF), RangeSteps(1, 0.5))),
+        ("one-shot", None, (ApproximateDP(1), ZCDPBound(2 * HALF), AdaptiveRangeBound(2, Fraction(1, 2)))),
+        ("one-shot", 2, (ApproximateDP(0.5), ZCDPBound(HALF), AdaptiveRangeBound(1, Fraction(1, 2)))),
+        ("peeled", None, (ApproximateDP(1), ZCDPBound(2 * HALF), AdaptiveRangeBound(2, Fraction(1, 2)))),
+        ("exponential mechanism", None, (ApproximateDP(0.5), ZCDPBound(HALF), AdaptiveRangeBound(1, 0.5))),
+        ("canonical", None, (ApproximateDP(0.5), ZCDPBound(HALF), AdaptiveRangeBound(1, 0.5))),
     ],
 )
 def test_the_curve_joins_all_claims(name: str, size: int | None, bounds: Any) -> None:

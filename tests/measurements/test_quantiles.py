@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements.quantiles import reaches
+from opendp_topk.measurements.quantiles import rank_error_bounds
 
 from ..concepts.links import check_constructor, check_measurement
 from ..concepts.losses import number, realised, within
@@ -196,7 +196,7 @@ def test_choices_within_their_bounds_keep_the_promise(quantiles: list[Fraction],
     near, size = Fraction(2), 9
     counts = [tied] * size
     rows = [place for place, count in enumerate(counts) for _ in range(count)]
-    bounds = reaches(quantiles, near, Fraction(tied))
+    bounds = rank_error_bounds(quantiles, near, Fraction(tied))
     farthest = [0.0] * len(quantiles)
 
     def go(part: list[int], first: int, last: int, own: range, low: Fraction, high: Fraction) -> None:
@@ -225,8 +225,8 @@ def test_errors_add_up_as_the_formula_for_equal_distances_says() -> None:
     expected = {1: (1, 0), 2: (Fraction(3, 2), Fraction(1, 2)), 3: (Fraction(9, 4), Fraction(5, 4))}
     for h in range(1, 8):
         quantiles = [Fraction(n, 2**h) for n in range(1, 2**h)]
-        near = max(map(max, reaches(quantiles, Fraction(1), Fraction(0))))
-        tied = max(map(max, reaches(quantiles, Fraction(0), Fraction(1))))
+        near = max(map(max, rank_error_bounds(quantiles, Fraction(1), Fraction(0))))
+        tied = max(map(max, rank_error_bounds(quantiles, Fraction(0), Fraction(1))))
         assert near <= Fraction(2 * h + 1, 3)
         assert tied <= Fraction(2 * h - 2, 3)
         assert (near, tied) == expected.get(h, (near, tied))

@@ -41,17 +41,19 @@ def answers(numbers: Iterable[int], rows: Any, measurement: tk.Measurement) -> l
     """What workers answer, each for these rows: candidates and scores, in batches of two."""
     arrow = pytest.importorskip("pyarrow")
     batches = arrow.table(rows).to_batches(max_chunksize=2)
-    sent = pickle.dumps(partial(_spark_scores.raced, measurement))
-    return [row for number in numbers for row in spark_tasks.answered(number, sent, batches).to_pylist()]
+    sent = pickle.dumps(partial(_spark_scores.find_batch_finalists, measurement))
+    return [row for number in numbers for row in spark_tasks.build_answer_row(number, sent, batches).to_pylist()]
 
 
 def test_of_each_partition_one_part_is_taken() -> None:
     rows = {"item": ["c", "a", "b"], "score": [2, 5, 2]}
-    for part in spark_tasks.chosen(answers((1, 0), rows, top(2))):
+    for part in spark_tasks.collect_answers(answers((1, 0), rows, top(2))):
         assert (part.size, part.labels, part.values.tolist()) == (3, ("a", "b"), [5, 2])
     for numbers in ((0, 1, 1), (0, 2), (1,)):
         doubled = answers(numbers, rows, top(2))
-        raises_exactly(tk.ForeignError, lambda doubled=doubled: spark_tasks.chosen(doubled), "twice or not at all")
+        raises_exactly(
+            tk.ForeignError, lambda doubled=doubled: spark_tasks.collect_answers(doubled), "twice or not at all"
+        )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_of_each_partition_one_part_is_taken() -> None:
 def test_the_error_of_a_worker_is_the_error_of_the_release(rows: Any, error: type[Exception], required: str) -> None:
     good = answers((0, 2), {"item": ["c"], "score": [0.75]}, top(1, SHARES))
     failed = [*good, *answers((1,), rows, top(1, SHARES))]
-    raises_exactly(error, lambda: spark_tasks.chosen(failed), required)
+    raises_exactly(error, lambda: spark_tasks.collect_answers(failed), required)
 
 
 @pytest.mark.parametrize("best", [True, False])
@@ -75,11 +77,11 @@ def test_candidates_are_text_also_those_that_are_not_released(best: bool) -> Non
     arrow = pytest.importorskip("pyarrow")
     texts = arrow.array([b"a", b"\xff"], arrow.binary()).cast(arrow.string(), safe=False)
     rows = arrow.table({"item": texts, "score": [1, 10**9] if best else [10**9, 1]}).to_batches()
-    raises_exactly(tk.DataTypeError, lambda: _spark_scores.raced(top(1), rows), "text in UTF-8")
+    raises_exactly(tk.DataTypeError, lambda: _spark_scores.find_batch_finalists(top(1), rows), "text in UTF-8")
 
 
 def test_a_partition_without_rows_has_nobody() -> None:
-    (part,) = spark_tasks.chosen(answers((0,), {"item": [], "score": []}, top(2)))
+    (part,) = spark_tasks.collect_answers(answers((0,), {"item": [], "score": []}, top(2)))
     assert (part.size, part.labels) == (0, ())
 
 
@@ -192,9 +194,9 @@ def test_what_cannot_be_sent_is_refused_before_a_job_is_run(spark: Any) -> None:
 def test_workers_have_digits_of_their_own(spark: Any) -> None:
     """Partitions of equal scores: no two of them have the same 16 digits for all of their 20 finalists."""
     frame = framed(spark, [(i, 1) for i in range(160)], "item long, score long", 8)
-    sent = pickle.dumps(partial(_spark_scores.raced, top(20, scale=1.0)))
-    job = frame.mapInArrow(spark_tasks.worker(sent), spark_tasks.ANSWER)
-    parts = spark_tasks.chosen(job.collect())
+    sent = pickle.dumps(partial(_spark_scores.find_batch_finalists, top(20, scale=1.0)))
+    job = frame.mapInArrow(spark_tasks.partition_worker(sent), spark_tasks.ANSWER)
+    parts = spark_tasks.collect_answers(job.collect())
     assert len(parts) == 8
     assert len({part.prefix.tobytes() for part in parts}) == 8
 

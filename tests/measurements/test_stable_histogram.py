@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.merged_laws import found_items
+from opendp_topk.apps.audit.merged_laws import released_item_distribution
 from opendp_topk.measurements import _key_shares
 from opendp_topk.measurements.stable_histogram import make_stable_histogram, then_stable_histogram
-from opendp_topk.sampling.distributions.discrete import gaussian_beyond
+from opendp_topk.sampling.distributions.discrete import gaussian_tail_bound
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import hockey_stick, realised
 from tests.concepts.sentinels import raises_exactly
@@ -199,18 +199,18 @@ def test_gaussian_tails_are_the_sums_rounded_up(scale: Fraction) -> None:
         masses = discrete.masses("gaussian", scale)
         for least in {1, 2, math.ceil(scale), math.ceil(3 * scale), math.ceil(6 * scale)}:
             true = mpmath.fsum(mass for z, mass in masses.items() if z >= least)
-            found = mpmath.mpf(float(gaussian_beyond(scale, least)))
+            found = mpmath.mpf(float(gaussian_tail_bound(scale, least)))
             assert true <= found <= true * (1 + mpmath.mpf(2) ** -51) + mpmath.mpf(10) ** -34
 
 
 @pytest.mark.further
 def test_gaussian_tails_of_wide_noise_are_those_of_normal_noise_from_above() -> None:
     for scale, z in itertools.product((4096, 10**5, 10**9), (1, 3, 6)):
-        found = gaussian_beyond(Fraction(scale), z * scale)
+        found = gaussian_tail_bound(Fraction(scale), z * scale)
         with mpmath.workdps(30):
             normal = mpmath.erfc((z * scale - mpmath.mpf(1) / 2) / (scale * mpmath.sqrt(2))) / 2
             assert normal * (1 - mpmath.mpf(z * z + 1) / scale**2) <= mpmath.mpf(float(found)) <= normal * (1 + 1e-6)
-    assert gaussian_beyond(Fraction(10**6), 10) == Fraction(1, 2)
+    assert gaussian_tail_bound(Fraction(10**6), 10) == Fraction(1, 2)
 
 
 @pytest.mark.slow
@@ -422,7 +422,7 @@ def test_what_is_released() -> None:
 def test_the_merged_law_is_that_of_the_definition() -> None:
     table = {"a": 1, "b": 4}
     for noise in ("laplace", "gaussian"):
-        found = found_items(build(ZCDP, threshold=3, gaussian=noise == "gaussian"))(table)
+        found = released_item_distribution(build(ZCDP, threshold=3, gaussian=noise == "gaussian"))(table)
         expected = _items(table, noise)
         assert found.keys() == expected.keys()
         assert all(abs(found[y] - p) < 1e-30 for y, p in expected.items())
@@ -475,5 +475,5 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 
 
 def test_of_very_many_keys_each_gets_the_same_part() -> None:
-    assert _key_shares.shares(Fraction(1), Fraction(1, 1000), 1025)[0] == Fraction(1, 1025)
-    assert _key_shares.shares(Fraction(1), Fraction(1, 1000), 1)[0] == 1
+    assert _key_shares.per_partition_budget(Fraction(1), Fraction(1, 1000), 1025)[0] == Fraction(1, 1025)
+    assert _key_shares.per_partition_budget(Fraction(1), Fraction(1, 1000), 1)[0] == 1

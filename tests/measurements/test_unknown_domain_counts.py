@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.merged_laws import counted_items
+from opendp_topk.apps.audit.merged_laws import item_count_distribution
 from opendp_topk.measurements import unknown_domain_counts
 from opendp_topk.measurements.unknown_domain_counts import make_unknown_domain_counts, then_unknown_domain_counts
 from opendp_topk.spaces.costs import Cost
@@ -343,7 +343,7 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 def test_the_merged_law_is_that_of_the_definition() -> None:
     setting = Setting("Gumbel", 2, 2, 2.0, 1.0)
     for measure, name in ((MAX, "laplace"), (ZCDP, "gaussian")):
-        found = counted_items(of(setting, measure, 2, 2, "add_remove"), REACH)({"a": 1, "b": 3})
+        found = item_count_distribution(of(setting, measure, 2, 2, "add_remove"), REACH)({"a": 1, "b": 3})
         expected = with_counts(unlisted.law(setting, (1, 3, 0)), (1, 3, 0), name, Fraction(2))
         merged: dict[Any, float] = {}
         for (items, stopped, cells_), p in found.items():  # type: ignore[misc]
@@ -356,5 +356,5 @@ def test_the_merged_law_is_that_of_the_definition() -> None:
 
 def test_what_bounds_nothing_is_no_zero() -> None:
     known, unknown = Cost(pure=Fraction(1), rho=Fraction(0)), Cost(rho=Fraction(2))
-    assert unknown_domain_counts._sum(known, unknown) == Cost(rho=Fraction(2))
-    assert unknown_domain_counts._sum(known, known) == Cost(pure=Fraction(2), rho=Fraction(0))
+    assert unknown_domain_counts._sum_costs(known, unknown) == Cost(rho=Fraction(2))
+    assert unknown_domain_counts._sum_costs(known, known) == Cost(pure=Fraction(2), rho=Fraction(0))

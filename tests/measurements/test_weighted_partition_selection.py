@@ -15,7 +15,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.weighted_partition_selection import (
-    _shares,
+    _weight_fractions,
     make_weighted_partition_selection,
     then_weighted_partition_selection,
 )
@@ -138,10 +138,10 @@ def test_two_rounds_integrated_exceed_no_map() -> None:
 
 def test_shares_leave_what_is_enough_and_are_never_too_small() -> None:
     noisy = np.array([-(2**40), 0, 10**9, 10**9 + 1, 4 * 10**9, 2**62], dtype=np.int64)
-    found = _shares(noisy, 10**9)
+    found = _weight_fractions(noisy, 10**9)
     assert found.tolist() == [1024, 1024, 1024, 1024, 256, 1]
     assert all(share * y >= 1024 * 10**9 for share, y in zip(found.tolist()[2:], noisy.tolist()[2:], strict=True))
-    assert _shares(noisy, 2**70).tolist() == [1024] * 6
+    assert _weight_fractions(noisy, 2**70).tolist() == [1024] * 6
 
 
 def test_the_least_scale_has_a_threshold_at_once() -> None:

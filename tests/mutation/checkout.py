@@ -48,7 +48,9 @@ class Checkout:
         kept.parent.mkdir(parents=True, exist_ok=True)
         names = [path.relative_to(proofs).with_suffix("").as_posix() for path in proofs.glob("*/**/*.tex")]
         stale = findings.Finding(False, "0" * 64)
-        findings.write(kept, {findings._state.__wrapped__(package, proofs): dict.fromkeys(names, stale)})
+        findings.write_findings_file(
+            kept, {findings._compute_sources_digest.__wrapped__(package, proofs): dict.fromkeys(names, stale)}
+        )
 
 
 def write(path: Path, text: str) -> None:

@@ -15,9 +15,9 @@ from opendp_topk.numerics.arithmetic import Interval, Intervals
 from opendp_topk.numerics.floats import FloatBounds, Floats, log_bounds
 from opendp_topk.sampling.noises import standard
 from opendp_topk.sampling.noises.noise import Noise
-from opendp_topk.sampling.noises.outward import down, up
-from opendp_topk.sampling.noises.races.cells import Cell, Factor, exponential, middles
-from opendp_topk.sampling.noises.races.law import RaceLaw, Side, Triple
+from opendp_topk.sampling.noises.outward import next_above, next_below
+from opendp_topk.sampling.noises.races.cells import Cell, Factor, cell_midpoints, exp_of_fraction
+from opendp_topk.sampling.noises.races.law import ArrivalDistribution, Side, Triple
 
 
 def _quantile(u: mpq, precision: int) -> Interval:
@@ -28,7 +28,7 @@ def _quantile(u: mpq, precision: int) -> Interval:
 def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:
     above = log_bounds((1 + u[0] / 2) * (1 - 2.0**-51), (1 + u[1] / 2) * (1 + 2.0**-51))
     below = log_bounds(*v)
-    return np.maximum(down(above[0] - below[1]), 0.0), up(above[1] - below[0])
+    return np.maximum(next_below(above[0] - below[1]), 0.0), next_above(above[1] - below[0])
 
 
 def _survival(z: mpq, precision: int) -> Interval:
@@ -71,10 +71,10 @@ def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
 
 def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
     cells, none = [], Factor(mpfr(0), mpfr(0), mpfr(0), 0)
-    for c, h, end in middles(edges):
+    for c, h, end in cell_midpoints(edges):
         density, survival = [], []
         for score in scores:
-            w = exponential(score)
+            w = exp_of_fraction(score)
             a, inside = 2 + w * c, end <= -score
             density.append(Factor(6 * w * h / a**2, mpfr(0), w * h / a, 2) if inside else none)
             survival.append(Factor(2 * (1 - w * c) / a, -2 * w * h / a, w * h / a, 1) if inside else none)
@@ -82,7 +82,7 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
     return cells
 
 
-LAW = RaceLaw(_at, _on_disc, lambda m: (1 - (-0.5) ** m) / m, kinked=True, ending=True, cells=_cells)
+LAW = ArrivalDistribution(_at, _on_disc, lambda m: (1 - (-0.5) ** m) / m, kinked=True, ending=True, cells=_cells)
 
 
 def enter() -> None:

@@ -48,7 +48,7 @@ def refusal(build: Any) -> str:
 
 def audited() -> list[tuple[str, str, float, float]]:
     """Constructor, kind of release, loss that was found, and what is claimed, of all that the audit builds with it."""
-    own = [found for found in shipped.examples((tk.MaxDivergence(),)) if found.arguments.get("noise") == SIXTH]
+    own = [found for found in shipped.shipped_examples((tk.MaxDivergence(),)) if found.arguments.get("noise") == SIXTH]
     return [
         (found.constructor, found.arguments.get("release", ""), float(report.loss), float(found.measurement.map(1)))
         for found, report in shipped.verify_all(budget=4, among=own)

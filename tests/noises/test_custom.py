@@ -27,7 +27,7 @@ import opendp_topk as tk
 from opendp_topk.sampling.distributions import events as union_bound
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.samplers import race
-from opendp_topk.sampling.samplers.quantile_tables import quantile_bounds, table
+from opendp_topk.sampling.samplers.quantile_tables import quantile_bounds, quantile_table
 
 from ..concepts.links import check_constructor, check_measurement
 from ..concepts.losses import realised
@@ -239,7 +239,7 @@ def test_quantiles_enclose_those_of_the_oracle(name: str) -> None:
 @pytest.mark.further
 @every_noise
 def test_tables_and_bounds_from_64_digits_enclose_the_noise(name: str) -> None:
-    entries, quantile = table(NOISES[name]), oracle.QUANTILE[name]
+    entries, quantile = quantile_table(NOISES[name]), oracle.QUANTILE[name]
     assert np.all(np.diff(entries.tail[1:]) > 0.69)
     assert np.all(np.isfinite(entries.tail))
     with mpmath.workdps(60):
@@ -507,7 +507,7 @@ def test_a_noise_of_the_callers_claims_nothing_that_only_a_proof_can_give(name: 
     assert {field: getattr(noise, field) for field in unclaimed} == unclaimed
     assert unclaimed.keys() >= CLAIMS.keys()
     assert not noise.is_proven
-    assert not noise.claims_more
+    assert not noise.has_standard_property
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     options = {"k": 1, "scale": 1, "noise": noise, "release": "set"}
     own = tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), **options)
@@ -525,7 +525,7 @@ def test_noises_are_values() -> None:
     assert make() == noise
     assert hash(make()) == hash(noise)
     assert pickle.loads(pickle.dumps(noise)) == copy.deepcopy(noise) == noise
-    assert table(make()) is table(noise)
+    assert quantile_table(make()) is quantile_table(noise)
     for other in (make(name="Other"), make(condition="lipschitz"), NOISES["Lomax"], tk.Laplace()):
         assert other != noise
     assert repr(noise) == "CustomNoise('AsymmetricLaplace')"

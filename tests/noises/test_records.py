@@ -19,7 +19,7 @@ from gmpy2 import mpq
 import opendp_topk as tk
 from opendp_topk.numerics.arithmetic import Interval, Intervals
 from opendp_topk.sampling.noises.noise import Noise
-from opendp_topk.sampling.noises.standard import STANDARD, is_standard, kinds, named
+from opendp_topk.sampling.noises.standard import STANDARD, describe_noise_options, find_standard_noise, is_standard
 
 from ..oracles import quadrature
 from ..oracles.noise import number
@@ -152,10 +152,12 @@ def test_wrong_facts_are_refuted() -> None:
 def test_a_record_is_complete(noise: Noise) -> None:
     assert noise.words
     assert noise.tail is not None
-    assert (noise.law_in_a_race().cells is None) == (noise.is_max_stable or noise.is_memoryless)
+    assert (noise.arrival_distribution().cells is None) == (noise.is_max_stable or noise.is_memoryless)
 
 
 def test_the_library_has_those_on_the_list() -> None:
-    assert kinds() == "Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic() or CustomNoise(...)"
-    assert all(named(noise.name) is noise and is_standard(noise) for noise in STANDARD)
+    assert (
+        describe_noise_options() == "Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic() or CustomNoise(...)"
+    )
+    assert all(find_standard_noise(noise.name) is noise and is_standard(noise) for noise in STANDARD)
     assert not is_standard(SIXTH)

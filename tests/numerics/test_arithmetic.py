@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from opendp_topk.numerics.arithmetic import (
-    as_written,
-    exact,
     exp_up,
     log1p_down,
     one_minus_exp_down,
     one_minus_exp_up,
+    printed_fraction,
     round_down,
     round_up,
     scaled_log_up,
+    to_fraction,
 )
 
 MAX = 1.7976931348623157e308
@@ -105,9 +105,9 @@ def test_round_up_of_integers() -> None:
 
 
 def test_exact_is_the_rational_that_a_float_is() -> None:
-    assert exact(0.1) == Fraction(3602879701896397, 2**55)
-    assert exact(Fraction(1, 3)) == Fraction(1, 3)
-    assert exact(2**70) == 2**70
+    assert to_fraction(0.1) == Fraction(3602879701896397, 2**55)
+    assert to_fraction(Fraction(1, 3)) == Fraction(1, 3)
+    assert to_fraction(2**70) == 2**70
 
 
 def logarithm(value: Fraction) -> mpmath.mpf:
@@ -211,8 +211,8 @@ def mpmath_of(value: Fraction) -> mpmath.mpf:
 
 def test_a_float_is_the_decimal_that_it_prints_as() -> None:
     for text in ("0.1", "-0.3", "1e-300", "123456789.01", "5e-324", "1.7976931348623157e+308", "0.0"):
-        assert as_written(float(text)) == Fraction(text)
-        assert as_written(np.float64(text)) == Fraction(text)
-        assert float(as_written(float(text))) == float(text)
-    assert as_written(7) == 7
-    assert as_written(Fraction(1, 3)) == Fraction(1, 3)
+        assert printed_fraction(float(text)) == Fraction(text)
+        assert printed_fraction(np.float64(text)) == Fraction(text)
+        assert float(printed_fraction(float(text))) == float(text)
+    assert printed_fraction(7) == 7
+    assert printed_fraction(Fraction(1, 3)) == Fraction(1, 3)

@@ -31,6 +31,6 @@ def test_the_levels_of_losses_are_the_least_floats_above_multiples_of_ln_2() -> 
         unit = float(joint._LN2)
         assert mpmath.mpf(math.nextafter(unit, 0)) < mpmath.log(2) < mpmath.mpf(unit)
         for bits in (1, 2, 3, 100, 10**6):
-            level = joint._level(bits)
+            level = joint._loss_from_bits(bits)
             assert level == bits * joint._LN2
             assert mpmath.mpf(level.numerator) / level.denominator > bits * mpmath.log(2)

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.numerics.floats import exp, parts
+from opendp_topk.numerics.floats import exp, exp_mantissa_power
 
 
 def arguments(limit: float) -> np.ndarray:
@@ -29,10 +29,10 @@ def test_the_relative_error_of_exp() -> None:
 @pytest.mark.further
 def test_the_relative_error_of_parts() -> None:
     y = arguments(2.0**19)
-    mantissas, powers = parts(y)
+    mantissas, powers = exp_mantissa_power(y)
     assert (mantissas > 0.5).all()
     assert (mantissas < 2).all()
     with mpmath.workprec(160):
         for m, n, b in zip(mantissas.tolist(), powers.tolist(), y.tolist(), strict=True):
             assert abs(mpmath.ldexp(mpmath.mpf(m), n) / mpmath.exp(mpmath.mpf(b)) - 1) <= 2.0**-50
-    assert parts(np.zeros(1)) == (np.ones(1), np.zeros(1))
+    assert exp_mantissa_power(np.zeros(1)) == (np.ones(1), np.zeros(1))

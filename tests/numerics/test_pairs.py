@@ -46,7 +46,7 @@ def test_a_sum_that_overflows_leaves_no_number() -> None:
 
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(7), Fraction(10**40 + 1, 3), Fraction(1, 10**30)], ids=str)
 def test_the_nearest_pair_leaves_a_hundred_digits(value: Fraction) -> None:
-    first, second = (Fraction(float(part)) for part in pairs.nearest(value))
+    first, second = (Fraction(float(part)) for part in pairs.nearest_pair(value))
     assert first == Fraction(float(value))
     assert abs(first + second - value) <= value / 2**105
 

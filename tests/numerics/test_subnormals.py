@@ -20,7 +20,7 @@ from opendp_topk.errors import SubnormalError
 from opendp_topk.numerics import floats as subnormals
 from opendp_topk.numerics.floats import require_subnormals
 from opendp_topk.sampling.noises.noise import Noise
-from opendp_topk.sampling.samplers.quantile_tables import table
+from opendp_topk.sampling.samplers.quantile_tables import quantile_table
 
 RESULTS, ARGUMENTS = 0x8000, 0x0040
 MODES = {"results": RESULTS, "arguments": ARGUMENTS, "both": RESULTS | ARGUMENTS}
@@ -128,11 +128,15 @@ def test_finalists_of_others_are_not_compared_and_no_table_is_kept_for_others(li
 import numpy as np
 from fractions import Fraction
 from opendp_topk.sampling.samplers import merge
-from opendp_topk.sampling.samplers.quantile_tables import table
+from opendp_topk.sampling.samplers.quantile_tables import quantile_table
 race = merge.Race(Fraction(normal), tk.Gumbel(), 1, 1, True)
-parts = [merge.partial([place], np.array([score]), race) for place, score in enumerate(near)]
-joined = merge.merge(parts, merge.Race(Fraction(normal), tk.Gumbel(), 2, 1, True))
-calls = lambda: merge.merge(parts, race), lambda: merge.finish(joined, race), lambda: table(tk.Laplace())
+parts = [merge.select_part_finalists([place], np.array([score]), race) for place, score in enumerate(near)]
+joined = merge.merge_finalists(parts, merge.Race(Fraction(normal), tk.Gumbel(), 2, 1, True))
+calls = (
+    lambda: merge.merge_finalists(parts, race),
+    lambda: merge.finish_race(joined, race),
+    lambda: quantile_table(tk.Laplace()),
+)
 library.set_mode(bits)
 assert [refused(call) for call in calls] == [True, True, True]
 library.set_mode(0)
@@ -224,6 +228,6 @@ def test_constants_that_were_flushed_when_they_were_compiled_are_noticed(
 
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()], ids=repr)
 def test_tables_that_all_threads_share_hold_nothing_that_could_be_flushed(noise: Noise) -> None:
-    made = table(noise)
+    made = quantile_table(noise)
     for ends in (made.lower, made.upper, made.tail):
         assert np.all((np.abs(ends) >= 2.0**-1022) | (np.abs(ends) <= 2.0**-1070))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.numerics import surveyed
-from opendp_topk.numerics.surveyed import GROUP, extremes, finite_best
+from opendp_topk.numerics.surveyed import GROUP, block_extremes, finite_block_best
 
 CHUNK = surveyed._CHUNK
 SIZES = sorted({1, 2, *(size + step for size in (GROUP, CHUNK, 2 * CHUNK) for step in (-1, 0, 1)), CHUNK + GROUP})
@@ -33,8 +33,8 @@ def test_the_best_of_each_group_at_every_size(sign: int) -> None:
         for lowest in (0.0, -1e9, -1e12):
             scores = _scores(size, lowest)
             expected = _best(scores.tolist(), sign)
-            found = finite_best(scores, sign)
-            best, worst = extremes(scores, sign, both=True)
+            found = finite_block_best(scores, sign)
+            best, worst = block_extremes(scores, sign, both=True)
             right = found is not None and found.tolist() == expected == best.tolist()
             right = right and (min if sign > 0 else max)(worst.tolist()) == (scores.min() if sign > 0 else scores.max())
             wrong += [] if right else [(size, lowest)]
@@ -50,5 +50,5 @@ def test_one_element_that_is_not_finite_is_seen_wherever_it_is(sign: int) -> Non
             for bad in (math.nan, math.inf, -math.inf):
                 scores = _scores(size, 1.0)
                 scores[place] = bad
-                unseen += [] if finite_best(scores, sign) is None else [(size, place, bad)]
+                unseen += [] if finite_block_best(scores, sign) is None else [(size, place, bad)]
     assert unseen == []

@@ -15,7 +15,7 @@ _FORMULA = re.compile(r"\$([^$]*)\$")
 
 def table() -> str:
     """How many marks say what, and a line for each."""
-    marks = [check for name in proof.documents() for check in proof.checks(name)]
+    marks = [check for name in proof.document_names() for check in proof.machine_checks(name)]
     theorems = {(check.document, check.label) for check in marks}
     counts = Counter(kind(check) for check in marks)
     said = ", ".join(f"{counts[one]} *{one}*" for one in KINDS)

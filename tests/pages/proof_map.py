@@ -32,7 +32,7 @@ def claim(name: str) -> str:
     Raises:
         ValueError: It has none, or it cannot stand in a table.
     """
-    text = proof.text(name)
+    text = proof.document_text(name)
     found = _CLAIM.findall(text)
     if not found or text.count(r"\claim{") != 1 or "|" in found[0] or not found[0].isascii():
         raise ValueError(rf"{name}.tex must have \claim{{one sentence in ASCII}} on the line after \proofdocument")
@@ -41,7 +41,7 @@ def claim(name: str) -> str:
 
 def code(name: str) -> list[str]:
     """The files that a document pins, each once, in its order."""
-    return list(dict.fromkeys(pin.source for pin in proof.pins(name)))
+    return list(dict.fromkeys(pin.source_file for pin in proof.code_hashes(name)))
 
 
 def tests(name: str) -> list[str]:
@@ -69,7 +69,7 @@ def row(name: str) -> str:
 
 def table() -> str:
     """All documents, sorted."""
-    return HEAD + "".join(map(row, proof.documents()))
+    return HEAD + "".join(map(row, proof.document_names()))
 
 
 def _quoted(paths: Iterable[str]) -> str:

@@ -11,21 +11,21 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning.by_gap import SetByGap
-from opendp_topk.apps.planning.plan import Query, planned
-from opendp_topk.apps.planning.units import Budget, Users
+from opendp_topk.apps.planning.plan import Query, plan_query
+from opendp_topk.apps.planning.units import Budget, UserUnit
 
 PURE, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
 WORDS = re.compile(r"is at least (\d+) users?, and the gap below it is (?:within (\d+) users? of )?the largest of")
 
 
-def plan_of(k: int, budget: Budget, unit: Users, alpha: Any = Fraction(1, 20), n: int = 6) -> Any:
-    return planned(Query(SetByGap(k, n), unit, budget, alpha=alpha))
+def plan_of(k: int, budget: Budget, unit: UserUnit, alpha: Any = Fraction(1, 20), n: int = 6) -> Any:
+    return plan_query(Query(SetByGap(k, n), unit, budget, alpha=alpha))
 
 
 @pytest.mark.further
 @pytest.mark.parametrize("k", [1, 4])
-@pytest.mark.parametrize(("unit", "moved"), [(Users(), 1), (Users("replace", 3), 6)])
-def test_scale_and_threshold_are_those_of_formulas(k: int, unit: Users, moved: int) -> None:
+@pytest.mark.parametrize(("unit", "moved"), [(UserUnit(), 1), (UserUnit("replace", 3), 6)])
+def test_scale_and_threshold_are_those_of_formulas(k: int, unit: UserUnit, moved: int) -> None:
     """Choice 2 D / scale, nothing for one gap, and test 2 D / scale; delta is half of exp(-(threshold - D) / test)."""
     plan = plan_of(k, Budget(PURE, (0.5, 1e-6)), unit)
     known = plan.measurement.parameters
@@ -41,7 +41,7 @@ def test_scale_and_threshold_are_those_of_formulas(k: int, unit: Users, moved: i
 @pytest.mark.parametrize("budget", [Budget(PURE, (4.0, 1e-3)), Budget(ZCDP, (2.0, 1e-3))])
 def test_sets_come_as_often_as_is_promised(alpha: Fraction, budget: Budget) -> None:
     """By the exact law, where the gap has the least size that is promised, and others are just below what is near."""
-    plan = plan_of(3, budget, Users(), alpha)
+    plan = plan_of(3, budget, UserUnit(), alpha)
     task, known = plan.query.task, plan.measurement.parameters
     least, near = map(int, (found or 0 for found in WORDS.search(task.promises(plan)["accuracy"].words).groups()))  # type: ignore[union-attr]
     reach = plan.scale * math.log(6 / alpha)
@@ -62,16 +62,16 @@ def test_sets_come_as_often_as_is_promised(alpha: Fraction, budget: Budget) -> N
 @pytest.mark.further
 def test_under_rho_the_noise_is_that_of_the_exponential_mechanism() -> None:
     """Its range is bounded: two of rho r^2 / 8 at the ranges 2 / scale and 1 / (scale / 2)."""
-    plan = plan_of(4, Budget(ZCDP, (0.1, 1e-6)), Users())
+    plan = plan_of(4, Budget(ZCDP, (0.1, 1e-6)), UserUnit())
     assert plan.measurement.parameters["noise"] == "Gumbel"
     assert 0.99 * plan.scale <= math.sqrt(2 * 4 / 8 / 0.1) <= 1.01 * plan.scale
 
 
 @pytest.mark.further
 def test_one_gap_is_no_choice() -> None:
-    plan = plan_of(1, Budget(PURE, (1.0, 1e-6)), Users())
+    plan = plan_of(1, Budget(PURE, (1.0, 1e-6)), UserUnit())
     assert plan.query.task.near(plan) == 0
-    assert "the gap below it is the largest of these" in plan.query.task.promises(plan)["accuracy"].words
+    assert "the gap below it is the largest of these" in plan.query.task.accuracy_guarantees(plan)["accuracy"].words
 
 
 @pytest.mark.parametrize("k", [0, 6, 7])
@@ -83,6 +83,6 @@ def test_a_gap_has_two_sides(k: int) -> None:
 @pytest.mark.further
 def test_of_two_gaps_one_is_chosen_too() -> None:
     """Two exponential numbers differ by more than t scales with probability exp(-t): each pair has half of alpha."""
-    plan = plan_of(2, Budget(PURE, (1.0, 1e-6)), Users())
+    plan = plan_of(2, Budget(PURE, (1.0, 1e-6)), UserUnit())
     near = plan.query.task.near(plan)
     assert plan.scale * math.log(1 / 0.05) <= near <= plan.scale * math.log(4 / 0.05) * (1 + 1e-9)

@@ -16,9 +16,16 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.catalogue import able, table
-from opendp_topk.apps.planning.plan import CLOSE, WORDS, _Curves, least_at, least_scale, word
-from opendp_topk.spaces.curves.closed_forms import Mixture
+from opendp_topk.apps.planning.catalogue import all_mechanisms, capable_mechanisms
+from opendp_topk.apps.planning.plan import (
+    CLOSE,
+    WORDS,
+    _ComposedCurves,
+    bound_label,
+    least_delta_with_label,
+    least_scale,
+)
+from opendp_topk.spaces.curves.closed_forms import UpToDelta
 
 from ..concepts.sentinels import raises_exactly
 from ..oracles import rhos
@@ -40,7 +47,7 @@ def compared(measure: tk.Measure, **options: Any) -> tk.Comparison:
 @pytest.mark.parametrize(("k", "release"), [(2, "ranking"), (1, "ranking"), (2, "set")])
 def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
     found = compared(tk.MaxDivergence(), k=k, d_out=1, release=release)
-    assert {row.name for row in found} == {row.name for row in able(k, 900, release)}
+    assert {row.name for row in found} == {row.name for row in capable_mechanisms(k, 900, release)}
     assert len(found) == len(found.rows)
     accuracies = [row.accuracy for row in found]
     assert accuracies == sorted(accuracies, key=lambda bound: math.inf if bound is None else bound)
@@ -69,11 +76,11 @@ def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str
     k, tiny = 20, 1e-307  # k / tiny exceeds every float64, and 1 / tiny does not
     space = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.LInfDistance(monotonic=True)
     found = {row.name: row for row in tk.compare(*space, tk.MaxDivergence(), k=k, d_out=tiny, release=release)}
-    asked = {row.name: row for row in able(k, 50, release)}
+    asked = {row.name: row for row in capable_mechanisms(k, 50, release)}
     assert found.keys() < asked.keys()
     assert all(row.measurement.check(1, tiny) for row in found.values())
     for name in asked.keys() - found.keys():
-        largest = space >> asked[name].build(tk.MaxDivergence(), k, sys.float_info.max, release, False)
+        largest = space >> asked[name].build_partial(tk.MaxDivergence(), k, sys.float_info.max, release, False)
         assert not largest.check(1, tiny), name
 
 
@@ -102,8 +109,8 @@ def test_scales_by_formulas(measure: tk.Measure, scales: dict[str, float]) -> No
 def test_no_smaller_scale_meets_the_budget(measure: tk.Measure, releases: int) -> None:
     found = compared(measure, k=2, d_in=3, d_out=0.3, releases=releases)
     for row in found:
-        (mechanism,) = [one for one in table() if one.name == row.name]
-        smaller = SPACE >> mechanism.build(measure, 2, math.nextafter(row.scale, 0), "ranking", counts=False)
+        (mechanism,) = [one for one in all_mechanisms() if one.name == row.name]
+        smaller = SPACE >> mechanism.build_partial(measure, 2, math.nextafter(row.scale, 0), "ranking", counts=False)
         assert Fraction(row.loss) <= Fraction(0.3) < releases * Fraction(smaller.map(3))
         assert row.loss == pytest.approx(releases * row.measurement.map(3), rel=1e-12)
 
@@ -140,8 +147,8 @@ def test_a_pair_is_met_by_the_bound_that_is_named() -> None:
         assert row.loss[0] == 1
         assert row.loss[1] <= PAIR[1]
         assert row.measurement.check(1, PAIR)
-        (mechanism,) = [one for one in table() if one.name == row.name]
-        smaller = SPACE >> mechanism.build(PROFILE, 1, math.nextafter(row.scale, 0), "ranking", counts=False)
+        (mechanism,) = [one for one in all_mechanisms() if one.name == row.name]
+        smaller = SPACE >> mechanism.build_partial(PROFILE, 1, math.nextafter(row.scale, 0), "ranking", counts=False)
         assert not smaller.check(1, PAIR)
 
 
@@ -151,7 +158,7 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
     found = compared(PROFILE, k=k, d_out=PAIR, releases=releases)
     by_rhos = compared(tk.ZeroConcentratedDivergence(), k=k, d_out=0.0178, releases=releases)
     for row in found:
-        (mechanism,) = [one for one in table() if one.name == row.name]
+        (mechanism,) = [one for one in all_mechanisms() if one.name == row.name]
 
         def at(scale: float, mechanism: Any = mechanism) -> tk.Measurement:
             one = SPACE >> mechanism.build(PROFILE, k, scale, "ranking", counts=False)
@@ -167,13 +174,13 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
 def test_a_scale_is_found_to_a_thousandth_however_small_or_large(least: float) -> None:
     """Where deltas say nothing of where to look, and so for floats whose product is none."""
 
-    class Falling(_Curves):
-        def delta(self, scale: float, kind: type | None = None) -> float:
+    class Falling(_ComposedCurves):
+        def delta_at_scale(self, scale: float, kind: type | None = None) -> float:
             return self.seen.setdefault((kind, scale), 0.0 if scale >= least else 1.0)
 
     curves = Falling(lambda _: None, 1, PAIR, 1)  # type: ignore[arg-type, return-value]
-    curves.delta(least / 1e5)
-    found = curves.narrowed(None, least * 1e5, least * 1e5 / CLOSE)
+    curves.delta_at_scale(least / 1e5)
+    found = curves.narrow_scale(None, least * 1e5, least * 1e5 / CLOSE)
     assert least <= found <= least * CLOSE**1.01
 
 
@@ -189,12 +196,12 @@ def test_the_curve_of_a_row_is_that_of_its_own_noise() -> None:
 
 def test_words_of_bounds() -> None:
     curve = (SPACE >> tk.then_peeled_top_k(PROFILE, k=2, scale=2.0, mechanism="permute_and_flip")).map(1)
-    assert [word(bound) for bound in curve.bounds] == ["loss", "zCDP", "steps", "Laplace", "convolution"]
-    assert word(Mixture(curve.bounds[1], 0.1)) == "zCDP"
-    assert word(lambda _: 0.5) == "own"
-    assert set(WORDS) >= {word(bound) for bound in curve.bounds}
-    assert least_at(tk.PrivacyCurve(lambda _: 0.5, curve.bounds[0]), 1) == (0.0, "loss")
-    assert least_at(tk.PrivacyCurve(curve.bounds[3], curve.bounds[0]), 1) == (0.0, "loss")
+    assert [bound_label(bound) for bound in curve.bounds] == ["loss", "zCDP", "steps", "Laplace", "convolution"]
+    assert bound_label(UpToDelta(curve.bounds[1], 0.1)) == "zCDP"
+    assert bound_label(lambda _: 0.5) == "own"
+    assert set(WORDS) >= {bound_label(bound) for bound in curve.bounds}
+    assert least_delta_with_label(tk.PrivacyCurve(lambda _: 0.5, curve.bounds[0]), 1) == (0.0, "loss")
+    assert least_delta_with_label(tk.PrivacyCurve(curve.bounds[3], curve.bounds[0]), 1) == (0.0, "loss")
 
 
 @pytest.mark.further

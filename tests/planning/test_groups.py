@@ -16,14 +16,14 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning import groups as planning_groups
-from opendp_topk.apps.planning.catalogue import HISTOGRAMS, default, table
-from opendp_topk.apps.planning.groups import InGroups
-from opendp_topk.apps.planning.plan import Plan, Query, planned, promises_of
-from opendp_topk.apps.planning.release_record import Read, Released, ReleaseRecord
-from opendp_topk.apps.planning.several import nearest
+from opendp_topk.apps.planning.catalogue import HISTOGRAMS, all_mechanisms, default_mechanism
+from opendp_topk.apps.planning.groups import GroupedTopK
+from opendp_topk.apps.planning.plan import Plan, Query, plan_guarantees, plan_query
+from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord, TableProvenance
+from opendp_topk.apps.planning.several import most_accurate_plan
 from opendp_topk.apps.planning.top_k import TopK
-from opendp_topk.apps.planning.units import Budget, Columns, Users
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from opendp_topk.combinators.partition_by import make_partition_by
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.releases import CountedItems
@@ -33,13 +33,13 @@ PURE, RHO = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
 
 
 def query(
-    budget: Budget, *, groups: int = 3, most: int = 1, unit: Users | None = None, k: int = K, noisy: str = ""
+    budget: Budget, *, groups: int = 3, most: int = 1, unit: UserUnit | None = None, k: int = K, noisy: str = ""
 ) -> Query[Any, Any]:
     """The k best in each group; or with noise of this kind on all counts, where one item of a user counts."""
     columns = Columns("reader", "book", group="town", max_items=1 if noisy else None)
-    row = {one.name: one for one in table()}[f"histogram_{noisy}"] if noisy else default("ranking")
-    task, whom = TopK(k, CANDIDATES, "ranking", row), Users() if unit is None else unit
-    return Query(InGroups(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
+    row = {one.name: one for one in all_mechanisms()}[f"histogram_{noisy}"] if noisy else default_mechanism("ranking")
+    task, whom = TopK(k, CANDIDATES, "ranking", row), UserUnit() if unit is None else unit
+    return Query(GroupedTopK(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
 
 
 def dearest(costs: list[Fraction], groups: int, most: int) -> Fraction:
@@ -56,14 +56,14 @@ def test_the_price_is_that_of_the_dearest_way_to_touch_groups(
     users: int, neighbors: str, groups: int, most: int
 ) -> None:
     """For d users a list costs k d / scale of epsilon, and Gaussian noise on all counts d^2 / 2 scale^2 of rho."""
-    whom, target = Users(neighbors, users), Fraction(1, 2)
+    whom, target = UserUnit(neighbors, users), Fraction(1, 2)
     moved = users * (2 if neighbors == "replace" else 1)
     costs: list[tuple[Any, str, Callable[[int, Fraction], Fraction]]] = [
         (PURE, "", lambda d, scale: K * d / scale),
         (RHO, "gaussian", lambda d, scale: (d / scale) ** 2 / 2),
     ]
     for measure, noisy, one in costs:
-        found = planned(query(Budget(measure, target), groups=groups, most=most, unit=whom, noisy=noisy))
+        found = plan_query(query(Budget(measure, target), groups=groups, most=most, unit=whom, noisy=noisy))
         scale = found.measurement.parameters["each_group"]["scale"]
         price, closer = (
             dearest([one(d, Fraction(at)) for d in range(moved + 1)], groups, most)
@@ -81,10 +81,10 @@ def test_the_search_is_by_the_map_of_the_whole_partition(
     found: list[Callable[[float], Measurement]] = []
     monkeypatch.setattr(planning_groups, "least_scale", lambda make, *_: found.append(make) or make(2.0))
     for groups, most in itertools.product(range(1, 5), repeat=2):
-        asked = query(Budget(measure, 1), groups=groups, most=most, unit=Users(neighbors))
-        asked.task.least(asked)
+        asked = query(Budget(measure, 1), groups=groups, most=most, unit=UserUnit(neighbors))
+        asked.task.calibrate_measurement(asked)
         for users, scale in itertools.product(range(4), (2.0, 0.7)):
-            whole = asked.task.built(asked, scale)
+            whole = asked.task.build_measurement(asked, scale)
             assert found[-1](scale).exact_map(users) == whole.exact_map(users), (groups, most, users)
 
 
@@ -96,7 +96,7 @@ def test_a_partition_is_made_once_however_long_the_search_is(monkeypatch: pytest
         return make_partition_by(*arguments, **named)
 
     monkeypatch.setattr(planning_groups, "make_partition_by", partition)
-    planned(query(Budget(PURE, 1), groups=7))
+    plan_query(query(Budget(PURE, 1), groups=7))
     assert made == [7]
 
 
@@ -109,25 +109,25 @@ def failing(lead: int, scale: float) -> float:
 def test_what_is_promised_holds_in_all_groups_at_once() -> None:
     """Where a winner is just worse than promised in each group, one such comes with probability at most alpha."""
     groups, alpha = 40, 0.05
-    found = planned(query(Budget(PURE, 1), groups=groups, k=1))
+    found = plan_query(query(Budget(PURE, 1), groups=groups, k=1))
     scale = found.measurement.parameters["each_group"]["scale"]
-    within = promises_of(found)["accuracy"].within
+    within = plan_guarantees(found)["accuracy"].within
     assert within is not None
     assert 1 - (1 - failing(within + 1, scale)) ** groups <= alpha
     alone = next(lead for lead in itertools.count() if failing(lead, scale) <= alpha)
     assert 1 - (1 - failing(alone, scale)) ** groups > alpha
-    words = promises_of(found)["accuracy"].words
+    words = plan_guarantees(found)["accuracy"].words
     assert "at least 95 %, in all 40 groups at once (each fails with probability at most 0.05 / 40)" in words
     assert "counts are of one group, and a user counts in at most 1 listed group, drawn at random" in words
 
 
 def test_of_one_group_the_promise_is_that_of_one_list() -> None:
-    found = planned(query(Budget(PURE, 1), groups=1))
+    found = plan_query(query(Budget(PURE, 1), groups=1))
     own = Query(
-        found.query.task.task, Users(columns=Columns("reader", "book")), found.query.budget, alpha=Fraction(1, 20)
+        found.query.task.task, UserUnit(columns=Columns("reader", "book")), found.query.budget, alpha=Fraction(1, 20)
     )
-    whole = promises_of(planned(own))["accuracy"]
-    told = promises_of(found)["accuracy"]
+    whole = plan_guarantees(plan_query(own))["accuracy"]
+    told = plan_guarantees(found)["accuracy"]
     assert (told.within, told.alpha) == (whole.within, whole.alpha)
     assert told.words.startswith(whole.words)
 
@@ -136,9 +136,9 @@ def test_of_one_group_the_promise_is_that_of_one_list() -> None:
 def test_curves_of_one_group_a_person_are_those_of_one_list() -> None:
     budget = Budget(tk.PrivacyProfile(), (1, Fraction(1, 10**6)))
     asked = query(budget)
-    own = Query(asked.task.task, Users(columns=Columns("reader", "book")), budget)
-    scale = planned(asked).measurement.parameters["each_group"]["scale"]
-    assert scale == planned(own).measurement.parameters["scale"]
+    own = Query(asked.task.task, UserUnit(columns=Columns("reader", "book")), budget)
+    scale = plan_query(asked).measurement.parameters["each_group"]["scale"]
+    assert scale == plan_query(own).measurement.parameters["scale"]
 
 
 def winners(by: int, scale: float) -> list[tuple[float, float]]:
@@ -174,7 +174,7 @@ def farthest(touched: tuple[int, ...], scale: float, epsilon: float) -> float:
 def test_no_tables_are_further_apart_than_the_curve_of_groups_says(groups: int, most: int, neighbors: str) -> None:
     target = Fraction(1, 20)
     asked = query(Budget(tk.PrivacyProfile(), (Fraction(1, 2), target)), groups=groups, most=most, k=1)
-    found = planned(replace(asked, unit=replace(asked.unit, neighbors=neighbors)))
+    found = plan_query(replace(asked, unit=replace(asked.unit, neighbors=neighbors)))
     scale = found.measurement.parameters["each_group"]["scale"]
     moves = 2 if neighbors == "replace" else 1
     ways = [way for way in itertools.product(range(moves + 1), repeat=groups) if sum(way) <= most * moves]
@@ -187,9 +187,9 @@ def test_no_tables_are_further_apart_than_the_curve_of_groups_says(groups: int, 
 def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     asked = query(Budget(PURE, 1), most=2)
     few = Columns("reader", "book", group="town", max_items=1)
-    open_task = TopK(K, CANDIDATES, "ranking", default("ranking"), HISTOGRAMS)
-    found: Plan[Any, Any] = nearest(
-        Query(InGroups(open_task, range(3), 2), Users(columns=few), asked.budget, alpha=asked.alpha)
+    open_task = TopK(K, CANDIDATES, "ranking", default_mechanism("ranking"), HISTOGRAMS)
+    found: Plan[Any, Any] = most_accurate_plan(
+        Query(GroupedTopK(open_task, range(3), 2), UserUnit(columns=few), asked.budget, alpha=asked.alpha)
     )
     assert found.query.task.task.mechanism.few
     assert "of each user at most 1 item count" in found.why
@@ -198,9 +198,12 @@ def test_noise_on_all_counts_is_open_to_groups_too() -> None:
 
 def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -> None:
     lists = [CountedItems(["a", "b"], [5, 3]), CountedItems(["a", "c"], [0, 0])]
-    found = Released.of_groups(["Ulm", "Jena"], lists)
+    found = ReleasedItems.from_group_outputs(["Ulm", "Jena"], lists)
     assert (found.groups, found.items) == (["Ulm", "Ulm", "Jena", "Jena"], ["a", "b", "a", "c"])
-    assert found.lists == [("Ulm", Released(["a", "b"], [5, 3])), ("Jena", Released(["a", "c"], [0, 0]))]
+    assert found.group_lists == [
+        ("Ulm", ReleasedItems(["a", "b"], [5, 3])),
+        ("Jena", ReleasedItems(["a", "c"], [0, 0])),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -215,8 +218,10 @@ def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -
     ],
 )
 def test_a_record_has_one_list_for_each_group_all_as_long(groups: list[Any] | None, verdict: str) -> None:
-    plan = planned(query(Budget(PURE, 1)))
-    read = Read({"name": "polars", "version": "1"})
-    record = ReleaseRecord.of(Released(list("abcabc"), groups=groups), plan, promises_of(plan), None, read)
-    found = {one.what: one.verdict for one in verified(json.loads(json.dumps(record.as_dict())))}
+    plan = plan_query(query(Budget(PURE, 1)))
+    read = TableProvenance({"name": "polars", "version": "1"})
+    record = ReleaseRecord.from_release(
+        ReleasedItems(list("abcabc"), groups=groups), plan, plan_guarantees(plan), None, read
+    )
+    found = {one.what: one.verdict for one in verify_record(json.loads(json.dumps(record.as_dict())))}
     assert (found["measurement"], found["items"]) == (AGREES, verdict)

@@ -12,9 +12,14 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.plan import Plan, Query, planned
-from opendp_topk.apps.planning.units import Budget, Columns, Users
-from opendp_topk.apps.planning.unknown_domain import Keys, _least_integer, comes_out, likely_users
+from opendp_topk.apps.planning.plan import Plan, Query, plan_query
+from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
+from opendp_topk.apps.planning.unknown_domain import (
+    PartitionSelectionTask,
+    _least_integer,
+    least_release_probability,
+    likely_users,
+)
 
 MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
 PHI = NormalDist().cdf
@@ -23,7 +28,7 @@ HALF = Fraction(1, 2)
 
 def query(measure: tk.Measure = MAX, most: int = 9, neighbors: str = "add_remove", users: int = 1, **more: Any) -> Any:
     columns = Columns(max_items=most, **more)
-    return Query(Keys(), Users(neighbors, users, columns), Budget(measure, (0.5, 1e-6)))
+    return Query(PartitionSelectionTask(), UserUnit(neighbors, users, columns), Budget(measure, (0.5, 1e-6)))
 
 
 def likely(level: float, scale: float, weight: float, users: int) -> float:
@@ -40,7 +45,7 @@ def likely(level: float, scale: float, weight: float, users: int) -> float:
 def test_so_many_users_are_enough_and_hardly_fewer_are() -> None:
     for rounds in (1, 2):
         for least in (1, 20):
-            found = Keys(rounds).built(query(minimum_users=least), 0.5, 1e-6)
+            found = PartitionSelectionTask(rounds).build_measurement(query(minimum_users=least), 0.5, 1e-6)
             scale, level = (found.parameters[name] for name in ("scale", "threshold"))
             number = int(likely_users(found, HALF))
             chance = (
@@ -51,7 +56,7 @@ def test_so_many_users_are_enough_and_hardly_fewer_are() -> None:
             assert chance(number) >= 0.5
             assert chance(int(0.96 * number) - 1) < 0.5
             for users in (number // 2, number, 2 * number):
-                assert 0 <= float(comes_out(found.parameters, users)) <= chance(users) + 1e-6
+                assert 0 <= float(least_release_probability(found.parameters, users)) <= chance(users) + 1e-6
 
 
 @pytest.mark.parametrize("least", [1, 600, 1000])
@@ -73,11 +78,11 @@ def test_deltas_of_equal_shares_add_up_to_the_whole() -> None:
     """The delta that was written is met, not the float64 next to it, of which two are more than the whole."""
     assert Fraction(5e-5) > Fraction(1, 20000)
     asked = replace(query(most=1), budget=Budget(MAX, (2, 5e-5)))
-    assert Fraction(planned(asked).measurement.map(1)[1]) <= Fraction(1, 20000)
+    assert Fraction(plan_query(asked).measurement.map(1)[1]) <= Fraction(1, 20000)
 
 
 def test_each_for_itself() -> None:
-    found = Keys().built(query(most=1, minimum_users=5), 0.5, 1e-6)
+    found = PartitionSelectionTask().build_measurement(query(most=1, minimum_users=5), 0.5, 1e-6)
     p, n = 0.0, 4
     while p < 0.5:
         p, n = min(math.exp(0.5) * p + 1e-6, 1 - math.exp(-0.5) * (1 - p - 1e-6)), n + 1
@@ -94,21 +99,23 @@ def test_plans_meet_the_budget_by_the_way_that_needs_fewer_users() -> None:
             (9, "add_remove", 3),
         ):
             asked = query(measure, most, neighbors, users)
-            plan = planned(asked)
+            plan = plan_query(asked)
             main, delta = plan.measurement.map(users)
             weighted = measure == ZCDP or most == 9
             right = plan.measurement.parameters["mechanism"].startswith("weighted") == weighted
             if not (0.49 < main <= 0.5 and 0.9e-6 < delta <= 1e-6 and right):
                 wrong.append((measure, most, neighbors, users, main, delta))
     assert not wrong
-    assert planned(query(most=2)).measurement.parameters["mechanism"] == "partition_selection"
+    assert plan_query(query(most=2)).measurement.parameters["mechanism"] == "partition_selection"
 
 
 @pytest.mark.further
 def test_two_rounds_have_no_more_noise_than_their_rho_needs() -> None:
     """A rho of one half is that of the scale one, which the parts make up together."""
     for rounds, inverse in ((1, 1.0), (2, 3.2**-2 + 1.053**-2)):
-        found = Keys(rounds).least(query(ZCDP, most=9 if rounds == 2 else 1)).parameters
+        found = (
+            PartitionSelectionTask(rounds).calibrate_measurement(query(ZCDP, most=9 if rounds == 2 else 1)).parameters
+        )
         assert found["rounds"] == rounds
         assert found["scale"] == pytest.approx(math.sqrt(inverse), rel=1e-9)
 
@@ -116,5 +123,5 @@ def test_two_rounds_have_no_more_noise_than_their_rho_needs() -> None:
 @pytest.mark.further
 def test_only_where_there_are_two_rounds_weights_are_spread_once_more() -> None:
     for rounds, again in ((1, False), (2, True)):
-        found = Plan(query(), Keys(rounds).built(query(), 0.5, 1e-6))
+        found = Plan(query(), PartitionSelectionTask(rounds).build_measurement(query(), 0.5, 1e-6))
         assert ("once more where the first time they seemed to have too few" in found.query.task.words(found)) == again

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from opendp_topk.apps.planning.catalogue import HISTOGRAMS, default
-from opendp_topk.apps.planning.plan import Plan, Query, planned
-from opendp_topk.apps.planning.several import nearest, open_to
-from opendp_topk.apps.planning.top_k import Counts, TopK
-from opendp_topk.apps.planning.units import Budget, Columns, Users
+from opendp_topk.apps.planning.catalogue import HISTOGRAMS, default_mechanism
+from opendp_topk.apps.planning.plan import Plan, Query, plan_query
+from opendp_topk.apps.planning.several import most_accurate_plan, with_histogram_options
+from opendp_topk.apps.planning.top_k import TopK, TopKWithCounts
+from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from opendp_topk.spaces.metrics import L01InfDistance
@@ -24,24 +24,29 @@ from opendp_topk.spaces.metrics import L01InfDistance
 BUDGETS = Budget(MaxDivergence(), 0.5), Budget(ZeroConcentratedDivergence(), 0.02), Budget(PrivacyProfile(), (1, 1e-6))
 
 
-def query(k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **columns: Any) -> Query[TopK, Users]:
-    task = (Counts if counted else TopK)(k, n, "ranking", default("ranking", counted))
+def query(k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **columns: Any) -> Query[TopK, UserUnit]:
+    task = (TopKWithCounts if counted else TopK)(k, n, "ranking", default_mechanism("ranking", counted))
     return Query(
-        open_to(task, few=True), Users(columns=Columns(max_items=most, **columns)), budget, alpha=Fraction(1, 20)
+        with_histogram_options(task, few=True),
+        UserUnit(columns=Columns(max_items=most, **columns)),
+        budget,
+        alpha=Fraction(1, 20),
     )
 
 
 @pytest.mark.further
 def test_one_item_each_costs_what_one_count_costs() -> None:
-    found = nearest(query(20, 50, 1, Budget(MaxDivergence(), Fraction(1, 10))))
+    found = most_accurate_plan(query(20, 50, 1, Budget(MaxDivergence(), Fraction(1, 10))))
     assert (found.name, found.scale) == ("histogram_laplace", 10.0)
-    counts, ranks = (found.query.task.promises(found)[name] for name in ("count_accuracy", "accuracy"))
+    counts, ranks = (found.query.task.accuracy_guarantees(found)[name] for name in ("count_accuracy", "accuracy"))
     one, ratio = 1 - 0.95 ** (1 / 50), math.exp(-1 / 10)
     assert counts.within == math.ceil(10 * math.log(2 / ((1 + ratio) * one))) - 1 == 69
     assert counts.within < ranks.within == 109 < 2 * counts.within
     assert "noise on all counts costs less than a choice: by the rows that count, all that is" in found.why
-    choice = planned(replace(found.query, task=replace(found.query.task, mechanism=default("ranking", True))))
-    promised = max(one.within for one in choice.query.task.promises(choice).values())
+    choice = plan_query(
+        replace(found.query, task=replace(found.query.task, mechanism=default_mechanism("ranking", True)))
+    )
+    promised = max(one.within for one in choice.query.task.accuracy_guarantees(choice).values())
     assert found.why.endswith(f"is within 109 users; report_noisy_top_k would promise {promised} users")
     assert "not of the whole table" in counts.words
     assert "of each user at most 1 item, drawn at random" in ranks.words
@@ -53,12 +58,12 @@ def test_the_nearest_is_taken() -> None:
     for budget in BUDGETS[:2]:
         for k, most, counted in ((1, 1, True), (3, 2, False), (2, 40, True), (20, 3, True)):
             asked = query(k, 50, most, budget, counted=counted)
-            found = nearest(asked)
+            found = most_accurate_plan(asked)
             for row in (asked.task.mechanism, *HISTOGRAMS):
                 if row.options.get("gaussian") and budget.measure == MaxDivergence():
                     continue
-                other = planned(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
-                assert found.query.task.near(found) <= other.query.task.near(other), (budget, k, most, row.name)
+                other = plan_query(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
+                assert found.query.task.near(found) <= other.query.task.error_bound(other), (budget, k, most, row.name)
             taken.add(found.name)
     assert taken == {"report_noisy_top_k", "histogram_laplace", "histogram_gaussian"}
 
@@ -66,7 +71,7 @@ def test_the_nearest_is_taken() -> None:
 @pytest.mark.slow
 def test_every_budget_has_counts_where_people_have_few_items() -> None:
     for budget in BUDGETS:
-        found = nearest(query(5, 50, 2, budget))
+        found = most_accurate_plan(query(5, 50, 2, budget))
         assert found.query.task.mechanism.few
         assert found.measurement.check(1, budget.d_out)
 
@@ -87,10 +92,14 @@ def kept(most: int, keep: str, chance: np.random.Generator) -> list[int]:
 
 @pytest.mark.further
 def test_what_is_released_is_of_the_rows_that_were_kept() -> None:
-    found = nearest(query(N, N, 1, Budget(MaxDivergence(), 10**6), keep="order")).on(ITEMS).measurement(TABLE)
+    found = (
+        most_accurate_plan(query(N, N, 1, Budget(MaxDivergence(), 10**6), keep="order"))
+        .bind_candidates(ITEMS)
+        .measurement(TABLE)
+    )
     truth = kept(1, "order", np.random.default_rng())
     assert [int(count) for count in found.counts] == sorted(truth, reverse=True)
-    drawn = nearest(query(N, N, 1, Budget(MaxDivergence(), 10**6))).on(ITEMS).measurement(TABLE)
+    drawn = most_accurate_plan(query(N, N, 1, Budget(MaxDivergence(), 10**6))).bind_candidates(ITEMS).measurement(TABLE)
     assert sum(drawn.counts) == 40
     assert sorted(truth) != sorted(np.bincount([item for items in OWN for item in items]).tolist())
 
@@ -98,9 +107,11 @@ def test_what_is_released_is_of_the_rows_that_were_kept() -> None:
 def test_what_is_promised_of_a_busy_item_whose_visitors_keep_others_is_of_kept_rows() -> None:
     rows = [(user, item) for user in range(300) for item in (("ATL", "AUS") if user < 260 else ("AUS", "BOS"))]
     asked = replace(query(3, 3, 1, Budget(MaxDivergence(), 1), keep="order"), alpha=Fraction(1, 10**9))
-    plan = nearest(asked)
-    told = plan.query.task.promises(plan)
-    found = plan.on(["ATL", "AUS", "BOS"]).measurement(pl.DataFrame(rows, schema=["user", "item"], orient="row"))
+    plan = most_accurate_plan(asked)
+    told = plan.query.task.accuracy_guarantees(plan)
+    found = plan.bind_candidates(["ATL", "AUS", "BOS"]).measurement(
+        pl.DataFrame(rows, schema=["user", "item"], orient="row")
+    )
     counts = dict(zip(found.items, found.counts, strict=True))
     within = told["count_accuracy"].within
     assert all(abs(counts[item] - kept) <= within for item, kept in (("ATL", 260), ("AUS", 40), ("BOS", 0)))
@@ -110,7 +121,7 @@ def test_what_is_promised_of_a_busy_item_whose_visitors_keep_others_is_of_kept_r
         assert "not of the whole table" in promise.words, name
 
 
-def broken(plan: Plan[Any, Users], keep: str, runs: int) -> tuple[int, int, int]:
+def broken(plan: Plan[Any, UserUnit], keep: str, runs: int) -> tuple[int, int, int]:
     """How many of so many releases break each sentence, and the one on counts if its width were a twentieth less."""
     task, most = plan.query.task, plan.query.unit.columns.max_items or 0
     told = task.promises(plan).items()
@@ -151,7 +162,7 @@ def test_no_sentence_is_false_more_often_than_it_says() -> None:
     ):
         asked = query(N, N, 2, budget, keep=keep)
         row = row or asked.task.mechanism
-        plan = planned(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
+        plan = plan_query(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
         ranks, counts, narrow = (tail(one, runs, asked.alpha) for one in broken(plan, keep, runs))
         if min(ranks, counts) <= Fraction(1, 10**9) or narrow >= Fraction(1, 10**4):
             wrong.append((row.name, keep, float(ranks), float(counts), float(narrow)))

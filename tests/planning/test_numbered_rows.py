@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.quantile import Numbers
-from opendp_topk.apps.planning.units import ROW, Columns, in_rows, numbered_rows
+from opendp_topk.apps.planning.quantile import NumericColumns
+from opendp_topk.apps.planning.units import ROW, Columns, numbered_rows, users_to_rows
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
@@ -24,7 +24,7 @@ def frame(rows: tuple[str, ...]) -> pl.DataFrame:
 
 def counts(rows: tuple[str, ...], most: int | None = None) -> list[int]:
     columns = Columns(ROW, "item", max_items=most, keep="order")
-    found: list[int] = columns.scores("add_remove", ITEMS)(columns.read(frame(rows))).tolist()
+    found: list[int] = columns.score_transformation("add_remove", ITEMS)(columns.prepare_rows(frame(rows))).tolist()
     return found
 
 
@@ -50,7 +50,9 @@ def test_counts_are_of_rows_and_one_person_moves_what_is_said() -> None:
 def test_a_measurement_costs_what_so_many_users_do_and_that_is_met() -> None:
     """Laplace noise on counts at r rows: the largest log ratio of two released vectors is r / scale, and no more."""
     columns, scale, most = Columns(ROW, "item", max_items=1, keep="order"), Fraction(2), 3
-    noisy = columns.scores("add_remove", ITEMS) >> tk.then_noisy_histogram(tk.MaxDivergence(), scale=scale)
+    noisy = columns.score_transformation("add_remove", ITEMS) >> tk.then_noisy_histogram(
+        tk.MaxDivergence(), scale=scale
+    )
     worst = max(
         sum(abs(one - other) for one, other in zip(counts(rows), counts(less), strict=True)) / scale
         for rows in TABLES
@@ -62,13 +64,13 @@ def test_a_measurement_costs_what_so_many_users_do_and_that_is_met() -> None:
 
 def test_every_row_gets_a_number_and_every_row_counts_for_a_quantile() -> None:
     table = pl.DataFrame({"minutes": [1.0, 1.0, None, 5.0, 2.5]})
-    own = Numbers(ROW, value="minutes", bounds=(Fraction(0), Fraction(5)), step=Fraction(1, 2))
-    read = own.read(table).collect()
+    own = NumericColumns(ROW, value="minutes", bounds=(Fraction(0), Fraction(5)), step=Fraction(1, 2))
+    read = own.prepare_rows(table).collect()
     assert read[ROW].n_unique() == 5
-    assert own.names == ("minutes",)
-    score = own.scores("add_remove", None)(own.read(table))  # of 1, 1, 2.5 and 5
+    assert own.column_names == ("minutes",)
+    score = own.score_transformation("add_remove", None)(own.prepare_rows(table))  # of 1, 1, 2.5 and 5
     assert score.tolist() == [-4, -4, 0, 0, 0, 0, -2, -2, -2, -2, -2]
-    assert own.capped == "every row counts"
+    assert own.contribution_clause == "every row counts"
 
 
 def test_a_column_of_that_name_is_not_overwritten() -> None:
@@ -77,4 +79,4 @@ def test_a_column_of_that_name_is_not_overwritten() -> None:
 
 
 def test_sentences_are_of_rows() -> None:
-    assert in_rows("1 user, 2 users; a username") == "1 row, 2 rows; a username"
+    assert users_to_rows("1 user, 2 users; a username") == "1 row, 2 rows; a username"

@@ -85,7 +85,7 @@ def test_a_name_hangs_at_the_last_point_before_a_place() -> None:
     """By the place, and not by the height, of the points."""
     from opendp_topk.apps.planning import comparison as plots
 
-    axes = plots.drawn(plots.new_axes(), [("one", [(1.0, 5.0), (2.0, 0.5), (4.0, 0.25)])], 3.0)
+    axes = plots.draw_labelled_lines(plots.new_axes(), [("one", [(1.0, 5.0), (2.0, 0.5), (4.0, 0.25)])], 3.0)
     assert [text.xy for text in axes.texts] == [(2.0, 0.5)]
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.plan import Query, planned
-from opendp_topk.apps.planning.quantile import Multiple, Numbers, Quantile, up
-from opendp_topk.apps.planning.units import Budget, Users, numeral
+from opendp_topk.apps.planning.plan import Query, plan_query
+from opendp_topk.apps.planning.quantile import IndexGridNumbers, NumericColumns, Quantile, format_rows
+from opendp_topk.apps.planning.units import Budget, UserUnit, serialize_grid_number
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
@@ -23,15 +23,17 @@ SEVERAL = re.compile(r"b is (\S+), and for every (\d+) rows, or some of them, be
 WORDS = re.compile(r"at most (\S+) N \+ (\S+) lie below the released number, and at most (\S+) N \+ (\S+) above it")
 
 
-def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more: Any) -> Numbers:
-    return Numbers("u", value="v", quantiles=(quantile,), bounds=(Fraction(bounds[0]), Fraction(bounds[1])), **more)
+def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more: Any) -> NumericColumns:
+    return NumericColumns(
+        "u", value="v", quantiles=(quantile,), bounds=(Fraction(bounds[0]), Fraction(bounds[1])), **more
+    )
 
 
-def plan_of(own: Numbers, budget: Budget, unit: tuple[str, int] = ("add_remove", 1)) -> Any:
-    return planned(Query(Quantile.of(own), Users(*unit, own), budget, alpha=Fraction(1, 20)))
+def plan_of(own: NumericColumns, budget: Budget, unit: tuple[str, int] = ("add_remove", 1)) -> Any:
+    return plan_query(Query(Quantile.from_columns(own), UserUnit(*unit, own), budget, alpha=Fraction(1, 20)))
 
 
-def moved(own: Numbers, unit: tuple[str, int]) -> int:
+def moved(own: NumericColumns, unit: tuple[str, int]) -> int:
     """By how much one score rises or falls at most."""
     (share,) = own.quantiles
     p, q = share.numerator, share.denominator
@@ -40,7 +42,7 @@ def moved(own: Numbers, unit: tuple[str, int]) -> int:
 
 @pytest.mark.parametrize("unit", [("add_remove", 1), ("replace", 2)])
 @pytest.mark.parametrize("own", [columns(), columns(Fraction(9, 10), max_rows=3), columns(Fraction(1, 3), (-5, 90))])
-def test_noise_and_promise_are_those_of_formulas(own: Numbers, unit: tuple[str, int]) -> None:
+def test_noise_and_promise_are_those_of_formulas(own: NumericColumns, unit: tuple[str, int]) -> None:
     number, q = int(own.bounds[1] - own.bounds[0]) + 1, own.quantiles[0].denominator
     pure = 2.0 * moved(own, unit) / 0.5
     concentrated = 2 * moved(own, unit) / math.sqrt(8 * 0.125)
@@ -52,7 +54,7 @@ def test_noise_and_promise_are_those_of_formulas(own: Numbers, unit: tuple[str, 
         # Under rho a sharper bound than that of the range may be known: the least scale is no larger.
         assert plan.scale == pytest.approx(scale) if d_out == 0.5 else 0.5 * scale < plan.scale <= scale * (1 + 1e-9)
         reach = math.floor(plan.scale * math.log(number / 0.05))
-        promise = plan.query.task.promises(plan)["accuracy"]
+        promise = plan.query.task.accuracy_guarantees(plan)["accuracy"]
         below, one, above, other = map(Fraction, WORDS.search(promise.words).groups())  # type: ignore[union-attr]
         assert (below, above, one, other) == (
             own.quantiles[0],
@@ -69,11 +71,11 @@ def test_what_is_promised_of_ranks_is_what_the_scores_say() -> None:
     for quantile in (HALF, Fraction(1, 3), Fraction(9, 10)):
         own, tight = columns(quantile, (0, 3)), False
         plan = plan_of(own, Budget(tk.MaxDivergence(), 2.0 * quantile.denominator))
-        shares = WORDS.search(plan.query.task.promises(plan)["accuracy"].words)
+        shares = WORDS.search(plan.query.task.accuracy_guarantees(plan)["accuracy"].words)
         assert shares is not None
         below, reach, above, _ = map(Fraction, shares.groups())
         bound = plan.measurement.accuracy(4, 0.05)
-        scores = own.scores("add_remove", None)
+        scores = own.score_transformation("add_remove", None)
         for size in range(1, 9):
             for values in itertools.combinations_with_replacement((0, 1, 3), size):
                 found = scores(pl.DataFrame({"u": range(size), "v": values}))
@@ -91,17 +93,20 @@ def test_what_is_promised_of_ranks_is_what_the_scores_say() -> None:
 @pytest.mark.parametrize("step", [Fraction(1), Fraction(5), Fraction(1, 100), Fraction(1, 3), Fraction(3, 7)])
 def test_a_number_is_written_as_the_very_same(step: Fraction) -> None:
     for place, least in itertools.product((0, 1, 6, 99), (-50, 0, 2**31 - 99)):
-        (written,) = Multiple(least, step)([place])
+        (written,) = IndexGridNumbers(least, step)([place])
         assert Fraction(written) == (least + place) * step
         assert isinstance(written, int) == (Fraction(written).denominator == 1)
-        assert numeral(Fraction(written)) == written
-    assert (Multiple(-1, Fraction(1, 4))(0), Multiple(1, Fraction(1, 3))([1, 2])) == (["-0.25"], ["2/3", 1])
+        assert serialize_grid_number(Fraction(written)) == written
+    assert (IndexGridNumbers(-1, Fraction(1, 4))(0), IndexGridNumbers(1, Fraction(1, 3))([1, 2])) == (
+        ["-0.25"],
+        ["2/3", 1],
+    )
 
 
 def test_what_is_no_candidate_as_it_is_written_is_none() -> None:
     own = columns(bounds=(-1, 2), step=Fraction(1, 4))
     numbers = [Fraction(n, 4) for n in range(-4, 9)]
-    assert all(own.is_candidate(numeral(one)) for one in numbers)
+    assert all(own.is_candidate(serialize_grid_number(one)) for one in numbers)
     wrong = ["0.3", "2.25", "-1.25", "0.250", "1", 3, -2, "1/4", "", "x", "1e999999999", "1/0", " 0.25", "nan"]
     assert not any(map(own.is_candidate, wrong))
     assert columns(step=Fraction(1, 3)).is_candidate("1/3")
@@ -110,9 +115,9 @@ def test_what_is_no_candidate_as_it_is_written_is_none() -> None:
 def test_what_is_released_ascends_and_may_be_equal() -> None:
     own = columns(bounds=(-1, 2), step=Fraction(1, 4))
     for possible in ([], ["-0.5", "-0.25", 1, 2], [1, 1, "1.25"], ["0.25"]):
-        assert own.could_be(possible)
+        assert own.is_possible_release(possible)
     for wrong in ([1, "0.75"], ["-0.25", "-0.5"], [2, 3], ["0.25", "1"], [2, 1]):
-        assert not own.could_be(wrong)
+        assert not own.is_possible_release(wrong)
 
 
 @pytest.mark.further
@@ -127,23 +132,28 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
         assert plan.scale == pytest.approx(2 * moved_rows / 0.5)
         assert plan.measurement.map(unit[1]) <= 0.5
         beta = plan.scale * math.log(3 * (bounds[1] - bounds[0] + 1) * places / 0.05)
-        promise = plan.query.task.promises(plan)["accuracy"]
+        promise = plan.query.task.accuracy_guarantees(plan)["accuracy"]
         found = SEVERAL.search(promise.words)
         assert found is not None
         assert float(found[1]) == pytest.approx(1.5 * beta + 0.5, rel=1e-5)
         assert Fraction(found[1]) >= Fraction(plan.measurement.accuracy(own.n_candidates, 0.05))
         assert (int(found[2]), int(found[3]), promise.within) == (places, 1, None)
         assert plan.accuracy == math.ceil(plan.query.task.rows(plan))
-    assert [up(Fraction(n, 100)) for n in (100, 150, 10000001, 2**60)] == ["1", "1.5", "100001", "11529300000000000"]
+    assert [format_rows(Fraction(n, 100)) for n in (100, 150, 10000001, 2**60)] == [
+        "1",
+        "1.5",
+        "100001",
+        "11529300000000000",
+    ]
 
 
 def test_quantiles_that_do_not_ascend_are_refused() -> None:
     for quantiles in ((HALF, HALF), (HALF, Fraction(1, 3)), (Fraction(1, 997), Fraction(1, 991))):
         with pytest.raises(tk.ParameterError, match="quantiles"):
-            Quantile.of(replace(columns(), quantiles=quantiles))
+            Quantile.from_columns(replace(columns(), quantiles=quantiles))
 
 
 def test_a_grid_that_has_too_few_numbers_is_refused() -> None:
     for own in (columns(bounds=(1, 1)), columns(bounds=(0, 2**25)), columns(bounds=(0, 9), step=Fraction(10))):
         with pytest.raises(tk.ParameterError, match="bounds"):
-            Quantile.of(own)
+            Quantile.from_columns(own)

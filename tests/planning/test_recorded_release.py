@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.release_record import digest_of
-from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.release_record import record_digest
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from tests.concepts.sentinels import raises_exactly
 
 PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
@@ -80,8 +80,8 @@ def test_a_record_of_each_kind_agrees_with_library_and_ledger(tmp_path: Path) ->
             kept = json.loads(json.dumps(record))
             items = getattr(released, "items", released)
             assert kept["items"] == list(items), kind
-            assert ledger.history()[number - 1].record == digest_of(kept)
-            wrong = {one.what: one.why for one in verified(kept, ledger) if one.verdict != AGREES}
+            assert ledger.history()[number - 1].record == record_digest(kept)
+            wrong = {one.what: one.why for one in verify_record(kept, ledger) if one.verdict != AGREES}
             assert wrong.keys() == {"table"}, (kind, wrong)
             assert kept["stated"] == {"purpose": "a plan", "person": "visitor", "column": "visitor", "label": kind}
 
@@ -96,8 +96,8 @@ def test_a_number_between_integers_is_recorded_as_the_very_same(tmp_path: Path) 
         (written,) = record["items"]
         assert float(Fraction(written)) == released[0]
         assert (Fraction(written) / third).denominator == 1
-        assert {one.verdict for one in verified(record, ledger) if one.what != "table"} == {AGREES}
-        (built,) = (one for one in verified(record | {"k": None}, ledger) if one.what == "measurement")
+        assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
+        (built,) = (one for one in verify_record(record | {"k": None}, ledger) if one.what == "measurement")
         assert (built.verdict, "builds no measurement with these parameters" in built.why) == (DISAGREES, True)
         raises_exactly(tk.SpaceError, lambda: choice >> tk.index_candidates([*range(181)]), "that were counted")
 
@@ -108,7 +108,7 @@ def test_a_bound_is_charged_and_recorded(tmp_path: Path) -> None:
         raises_exactly(tk.SpaceError, lambda: tk.release_with_record(ledger, top, VISITS), "at_most")
         _, record = tk.release_with_record(ledger, top, VISITS, at_most=2, shared=True)
         assert (record["d_in"], record["d_out"], ledger.history()[0].d_in) == (4, 0.8, "4")
-        assert {one.verdict for one in verified(record, ledger) if one.what != "table"} == {AGREES}
+        assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
 
 
 def test_what_has_no_record_is_refused_before_it_is_paid(tmp_path: Path) -> None:

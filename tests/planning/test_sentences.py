@@ -14,9 +14,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from opendp_topk.apps.planning.plan import Plan, Query, planned
-from opendp_topk.apps.planning.units import Budget, Columns, Users
-from opendp_topk.apps.planning.unknown_domain import AboveThreshold, Keys, TopKUnknownDomain
+from opendp_topk.apps.planning.plan import Plan, Query, plan_query
+from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
+from opendp_topk.apps.planning.unknown_domain import PartitionSelectionTask, StableHistogramTask, TopKUnknownDomain
 from opendp_topk.measurements.stable_histogram import then_stable_histogram
 from opendp_topk.measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from opendp_topk.spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
@@ -31,8 +31,8 @@ CONCENTRATED = Budget(Approximate(ZeroConcentratedDivergence()), (Fraction(1, 50
 FAR = Fraction(1, 10**9)  # what chance alone refuses at most, of each sentence
 
 
-def plan_of(task: Any, budget: Budget, most: int) -> Plan[Any, Users]:
-    return planned(Query(task, Users(columns=Columns(max_items=most, keep="order")), budget, alpha=ALPHA))
+def plan_of(task: Any, budget: Budget, most: int) -> Plan[Any, UserUnit]:
+    return plan_query(Query(task, UserUnit(columns=Columns(max_items=most, keep="order")), budget, alpha=ALPHA))
 
 
 def table(groups: int, each: int, most: int) -> pl.DataFrame:
@@ -46,9 +46,9 @@ def table(groups: int, each: int, most: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["user", "item"], orient="row")
 
 
-def left_out(plan: Plan[Any, Users], each: int, most: int, groups: int = 100) -> tuple[int, int]:
+def left_out(plan: Plan[Any, UserUnit], each: int, most: int, groups: int = 100) -> tuple[int, int]:
     """How often an item that so many users keep is not released, and of how many; one of each group is looked at."""
-    rows, measurement, missed, tried = table(groups, each, most), plan.on(None).measurement, 0, 0
+    rows, measurement, missed, tried = table(groups, each, most), plan.bind_candidates(None).measurement, 0, 0
     while tried < RUNS:
         release = measurement(rows)
         found = set(release.items if hasattr(release, "items") else release)
@@ -58,8 +58,8 @@ def left_out(plan: Plan[Any, Users], each: int, most: int, groups: int = 100) ->
     return missed, tried
 
 
-def promised_users(plan: Plan[Any, Users]) -> int:
-    words = plan.query.task.promises(plan)["accuracy"].words
+def promised_users(plan: Plan[Any, UserUnit]) -> int:
+    words = plan.query.task.accuracy_guarantees(plan)["accuracy"].words
     (number,) = re.findall(r"gets in if (?:its count is at least )?(\d+) users?", words)
     return int(number)
 
@@ -69,7 +69,7 @@ def promised_users(plan: Plan[Any, Users]) -> int:
 @pytest.mark.parametrize("most", [1, 3])
 def test_an_item_gets_in_from_the_users_that_are_named_on(budget: Budget, most: int) -> None:
     """Fewer users by half of the noise's scale, and one, are refused."""
-    plan = plan_of(AboveThreshold(), budget, most)
+    plan = plan_of(StableHistogramTask(), budget, most)
     least, scale = promised_users(plan), float(plan.measurement.parameters["scale"])
     missed, tried = left_out(plan, least, most)
     assert tail(missed, tried, ALPHA) > FAR
@@ -88,7 +88,7 @@ def test_an_item_gets_in_from_the_users_that_are_named_on(budget: Budget, most: 
 )
 def test_an_item_of_fewer_users_by_a_twentieth_of_the_noise_is_refused(budget: Budget, gaussian: bool) -> None:
     """2 10^5 draws of the noise for counts that lie as high above the threshold as is said, and a twentieth less."""
-    plan, keys = plan_of(AboveThreshold(), budget, 1), 10**4
+    plan, keys = plan_of(StableHistogramTask(), budget, 1), 10**4
     known = {key: plan.measurement.parameters[key] for key in ("scale", "threshold", "gaussian")}
     assert known["gaussian"] == gaussian
     space = KeyedCountsDomain(), KeyedCountDistance(max_items=1)
@@ -106,7 +106,7 @@ def test_an_item_of_fewer_users_by_a_twentieth_of_the_noise_is_refused(budget: B
 @pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_key_gets_in_every_second_time_from_the_users_that_are_named_on(budget: Budget, most: int) -> None:
-    plan = plan_of(Keys(), budget, most)
+    plan = plan_of(PartitionSelectionTask(), budget, most)
     users, half = promised_users(plan), Fraction(1, 2)
     missed, tried = left_out(plan, users, most)
     assert tail(missed, tried, half) > FAR
@@ -119,7 +119,7 @@ def test_a_key_gets_in_every_second_time_from_the_users_that_are_named_on(budget
 def test_the_best_of_a_table_are_as_near_as_is_said(budget: Budget) -> None:
     """Five items lie a little more than half of the width below the best: half of the width is refused."""
     plan = plan_of(TopKUnknownDomain(3, limit=6), budget, 2)
-    words = plan.query.task.promises(plan)["accuracy"].words
+    words = plan.query.task.accuracy_guarantees(plan)["accuracy"].words
     lead, near = (int(one) for one in re.findall(r"by more than (\d+) users.* within (\d+) users", words)[0])
     base, step = near + 9, near // 2 + 1
     heights = [base + lead + step + 1, *[base + lead + 1] * 5, base]
@@ -134,7 +134,7 @@ def test_the_best_of_a_table_are_as_near_as_is_said(budget: Budget) -> None:
         own.setdefault(user, []).append(item)
     truth = Counter(item for items in own.values() for item in sorted(items)[:2])
     falling, known = sorted(truth.values(), reverse=True), plan.measurement.parameters
-    scores = plan.query.unit.scores(None)
+    scores = plan.query.unit.score_transformation(None)
     counts = scores(pl.DataFrame(rows, schema=["user", "item"], orient="row"))
     release: Any = (scores.output_domain, scores.output_metric) >> then_unknown_domain_top_k(
         budget.measure, k=3, scale=known["scale"], limit=6, threshold=known["threshold"]

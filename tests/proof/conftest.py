@@ -29,17 +29,17 @@ def house(tmp_path: Path) -> Iterator[Path]:
     package = tmp_path / "opendp_topk"
     write(package / "inner" / "sums.py", CODE)
     tex = tmp_path / "proofs" / "inner" / "sums.tex"
-    proof.forget()
-    with library.at(package):
+    proof.clear_cache()
+    with library.use_package_folder(package):
         write(tex, "Text.\n\\pin{sum}{}\n")
-        digest = proof.digest("inner/sums", "sum")
+        digest = proof.compute_code_hash("inner/sums", "sum")
         write(tex, f"Text.\n\\pin{{sum}}{{{digest}}}\n")
         yield tmp_path
-    proof.forget()
+    proof.clear_cache()
 
 
 def write(path: Path, text: str) -> None:
     """Write a file of the checkout, and let it be read anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    proof.forget()
+    proof.clear_cache()

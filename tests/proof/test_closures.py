@@ -11,8 +11,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.proof import closures, library
-from opendp_topk.proof.closures import closure
-from opendp_topk.proof.modules import module
+from opendp_topk.proof.closures import region_closure
+from opendp_topk.proof.modules import find_module
 from proofs.tools.renewal import repin
 
 from .conftest import write
@@ -81,17 +81,17 @@ def sums(house: Path) -> Path:
     write(house / "proofs/inner/up.tex", "\\pin{up}{}\n")
     write(house / "proofs/inner/sums.tex", "\\pin{total}{}\n")
     write(house / "proofs/inner/class.tex", "\\pin{sums}{}\n")
-    for name in proof.documents():
+    for name in proof.document_names():
         repin(name)
     return house
 
 
 def stale() -> set[str]:
-    return {name.removeprefix("inner/") for name in proof.documents() if proof.Proof(name).status != "current"}
+    return {name.removeprefix("inner/") for name in proof.document_names() if proof.Proof(name).status != "current"}
 
 
 def test_what_is_reached(sums: Path) -> None:
-    inside, beyond = closure("inner/sums", "total")
+    inside, beyond = region_closure("inner/sums", "total")
     assert inside == []
     titles = {one.title for one in beyond}
     assert titles == {"inner.sums:total", "inner.sums:LIMIT", "inner.sums:_helper", "inner.rounding:up"}
@@ -142,19 +142,19 @@ def test_edits(sums: Path, old: str, new: str, expected: set[str]) -> None:
 def test_what_has_not_changed_is_parsed_once(sums: Path) -> None:
     """Reading anew is for what changed; the same words elsewhere are read with what stands beside them there."""
     package = sums / "opendp_topk"
-    before = module(package, "inner.sums"), module(package, "inner.rounding")
+    before = find_module(package, "inner.sums"), find_module(package, "inner.rounding")
     write(package / "inner/rounding.py", UP.replace("ceil(x)", "floor(x)"))
-    after = module(package, "inner.sums"), module(package, "inner.rounding")
+    after = find_module(package, "inner.sums"), find_module(package, "inner.rounding")
     assert after[0] is before[0]
     assert after[1] is not before[1]
     other = sums / "other" / "opendp_topk"
     write(other / "inner/sums.py", SUMS)
     write(other / "inner/rounding.py", UP)
     shutil.copytree(sums / "proofs", sums / "other" / "proofs")
-    here = proof.digest("inner/sums", "total")
-    with library.at(other):
-        assert module(other, "inner.sums") is before[0]
-        assert proof.digest("inner/sums", "total") != here
+    here = proof.compute_code_hash("inner/sums", "total")
+    with library.use_package_folder(other):
+        assert find_module(other, "inner.sums") is before[0]
+        assert proof.compute_code_hash("inner/sums", "total") != here
 
 
 def test_no_garbage_is_looked_for_while_code_is_read(sums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,12 +165,12 @@ def test_no_garbage_is_looked_for_while_code_is_read(sums: Path, monkeypatch: py
         raise tk.ProofError("unreadable")
 
     with monkeypatch.context() as patch:
-        patch.setattr(closures, "_pinned", read)
+        patch.setattr(closures, "_build_hashed_text", read)
         for before in (True, False):
             (gc.enable if before else gc.disable)()
             try:
                 with pytest.raises(tk.ProofError, match="unreadable"):
-                    proof.digest("inner/sums", "total")
+                    proof.compute_code_hash("inner/sums", "total")
                 assert gc.isenabled() is before
             finally:
                 gc.enable()
@@ -189,9 +189,9 @@ def test_a_module_behind_the_name(sums: Path) -> None:
 def test_the_document_that_is_relied_on_answers_for_what_it_reaches(sums: Path) -> None:
     write(sums / "proofs/inner/sums.tex", "\\relieson{inner/up}\n\\pin{total}{}\n")
     repin("inner/sums")
-    _, beyond = closure("inner/sums", "total")
+    _, beyond = region_closure("inner/sums", "total")
     assert "inner.rounding:up" not in {one.title for one in beyond}
-    (before,) = proof.pins("inner/sums")
+    (before,) = proof.code_hashes("inner/sums")
     write(sums / "opendp_topk/inner/rounding.py", UP.replace("ceil(x)", "ceil(x) + 0"))
     assert before.is_current
     assert stale() == {"up", "sums"}
@@ -225,7 +225,7 @@ def test_documents_that_rest_on_each_other_are_no_ground(sums: Path) -> None:
         tex = sums / f"proofs/inner/{name}.tex"
         write(tex, f"\\relieson{{inner/{other}}}\n" + tex.read_text("utf-8"))
     assert stale() == {"sums", "up"}
-    assert len(closure("inner/sums", "total")[1]) == 4, "neither answers for the other"
+    assert len(region_closure("inner/sums", "total")[1]) == 4, "neither answers for the other"
 
 
 def test_things_that_are_answered_for_are_told_apart_by_their_places(house: Path) -> None:
@@ -239,9 +239,9 @@ def test_things_that_are_answered_for_are_told_apart_by_their_places(house: Path
     write(package / "alone.py", f"{alone}# end-proof-region: alone\n")
     write(house / "proofs/inner/both.tex", "\\pin{both}{}\n")
     write(house / "proofs/inner/alone.tex", "\\relieson{inner/both}\n\\pin{alone}{}\n")
-    for name in proof.documents():
+    for name in proof.document_names():
         repin(name)
-    assert closure("inner/alone", "alone")[1] == []
+    assert region_closure("inner/alone", "alone")[1] == []
     write(package / "alone.py", f"{alone}# end-proof-region: alone\n".replace(".one", ".two"))
     assert stale() == {"alone"}
     write(package / "alone.py", f"{alone}# end-proof-region: alone\n")

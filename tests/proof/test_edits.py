@@ -366,10 +366,10 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     """The package's sources and the proofs, in a place where they may be changed."""
     shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "proofs").symlink_to(ROOT / "proofs")
-    proof.forget()
-    with library.at(tmp_path / "opendp_topk"):
+    proof.clear_cache()
+    with library.use_package_folder(tmp_path / "opendp_topk"):
         yield tmp_path / "opendp_topk"
-    proof.forget()
+    proof.clear_cache()
 
 
 @pytest.mark.slow
@@ -382,9 +382,9 @@ def test_a_check_on_which_most_documents_rest_is_renamed(copy: Path) -> None:
             after = re.sub(r"\bplain\(", "plain_number(", after)
         changed += after != text
         path.write_text(after, "utf-8")
-    proof.forget()
+    proof.clear_cache()
     assert changed > 3
-    assert [name for name in proof.documents() if proof.Proof(name).status != "current"] == []
+    assert [name for name in proof.document_names() if proof.Proof(name).status != "current"] == []
 
 
 @pytest.mark.slow

@@ -30,17 +30,17 @@ def kept(house: Path) -> Iterator[Path]:
     (house / "opendp_topk/proof").mkdir()
     assert proof.Proof(NAME).status == "current"
     (file,) = (house / "opendp_topk/proof/__pycache__").iterdir()
-    proof.forget()
+    proof.clear_cache()
     return file
 
 
 def underived(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status, "all_pinned", lambda names: pytest.fail(f"{names} were derived"))
+    monkeypatch.setattr(status, "all_hashed_texts", lambda names: pytest.fail(f"{names} were derived"))
 
 
 def test_what_was_found_is_read(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = proof.claim_digest(NAME)
-    proof.forget()
+    proof.clear_cache()
     underived(monkeypatch)
     assert proof.Proof(NAME).status == "current"
     assert proof.claim_digest(NAME) == claim
@@ -58,15 +58,15 @@ def test_what_was_found_is_read(kept: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_of_other_files_it_says_nothing(kept: Path, house: Path, change: Callable[[Path], object]) -> None:
     change(house)
-    proof.forget()
+    proof.clear_cache()
     assert proof.Proof(NAME).status == "stale"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"STATE": 1}', '{"STATE": {"inner/sums": true}}', '{"STATE": [[]]}'])
 def test_a_damaged_file_is_written_anew(kept: Path, text: str) -> None:
-    kept.write_text(text.replace("STATE", findings.state()), encoding="utf-8")
+    kept.write_text(text.replace("STATE", findings.sources_digest()), encoding="utf-8")
     assert proof.Proof(NAME).status == "current"
-    assert json.loads(kept.read_text(encoding="utf-8"))[findings.state()][NAME][0] is True
+    assert json.loads(kept.read_text(encoding="utf-8"))[findings.sources_digest()][NAME][0] is True
 
 
 def test_states_before_are_kept_but_not_for_ever(kept: Path, house: Path) -> None:
@@ -90,8 +90,10 @@ def test_a_folder_that_cannot_be_written(house: Path, monkeypatch: pytest.Monkey
 
 
 def test_what_a_build_found_is_read(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    findings.write(house / "proofs" / findings.BUILT, {findings.state(): status.derived()})
-    proof.forget()
+    findings.write_findings_file(
+        house / "proofs" / findings.BUILT, {findings.sources_digest(): status.derive_all_findings()}
+    )
+    proof.clear_cache()
     underived(monkeypatch)
     assert proof.Proof(NAME).status == "current"
 
@@ -101,6 +103,6 @@ def test_a_module_that_runs_unseen_leaves_no_document_current(kept: Path, house:
     source = str(house / "opendp_topk/inner/sums.py")
     py_compile.compile(source, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
     assert proof.Proof(NAME).status == "current"
-    proof.forget()
+    proof.clear_cache()
     py_compile.compile(source, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     assert proof.Proof(NAME).status == "stale"

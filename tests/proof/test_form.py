@@ -16,9 +16,9 @@ def stale() -> list[str]:
 
 def test_a_stale_pin_is_told_with_both_digests(house: Path) -> None:
     assert stale() == []
-    (pin,) = proof.pins("inner/sums")
+    (pin,) = proof.code_hashes("inner/sums")
     write(house / "opendp_topk" / "inner" / "sums.py", CODE.replace("a + b", "a - b"))
-    now, began = proof.digest("inner/sums", "sum"), "sums.tex proved region sum of inner/sums.py at"
+    now, began = proof.compute_code_hash("inner/sums", "sum"), "sums.tex proved region sum of inner/sums.py at"
     (said,) = stale()
     assert f"{began} {pin.digest}, but it or what it reaches is now at {now}" in said
     write(house / "proofs" / "inner" / "sums.tex", "Text.\n\\pin{sum}{}\n")

@@ -11,7 +11,7 @@ import pytest
 
 from opendp_topk import proof
 from opendp_topk.proof import library
-from opendp_topk.proof.hands import hands, is_quiet
+from opendp_topk.proof.hands import find_mutators, is_binding_only
 from proofs.tools.renewal import repin
 from tests.pages.page import ROOT
 
@@ -43,7 +43,7 @@ def inner(house: Path) -> Path:
 
 
 def stale() -> set[str]:
-    return {name.removeprefix("inner/") for name in proof.documents() if proof.Proof(name).status != "current"}
+    return {name.removeprefix("inner/") for name in proof.document_names() if proof.Proof(name).status != "current"}
 
 
 CASES = [
@@ -175,23 +175,23 @@ def test_a_new_public_name_changes_nothing(public: Path) -> None:
     assert stale() == set()
 
 
-CLAIMING = "from ..core.claims import claimed\n"
+CLAIMING = "from ..core.claims import attach_claim\n"
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("def make(x):\n    return claimed(x, 'inner/sizes')\n", {"sizes"}),
-        ("@claimed('inner/sums')\ndef make(x):\n    return x\n", {"sums"}),
-        ("def make(x):\n    return claimed(x)\n", ALL),
-        ("again = claimed\n", ALL),
+        ("def make(x):\n    return attach_claim(x, 'inner/sizes')\n", {"sizes"}),
+        ("@attach_claim('inner/sums')\ndef make(x):\n    return x\n", {"sums"}),
+        ("def make(x):\n    return attach_claim(x)\n", ALL),
+        ("again = attach_claim\n", ALL),
         ("x = 1\n", set()),
-        (marked("claiming", "def make(x):\n    return claimed(x, 'inner/sizes')\n"), {"sizes"}),
+        (marked("claiming", "def make(x):\n    return attach_claim(x, 'inner/sizes')\n"), {"sizes"}),
     ],
 )
 def test_a_claim_that_no_document_pins(inner: Path, text: str, expected: set[str]) -> None:
     """Of the document that it names, or of all where it names none."""
-    write(inner.parent / "core/claims.py", "def claimed(*given):\n    return given\n")
+    write(inner.parent / "core/claims.py", "def attach_claim(*given):\n    return given\n")
     assert stale() == set()
     write(inner / "other.py", CLAIMING + text)
     assert stale() == expected
@@ -232,7 +232,7 @@ def test_a_renewal_shows_what_changes_another(inner: Path) -> None:
 )
 def test_quiet_statements(source: str, quiet: bool) -> None:
     (node,) = ast.parse(source).body
-    assert is_quiet(node) == quiet
+    assert is_binding_only(node) == quiet
 
 
 # The package itself.
@@ -249,10 +249,10 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     """The package's sources and the proofs, in a place where they may be spoiled."""
     shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "proofs").symlink_to(ROOT / "proofs")
-    proof.forget()
-    with library.at(tmp_path / "opendp_topk"):
+    proof.clear_cache()
+    with library.use_package_folder(tmp_path / "opendp_topk"):
         yield tmp_path / "opendp_topk"
-    proof.forget()
+    proof.clear_cache()
 
 
 @pytest.mark.untraced
@@ -262,7 +262,7 @@ def copy(tmp_path: Path) -> Iterator[Path]:
 def test_a_patch_in_a_room(copy: Path, room: str) -> None:
     path = copy / room / "__init__.py"
     path.write_text(path.read_text("utf-8") + PATCH, "utf-8")
-    proof.forget()
+    proof.clear_cache()
     assert proof.Proof(CHOICES).status == "stale"
     assert proof.Proof("numerics/rounding").status == ("stale" if room in OF_ALL else "current")
 
@@ -270,10 +270,10 @@ def test_a_patch_in_a_room(copy: Path, room: str) -> None:
 @pytest.mark.untraced
 def test_what_runs_besides_making_names() -> None:
     """Commands are registered, and forks are watched; no more than that."""
-    assert {hand.statement.module for hand in hands(PACKAGE)} == {
+    assert {hand.statement.module for hand in find_mutators(PACKAGE)} == {
         "apps.cli.__main__", "apps.cli.audit", "apps.cli.ledger", "core.home", "apps.ledger.turns", "proof.library"
     }  # fmt: skip
-    for hand in hands(PACKAGE):
+    for hand in find_mutators(PACKAGE):
         assert hand.changed is not None
         room = hand.statement.module.partition(".")[0]
         assert {place.partition(".")[0] for place, _ in hand.changed} <= {room}

@@ -22,7 +22,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], list
     style = f"% {tmp_path}\n" + r"\newcommand{\references}{\bibliographystyle{plain}\bibliography{references}}"
     (tmp_path / "preamble.sty").write_text(style, encoding="utf-8")  # no other test has loaded it
     (room := tmp_path / "room").mkdir()
-    monkeypatch.setattr(proof, "folder", lambda: tmp_path)
+    monkeypatch.setattr(proof, "documents_folder", lambda: tmp_path)
 
     def build(of: Run, text: str = "Nothing is cited.") -> list[list[str]]:
         commands: list[list[str]] = []
@@ -43,7 +43,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], list
                 (inside / "document.log").write_text(log, encoding="latin-1")
             return subprocess.CompletedProcess(command, code, said)
 
-        monkeypatch.setattr(latex, "_in", run)
+        monkeypatch.setattr(latex, "_run_tex_command", run)
         latex._run_latex("made/up", room)
         return commands
 

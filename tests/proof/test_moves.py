@@ -81,7 +81,7 @@ def inner(house: Path) -> Path:
     write(house / "proofs/inner/up.tex", "\\pin{up}{}\n")
     write(house / "proofs/inner/total.tex", "\\relieson{inner/up}\n\\pin{total}{}\n")
     write(house / "proofs/inner/alone.tex", "\\pin{total}{}\n")
-    for name in proof.documents():
+    for name in proof.document_names():
         repin(name)
     return house
 
@@ -92,7 +92,7 @@ def lay(house: Path, files: Files) -> None:
 
 
 def stale() -> set[str]:
-    return {name.removeprefix("inner/") for name in proof.documents() if proof.Proof(name).status != "current"}
+    return {name.removeprefix("inner/") for name in proof.document_names() if proof.Proof(name).status != "current"}
 
 
 def renamed(files: Files, old: str, new: str) -> Files:
@@ -267,7 +267,7 @@ def test_what_is_answered_for_is_told_apart_by_regions_or_belongs_to_the_pin(inn
     repin("inner/total")
     assert "total" not in stale()
     lay(inner, {"inner/sums": SUMS.replace("from .helpers import step", "from .others import step")})
-    assert not proof.pins("inner/total")[0].is_current
+    assert not proof.code_hashes("inner/total")[0].is_current
 
 
 # The package itself.
@@ -278,10 +278,10 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     """The package's sources and the proofs, in a place where they may be changed."""
     shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "proofs").symlink_to(ROOT / "proofs")
-    proof.forget()
-    with library.at(tmp_path / "opendp_topk"):
+    proof.clear_cache()
+    with library.use_package_folder(tmp_path / "opendp_topk"):
         yield tmp_path / "opendp_topk"
-    proof.forget()
+    proof.clear_cache()
 
 
 def rename(package: Path, room: str, old: str, new: str) -> int:
@@ -301,7 +301,7 @@ def rename(package: Path, room: str, old: str, new: str) -> int:
         if after != text:
             changed += 1
             path.write_text(after, "utf-8")
-    proof.forget()
+    proof.clear_cache()
     return changed
 
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from opendp_topk.proof.normal import bindings, normal_form, reads
+from opendp_topk.proof.normal import find_name_reads, normal_form, statement_bindings
 
 
 def one(source: str) -> ast.stmt:
@@ -69,7 +69,7 @@ def test_formatted_strings_are_alike_in_all_versions_of_python() -> None:
     ],
 )
 def test_names_that_are_read(source: str, expected: set[str]) -> None:
-    assert {".".join(read.chain) for read in reads(one(source))} == expected
+    assert {".".join(read.chain) for read in find_name_reads(one(source))} == expected
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_names_that_are_read(source: str, expected: set[str]) -> None:
     ],
 )
 def test_names_that_are_bound(source: str, expected: set[str]) -> None:
-    assert bindings(one(source)) == expected
+    assert statement_bindings(one(source)) == expected

@@ -114,7 +114,7 @@ def test_a_mark_is_renewed_by_whoever_quotes_its_new_words(kept: Path, old: str,
     with pytest.raises(tk.ProofError, match="no changed line"):
         renew([(NAME, CHECKED, "return helper(a)")], WHY, "A Reader")
     renew([(NAME, "Sums are added", new)], WHY, "A Reader")
-    assert proof.checks(NAME)[0].digest == proof.checks(NAME)[0].actual
+    assert proof.machine_checks(NAME)[0].digest == proof.machine_checks(NAME)[0].current_digest
     assert not any("readings.jsonl" in problem for problem in form.problems(NAME))
 
 
@@ -150,8 +150,8 @@ def test_what_a_merge_made_stale_is_shown(kept: Path, into: str, both: bool) -> 
     write(tex, pinned)
     write(log, lines)
     commit(kept)
-    proof.forget()
-    readings.forget_readings()
+    proof.clear_cache()
+    readings.clear_review_log_cache()
     assert len(git(kept, "log", "-1", "--format=%P").split()) == 2
     found = difference(NAME)
     assert ("+    return x - LIMIT" in found, "LIMIT = 7" in found, "+LIMIT" in found) == (True, False, False)
@@ -184,8 +184,8 @@ def test_a_merge_of_two_readings_is_read_again(kept: Path) -> None:
     write(tex, texts[0][0].replace("part: ``Sums are added''", "weaker: ``added exactly'', of few"))
     write(log, read + texts[0][1] + texts[1][1])
     commit(kept)
-    proof.forget()
-    readings.forget_readings()
+    proof.clear_cache()
+    readings.clear_review_log_cache()
     assert any("without a line in readings.jsonl" in problem for problem in form.problems(NAME))
     renew([(NAME, "Sums are added", "weaker: ``added exactly'', of few")], WHY, "A Reader")
     assert not any("without a line in readings.jsonl" in problem for problem in form.problems(NAME))
@@ -201,10 +201,10 @@ def test_the_command_shows_what_it_accepts(kept: Path, capsys: pytest.CaptureFix
     write(kept / "opendp_topk/inner/sums.py", HELPED.replace("LIMIT = 7", "LIMIT = 8"))
     form.main(["--difference", NAME])
     assert "+LIMIT = 8" in capsys.readouterr().out
-    assert not proof.pins(NAME)[0].is_current
+    assert not proof.code_hashes(NAME)[0].is_current
     form.main(["--repin", NAME, "Sums are added", "LIMIT = 8", "--because", WHY, "--by", "Ada"])
     assert "-LIMIT = 7\n+LIMIT = 8" in capsys.readouterr().out
-    assert proof.pins(NAME)[0].is_current
+    assert proof.code_hashes(NAME)[0].is_current
 
 
 @pytest.mark.parametrize("step", [difference, repin])
@@ -214,31 +214,31 @@ def test_no_such_document(house: Path, step: object) -> None:
 
 
 def test_a_pin_knows_its_document(kept: Path) -> None:
-    (pin,) = proof.pins(NAME)
-    assert (pin.document, pin.is_current, pin.actual) == (NAME, True, pin.digest)
+    (pin,) = proof.code_hashes(NAME)
+    assert (pin.document, pin.is_current, pin.current_digest) == (NAME, True, pin.digest)
 
 
 def test_old_words_are_shown_from_the_history(kept: Path) -> None:
     tex = "\\postcondition\n\\begin{theorem}\\label{a} One thing. \\end{theorem}\n"
     write(kept / "proofs/other.tex", tex)
-    assert proof.strayed(NAME) == ["other#a"]
+    assert proof.drifted_statements(NAME) == ["other#a"]
     shown = reword("other#a", "it is one thing", "Ada")
     assert r"-\begin{theorem}\label{a} One. \end{theorem}" in shown
     assert r"+\begin{theorem}\label{a} One thing. \end{theorem}" in shown
-    assert proof.strayed(NAME) == []
+    assert proof.drifted_statements(NAME) == []
     write(kept / "proofs/other.tex", tex.replace("One thing", "One thing, then"))
     reword("other", "it is still one thing", "Ada")
-    assert proof.strayed(NAME) == []
-    assert [line.old for line in readings.log() if isinstance(line, readings.Rewording)] == [
-        proof.relied_then(NAME)["other#a"]
+    assert proof.drifted_statements(NAME) == []
+    assert [line.old for line in readings.read_review_log() if isinstance(line, readings.Rewording)] == [
+        proof.recorded_reliances(NAME)["other#a"]
     ] * 2
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"document": "a"}', '{"statement": "a", "old": "b", "more": 1}'])
 def test_a_log_that_is_none(kept: Path, line: str) -> None:
-    write(readings.file(), line + "\n")
+    write(readings.review_log_path(), line + "\n")
     with pytest.raises(tk.ProofError, match="line 1 of"):
-        readings.log()
+        readings.read_review_log()
 
 
 def test_a_quote_is_three_words_of_the_document_or_a_tag_that_it_cites(house: Path) -> None:

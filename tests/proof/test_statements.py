@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opendp_topk.proof.statements import relations, statement, statement_digest, uncommented
+from opendp_topk.proof.statements import find_relations, statement_digest, statement_text, strip_comments
 
 TEXT = r"""
 \precondition Let $x > 0$.
@@ -20,12 +20,12 @@ TEXT = r"""
 
 
 def test_a_statement_has_the_hypotheses_and_the_theorem() -> None:
-    assert statement(TEXT, "main") == r"Let $x > 0$. \begin{theorem}[Main]\label{main} $f(x) \ge 1$. \end{theorem}"
-    assert statement(TEXT, "helper").endswith(r"$g(x) = 2$. \end{lemma}")
-    assert r"\label{main}" in statement(TEXT, "")
-    assert r"\label{more}" in statement(TEXT, "")
-    assert "helper" not in statement(TEXT, "")
-    assert statement(TEXT, "inside") == statement(TEXT, "")
+    assert statement_text(TEXT, "main") == r"Let $x > 0$. \begin{theorem}[Main]\label{main} $f(x) \ge 1$. \end{theorem}"
+    assert statement_text(TEXT, "helper").endswith(r"$g(x) = 2$. \end{lemma}")
+    assert r"\label{main}" in statement_text(TEXT, "")
+    assert r"\label{more}" in statement_text(TEXT, "")
+    assert "helper" not in statement_text(TEXT, "")
+    assert statement_text(TEXT, "inside") == statement_text(TEXT, "")
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_what_changes_a_statement(old: str, new: str, changes: bool) -> None:
 
 
 def test_comments_do_not_count() -> None:
-    assert uncommented("a % b\n50\\% c") == "a \n50\\% c"
+    assert strip_comments("a % b\n50\\% c") == "a \n50\\% c"
 
 
 def test_relations_with_and_without_labels() -> None:
-    assert relations(TEXT) == [("other/place", "key"), ("third/place", "")]
+    assert find_relations(TEXT) == [("other/place", "key"), ("third/place", "")]

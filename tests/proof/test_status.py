@@ -28,23 +28,23 @@ def rewrite(path: Path, change: Callable[[str], str]) -> None:
 
 
 def test_region(house: Path) -> None:
-    assert proof.region("sum") == REGION
-    assert proof.first_line("sum") == 5
+    assert proof.read_region("sum") == REGION
+    assert proof.first_region_line("sum") == 5
 
 
 def test_a_region_has_one_place_in_the_package(house: Path) -> None:
     write(house / "opendp_topk/other.py", "# proof-region: sum\n# end-proof-region: sum\n")
     with pytest.raises(tk.ProofError, match=r"exactly once.*it stands in inner/sums.py, other.py"):
-        proof.region("sum")
+        proof.read_region("sum")
     assert proof.Proof("inner/sums").status == "stale"
     with pytest.raises(tk.ProofError, match="does not stand there"):
-        proof.region("nothing")
+        proof.read_region("nothing")
 
 
 def test_documents_and_pins(house: Path) -> None:
-    assert proof.documents() == ["inner/sums"]
-    (pin,) = proof.pins("inner/sums")
-    assert (pin.source, pin.region, pin.is_current) == ("inner/sums.py", "sum", True)
+    assert proof.document_names() == ["inner/sums"]
+    (pin,) = proof.code_hashes("inner/sums")
+    assert (pin.source_file, pin.region, pin.is_current) == ("inner/sums.py", "sum", True)
     assert proof.Proof("inner/sums").path == house / "proofs" / "inner" / "sums.tex"
 
 
@@ -71,15 +71,15 @@ def test_code_around_the_region_may_change(house: Path) -> None:
 def test_markers_must_stand_once_each(house: Path, change: tuple[str, str]) -> None:
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace(*change, 1))
     with pytest.raises(tk.ProofError, match="exactly once"):
-        proof.region("sum")
+        proof.read_region("sum")
     assert proof.Proof("inner/sums").status == "stale"
 
 
 def test_a_source_that_is_gone(house: Path) -> None:
     (house / "opendp_topk/inner/sums.py").unlink()
-    proof.forget()
+    proof.clear_cache()
     with pytest.raises(tk.ProofError, match="does not stand there"):
-        proof.region("sum")
+        proof.read_region("sum")
     assert proof.Proof("inner/sums").status == "stale"
 
 
@@ -92,7 +92,7 @@ def test_missing_document(house: Path) -> None:
     assert proof.Proof("inner/none").status == "missing"
     assert proof.Proof("inner/none").path is None
     with pytest.raises(tk.ProofError, match="inner/none"):
-        proof.pins("inner/none")
+        proof.code_hashes("inner/none")
 
 
 def test_a_chain_is_as_good_as_its_worst_link(house: Path) -> None:
@@ -112,11 +112,11 @@ def test_text(house: Path) -> None:
 
 
 def test_an_installed_wheel_holds_its_own_proofs(house: Path) -> None:
-    assert proof.folder() == house / "proofs"
+    assert proof.documents_folder() == house / "proofs"
     (house / "opendp_topk" / "proof").mkdir()
     (house / "proofs").rename(house / "opendp_topk" / "proof" / "documents")
-    proof.forget()
-    assert proof.folder() == house / "opendp_topk" / "proof" / "documents"
+    proof.clear_cache()
+    assert proof.documents_folder() == house / "opendp_topk" / "proof" / "documents"
     assert proof.Proof("inner/sums").status == "current"
 
 
@@ -127,7 +127,7 @@ def test_a_source_that_is_no_python(house: Path) -> None:
 
 @pytest.mark.further
 def test_the_first_question_from_many_threads_has_one_answer(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = modules._parsed.__wrapped__
+    parsed = modules._parse_module.__wrapped__
 
     def parsed_slowly(*given: str) -> modules.Module:
         time.sleep(0.0002)
@@ -135,14 +135,14 @@ def test_the_first_question_from_many_threads_has_one_answer(house: Path, monkey
 
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace("a + b", "a + b if other else 0"))
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text + "\n\ndef other():\n    return add\n")
-    write(house / "proofs/inner/sums.tex", f"Text.\n\\pin{{sum}}{{{proof.digest('inner/sums', 'sum')}}}\n")
-    monkeypatch.setattr(modules, "_parsed", parsed_slowly)
+    write(house / "proofs/inner/sums.tex", f"Text.\n\\pin{{sum}}{{{proof.compute_code_hash('inner/sums', 'sum')}}}\n")
+    monkeypatch.setattr(modules, "_parse_module", parsed_slowly)
     assert [Counter(asked_by(16)) for _ in range(50)] == [Counter(current=16)] * 50
 
 
 def asked_by(threads: int) -> list[str]:
     """What each of so many threads is told that ask at once, of a state that nobody has asked for before."""
-    proof.forget()
+    proof.clear_cache()
     gate, told = threading.Barrier(threads), []
 
     def ask() -> None:

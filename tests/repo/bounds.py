@@ -14,7 +14,7 @@ import mpmath
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.apps.audit.html.claim import formulas, sections
+from opendp_topk.apps.audit.html.claim import measure_formulas, split_docstring
 
 Key = tuple[str, str]
 MEASURES = ("MaxDivergence", "RangeDivergence", "ZeroConcentratedDivergence")
@@ -52,7 +52,7 @@ PROSE: dict[str, list[tuple[str, list[Key]]]] = {
 
 def privacy(constructor: str, doc: str | None = None) -> str:
     """The section on privacy of a docstring."""
-    return sections(doc or inspect.getdoc(getattr(tk, constructor)) or "").get("Privacy", "")
+    return split_docstring(doc or inspect.getdoc(getattr(tk, constructor)) or "").get("Privacy", "")
 
 
 def stated(constructor: str, doc: str | None = None) -> dict[Key, str]:
@@ -65,7 +65,7 @@ def stated(constructor: str, doc: str | None = None) -> dict[Key, str]:
         assert match is not None, f"the docstring of {constructor} does not say {pattern}"
         found |= {key: _bare(group) for key, group in zip(keys, match.groups(), strict=True)}
     if constructor not in PROSE:
-        found = {(case, one): _bare(text) for one in MEASURES for case, text in formulas(section, one)}
+        found = {(case, one): _bare(text) for one in MEASURES for case, text in measure_formulas(section, one)}
     return _expanded(found, flat)
 
 
@@ -113,8 +113,8 @@ def _head(text: str) -> str:
 def proved() -> dict[str, dict[Key, str]]:
     """What theorems say: constructor -> case and measure -> formula."""
     found: dict[str, dict[Key, str]] = {}
-    for name in proof.documents():
-        for constructor, case, measure, formula in _BOUND.findall(proof.text(name)):
+    for name in proof.document_names():
+        for constructor, case, measure, formula in _BOUND.findall(proof.document_text(name)):
             assert (case, measure) not in found.setdefault(constructor, {})
             found[constructor][case, measure] = formula
     return found

@@ -213,7 +213,7 @@ def test_the_nearest_tests_come_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert nearest.files("sampling/samplers/race.py", ROOT)[0] == "tests/samplers/test_race.py"
     text = (ROOT / "opendp_topk" / "markup" / "foreign.py").read_text(encoding="utf-8")
     spans = functions.functions(text)
-    here, other = (str(spans[name][0]) for name in ("json_text", "cell"))
+    here, other = (str(spans[name][0]) for name in ("json_text", "spreadsheet_cell"))
     mine = "tests/markup/test_foreign.py::test_"
     quick, slow, there, gone = f"{mine}pages_escape", "tests/cli/test_show.py::x", "tests/repo/test_note.py::x", mine
     ran = {here: [slow, quick, there], other: [gone]}

@@ -20,14 +20,14 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.proof import latex, library
-from opendp_topk.proof.note_rows import rows
+from opendp_topk.proof.note_rows import parse_note_rows
 from proofs.tools import form
 
 from .test_proofs import require_tex
 
 NOTES = ["note"]
 MEASURES = ("MaxDivergence", "RangeDivergence", "ZeroConcentratedDivergence")
-TEXT = proof.text("note")
+TEXT = proof.document_text("note")
 _MAP = re.compile(r"\\mapis\{(\w+)\}\{([^{}]*)\}\{(\w+)\}\{((?:[^{}]|\{[^{}]*\})*)\}")
 _DEFINED = re.compile(r"\\defined\{([^{}]*)\}\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 MAPS = {(maker, case, measure): formula for maker, case, measure, formula in _MAP.findall(TEXT)}
@@ -37,14 +37,14 @@ MAPS = {(maker, case, measure): formula for maker, case, measure, formula in _MA
 
 
 def test_the_notes_are_these() -> None:
-    assert proof.notes() == NOTES
-    assert not set(NOTES) & set(proof.documents())
-    assert proof.pins("note") == []
+    assert proof.note_names() == NOTES
+    assert not set(NOTES) & set(proof.document_names())
+    assert proof.code_hashes("note") == []
 
 
 def test_the_table_names_documents_statements_regions_and_tags_that_exist() -> None:
     assert form.problems("note") == []
-    assert len(rows("note")) >= 25
+    assert len(parse_note_rows("note")) >= 25
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_a_row_that_leads_nowhere_is_noticed(
     old: str, new: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "proofs"
-    shutil.copytree(library.folder(), place, ignore=shutil.ignore_patterns("machine"))
+    shutil.copytree(library.documents_folder(), place, ignore=shutil.ignore_patterns("machine"))
     assert old in TEXT
     (place / "note.tex").write_text(TEXT.replace(old, new), encoding="utf-8")
     with monkeypatch.context() as other:
-        other.setattr(library, "folder", lambda: place)
+        other.setattr(library, "documents_folder", lambda: place)
         found = "\n".join(form.problems("note"))
     assert re.search(fault, found), found
 
@@ -371,7 +371,7 @@ def test_it_builds_on_at_most_ten_pages_without_warnings(tmp_path: Path, monkeyp
         logs.append((room / "document.log").read_text(encoding="latin-1"))
 
     monkeypatch.setattr(latex, "_run_latex", kept)
-    assert form.build("note", tmp_path) == tmp_path / "note.pdf"
+    assert form.build_pdf("note", tmp_path) == tmp_path / "note.pdf"
     (log,) = logs
     assert re.findall(r"^(?:Overfull|.*Warning:).*$", log, re.MULTILINE) == []
     pages = re.search(r"Output written on document\.pdf \((\d+) pages", log)

@@ -297,13 +297,15 @@ def test_the_command_says_what_is_out_of_date(
     "lines", ["", r"\claim{One}" "\n" r"\claim{Two}", r"\claim{A | B}", r"\claim{Δ}", "\n" r"\claim{Below}"]
 )
 def test_a_document_without_a_sound_claim_is_refused(lines: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof, "text", lambda name: "\\proofdocument{a/b}{T}\n" + lines + "\n")
+    monkeypatch.setattr(proof, "document_text", lambda name: "\\proofdocument{a/b}{T}\n" + lines + "\n")
     with pytest.raises(ValueError, match="one sentence in ASCII"):
         proof_map.claim("a/b")
 
 
 def test_a_claim_as_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof, "text", lambda name: "\\proofdocument{a/b}{T}\n\\claim{Chains \\code{a_b >> c} hold}\n")
+    monkeypatch.setattr(
+        proof, "document_text", lambda name: "\\proofdocument{a/b}{T}\n\\claim{Chains \\code{a_b >> c} hold}\n"
+    )
     assert proof_map.claim("a/b") == "Chains `a_b >> c` hold"
 
 

@@ -25,8 +25,8 @@ from tests.concepts.turns import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
-DOCUMENTS = proof.documents()
-PINNED = {(pin.source, pin.region) for name in DOCUMENTS for pin in proof.pins(name)}
+DOCUMENTS = proof.document_names()
+PINNED = {(pin.source_file, pin.region) for name in DOCUMENTS for pin in proof.code_hashes(name)}
 MARKED = [
     (path.relative_to(PACKAGE).as_posix(), name)
     for path in sorted(PACKAGE.rglob("*.py"))
@@ -80,7 +80,7 @@ def test_public_constructor_is_proved(name: str) -> None:
     (row,) = [row for row in claims() if row.constructor == name]
     module = Path(inspect.getfile(inspect.unwrap(getattr(tk, name)))).relative_to(PACKAGE).as_posix()
     assert row.document is not None
-    assert module in {pin.source for pin in proof.pins(row.document)}
+    assert module in {pin.source_file for pin in proof.code_hashes(row.document)}
     if name.startswith("make_user_"):
         assert (row.document, row.status) == ("core/user", "unproven")
         assert "caller" in row.remark
@@ -116,7 +116,7 @@ def test_the_map_names_files_that_exist() -> None:
         assert tests, row["name"]
         assert [source for source in code if not (PACKAGE / source).is_file()] == []
         assert [test for test in tests if not (ROOT / "tests" / test).is_file()] == []
-        assert {pin.source for pin in proof.pins(row["name"])} <= set(code)
+        assert {pin.source_file for pin in proof.code_hashes(row["name"])} <= set(code)
 
 
 # The checks can fail.
@@ -127,17 +127,17 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     """The package's sources and the proofs in a place where they may be spoiled."""
     shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=shutil.ignore_patterns("*.pdf"))
-    proof.forget()
-    with library.at(tmp_path / "opendp_topk"):
+    proof.clear_cache()
+    with library.use_package_folder(tmp_path / "opendp_topk"):
         yield tmp_path
-    proof.forget()
+    proof.clear_cache()
 
 
 def spoil(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
-    proof.forget()
+    proof.clear_cache()
 
 
 @pytest.mark.further
@@ -209,12 +209,17 @@ def test_a_statement_that_changed(copy: Path) -> None:
 
 
 def test_no_document_rests_on_itself() -> None:
-    assert [name for name in DOCUMENTS for one in proof.foundations(name) if name in proof.foundations(one)] == []
+    assert [
+        name
+        for name in DOCUMENTS
+        for one in proof.document_foundations(name)
+        if name in proof.document_foundations(one)
+    ] == []
 
 
 def test_every_document_on_which_another_relies_is_recorded() -> None:
     recorded = json.loads((ROOT / "proofs" / "relied.json").read_text(encoding="utf-8"))
-    assert {name for name in DOCUMENTS if proof.relied_now(name)} == set(recorded)
+    assert {name for name in DOCUMENTS if proof.current_reliances(name)} == set(recorded)
 
 
 WHY = ["--because", "a product of two numbers is the same in either order", "--by", "Ada"]
@@ -237,7 +242,7 @@ def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_log_of_readings() -> None:
     """First what stood before quotes were asked for, then readings, whose quotes documents still have or had."""
-    lines = [line for line in readings.log() if isinstance(line, readings.Reading)]
+    lines = [line for line in readings.read_review_log() if isinstance(line, readings.ReviewEntry)]
     migrated = [line.checked == MIGRATED for line in lines]
     assert migrated == sorted(migrated, reverse=True)
     assert sum(migrated) == len({line.document for line in lines if line.checked == MIGRATED})
@@ -252,14 +257,14 @@ def test_the_log_of_readings() -> None:
 def test_a_digest_that_was_written_by_hand_is_noticed(copy: Path, spoiled: str) -> None:
     if spoiled == "pin":
         spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
-        for old in [pin for pin in proof.pins("spaces/range_distance") if not pin.is_current]:
-            spoil(copy / TEX, old.digest, old.actual)
+        for old in [pin for pin in proof.code_hashes("spaces/range_distance") if not pin.is_current]:
+            spoil(copy / TEX, old.digest, old.current_digest)
         name = "spaces/range_distance"
     else:
         spoil(copy / TEX, r"\label{conversion}", r"\label{conversion} On Sundays,")
         name = "measurements/selection"
         key = "spaces/range_distance#conversion"
-        spoil(copy / "proofs/relied.json", proof.relied_then(name)[key], proof.relied_now(name)[key])
+        spoil(copy / "proofs/relied.json", proof.recorded_reliances(name)[key], proof.current_reliances(name)[key])
     assert proof.Proof(name).status == "current"
     (problem,) = form.problems(name)
     assert "without a line in readings.jsonl" in problem
@@ -293,13 +298,13 @@ UNQUOTED = [
 @pytest.mark.further
 def test_a_renewal_without_its_quotes_is_refused(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
-    before = readings.file().read_text("utf-8")
+    before = readings.review_log_path().read_text("utf-8")
     for arguments, reason in UNQUOTED:
         with pytest.raises(SystemExit):
             form.main(arguments)
         assert reason in " ".join(capsys.readouterr().err.split()), arguments
         assert form.problems("spaces/range_distance") != []
-        assert readings.file().read_text("utf-8") == before
+        assert readings.review_log_path().read_text("utf-8") == before
 
 
 @pytest.mark.slow
@@ -308,7 +313,7 @@ def test_several_documents_in_one_command(copy: Path) -> None:
     spoil(copy / "opendp_topk/spaces/domains.py", "array.size == 0", "array.size <= 0")
     form.main([*RENEWED, "--repin", "spaces/domains", "[not-empty]", "array.size <= 0"])
     assert form.problems("spaces/domains") == form.problems("spaces/range_distance") == []
-    line = proof.last("spaces/domains")
+    line = proof.last_review("spaces/domains")
     assert line is not None
     assert (line.by, line.checked, line.against) == ("Ada", "[not-empty]", "array.size <= 0")
 
@@ -316,17 +321,17 @@ def test_several_documents_in_one_command(copy: Path) -> None:
 @pytest.mark.slow
 def test_other_words_with_the_same_meaning_are_said_once(copy: Path) -> None:
     spoil(copy / TEX, r"\begin{theorem}[Conversion]", r"\begin{theorem}[Converting]")
-    stale = {name for name in DOCUMENTS if proof.strayed(name)}
+    stale = {name for name in DOCUMENTS if proof.drifted_statements(name)}
     assert len(stale) > 1
     why = ["--because", "only the name of the theorem is another", "--by", "Ada"]
     assert form.main(["--reworded", "spaces/range_distance#conversion", *why, "spaces/range_distance"]) == 0
-    assert {name for name in DOCUMENTS if proof.strayed(name)} == set()
+    assert {name for name in DOCUMENTS if proof.drifted_statements(name)} == set()
     assert form.problems("measurements/selection") == []
     spoil(copy / TEX, r"\begin{theorem}[Converting]", r"\begin{theorem}[Converting]\\On Sundays,")
-    assert {name for name in DOCUMENTS if proof.strayed(name)} == stale
+    assert {name for name in DOCUMENTS if proof.drifted_statements(name)} == stale
 
 
-@pytest.mark.parametrize("step", [form.problems, form.repin, proof.text, form.build])
+@pytest.mark.parametrize("step", [form.problems, form.repin, proof.document_text, form.build_pdf])
 def test_no_such_document(step: Callable[[str], object]) -> None:
     with pytest.raises(tk.ProofError, match="core/nothing"):
         step("core/nothing")
@@ -337,7 +342,7 @@ def test_no_such_document(step: Callable[[str], object]) -> None:
 
 def require_tex() -> None:
     """Skip where TeX is missing, or fail if OPENDP_TOPK_REQUIRE_TEX=1."""
-    missing = form.tex_is_missing()
+    missing = form.missing_tex_message()
     if missing and os.environ.get("OPENDP_TOPK_REQUIRE_TEX") == "1":
         pytest.fail(missing)
     if missing:
@@ -348,7 +353,7 @@ def require_tex() -> None:
 @pytest.mark.parametrize("name", in_turn(DOCUMENTS, 3))
 def test_document_builds(name: str, tmp_path: Path) -> None:
     require_tex()
-    pdf = form.build(name, tmp_path / "new")
+    pdf = form.build_pdf(name, tmp_path / "new")
     assert pdf == tmp_path / "new" / f"{name.replace('/', '-')}.pdf"
     assert pdf.read_bytes().startswith(b"%PDF")
 
@@ -375,7 +380,7 @@ def test_faults_stop_the_build(copy: Path, fault: str, report: str) -> None:
     require_tex()
     spoil(copy / TEX, r"\end{document}", rf"{fault} \end{{document}}")
     with pytest.raises(tk.ProofError, match=report):
-        form.build("spaces/range_distance", copy)
+        form.build_pdf("spaces/range_distance", copy)
     assert not (copy / "spaces-range_distance.pdf").exists()
 
 
@@ -388,13 +393,13 @@ def test_any_code_can_be_listed(copy: Path) -> None:
         "return d_in if",
         r"δ_1 = '\\%$#&~^{}@*) 漢 ≤ é'  # [l-inf]" "\n        return d_in if",
     )
-    assert form.build("spaces/range_distance", copy).is_file()
+    assert form.build_pdf("spaces/range_distance", copy).is_file()
 
 
 def test_without_tex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(tk.MissingExtraError, match="texlive-latex-extra lmodern"):
-        form.build("core/chaining", tmp_path)
+        form.build_pdf("core/chaining", tmp_path)
     monkeypatch.delenv("OPENDP_TOPK_REQUIRE_TEX", raising=False)
     with pytest.raises(pytest.skip.Exception):
         require_tex()

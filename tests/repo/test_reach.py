@@ -12,7 +12,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.proof import closures, library
-from opendp_topk.proof.modules import Statement, module, module_of, reached
+from opendp_topk.proof.modules import Statement, dotted_module_name, external_origins, find_module
 
 from .unreached import ELSEWHERE, UNREACHED
 
@@ -28,25 +28,25 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     """The package's sources and the proofs in a place where they may be spoiled."""
     shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=shutil.ignore_patterns("*.pdf"))
-    proof.forget()
-    with library.at(tmp_path / "opendp_topk"):
+    proof.clear_cache()
+    with library.use_package_folder(tmp_path / "opendp_topk"):
         yield tmp_path
-    proof.forget()
+    proof.clear_cache()
 
 
 def spoil(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text, path
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    proof.forget()
+    proof.clear_cache()
 
 
 def stale() -> set[str]:
-    return {name for name in proof.documents() if tk.Proof(name).status != "current"}
+    return {name for name in proof.document_names() if tk.Proof(name).status != "current"}
 
 
 def resting_on(names: set[str]) -> set[str]:
-    return {name for name in proof.documents() if names & {name, *proof.foundations(name)}}
+    return {name for name in proof.document_names() if names & {name, *proof.document_foundations(name)}}
 
 
 @pytest.mark.quick(file="sampling/samplers/entropy.py", new="bytes(n)")
@@ -145,7 +145,7 @@ def test_an_edit_makes_stale_what_speaks_of_it(
     copy: Path, file: str, old: str, new: str, speaks: str, silent: str
 ) -> None:
     spoil(copy / "opendp_topk" / file, old, new)
-    moved = {pin.document for name in proof.documents() for pin in proof.pins(name) if not pin.is_current}
+    moved = {pin.document for name in proof.document_names() for pin in proof.code_hashes(name) if not pin.is_current}
     assert speaks in moved
     assert silent not in stale()
     assert stale() == resting_on(moved)
@@ -208,7 +208,7 @@ def test_a_name_that_leads_elsewhere(copy: Path, file: str, old: str, new: str, 
     """``reached`` is a document that no longer speaks of what is called, empty for all."""
     spoil(copy / "opendp_topk" / file, old, new)
     found = stale()
-    assert found == set(proof.documents()) if not reached else f"measurements/{reached}" in found
+    assert found == set(proof.document_names()) if not reached else f"measurements/{reached}" in found
     assert not reached or "numerics/rounding" not in found
 
 
@@ -217,19 +217,19 @@ def test_a_name_that_leads_elsewhere(copy: Path, file: str, old: str, new: str, 
 
 def statements() -> Iterator[tuple[str, Statement]]:
     for source in SOURCES:
-        home = module(PACKAGE, module_of(source))
+        home = find_module(PACKAGE, dotted_module_name(source))
         assert home is not None
         yield from ((source, one) for one in home.statements)
 
 
 def answered() -> set[Statement]:
-    return set().union(*(closures._answered(PACKAGE, name) for name in proof.documents()))
+    return set().union(*(closures._cached_document_closure(PACKAGE, name) for name in proof.document_names()))
 
 
 def read_at_run_time() -> set[str]:
     """The names that any statement of the package reads; annotations read nothing."""
     code = [one for _, one in statements() if not is_alias(one)]
-    return {str(origin) for one in code for _, origin in reached(PACKAGE, one)}
+    return {str(origin) for one in code for _, origin in external_origins(PACKAGE, one)}
 
 
 def is_alias(one: Statement) -> bool:

@@ -95,7 +95,9 @@ def test_what_is_traced_among_slow_tests_is_there() -> None:
 
 def test_what_forgets_the_proofs_is_run_last() -> None:
     tests = [
-        path for path in (ROOT / "tests").rglob("test_*.py") if "proof.forget()" in path.read_text(encoding="utf-8")
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if "proof.clear_cache()" in path.read_text(encoding="utf-8")
     ]
     names = {path.relative_to(ROOT).as_posix() for path in tests} - {Path(__file__).relative_to(ROOT).as_posix()}
     assert names

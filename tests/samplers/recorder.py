@@ -32,8 +32,13 @@ class Recorder:
         self.streams = streams
         self.levels: dict[int, int] = {}
         self.branches: Counter[str] = Counter()
-        tail, body, skip, split = scan.Scan.tail, scan.Scan.body, race._skip, race._split
-        survivors, wrong = forecast_race.survivors, forecast_race._all_others
+        tail, body, skip, split = (
+            scan.Scan.draw_tail_prefixes,
+            scan.Scan.draw_body_prefixes,
+            race._race_tail_only,
+            race._race_near_and_tail,
+        )
+        survivors, wrong = forecast_race.draw_survivors, forecast_race._all_others
 
         def watched_tail(this: Any, index: np.ndarray, levels: np.ndarray) -> Any:
             for i, level in zip(index.tolist(), levels.tolist(), strict=True):
@@ -74,11 +79,11 @@ class Recorder:
                 self.levels.update(dict.fromkeys(candidates.tolist(), level))
             split(this, batch, near, level, least)
 
-        monkeypatch.setattr(scan.Scan, "tail", watched_tail)
-        monkeypatch.setattr(race, "_skip", watched_skip)
-        monkeypatch.setattr(race, "_split", watched_split)
-        monkeypatch.setattr(scan.Scan, "body", watched_body)
-        monkeypatch.setattr(forecast_race, "survivors", watched_survivors)
+        monkeypatch.setattr(scan.Scan, "draw_tail_prefixes", watched_tail)
+        monkeypatch.setattr(race, "_race_tail_only", watched_skip)
+        monkeypatch.setattr(race, "_race_near_and_tail", watched_split)
+        monkeypatch.setattr(scan.Scan, "draw_body_prefixes", watched_body)
+        monkeypatch.setattr(forecast_race, "draw_survivors", watched_survivors)
         monkeypatch.setattr(forecast_race, "_all_others", watched_wrong)
 
     def check(self, name: str, scores: list[Any], scale: Fraction, sign: int, winners: list[int], d: int) -> None:

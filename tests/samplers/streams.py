@@ -56,7 +56,7 @@ class Streams(Entropy):
         prefix = ((1 << level) - 1) << (PREFIX - level) | (raw >> rest) >> level
         return (prefix << rest | raw & ((1 << rest) - 1)) >> (PREFIX + rest - n)
 
-    def prefixes(self, index: np.ndarray) -> np.ndarray:
+    def draw_prefixes(self, index: np.ndarray) -> np.ndarray:
         for i in index.tolist():
             if i in self.read:
                 assert i in self.redrawn, "a prefix was drawn twice"
@@ -64,14 +64,14 @@ class Streams(Entropy):
             self.read[i] = PREFIX
         return np.array([self._raw(i, PREFIX) for i in index.tolist()], dtype=np.uint16)
 
-    def words(self, index: np.ndarray) -> np.ndarray:
+    def draw_words(self, index: np.ndarray) -> np.ndarray:
         words = []
         for i in index.tolist():
             self.read[i] += WORD
             words.append(self._raw(i, self.read[i]) & (2**WORD - 1))
         return np.array(words, dtype=np.uint64)
 
-    def auxiliary(self, n: int) -> np.ndarray:
+    def draw_auxiliary_words(self, n: int) -> np.ndarray:
         scripted, self._scripted = self._scripted[:n], self._scripted[n:]
         fresh = [self._shared.getrandbits(WORD) for _ in range(n - len(scripted))]
         return np.array(scripted + fresh, dtype=np.uint64)
@@ -97,10 +97,10 @@ class Streams(Entropy):
 class Untouched(Entropy):
     """Fails the test as soon as anything is drawn."""
 
-    def prefixes(self, index: np.ndarray) -> np.ndarray:
+    def draw_prefixes(self, index: np.ndarray) -> np.ndarray:
         raise AssertionError("digits were drawn")
 
-    words = prefixes
+    words = draw_prefixes
 
-    def auxiliary(self, n: int) -> np.ndarray:
+    def draw_auxiliary_words(self, n: int) -> np.ndarray:
         raise AssertionError("digits were drawn")

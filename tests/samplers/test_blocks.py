@@ -88,7 +88,7 @@ def test_winners_of_many_blocks(
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     """Blocks of 16, so that every way through a block is taken with few candidates."""
-    upper_tail._cumulative.cache_clear()
+    upper_tail._scaled_binomial_cdf.cache_clear()
     monkeypatch.setattr(upper_tail, "BLOCK", 16)
     monkeypatch.setattr(race, "BLOCK", 16)
     monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
@@ -102,7 +102,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(forecast_race, "_AGAIN", 2)
     monkeypatch.setattr(forecast, "_DEVIATIONS", 0.5)
     yield 16
-    upper_tail._cumulative.cache_clear()
+    upper_tail._scaled_binomial_cdf.cache_clear()
 
 
 def _blocks(*levels: tuple[float, ...]) -> list[float]:
@@ -126,7 +126,7 @@ def _use(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(race, "FEWEST", 1 if "forecast" in shape else 99)
     if shape == "wrong forecast":
         wrong = {1: forecast.Forecast((7.0, 0.7), 8), 2: forecast.Forecast((3.0, 2.5), 5)}
-        monkeypatch.setattr(race, "forecast", lambda scores, noise, k, groups: wrong[k])
+        monkeypatch.setattr(race, "forecast_threshold", lambda scores, noise, k, groups: wrong[k])
 
 
 @pytest.mark.further

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from opendp_topk.sampling.samplers.inversion import Weights, _power, boundaries
+from opendp_topk.sampling.samplers.inversion import Weights, _exp_fixed_point, compute_boundaries
 
 from ..oracles.discrete import weight
 from ..oracles.noise import number
@@ -29,7 +29,7 @@ def weights(name: str, scale: Fraction) -> Weights:
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_every_step_is_enclosed(name: str, scale: Fraction, digits: int, mirrored: bool) -> None:
-    found = boundaries(weights(name, scale), digits, mirrored=mirrored)
+    found = compute_boundaries(weights(name, scale), digits, mirrored=mirrored)
     exact = Steps(name, scale, 60 + digits // 3, mirrored=mirrored)
     assert 3 <= found.width <= 4, "a floor each of the inverse, of the sum and of its product, and the error of sums"
     assert found.ends == sorted(found.ends)
@@ -44,7 +44,7 @@ def test_powers_are_hardly_below_those_of_e(exponent: Fraction) -> None:
     """A factor of 1 where there is a smaller one would let the sum of weights go on for ever."""
     with mpmath.workdps(60):
         exact = mpmath.exp(-number(exponent)) * 2**64
-        assert exact - 1 - TINY <= _power(exponent, 64) <= exact
+        assert exact - 1 - TINY <= _exp_fixed_point(exponent, 64) <= exact
 
 
 @pytest.mark.slow
@@ -56,7 +56,7 @@ def test_every_step_of_a_wide_law_is_enclosed() -> None:
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_the_bounds_reach_from_0_to_1_as_digits_are_added(name: str, scale: Fraction) -> None:
     for digits in (48, 112, 240, 496):
-        found = boundaries(weights(name, scale), digits, mirrored=True)
+        found = compute_boundaries(weights(name, scale), digits, mirrored=True)
         assert found.ends[0] <= 4
         assert found.ends[-1] >= 2**digits - 8
         assert found.width <= 4
@@ -67,7 +67,7 @@ def test_the_bounds_reach_from_0_to_1_as_digits_are_added(name: str, scale: Frac
 def test_levels_are_those_of_the_weights(name: str, scale: Fraction) -> None:
     for shift in (0, 3, 70):
         for x in (0, 1, 5, 2**40 + 1):
-            level = weights(name, scale).coarse(shift).level(x)
+            level = weights(name, scale).coarse_weights(shift).minus_log_weight(x)
             if level < 10**6:
                 assert mpmath.almosteq(mpmath.exp(-number(Fraction(level))), weight(name, scale, x << shift), 1e-12)
-            assert Fraction(weights(name, scale).level(x << shift)) == Fraction(level)
+            assert Fraction(weights(name, scale).minus_log_weight(x << shift)) == Fraction(level)

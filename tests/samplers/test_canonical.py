@@ -16,9 +16,9 @@ from gmpy2 import mpq
 
 from opendp_topk.sampling.samplers import bins as head
 from opendp_topk.sampling.samplers import canonical, subsets
-from opendp_topk.sampling.samplers.advantages import Scores
-from opendp_topk.sampling.samplers.arrivals import Clock
-from opendp_topk.sampling.samplers.bins import Bins
+from opendp_topk.sampling.samplers.advantages import ScaledScores
+from opendp_topk.sampling.samplers.arrivals import ArrivalClock
+from opendp_topk.sampling.samplers.bins import BinnedScores
 from tests.oracles import canonical as oracle
 from tests.oracles.chi_square import assert_follows, p_value
 
@@ -33,7 +33,7 @@ def draws(
 ) -> Counter[tuple[int, ...]]:
     entropy, values = Streams(f"{scores} {k} {gamma} {options}"), np.asarray(scores)  # type: ignore[arg-type]
     options = {"sign": 1, "capped": False} | options
-    found = islice(canonical.draws(values, scale, gamma, k, entropy=entropy, **options), n)
+    found = islice(canonical.draw_subsets(values, scale, gamma, k, entropy=entropy, **options), n)
     return Counter(tuple(chosen.tolist()) for chosen in found)
 
 
@@ -66,7 +66,7 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, 
 @pytest.mark.parametrize(("depth", "sign"), [(Fraction(0), -1), (Fraction(2), 1)])
 def test_those_beyond_the_head_have_their_part(depth: Fraction, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most proposals have members that were not sorted at first, and bounds for them that are far too high."""
-    monkeypatch.setattr(canonical, "_depth", lambda *_: depth)
+    monkeypatch.setattr(canonical, "_negligible_depth", lambda *_: depth)
     scores = [5.0, 3.0, 3.0, 1.0, 2.5]
     found = draws(2000, [sign * x for x in scores], 2, Fraction(3, 2), HALF, sign=sign)
     assert_follows(found, oracle.gumbel_law(scores, 2, Fraction(3, 2), HALF, "margin"), detects=0.75)
@@ -79,7 +79,7 @@ def test_those_beyond_the_head_have_their_part(depth: Fraction, sign: int, monke
 def test_candidates_in_bins_have_their_part(case: int, exponential: bool) -> None:
     scores, k, gamma, kind = CASES[case]
     scale, capped = Fraction(3, 4), kind == "distance"
-    assert isinstance(head.head(np.array(scores), 1, k + 1, Fraction(9), scale), Bins)
+    assert isinstance(head.order_best_scores(np.array(scores), 1, k + 1, Fraction(9), scale), BinnedScores)
     found = draws(1500, scores, k, scale, gamma, capped=capped, exponential=exponential)
     law = (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, kind)
     assert_follows(found, law, detects=1.5)
@@ -88,18 +88,20 @@ def test_candidates_in_bins_have_their_part(case: int, exponential: bool) -> Non
 @pytest.mark.parametrize("exponential", [False, True])
 def test_one_after_the_other_is_each_from_the_start(exponential: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same digits; scores are known a few at a time, and a draw begins with the few."""
-    monkeypatch.setattr(canonical, "_depth", lambda *_: Fraction(0))
+    monkeypatch.setattr(canonical, "_negligible_depth", lambda *_: Fraction(0))
     arguments = np.array([5.0, 3.0, 3.0, 1.0, 2.5, 0.0]), Fraction(3), HALF, 2
     options: dict[str, Any] = {"sign": 1, "capped": False, "exponential": exponential}
     known: list[int] = []
-    reaching = canonical.reaching
+    reaching = canonical.extend_to_rank
     monkeypatch.setattr(
-        canonical, "reaching", lambda rungs, *rest: known.append(len(rungs.scores)) or reaching(rungs, *rest)
+        canonical, "extend_to_rank", lambda rungs, *rest: known.append(len(rungs.scores)) or reaching(rungs, *rest)
     )
     alone, together = Streams(3), Streams(3)
-    expected = [next(canonical.draws(*arguments, entropy=alone, **options)).tolist() for _ in range(40)]
+    expected = [next(canonical.draw_subsets(*arguments, entropy=alone, **options)).tolist() for _ in range(40)]
     of_one, known[:] = list(known), []
-    assert [one.tolist() for one in islice(canonical.draws(*arguments, entropy=together, **options), 40)] == expected
+    assert [
+        one.tolist() for one in islice(canonical.draw_subsets(*arguments, entropy=together, **options), 40)
+    ] == expected
     assert known == of_one
     assert len(set(map(tuple, expected))) > 5
 
@@ -122,10 +124,10 @@ def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.M
         return mpq(sum(printed[label] for label in classes))
 
     def draw_class(k: int, cell: subsets.Cell, entropy: Any) -> tuple[int, int]:
-        place = subsets.below(3, entropy)
+        place = subsets.draw_below(3, entropy)
         return (0, 3) if place < 2 else (1, 3)
 
-    monkeypatch.setattr(canonical.subsets, "size", size)
+    monkeypatch.setattr(canonical.subsets, "count_subsets", size)
     monkeypatch.setattr(canonical.subsets, "draw_class", draw_class)
     assert p_value(draws(2500, [0, 0, 0], 2, Fraction(1), HALF), law) < 1e-10
 
@@ -135,17 +137,17 @@ def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.M
 def test_others_who_hardly_matter_are_hardly_proposed(dtype: Any, gap: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many are best and nobody else is near: what is known of the others must tell that they are not."""
     tried = []
-    accepted = canonical.accepted
+    accepted = canonical.accept_proposal
 
     def counted(*arguments: Any) -> bool:
         tried.append(1)
         assert len(tried) < 400, "proposals are made in vain"
         return accepted(*arguments)
 
-    monkeypatch.setattr(canonical, "accepted", counted)
+    monkeypatch.setattr(canonical, "accept_proposal", counted)
     scores = (np.random.default_rng(4).integers(0, 256, 2**16) * gap).astype(dtype)
     for _ in range(5):
-        chosen = next(canonical.draws(scores, Fraction(1, 1000), HALF, 4, sign=1, capped=False))
+        chosen = next(canonical.draw_subsets(scores, Fraction(1, 1000), HALF, 4, sign=1, capped=False))
         assert np.all(scores[chosen] == 255 * gap)
 
 
@@ -164,7 +166,7 @@ def test_decisions_equal_high_precision() -> None:
             words = [(digits >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:agreeing]
             words += [generator.getrandbits(64) for _ in range(12 - agreeing)]
             uniform = mpmath.fsum(mpmath.mpf(word) / mpmath.mpf(2) ** (64 * (i + 1)) for i, word in enumerate(words))
-            found = canonical.accepted(log_weight, ratio, None, Streams(auxiliary=words))
+            found = canonical.accept_proposal(log_weight, ratio, None, Streams(auxiliary=words))
             assert found == (uniform < goal), trial
 
 
@@ -180,17 +182,17 @@ def test_decisions_with_a_clock_equal_high_precision() -> None:
             time = -mpmath.log(wait) / (mpmath.mpf(int(rate.numerator)) / int(rate.denominator))
             bound = mpmath.mpf(int(ratio.numerator)) / int(ratio.denominator)
             goal = weight / bound / (weight + (1 - weight) * mpmath.exp(time))
-            clock = Clock(rate, Entropyless(words[1:]))
-            found = canonical.accepted(log_weight, ratio, clock, Entropyless(words[:1]))
+            clock = ArrivalClock(rate, Entropyless(words[1:]))
+            found = canonical.accept_proposal(log_weight, ratio, clock, Entropyless(words[:1]))
             assert found == (uniform < goal), trial
 
 
 class Entropyless(Streams):
     """Only scripted words: one word must decide."""
 
-    def auxiliary(self, n: int) -> np.ndarray:
+    def draw_auxiliary_words(self, n: int) -> np.ndarray:
         assert len(self._scripted) >= n
-        return super().auxiliary(n)
+        return super().draw_auxiliary_words(n)
 
     def __init__(self, words: Sequence[int]) -> None:
         super().__init__(auxiliary=words)
@@ -208,7 +210,7 @@ def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.Mo
     generator = random.Random(9)
     classes: list[tuple[int, int]] = []
     decisions: list[tuple[tuple[int, int], mpmath.mpf, mpmath.mpf, mpmath.mpf, bool]] = []
-    plain_draw, plain_accepted = subsets.draw_class, canonical.accepted
+    plain_draw, plain_accepted = subsets.draw_class, canonical.accept_proposal
 
     def draw_class(*arguments: Any) -> tuple[int, int]:
         classes.append(plain_draw(*arguments))
@@ -233,7 +235,7 @@ def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.Mo
         return taken
 
     monkeypatch.setattr(canonical.subsets, "draw_class", draw_class)
-    monkeypatch.setattr(canonical, "accepted", accepted)
+    monkeypatch.setattr(canonical, "accept_proposal", accepted)
     rounds = 0
     with mpmath.workdps(150):
         for trial in range(150):
@@ -244,7 +246,7 @@ def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.Mo
             kind = generator.choice(["margin", "distance"])
             options = {"sign": 1, "capped": kind == "distance", "exponential": exponential}
             decisions.clear()
-            found = next(canonical.draws(np.array(scores), scale, gamma, k, entropy=Streams(trial), **options))
+            found = next(canonical.draw_subsets(np.array(scores), scale, gamma, k, entropy=Streams(trial), **options))
             order = sorted(range(d), key=lambda i: (-scores[i], i))
             best = oracle.utility(scores, tuple(order[:k]), gamma, kind)
             for number, ((h, t), value, bound, time, taken) in enumerate(decisions):
@@ -297,9 +299,9 @@ def test_a_scale_beyond_all_scores_makes_sets_uniform() -> None:
 def test_float_bounds_are_above_the_exact_parts(weight: Fraction, scale: Fraction) -> None:
     generator = np.random.default_rng(6)
     values = np.sort(np.concatenate([generator.normal(0, 1, 40), [1e308, -1e308, 5e-324, 0.0, 1e-300]]))[::-1]
-    ranked = Scores(np.ascontiguousarray(values), scale, 1)
+    ranked = ScaledScores(np.ascontiguousarray(values), scale, 1)
     with np.errstate(all="ignore"):
-        found = canonical._bounds(weight, ranked.advantages(ranked.values, ranked.values[0]))
+        found = canonical._weighted_upper_bounds(weight, ranked.approximate_advantages(ranked.values, ranked.values[0]))
     assert np.isfinite(found).all()
     for i, bound in enumerate(found.tolist()):
         exact = weight * (Fraction(float(values[i])) - Fraction(float(values[0]))) / scale
@@ -336,7 +338,9 @@ def test_classes_of_many_candidates_follow_their_law(
 def test_every_set_has_a_proposal(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the first scale the bound on the best cell is just above 1, and the worst set had no proposal."""
     found: list[Any] = []
-    listed = canonical.partition
-    monkeypatch.setattr(canonical, "partition", lambda *arguments: found.append(listed(*arguments)) or found[-1])
+    listed = canonical.partition_classes
+    monkeypatch.setattr(
+        canonical, "partition_classes", lambda *arguments: found.append(listed(*arguments)) or found[-1]
+    )
     draws(1, [20_000, 19_999, 1000], 1, Fraction(scale), Fraction(1))
     assert found[0].bits.min() == max(0, found[0].bits.max()) - canonical.DEPTH

@@ -43,8 +43,8 @@ def test_every_ranking_is_drawn_once(d: int, k: int, monkeypatch: pytest.MonkeyP
         under, found = rankings(limits), Rankings(np.array(limits))
         drawn = Counter[tuple[int, ...]]()
         for answers in product(*(range(n - i) for i, n in enumerate(limits))):
-            monkeypatch.setattr(ceilings, "each_below", lambda n, _, answers=answers: np.array(answers))
-            ranks, chance = found.draw(Untouched())
+            monkeypatch.setattr(ceilings, "draw_each_below", lambda n, _, answers=answers: np.array(answers))
+            ranks, chance = found.draw_ranks(Untouched())
             drawn[tuple(ranks.tolist())] += 1
             assert chance == Fraction(1, len(under))
         assert drawn == Counter(under)
@@ -61,13 +61,13 @@ def test_bounds_on_large_numbers() -> None:
 @pytest.mark.further
 def test_frequencies_are_uniform() -> None:
     limits, entropy = (2, 3, 5, 5), Streams(7)
-    found = Counter(tuple(Rankings(np.array(limits)).draw(entropy)[0].tolist()) for _ in range(4000))
+    found = Counter(tuple(Rankings(np.array(limits)).draw_ranks(entropy)[0].tolist()) for _ in range(4000))
     under = rankings(limits)
     assert_follows(found, dict.fromkeys(under, Fraction(1, len(under))), detects=1.3)
 
 
 def test_large_draws_keep_their_promises() -> None:
     limits = np.array([min(3 * i + 50, 10**5) for i in range(150)])
-    drawn = Rankings(limits).draw(Streams(1))[0]
+    drawn = Rankings(limits).draw_ranks(Streams(1))[0]
     assert len(set(drawn.tolist())) == 150
     assert (drawn < limits).all()

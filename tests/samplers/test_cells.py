@@ -15,11 +15,11 @@ import pytest
 
 from opendp_topk.sampling.samplers import canonical as cells
 from opendp_topk.sampling.samplers import subsets
-from opendp_topk.sampling.samplers.canonical import Cells, Fall
+from opendp_topk.sampling.samplers.canonical import FallBounds, WeightedCells
 
 
-def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> Cells:
-    return cells.partition(k, Fall(len(fall), lambda places: fall[places]), rise)
+def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> WeightedCells:
+    return cells.partition_classes(k, FallBounds(len(fall), lambda places: fall[places]), rise)
 
 
 def shapes() -> dict[str, tuple[int, np.ndarray, np.ndarray]]:
@@ -67,7 +67,7 @@ def test_no_weight_exceeds_its_bound(name: str, single: int, samples: int, monke
         for i in range(len(found.bits)):
             cell = found[i]
             best = mpmath.mpf(fall[cell.first_t - k - 1]) + mpmath.mpf(rise[cell.last_h])
-            assert int(subsets.size(k, cell)) * mpmath.exp(best) <= mpmath.mpf(2) ** int(found.bits[i])
+            assert int(subsets.count_subsets(k, cell)) * mpmath.exp(best) <= mpmath.mpf(2) ** int(found.bits[i])
 
 
 @pytest.mark.further
@@ -90,9 +90,9 @@ def test_refinement_stops_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bits_are_clipped_from_below_only() -> None:
-    bits = cells._bits(np.array([-1e9, 0.0, 3.0, 500.0]))
+    bits = cells._binary_exponents(np.array([-1e9, 0.0, 3.0, 500.0]))
     assert bits.tolist() == [bits[3] - 40] * 3 + [math.ceil(500 / math.log(2))]
-    assert cells._bits(np.array([-1e9, -3.0])).tolist() == [-40, math.ceil(-3 / math.log(2))]
+    assert cells._binary_exponents(np.array([-1e9, -3.0])).tolist() == [-40, math.ceil(-3 / math.log(2))]
 
 
 def binomial_cases() -> list[tuple[int, int]]:
@@ -119,6 +119,6 @@ def test_no_cell_lies_too_deep_where_the_largest_is_just_above_a_power_of_two() 
             weight = (power - 2.0**-10) * math.log(2)
             for _ in range(300):
                 weight = np.nextafter(weight, towards)
-                bits = cells._bits(np.array([weight, -500.0]))
+                bits = cells._binary_exponents(np.array([weight, -500.0]))
                 assert bits[1] == max(0, bits[0]) - cells.DEPTH, (power, weight)
                 assert bits[0] in (power, power + 1)

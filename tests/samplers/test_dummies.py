@@ -30,7 +30,7 @@ def test_the_first_digits_of_the_largest_and_their_number(monkeypatch: pytest.Mo
             chance = math.comb(n, count) * 0.25**count * (value / 4) ** (n - count)
             if chance > 0:
                 law[value, count] = chance
-    drawn = Counter(dummies.best(n, 0, SYSTEM) for _ in range(6000))
+    drawn = Counter(dummies.draw_best_prefix(n, 0, SYSTEM) for _ in range(6000))
     assert_follows(drawn, law, detects=0.7)
 
 
@@ -40,34 +40,34 @@ class Scripted(Entropy):
     def __init__(self, words: list[int]) -> None:
         self.left = list(words)
 
-    def auxiliary(self, n: int) -> Any:
+    def draw_auxiliary_words(self, n: int) -> Any:
         taken, self.left = self.left[:n], self.left[n:]
         return np.array(taken, dtype=np.uint64)
 
 
 def test_digits_that_are_too_many_are_left_aside() -> None:
     ones = 2**64 - 1
-    assert dummies.best(64, 0, Scripted([ones] * 16)) == (2**16 - 1, 64)
-    assert dummies.best(70, 0, Scripted([ones, 0] + [0] * 15)) == (0b1000000000000000, 6)
-    assert dummies.best(2, 0, Scripted([2**62] + [0] * 15))[1] == 1
+    assert dummies.draw_best_prefix(64, 0, Scripted([ones] * 16)) == (2**16 - 1, 64)
+    assert dummies.draw_best_prefix(70, 0, Scripted([ones, 0] + [0] * 15)) == (0b1000000000000000, 6)
+    assert dummies.draw_best_prefix(2, 0, Scripted([2**62] + [0] * 15))[1] == 1
 
 
 def test_a_source_that_repeats_itself_is_refused() -> None:
     ones = 2**64 - 1
     source = [ones] * (64 * 16)
-    raises_exactly(EntropyError, lambda: dummies.best(4096, 0, Scripted(source)), "repeats itself")
-    raises_exactly(EntropyError, lambda: dummies.best(4000, 96, Scripted(source)), "repeats itself")
-    assert dummies.best(4000, 95, Scripted(source)) == (2**16 - 1, 4000)
+    raises_exactly(EntropyError, lambda: dummies.draw_best_prefix(4096, 0, Scripted(source)), "repeats itself")
+    raises_exactly(EntropyError, lambda: dummies.draw_best_prefix(4000, 96, Scripted(source)), "repeats itself")
+    assert dummies.draw_best_prefix(4000, 95, Scripted(source)) == (2**16 - 1, 4000)
 
 
 def test_led_digits_are_those_of_the_places_alone() -> None:
-    led = dummies.Led(SYSTEM, range(2, 4), 77)
+    led = dummies.FixedPrefixEntropy(SYSTEM, range(2, 4), 77)
     index = np.array([0, 3, 2, 4] * 50)
-    found = led.prefixes(index)
+    found = led.draw_prefixes(index)
     assert set(found[(index == 2) | (index == 3)].tolist()) == {77}
     assert len(set(found[(index == 0) | (index == 4)].tolist())) > 50
-    assert len(set(led.words(index).tolist())) > 150
-    assert led.auxiliary(3).shape == (3,)
+    assert len(set(led.draw_words(index).tolist())) > 150
+    assert led.draw_auxiliary_words(3).shape == (3,)
 
 
 def chance_of_the_key(noise: str, lead: float, dummies_: int, stop: float) -> float:

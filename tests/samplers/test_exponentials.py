@@ -12,7 +12,7 @@ from gmpy2 import mpq
 
 from opendp_topk.errors import EntropyError
 from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
-from opendp_topk.sampling.samplers.exponentials import geometric, reach, reaches
+from opendp_topk.sampling.samplers.exponentials import bernoulli_exp_events, draw_bernoulli_exp, draw_geometric
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import ABOVE, counted
@@ -24,7 +24,7 @@ EXTREME = [Fraction(2**40), Fraction(1e20), Fraction(10**80, 7), Fraction(1e300)
 
 
 def geometrics(factor: Fraction, n: int, entropy: Entropy = SYSTEM) -> list[int]:
-    return [geometric(mpq(factor), entropy) for _ in range(n)]
+    return [draw_geometric(mpq(factor), entropy) for _ in range(n)]
 
 
 def split(word: int, digits: int) -> list[int]:
@@ -103,7 +103,7 @@ def test_levels_are_reached_with_the_probability_of_the_exponential(level: Fract
     for width in (0, Fraction(1, 2)):
         low, high = np.full(n, float(level) * (1 - float(width))), np.full(n, float(level) + float(width))
         low, high = np.nextafter(low, 0), np.nextafter(high, np.inf)
-        hits = reach(SYSTEM.auxiliary(n), low, high, lambda i: mpq(level))
+        hits = bernoulli_exp_events(SYSTEM.draw_auxiliary_words(n), low, high, lambda i: mpq(level))
         p = mpmath.exp(-number(level))
         if level == 0:
             assert hits.all()
@@ -117,11 +117,13 @@ def test_a_level_that_the_digits_hug_is_decided_by_later_digits(side: int) -> No
     with mpmath.workdps(200):
         edge = int(mpmath.floor(-mpmath.expm1(-number(level)) * mpmath.mpf(2) ** 256))
     words = Words(script=[*split(edge >> 128, 128), *split((edge & (2**128 - 1)) + side * 2**40, 128)])
-    hits = reach(words.auxiliary(1), np.array([3.0]), np.array([np.inf]), lambda i: mpq(level), words)
+    hits = bernoulli_exp_events(
+        words.draw_auxiliary_words(1), np.array([3.0]), np.array([np.inf]), lambda i: mpq(level), words
+    )
     assert hits.tolist() == [side > 0]
     assert len(words.read) == 4
     again = Words(script=words.read)
-    assert reaches(mpq(level), again) == (side > 0)
+    assert draw_bernoulli_exp(mpq(level), again) == (side > 0)
     assert again.read == words.read
 
 
@@ -133,7 +135,7 @@ def test_the_exact_level_is_asked_for_only_where_the_bounds_leave_it_open() -> N
         return mpq(1, 2)
 
     middle = 2**63
-    hits = reach(
+    hits = bernoulli_exp_events(
         np.full(4, middle, dtype=np.uint64),
         np.array([0.0, 0.8, 0.0, 0.4]),
         np.array([0.6, 0.9, np.inf, 0.7]),
@@ -150,9 +152,9 @@ def test_failure_of_the_entropy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("os.urandom", fail)
     with pytest.raises(EntropyError):
-        geometric(mpq(3))
+        draw_geometric(mpq(3))
     with pytest.raises(EntropyError):
-        reaches(mpq(1))
+        draw_bernoulli_exp(mpq(1))
 
 
 def test_what_64_digits_leave_open_is_not_taken_for_reached() -> None:
@@ -164,7 +166,7 @@ def test_what_64_digits_leave_open_is_not_taken_for_reached() -> None:
     for later, expected in ((0, False), (2**64 - 1, True)):
         source = Words(script=[later, later, later])
         first = np.array([word], dtype=np.uint64)
-        assert reach(first, bounds, bounds, lambda i: mpq(level), source).tolist() == [expected]
+        assert bernoulli_exp_events(first, bounds, bounds, lambda i: mpq(level), source).tolist() == [expected]
 
 
 @pytest.mark.parametrize("bits", [16, 32])
@@ -172,7 +174,7 @@ def test_answers_do_not_depend_on_the_context_in_force(bits: int) -> None:
     """Whose numbers may end at 2^16: digits are those of questions that need more than 64."""
 
     def answers() -> list[int]:
-        return [geometric(mpq(2) ** 70, Words(script=[word])) for word in (7, 2**64 - 5, 2**63)]
+        return [draw_geometric(mpq(2) ** 70, Words(script=[word])) for word in (7, 2**64 - 5, 2**63)]
 
     expected = answers()
     with gmpy2.context(gmpy2.ieee(bits)):

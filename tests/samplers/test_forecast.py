@@ -10,9 +10,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.samplers import forecast_race, race
-from opendp_topk.sampling.samplers.advantages import Scores
+from opendp_topk.sampling.samplers.advantages import ScaledScores
 from opendp_topk.sampling.samplers.entropy import Entropy, Indices
-from opendp_topk.sampling.samplers.forecast import _ahead, forecast
+from opendp_topk.sampling.samplers.forecast import _best_groups_mask, forecast_threshold
 
 D = 20 * 4096 + 5
 GENERATOR = np.random.default_rng(8)
@@ -54,7 +54,7 @@ def test_of_equal_groups_the_first_are_looked_at(sign: int) -> None:
     best = np.random.default_rng(2).integers(0, 9, 300)
     order = sorted(range(300), key=lambda place: (-sign * best[place], place))
     for count in (0, 1, 2, 40, 150, 299, 300):
-        ahead = _ahead(best, np.sort(best)[::-sign], count, sign)
+        ahead = _best_groups_mask(best, np.sort(best)[::-sign], count, sign)
         assert ahead.nonzero()[0].tolist() == sorted(order[:count])
 
 
@@ -63,13 +63,13 @@ class Counted(Entropy):
 
     read = 0
 
-    def prefixes(self, index: Indices) -> Any:
+    def draw_prefixes(self, index: Indices) -> Any:
         self.read += len(index)
-        return super().prefixes(index)
+        return super().draw_prefixes(index)
 
-    def auxiliary(self, n: int) -> Any:
+    def draw_auxiliary_words(self, n: int) -> Any:
         self.read += n
-        return super().auxiliary(n)
+        return super().draw_auxiliary_words(n)
 
 
 @pytest.mark.quick(name="Exponential", shape=("uniform", "one peak"))
@@ -85,12 +85,12 @@ def test_most_candidates_are_left_to_the_tail(name: str, shape: str) -> None:
 
 
 def test_of_nearly_all_candidates_there_is_no_forecast() -> None:
-    scores = Scores(np.zeros(D), Fraction(1), 1)
-    assert forecast(scores, tk.Exponential(), D, np.zeros(D // 256)) is None
-    assert forecast(scores, tk.Exponential(), 5, np.zeros(D // 256)) is not None
+    scores = ScaledScores(np.zeros(D), Fraction(1), 1)
+    assert forecast_threshold(scores, tk.Exponential(), D, np.zeros(D // 256)) is None
+    assert forecast_threshold(scores, tk.Exponential(), 5, np.zeros(D // 256)) is not None
 
 
 def test_what_is_true_is_found_by_eights() -> None:
     for share in (0.0, 0.01, 0.3, 1.0):
         marks = GENERATOR.random(2048) < share
-        assert forecast_race._true(marks).tolist() == [place for place, one in enumerate(marks.tolist()) if one]
+        assert forecast_race._true_places(marks).tolist() == [place for place, one in enumerate(marks.tolist()) if one]

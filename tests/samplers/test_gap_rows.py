@@ -16,7 +16,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.errors import EntropyError
 from opendp_topk.sampling.samplers import gap_rows, gaps
-from opendp_topk.sampling.samplers.advantages import Scores
+from opendp_topk.sampling.samplers.advantages import ScaledScores
 
 from ..oracles import noise as oracle
 from ..oracles.chi_square import assert_follows
@@ -116,10 +116,10 @@ def test_the_noise_of_all_that_begin_so_is_within_its_room(name: str) -> None:
     rng = random.Random(name)
     begun = [rng.getrandbits(80) >> rng.randrange(39) | 1 << 41 for _ in range(300)]
     begun += [2**80 - 1 - n for n in begun]
-    races = gap_rows._Races(Scores(np.arange(3), Fraction(1), 1), getattr(tk, name)(), 1, Streams())
+    races = gap_rows._Races(ScaledScores(np.arange(3), Fraction(1), 1), getattr(tk, name)(), 1, Streams())
     prefix = np.array([n >> 64 for n in begun], dtype=np.uint16)
     words = np.array([n % 2**64 for n in begun], dtype=np.uint64)
-    (high, low), room = races._noise(prefix, words)
+    (high, low), room = races._noise_with_error(prefix, words)
     assert np.isfinite(room).all()
     with mpmath.workprec(300):
         for n, a, b, most in zip(begun, high.tolist(), low.tolist(), room.tolist(), strict=True):
@@ -130,13 +130,13 @@ def test_the_noise_of_all_that_begin_so_is_within_its_room(name: str) -> None:
 @pytest.mark.further
 def test_most_gaps_are_certain_from_eighty_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few races settled one by one, a batch is quick: of 20,000 races with four gaps each."""
-    alone, released = [0], gaps.released
+    alone, released = [0], gaps.indices_and_gaps
 
     def counted(*arguments: Any) -> Any:
         alone[0] += 1
         return released(*arguments)
 
-    monkeypatch.setattr(gaps, "released", counted)
+    monkeypatch.setattr(gaps, "indices_and_gaps", counted)
     for name in oracle.NAMES:
         alone[0] = 0
         streams = Entropies(7)
@@ -151,10 +151,10 @@ class Entropies(Streams):
         super().__init__(seed)
         self._drawn = np.random.default_rng(seed)
 
-    def prefixes(self, index: np.ndarray) -> np.ndarray:
+    def draw_prefixes(self, index: np.ndarray) -> np.ndarray:
         return self._drawn.integers(0, 2**16, len(index), dtype=np.uint16)
 
-    def words(self, index: np.ndarray) -> np.ndarray:
+    def draw_words(self, index: np.ndarray) -> np.ndarray:
         return self._drawn.integers(0, 2**64, len(index), dtype=np.uint64)
 
 

@@ -152,7 +152,7 @@ def test_equal_digits_for_ever_leave_other_gaps_decided() -> None:
 
 
 class _Digits:
-    """What ``_first`` asks of a racer."""
+    """What ``_slope_enclosure`` asks of a racer."""
 
     def __init__(self, digits: int, known: int) -> None:
         self.digits, self.known = digits, known
@@ -166,7 +166,7 @@ def test_the_first_interval_holds_the_noise_of_all_that_begin_so(name: str) -> N
     for shift in [*range(0, 143, 11), 142]:
         tail = rng.getrandbits(144) >> shift | 1
         for digits in (tail, most - tail):
-            found = gaps._first(_Digits(digits, 144), noise)  # type: ignore[arg-type]
+            found = gaps._slope_enclosure(_Digits(digits, 144), noise)  # type: ignore[arg-type]
             assert found is not None
             with mpmath.workprec(600):
                 least, greatest = (oracle.QUANTILE[name](Fraction(n, 2**144)) for n in (digits, digits + 1))
@@ -177,7 +177,7 @@ def test_the_first_interval_holds_the_noise_of_all_that_begin_so(name: str) -> N
                 widest = 2 / mpmath.mpf(digits) / (1 - mpmath.mpf(digits + 1) / 2**144) if digits < most else 0
                 assert upper - lower <= 8 * widest + room, "no wider than the bound on the slope"
     for digits in (0, most):
-        assert gaps._first(_Digits(digits, 144), noise) is None  # type: ignore[arg-type]
+        assert gaps._slope_enclosure(_Digits(digits, 144), noise) is None  # type: ignore[arg-type]
 
 
 def _points(*ends: Any) -> list[Any]:
@@ -192,18 +192,18 @@ def test_a_quick_gap_is_one_on_which_both_ends_agree() -> None:
             lead = Fraction(rng.randrange(10**6), rng.choice((1, 3, 2**60)))
             (a,), (b,) = _points((x := rng.random(), x)), _points((y := rng.random() - 1, y))
             expected = float(lead + Fraction(7, 3) * (Fraction(x) - Fraction(y)))
-            assert gaps._quick(mpq(lead), a, b, scale) == expected
+            assert gaps._quick_gap(mpq(lead), a, b, scale) == expected
             wide = (a[0] - mpq(tiny), a[1] + 1e-3)
-            assert gaps._quick(mpq(lead), wide, b, scale) is None
+            assert gaps._quick_gap(mpq(lead), wide, b, scale) is None
         (zero,) = _points((0, 0))
         half = mpq(2**54 + 2)
         for nudge, expected in ((-tiny, 2.0**54), (tiny, 2.0**54 + 4)):
             moved = (gmpy2.mpfr(mpq(nudge)),) * 2
-            assert gaps._quick(half, moved, zero, mpq(1)) == expected
-        assert gaps._quick(half, (gmpy2.mpfr(mpq(-tiny)), gmpy2.mpfr(mpq(tiny))), zero, mpq(1)) is None
-        assert gaps._quick(half, None, zero, mpq(1)) is gaps._quick(half, zero, None, mpq(1)) is None
+            assert gaps._quick_gap(half, moved, zero, mpq(1)) == expected
+        assert gaps._quick_gap(half, (gmpy2.mpfr(mpq(-tiny)), gmpy2.mpfr(mpq(tiny))), zero, mpq(1)) is None
+        assert gaps._quick_gap(half, None, zero, mpq(1)) is gaps._quick_gap(half, zero, None, mpq(1)) is None
         for beyond in (mpq(1, 2**1070), mpq(2**1023), mpq(2) ** 5000, mpq(0), mpq(-3)):
-            assert gaps._quick(beyond, zero, zero, mpq(1)) is None
+            assert gaps._quick_gap(beyond, zero, zero, mpq(1)) is None
 
 
 def test_gaps_beyond_the_largest_float_are_infinite() -> None:

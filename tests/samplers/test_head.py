@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from opendp_topk.sampling.samplers import bins as heads
-from opendp_topk.sampling.samplers.bins import head, reaching
-from opendp_topk.sampling.samplers.ladder import Ladder
+from opendp_topk.sampling.samplers.bins import extend_to_rank, order_best_scores
+from opendp_topk.sampling.samplers.ladder import SortedScores
 
 GENERATOR = np.random.default_rng(5)
 TIES = GENERATOR.integers(-9, 10, 40)
@@ -46,18 +46,18 @@ def test_the_head_has_all_who_are_near_the_best(
     sizes = set()
     for rank in (1, 2, 5):
         for depth in map(Fraction, (0, 0.3, 1, 4, 10**18)):
-            found = head(values, sign, rank, depth, Fraction(1))
+            found = order_best_scores(values, sign, rank, depth, Fraction(1))
             on = list(range(len(values))) if found.who is None else found.who.tolist()
             sizes.add(len(on))
             assert on == sorted(on)
             assert {i for i in order if x[order[rank - 1]] - x[i] <= depth} <= set(on)
             assert min(x[i] for i in on) > max((x[i] for i in set(order) - set(on)), default=min(x) - 1)
-            assert found.everybody == len(values)
+            assert found.candidate_count == len(values)
             if found.who is not None:
                 cut = Fraction(found.cut.item()) + (sign < 0 and values.dtype.kind != "f") * _shift(values)
                 assert max((x[i] for i in set(order) - set(on)), default=cut - 1) < cut <= min(x[i] for i in on)
                 assert x[order[rank - 1]] - cut > depth or len(on) == len(values) or values.dtype.kind == "f"
-            assert found.candidates(np.arange(len(on))).tolist() == order[: len(on)]
+            assert found.candidates_at_ranks(np.arange(len(on))).tolist() == order[: len(on)]
             _ceilings(found, x, order, rank, depth)
     assert len(sizes) > 2 or (sign > 0 and bool(np.all(values[:-1] <= values[1:])))
 
@@ -67,24 +67,24 @@ def _shift(values: np.ndarray) -> int:
     return 1 if values.dtype.kind == "i" else 1 - 2**64
 
 
-def _ceilings(found: Ladder, x: list[Fraction], order: list[int], rank: int, depth: Fraction) -> None:
-    limit = found.limit(depth)
+def _ceilings(found: SortedScores, x: list[Fraction], order: list[int], rank: int, depth: Fraction) -> None:
+    limit = found.difference_limit(depth)
     expected = [sum(x[i] - y <= Fraction(limit) for y in x) for i in order[:rank]]
-    assert found.ceilings(rank, limit).tolist() == expected
+    assert found.rank_ceilings(rank, limit).tolist() == expected
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_rank_beyond_the_head_is_looked_up_among_all(sign: int) -> None:
-    found: Any = head(TIES, sign, 3, Fraction(1), Fraction(1))
+    found: Any = order_best_scores(TIES, sign, 3, Fraction(1), Fraction(1))
     last = len(found.scores) - 1
     assert last + 1 < len(TIES)
-    assert reaching(found, last, TIES, sign) is found
-    every = reaching(found, last + 1, TIES, sign)
-    assert every.candidates(np.arange(len(TIES))).tolist() == _order(TIES, sign)
+    assert extend_to_rank(found, last, TIES, sign) is found
+    every = extend_to_rank(found, last + 1, TIES, sign)
+    assert every.candidates_at_ranks(np.arange(len(TIES))).tolist() == _order(TIES, sign)
 
 
 def test_a_head_that_is_nearly_everybody_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heads, "_LARGEST", 4)
-    assert head(TIES, 1, 3, Fraction(1), Fraction(1)).who is not None
-    assert head(TIES, 1, 3, Fraction(30), Fraction(1)).who is None
-    assert head(TIES, 1, 3, None, Fraction(1)).who is None
+    assert order_best_scores(TIES, 1, 3, Fraction(1), Fraction(1)).who is not None
+    assert order_best_scores(TIES, 1, 3, Fraction(30), Fraction(1)).who is None
+    assert order_best_scores(TIES, 1, 3, None, Fraction(1)).who is None

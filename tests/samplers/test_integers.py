@@ -58,7 +58,7 @@ def test_noise_drawn_one_by_one_follows_its_mass_function(name: str, monkeypatch
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_few_values_are_inverted_too_once_they_were_asked_for_often(name: str) -> None:
     scale = Fraction(29, 31)
-    integers._calls.cache_clear()
+    integers._call_counter.cache_clear()
     read = []
     for turn in range(integers._OFTEN + 2):
         words = Words(turn)
@@ -177,8 +177,8 @@ def test_the_level_that_decides_is_exact(sigma: Fraction, monkeypatch: pytest.Mo
         assert scale == int(sigma) + 1
         return next(values)
 
-    monkeypatch.setattr(integers, "reaches", reaches)
-    monkeypatch.setattr(integers, "_laplace", laplace)
+    monkeypatch.setattr(integers, "draw_bernoulli_exp", reaches)
+    monkeypatch.setattr(integers, "_draw_discrete_laplace", laplace)
     assert discrete_gaussian(sigma, 1).tolist() == proposed[-1:]
     assert asked == [(abs(y) - sigma**2 / (int(sigma) + 1)) ** 2 / (2 * sigma**2) for y in proposed]
 
@@ -193,7 +193,7 @@ def test_places_that_were_not_kept_alone_are_drawn_again(name: str, monkeypatch:
         rounds.append(n)
         return (values.astype(object) if len(rounds) > 1 else values), kept
 
-    monkeypatch.setattr(integers, "propose", propose)
+    monkeypatch.setattr(integers, "propose_integers", propose)
     found = SAMPLERS[name](Fraction(50), 6).tolist()
     assert rounds == [6, 4, 2, 1]
     assert found == [0, 100, 200, 3, 300, 103]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.sampling.samplers import inversion
-from opendp_topk.sampling.samplers.inversion import Table, draw, table
+from opendp_topk.sampling.samplers.inversion import InversionTable, draw_from_table, inversion_table
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled
@@ -40,7 +40,7 @@ class Cumulative(Protocol):
 class Divided:
     """The unit interval as the table divides it: cells that are given away, and exact steps between what is left."""
 
-    def __init__(self, law: Table, exact: Cumulative, *, digits: int = 90) -> None:
+    def __init__(self, law: InversionTable, exact: Cumulative, *, digits: int = 90) -> None:
         self.law, self.exact = law, exact
         self.total = int(self.law.given[-1])
         self.cells = Counter(self.law.guide[: self.total].tolist())
@@ -69,14 +69,14 @@ class Divided:
         parts = [u >> bits - 16 * i & 2**16 - 1 for i in (1, 2, 3)]
         rest = [u >> shift & 2**64 - 1 for shift in range(bits - 112, -1, -64)]
         words, out = Words(script=[*parts, *rest]), np.empty(1, dtype=np.int64)
-        draw(self.law, out, words)
+        draw_from_table(self.law, out, words)
         return int(out[0]), len(words.read)
 
 
 @functools.cache
 def divided(name: str, scale: Fraction, mirrored: bool = True, digits: int = 90) -> Divided:
     exact = Steps(name, scale, digits, mirrored=mirrored)
-    return Divided(table(weights(name, scale), mirrored=mirrored), exact, digits=digits)
+    return Divided(inversion_table(weights(name, scale), mirrored=mirrored), exact, digits=digits)
 
 
 @pytest.mark.quick(scale="7/3")
@@ -142,7 +142,7 @@ def test_the_ends_of_what_is_left(u: int) -> None:
 @pytest.mark.parametrize(("name", "scale"), LAWS, ids=IDS)
 def test_draws_follow_the_law(name: str, scale: Fraction) -> None:
     out = np.empty(60_000, dtype=np.int64)
-    draw(table(weights(name, scale), mirrored=True), out, Words(7))
+    draw_from_table(inversion_table(weights(name, scale), mirrored=True), out, Words(7))
     most = int(6 * scale) + 4
     assert_follows(counted(out.tolist(), -most, most), pooled(masses(name, scale), -most, most), detects=0.7)
 
@@ -150,14 +150,16 @@ def test_draws_follow_the_law(name: str, scale: Fraction) -> None:
 def test_values_of_all_chunks_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some dozens are left open at first, in most of the chunks; none stays open, which is no value of the law."""
     monkeypatch.setattr(inversion, "_CHUNK", 500)
-    law, out = table(weights("laplace", Fraction(500)), mirrored=True), np.zeros(10_000, dtype=np.int64)
-    draw(law, out, Words(5))
+    law, out = inversion_table(weights("laplace", Fraction(500)), mirrored=True), np.zeros(10_000, dtype=np.int64)
+    draw_from_table(law, out, Words(5))
     assert int(abs(out).max()) < 500 * 40
 
 
 def test_few_digits_are_read() -> None:
     """16 for each, 16 more for a few in a hundred, and hardly any others."""
     words = Words(3)
-    draw(table(weights("laplace", Fraction(200, 7)), mirrored=True), np.empty(20_000, dtype=np.int64), words)
+    draw_from_table(
+        inversion_table(weights("laplace", Fraction(200, 7)), mirrored=True), np.empty(20_000, dtype=np.int64), words
+    )
     assert 5000 < len(words.read) < 5200
-    assert table.cache_info().maxsize == 16
+    assert inversion_table.cache_info().maxsize == 16

@@ -17,8 +17,8 @@ from gmpy2 import mpq
 
 from opendp_topk.sampling.samplers import bins as head
 from opendp_topk.sampling.samplers import joint
-from opendp_topk.sampling.samplers.bins import Bins
-from opendp_topk.sampling.samplers.ladder import ladder
+from opendp_topk.sampling.samplers.bins import BinnedScores
+from opendp_topk.sampling.samplers.ladder import sort_scores
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
 
@@ -35,7 +35,7 @@ def draws(
     n: int, scores: Sequence[Any] | np.ndarray, k: int, scale: Fraction, ordered: bool, sign: int = 1
 ) -> Counter[tuple[int, ...]]:
     entropy, values = Streams(f"{scores} {k} {ordered}"), np.asarray(scores)  # type: ignore[arg-type]
-    found = islice(joint.draws(values, scale, k, sign=sign, ordered=ordered, entropy=entropy), n)
+    found = islice(joint.draw_outputs(values, scale, k, sign=sign, ordered=ordered, entropy=entropy), n)
     return Counter(tuple(chosen.tolist()) for chosen in found)
 
 
@@ -71,11 +71,16 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, 
 def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last layer begins so early that some of its outputs, with ranks that were not sorted at first, count."""
     monkeypatch.setattr(joint, "_SPARE", 0)
-    joint._last.cache_clear()
+    joint._last_layer_start.cache_clear()
     scores, scale = [0, 4, 1, 6, 3, 3, 2], Fraction(1)
-    assert head.head(np.array(scores), 1, 2, joint._level(joint._last(7, 2, ordered)) * scale, scale).who is not None
+    assert (
+        head.order_best_scores(
+            np.array(scores), 1, 2, joint._loss_from_bits(joint._last_layer_start(7, 2, ordered)) * scale, scale
+        ).who
+        is not None
+    )
     found = draws(3000, [sign * x for x in scores], 2, scale, ordered, sign)
-    joint._last.cache_clear()
+    joint._last_layer_start.cache_clear()
     assert_follows(found, oracle.law(scores, 2, scale, ordered), detects=0.5)
 
 
@@ -84,8 +89,8 @@ def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeyp
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), WIDE)
 def test_candidates_in_bins_have_their_part(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
-    depth = joint._level(joint._last(len(scores), k, ordered)) * scale
-    assert isinstance(head.head(np.array([-x for x in scores]), -1, k, depth, scale), Bins)
+    depth = joint._loss_from_bits(joint._last_layer_start(len(scores), k, ordered)) * scale
+    assert isinstance(head.order_best_scores(np.array([-x for x in scores]), -1, k, depth, scale), BinnedScores)
     found = draws(1500, [-x for x in scores], k, scale, ordered, sign=-1)
     assert_follows(found, oracle.law(scores, k, scale, ordered), detects=1.5)
 
@@ -116,10 +121,10 @@ def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bo
 def test_layers_hold_what_they_say_and_their_shares_bound_weights(
     scores: list[Any], k: int, scale: Fraction, ordered: bool
 ) -> None:
-    nested = joint.layers(joint.Task(ladder(np.asarray(scores), 1), scale, k, ordered))
+    nested = joint.build_layers(joint.SelectionTask(sort_scores(np.asarray(scores), 1), scale, k, ordered))
     starts, limits = [layer.start for layer in nested], [layer.limit for layer in nested]
-    shares = list(map(Fraction, joint._shares(starts)))
-    weights, exponent = joint._weights(joint._shares(starts), [layer.log_size for layer in nested])
+    shares = list(map(Fraction, joint._proposal_shares(starts)))
+    weights, exponent = joint._integer_weights(joint._proposal_shares(starts), [layer.log_size for layer in nested])
     assert starts[0] == 0
     assert starts == sorted(set(starts))
     assert nested[-1].outputs.ceilings.tolist() == [len(scores)] * k
@@ -148,7 +153,7 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
     generator = random.Random(8)
     proposals: list[tuple[bytes, np.ndarray, Fraction]] = []
     uniforms: list[tuple[mpmath.mpf, Fraction]] = []
-    plain_outputs, plain_accepted = joint._outputs, joint.accepted
+    plain_outputs, plain_accepted = joint._outputs_under_ceilings, joint.accept_proposal
 
     class Recorded:
         def __init__(self, ceilings: np.ndarray, ordered: bool, detail: int) -> None:
@@ -157,8 +162,8 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
         def log_bound(self) -> float:
             return self._plain.log_bound()
 
-        def draw(self, entropy: Any) -> Any:
-            drawn = self._plain.draw(entropy)
+        def draw_ranks(self, entropy: Any) -> Any:
+            drawn = self._plain.draw_ranks(entropy)
             assert drawn is not None
             proposals.append((self.ceilings.tobytes(), drawn[0], Fraction(drawn[1])))
             return drawn
@@ -176,8 +181,8 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
         uniforms.append((value, Fraction(ratio)))
         return plain_accepted(log_weight, ratio, clock, Streams(auxiliary=words))
 
-    monkeypatch.setattr(joint, "_outputs", Recorded)
-    monkeypatch.setattr(joint, "accepted", accepted)
+    monkeypatch.setattr(joint, "_outputs_under_ceilings", Recorded)
+    monkeypatch.setattr(joint, "accept_proposal", accepted)
     rounds = 0
     with mpmath.workdps(300):
         for trial in range(150):
@@ -185,12 +190,14 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
             k = generator.randint(1, min(3, d))
             scores = [generator.choice([generator.randint(0, 9), generator.randint(0, 3) / 4]) * 1.0 for _ in range(d)]
             scale = Fraction(generator.randint(1, 60), generator.randint(1, 20))
-            nested = joint.layers(joint.Task(ladder(np.array(scores), 1), scale, k, ordered))
+            nested = joint.build_layers(joint.SelectionTask(sort_scores(np.array(scores), 1), scale, k, ordered))
             starts = [layer.start for layer in nested]
-            weights, exponent = joint._weights(joint._shares(starts), [layer.log_size for layer in nested])
+            weights, exponent = joint._integer_weights(
+                joint._proposal_shares(starts), [layer.log_size for layer in nested]
+            )
             proposals.clear()
             uniforms.clear()
-            found = joint.draw(np.array(scores), scale, k, sign=1, ordered=ordered, entropy=Streams(trial))
+            found = joint.draw_output(np.array(scores), scale, k, sign=1, ordered=ordered, entropy=Streams(trial))
             order = sorted(range(d), key=lambda i: (-scores[i], i))
             assert len(proposals) == len(uniforms), "all conditions of so few ranks are kept"
             for (label, ranks, chance), (value, ratio) in zip(proposals, uniforms, strict=True):
@@ -223,7 +230,7 @@ def test_a_set_that_its_layer_does_not_hold_is_void(monkeypatch: pytest.MonkeyPa
         def log_bound(self) -> float:
             return 2.0
 
-        def draw(self, entropy: Any) -> Any:
+        def draw_ranks(self, entropy: Any) -> Any:
             drawn.append(self._holds)
             return np.array([3, 4]), mpq(1, 10)
 
@@ -231,9 +238,9 @@ def test_a_set_that_its_layer_does_not_hold_is_void(monkeypatch: pytest.MonkeyPa
         assert drawn[-1]
         return True
 
-    monkeypatch.setattr(joint, "_outputs", Worst)
-    monkeypatch.setattr(joint, "accepted", accepted)
-    found = joint.draw(np.arange(5) * 10**6, Fraction(1), 2, sign=1, ordered=False, entropy=Streams(1))
+    monkeypatch.setattr(joint, "_outputs_under_ceilings", Worst)
+    monkeypatch.setattr(joint, "accept_proposal", accepted)
+    found = joint.draw_output(np.arange(5) * 10**6, Fraction(1), 2, sign=1, ordered=False, entropy=Streams(1))
     assert found.tolist() == [0, 1]
     assert len(drawn) > 1
 
@@ -292,20 +299,24 @@ def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     for ordered in (True, False):
         for scale in (Fraction(1, 10**3), Fraction(1), Fraction(10), Fraction(1000), Fraction(10**7)):
             results: list[bool] = []
-            plain = joint.accepted
+            plain = joint.accept_proposal
             with monkeypatch.context() as patch:
                 patch.setattr(
-                    joint, "accepted", lambda *a, plain=plain, results=results: results.append(plain(*a)) or results[-1]
+                    joint,
+                    "accept_proposal",
+                    lambda *a, plain=plain, results=results: results.append(plain(*a)) or results[-1],
                 )
                 for seed in range(30):
-                    joint.draw(scores, scale, 20, sign=1, ordered=ordered, entropy=Streams(seed))
+                    joint.draw_output(scores, scale, 20, sign=1, ordered=ordered, entropy=Streams(seed))
             assert len(results) < 200
-            assert len(joint.layers(joint.Task(ladder(scores, 1), scale, 20, ordered))) < 100
+            assert len(joint.build_layers(joint.SelectionTask(sort_scores(scores, 1), scale, 20, ordered))) < 100
 
 
-def past_a_tie() -> joint.Task:
+def past_a_tie() -> joint.SelectionTask:
     """The last of 256 winners is one of many equal scores: a rough walk finds far too many sets of some layers."""
-    return joint.Task(ladder(np.random.default_rng(5000).integers(0, 100, 5000), 1), Fraction(1, 50), 256, False)
+    return joint.SelectionTask(
+        sort_scores(np.random.default_rng(5000).integers(0, 100, 5000), 1), Fraction(1, 50), 256, False
+    )
 
 
 def assert_light_or_narrow(nested: list[joint.Layer], width: float) -> None:
@@ -318,10 +329,10 @@ def assert_light_or_narrow(nested: list[joint.Layer], width: float) -> None:
 
 def test_layers_are_light_or_narrow_in_the_detail_they_are_drawn_in() -> None:
     task = past_a_tie()
-    nested = joint.layers(task)
+    nested = joint.build_layers(task)
     assert max(layer.detail for layer in nested) > joint._DETAIL
     assert_light_or_narrow(nested, 4 + len(nested) / 4)
-    better = joint.improved(task, nested)
+    better = joint.improve_layers(task, nested)
     assert max(layer.detail for layer in better) > max(layer.detail for layer in nested)
     assert_light_or_narrow(better, 4)
 
@@ -329,10 +340,10 @@ def test_layers_are_light_or_narrow_in_the_detail_they_are_drawn_in() -> None:
 def test_few_proposals_are_in_vain_where_a_rough_walk_finds_far_too_many_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two in five are accepted: even if it were one in three, true entropy would fail with less than 10^-11."""
     task = past_a_tie()
-    nested, rounds, plain = joint.layers(task), [], joint.bisect_right
+    nested, rounds, plain = joint.build_layers(task), [], joint.bisect_right
     monkeypatch.setattr(joint, "bisect_right", lambda *a: rounds.append(a) or plain(*a))
     for seed in range(5):
-        assert joint._attempt(task, nested, task.rungs.scores, 1, Streams(seed)) is not None
+        assert joint._attempt_draw(task, nested, task.rungs.scores, 1, Streams(seed)) is not None
     assert len(rounds) <= 100
 
 
@@ -343,8 +354,8 @@ def test_levels_follow_their_law_if_each_proposal_in_vain_makes_other_layers(
 ) -> None:
     for name, value in {"_PATIENCE": 1, "_DETAIL": 1, "_CLOSE": 1000.0, "_NARROW": 40, "_FEW": 0}.items():
         monkeypatch.setattr(joint, name, value)
-    calls, plain = [], joint.improved
-    monkeypatch.setattr(joint, "improved", lambda *a: calls.append(len(a)) or plain(*a))
+    calls, plain = [], joint.improve_layers
+    monkeypatch.setattr(joint, "improve_layers", lambda *a: calls.append(len(a)) or plain(*a))
     scores, found = [-10 * (i // 2) for i in range(12)], Counter[Fraction]()
     for output, times in draws(400, scores, 4, Fraction(20), ordered).items():
         found[oracle.loss(scores, output, ordered)] += times
@@ -355,22 +366,22 @@ def test_levels_follow_their_law_if_each_proposal_in_vain_makes_other_layers(
 @pytest.mark.slow
 def test_each_layer_is_drawn_in_the_detail_of_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     k, scale, scores = 100, Fraction(50), 1e6 / np.arange(1.0, 1001)
-    task = joint.Task(ladder(scores, 1), scale, k, False)
-    nested = joint.layers(task)
+    task = joint.SelectionTask(sort_scores(scores, 1), scale, k, False)
+    nested = joint.build_layers(task)
     assert len({layer.detail for layer in nested}) > 1
     for layer, after in pairwise(nested):
-        assert layer.limit == task.rungs.limit(joint._level(after.start) * scale)
-        assert layer.outputs.ceilings.tolist() == task.rungs.ceilings(k, layer.limit).tolist()
+        assert layer.limit == task.rungs.difference_limit(joint._loss_from_bits(after.start) * scale)
+        assert layer.outputs.ceilings.tolist() == task.rungs.rank_ceilings(k, layer.limit).tolist()
     for layer in nested:
-        afresh = joint.walk(layer.outputs.ceilings, layer.detail)
+        afresh = joint.build_walk(layer.outputs.ceilings, layer.detail)
         assert layer.outputs.blocks.sizes.tolist() == afresh.blocks.sizes.tolist()
         assert -layer.log_size * math.log(2) <= -layer.outputs.log_bound() == -afresh.log_bound()
     heaviest = max(layer.log_weight for layer in nested)
     assert {layer.detail for layer in nested if layer.log_weight > heaviest - 8} == {max(one.detail for one in nested)}
-    drawn, plain = [], joint.Walk.draw
-    monkeypatch.setattr(joint, "layers", lambda _: nested)
-    monkeypatch.setattr(joint.Walk, "draw", lambda walk, entropy: drawn.append(walk) or plain(walk, entropy))
+    drawn, plain = [], joint.Walk.draw_ranks
+    monkeypatch.setattr(joint, "build_layers", lambda _: nested)
+    monkeypatch.setattr(joint.Walk, "draw_ranks", lambda walk, entropy: drawn.append(walk) or plain(walk, entropy))
     for seed in range(3):
-        joint.draw(scores, scale, k, sign=1, ordered=False, entropy=Streams(seed))
+        joint.draw_output(scores, scale, k, sign=1, ordered=False, entropy=Streams(seed))
     assert drawn
     assert all(any(walk is layer.outputs for layer in nested) for walk in drawn)

@@ -12,7 +12,7 @@ import pytest
 
 from opendp_topk.sampling.samplers import lattice as module
 from opendp_topk.sampling.samplers.entropy import SYSTEM
-from opendp_topk.sampling.samplers.lattice import lattice, propose
+from opendp_topk.sampling.samplers.lattice import build_lattice, propose_integers
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled, weight
@@ -31,7 +31,7 @@ CASES = [
 
 def beginning(name: str, scale: Fraction, shift: int, z: int) -> int | None:
     """16 digits that lead to the cell z, if there are such."""
-    cells = lattice(weights(name, scale), shift).cells
+    cells = build_lattice(weights(name, scale), shift).cells
     found = np.flatnonzero(cells.guide[: int(cells.given[-1])] == z)
     return int(found[len(found) // 2]) if len(found) else None
 
@@ -42,7 +42,7 @@ def proposal(
     """What is proposed, whether it is kept, and how many words were read."""
     row = -(-(shift + 16) // 64)
     words = Words(script=[sixteen, *(digits >> 64 * i & 2**64 - 1 for i in range(row)), *late])
-    values, kept = propose(lattice(weights(name, scale), shift), 1, words)
+    values, kept = propose_integers(build_lattice(weights(name, scale), shift), 1, words)
     return int(values[0]), bool(kept[0]), len(words.read)
 
 
@@ -99,7 +99,7 @@ def test_decisions_that_hug_their_level_read_on(name: str, scale: Fraction, shif
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_kept_proposals_follow_the_law(name: str, scale: Fraction) -> None:
     shift = int(scale).bit_length() - 5
-    values, kept = propose(lattice(weights(name, scale), shift), 60_000, SYSTEM)
+    values, kept = propose_integers(build_lattice(weights(name, scale), shift), 60_000, SYSTEM)
     assert 0.9 < kept.mean() < 0.999
     most = int(3 * scale)
     found = counted(values[kept].tolist(), -most, most)
@@ -116,9 +116,9 @@ def test_bounds_enclose_the_level(name: str, scale: Fraction, shift: int, monkey
         asked.extend((lower[i], upper[i], level(i)) for i in range(len(lower)))
         return np.zeros(len(lower), dtype=bool)
 
-    monkeypatch.setattr(module, "reach", reach)
-    law = lattice(weights(name, scale), shift)
-    propose(law, 4000, Words(2))
+    monkeypatch.setattr(module, "bernoulli_exp_events", reach)
+    law = build_lattice(weights(name, scale), shift)
+    propose_integers(law, 4000, Words(2))
     assert len(asked) > 40
     for low, high, level in asked:
         assert 0 <= Fraction(low) <= level <= Fraction(high)
@@ -129,7 +129,7 @@ def test_from_its_bound_on_a_decision_is_certain() -> None:
     """The entry for a cell is not below 2^16 times the largest level in it, and hardly above."""
     for name in ("laplace", "gaussian"):
         for scale, shift in CASES:
-            law = lattice(weights(name, scale), shift)
+            law = build_lattice(weights(name, scale), shift)
             for h in (0, 1, 2, 50, len(law.certain) - 1):
-                level = law.weights.level((h + 1) << shift) - law.weights.level(h << shift)
+                level = law.weights.minus_log_weight((h + 1) << shift) - law.weights.minus_log_weight(h << shift)
                 assert level * 2**16 <= int(law.certain[h]) <= level * 2**16 + 2

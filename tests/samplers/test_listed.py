@@ -43,7 +43,7 @@ def test_joint_outputs_follow_the_law(ordered: bool) -> None:
         law = outputs.law(scores, k, scale, ordered)
         for sign in (1, -1) if len(law) > 1 else ():
             values, times = np.array([sign * x for x in scores]), enough(max(law.values()))
-            found = listed.joint(values, scale, Gumbel(), k, times, sign=sign, ordered=ordered)
+            found = listed.draw_listed_outputs(values, scale, Gumbel(), k, times, sign=sign, ordered=ordered)
             assert found is not None
             assert_follows(counted(found), law)
 
@@ -57,7 +57,7 @@ def test_subsets_follow_the_law(exponential: bool) -> None:
         values, scale = np.array([sign * x for x in scores]), Fraction(1)
         options: Any = {"sign": sign, "capped": kind == "distance"}
         law = known(scores, k, scale, gamma, kind)
-        found = listed.canonical(values, scale, noise, gamma, k, enough(max(law.values())), **options)
+        found = listed.draw_listed_subsets(values, scale, noise, gamma, k, enough(max(law.values())), **options)
         assert found is not None
         assert_follows(counted(found), law)
 
@@ -71,7 +71,7 @@ def test_each_draw_is_the_best_by_its_own_digits(ordered: bool) -> None:
     leading = {len(every) * t + i: format(0xABCDE12345, "040b") for t in range(times) for i in range(len(every))}
     streams = Streams(4, leading)
     options: Any = {"sign": 1, "ordered": ordered, "entropy": streams}
-    found = listed.joint(np.array(scores), scale, Gumbel(), 2, times, **options)
+    found = listed.draw_listed_outputs(np.array(scores), scale, Gumbel(), 2, times, **options)
     assert found is not None
     losses = [-outputs.loss(scores, output, ordered) for output in every]
     for t, row in enumerate(found.tolist()):
@@ -87,7 +87,7 @@ def test_each_draw_is_the_best_by_its_own_digits(ordered: bool) -> None:
 def test_a_tiny_scale_leaves_the_best_subset_alone() -> None:
     """The utilities differ by less than float64 numbers tell apart."""
     scores = np.array([0.1 + 0.2, 0.3, 0.0])
-    found = listed.canonical(
+    found = listed.draw_listed_subsets(
         scores, Fraction(1, 2**80), Gumbel(), Fraction(1, 3), 1, 40, sign=1, capped=False, entropy=Streams(0)
     )
     assert found is not None
@@ -106,6 +106,9 @@ def test_a_tiny_scale_leaves_the_best_subset_alone() -> None:
     ids=["long", "few draws", "many outputs", "no unit of floats", "no unit of integers"],
 )
 def test_what_is_too_much_to_list_is_left_to_others(values: np.ndarray, k: int, times: int) -> None:
-    assert listed.joint(values, Fraction(1), Gumbel(), k, times, sign=1, ordered=True) is None
+    assert listed.draw_listed_outputs(values, Fraction(1), Gumbel(), k, times, sign=1, ordered=True) is None
     if len(values) != 24:
-        assert listed.canonical(values, Fraction(1), Gumbel(), Fraction(1, 2), k, times, sign=1, capped=True) is None
+        assert (
+            listed.draw_listed_subsets(values, Fraction(1), Gumbel(), Fraction(1, 2), k, times, sign=1, capped=True)
+            is None
+        )

@@ -43,14 +43,14 @@ class Named(Entropy):
         self._streams = streams
         self._names = np.array(list(names), dtype=np.int64)
 
-    def prefixes(self, index: np.ndarray) -> np.ndarray:
-        return self._streams.prefixes(self._names[index])
+    def draw_prefixes(self, index: np.ndarray) -> np.ndarray:
+        return self._streams.draw_prefixes(self._names[index])
 
-    def words(self, index: np.ndarray) -> np.ndarray:
-        return self._streams.words(self._names[index])
+    def draw_words(self, index: np.ndarray) -> np.ndarray:
+        return self._streams.draw_words(self._names[index])
 
-    def auxiliary(self, n: int) -> np.ndarray:
-        return self._streams.auxiliary(n)
+    def draw_auxiliary_words(self, n: int) -> np.ndarray:
+        return self._streams.draw_auxiliary_words(n)
 
 
 def shared(rng: random.Random, d: int) -> Groups:
@@ -71,10 +71,10 @@ def raced(scores: Sequence[Any], groups: Groups, race: merge.Race, streams: Entr
 
     def part(group: Sequence[int]) -> merge.Part:
         values = canonical([scores[i] for i in group]) if group else canonical([scores[0]])[:0]
-        return sent(merge.partial(group, values, race, Named(streams, group)))
+        return sent(merge.select_part_finalists(group, values, race, Named(streams, group)))
 
     def merged(parts: Sequence[merge.Part]) -> merge.Part:
-        found = merge.merge(parts, race, Named(streams, (i for one in parts for i in one.labels)))
+        found = merge.merge_finalists(parts, race, Named(streams, (i for one in parts for i in one.labels)))
         assert len(found.labels) == min(race.k, found.size)
         return sent(found)
 
@@ -84,7 +84,7 @@ def raced(scores: Sequence[Any], groups: Groups, race: merge.Race, streams: Entr
         rng.shuffle(parts)
         few = rng.randint(2, len(parts))
         parts = [*parts[few:], merged(parts[:few])]
-    return merge.finish(parts[0], race, Named(streams, parts[0].labels))
+    return merge.finish_race(parts[0], race, Named(streams, parts[0].labels))
 
 
 def check(name: str, case: Case, k: int, sign: int, ordered: bool, seed: int, rng: random.Random) -> Streams:
@@ -131,21 +131,21 @@ def test_each_digit_is_drawn_once_however_often_parts_meet() -> None:
         merge.Race(Fraction(1), tk.Gumbel(), 2, 1, True),
         Streams(2, dict.fromkeys(range(4), "01" * 100)),
     )
-    parts = [sent(merge.partial([i], np.array([9]), race, Named(streams, [i]))) for i in range(4)]
+    parts = [sent(merge.select_part_finalists([i], np.array([9]), race, Named(streams, [i]))) for i in range(4)]
     assert streams.read == dict.fromkeys(range(4), 16)
-    once = sent(merge.merge(parts, race, Named(streams, range(4))))
+    once = sent(merge.merge_finalists(parts, race, Named(streams, range(4))))
     assert once.size == 4
     assert [streams.read[i] for i in once.labels] == [16 + 64 * len(words) for words in once.words]
     assert min(map(len, once.words)) >= 3
     read = dict(streams.read)
     one = merge.Race(Fraction(1), tk.Gumbel(), 1, 1, True)
     far = merge.Part(1, (7,), np.array([-9]), np.array([2**15], dtype=np.uint16), ((),))
-    unread = merge.merge([far, once, far], race, Untouched())
+    unread = merge.merge_finalists([far, once, far], race, Untouched())
     assert dict(zip(unread.labels, unread.words, strict=True)) == dict(zip(once.labels, once.words, strict=True))
-    again = merge.merge([far, unread, far], one, Named(streams, (7, *once.labels, 7)))
+    again = merge.merge_finalists([far, unread, far], one, Named(streams, (7, *once.labels, 7)))
     winner = once.labels.index(again.labels[0])
     assert again.words == (once.words[winner],)
-    assert merge.finish(again, one, Untouched()) == list(again.labels)
+    assert merge.finish_race(again, one, Untouched()) == list(again.labels)
     assert streams.read == read
 
 

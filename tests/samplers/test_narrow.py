@@ -10,7 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.samplers import race
-from opendp_topk.spaces.domains import surveyed
+from opendp_topk.spaces.domains import find_block_maxima
 
 from .recorder import Recorder
 from .streams import Streams
@@ -42,7 +42,7 @@ def test_the_type_of_the_scores_changes_no_winner(
     narrow = _typed(shape, dtype)
     wide = narrow.astype({"i": np.int64, "u": np.uint64, "f": np.float64}[narrow.dtype.kind])
     domain = tk.VectorDomain(tk.AtomDomain(float if narrow.dtype.kind == "f" else int))
-    seen = surveyed(domain, narrow, sign)
+    seen = find_block_maxima(domain, narrow, sign)
     assert seen is not None
     for k, scale in ((1, Fraction(3)), (40, Fraction(1, 7))):
         options: Any = {"sign": sign, "ordered": True}

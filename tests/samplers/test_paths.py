@@ -30,7 +30,7 @@ def test_counts_equal_enumeration_under_all_ceilings(d: int, k: int) -> None:
     sets = np.array(list(combinations(range(1, d + 1), k)))
     for limits in all_ceilings(d, k):
         number, found = np.count_nonzero((sets <= limits).all(axis=1)), Paths(np.array(limits))
-        assert found._rows[-1] == number == oracle.paths(limits)
+        assert found._packed_counts[-1] == number == oracle.paths(limits)
         assert log(number) <= found.log_bound() <= log(number) + 1e-8
 
 
@@ -40,7 +40,7 @@ def test_counts_of_many_candidates() -> None:
         for spread in (0, 3, d):
             drawn = np.sort(generator.integers(0, spread + 1, k)) + np.arange(1, k + 1)
             limits = np.minimum(drawn, d)
-            assert Paths(limits)._rows[-1] == oracle.paths(limits.tolist())
+            assert Paths(limits)._packed_counts[-1] == oracle.paths(limits.tolist())
     with mpmath.workdps(40):
         exact = mpmath.log(comb(10**6, 50))
         assert exact <= Paths(np.full(50, 10**6)).log_bound() <= exact + 1e-8
@@ -51,8 +51,8 @@ class Branches:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._answers: list[tuple[int, int]] = []
-        monkeypatch.setattr(paths, "below", lambda n, entropy: self._next(int(n)))
-        monkeypatch.setattr(paths, "choose", self._choose)
+        monkeypatch.setattr(paths, "draw_below", lambda n, entropy: self._next(int(n)))
+        monkeypatch.setattr(paths, "draw_uniform_subset", self._choose)
 
     def law(self, draw: Any) -> Counter[tuple[int, ...]]:
         found: Counter[Any] = Counter()
@@ -95,4 +95,4 @@ def test_draws_are_exactly_uniform(d: int, k: int, monkeypatch: pytest.MonkeyPat
 
 def test_the_probability_is_named() -> None:
     for limits in all_ceilings(5, 3):
-        assert Paths(np.array(limits)).draw(Streams())[1] == Fraction(1, len(sets_of(limits)))
+        assert Paths(np.array(limits)).draw_ranks(Streams())[1] == Fraction(1, len(sets_of(limits)))

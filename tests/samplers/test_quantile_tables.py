@@ -15,7 +15,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.noises.noise import Noise
-from opendp_topk.sampling.samplers.quantile_tables import _unit, quantile_bounds, table
+from opendp_topk.sampling.samplers.quantile_tables import _unit_interval_bounds, quantile_bounds, quantile_table
 
 from ..oracles import noise as oracle
 
@@ -65,7 +65,7 @@ def _slack(noise: Noise) -> float:
 @pytest.mark.slow
 @every_noise
 def test_every_entry_encloses_the_noise_and_is_tight(noise: Noise) -> None:
-    entries, nodes = table(noise), _nodes(noise.name)
+    entries, nodes = quantile_table(noise), _nodes(noise.name)
     assert entries.lower.shape == entries.upper.shape == (N,)
     lower, upper = entries.lower.tolist(), entries.upper.tolist()
     slack = _slack(noise)
@@ -89,7 +89,7 @@ def test_table_nodes_agree_with_the_quantile_oracle(noise: Noise) -> None:
 
 @every_noise
 def test_tail_bounds_the_noise_below_that_many_ones(noise: Noise) -> None:
-    tail = table(noise).tail.tolist()
+    tail = quantile_table(noise).tail.tolist()
     assert len(tail) == 17
     assert tail == sorted(tail)
     with mpmath.workdps(DIGITS):
@@ -100,7 +100,7 @@ def test_tail_bounds_the_noise_below_that_many_ones(noise: Noise) -> None:
 
 @every_noise
 def test_tables_are_built_once(noise: Noise) -> None:
-    assert table(noise) is table(getattr(tk, noise.name)())
+    assert quantile_table(noise) is quantile_table(getattr(tk, noise.name)())
 
 
 def _words() -> list[int]:
@@ -143,7 +143,7 @@ def test_bounds_from_64_digits_enclose_the_noise_and_are_tight(noise: Noise) -> 
 
 def test_64_digits_are_enclosed_as_fractions() -> None:
     words = _words()
-    lower, upper = _unit(np.array(words, dtype=np.uint64))
+    lower, upper = _unit_interval_bounds(np.array(words, dtype=np.uint64))
     for n, below, above in zip(words, lower.tolist(), upper.tolist(), strict=True):
         assert Fraction(n, 2**64) * (1 - Fraction(1, 2**50)) <= Fraction(below) <= Fraction(n, 2**64)
         assert Fraction(n + 1, 2**64) <= Fraction(above) <= Fraction(n + 1, 2**64) * (1 + Fraction(1, 2**49))

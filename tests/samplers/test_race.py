@@ -99,10 +99,10 @@ def test_of_equal_bounds_the_first_draws_first_however_a_processor_sorts(ordered
     d, asked = 600, []
 
     class Equal(Entropy):
-        def prefixes(self, index: Indices) -> Any:
+        def draw_prefixes(self, index: Indices) -> Any:
             return (2**15 + index % 3).astype(np.uint16)
 
-        def words(self, index: Indices) -> Any:
+        def draw_words(self, index: Indices) -> Any:
             asked.append(index.tolist())
             return np.random.default_rng(1).permutation(len(index)).astype(np.uint64) << np.uint64(50)
 

@@ -29,7 +29,7 @@ def _check(name: str, case: Case, times: int, k: int, sign: int, ordered: bool, 
     d = len(case.scores)
     leading = {t * d + i: digits for t in range(0, times, 2) for i, digits in case.leading.items()}
     streams = Streams(seed, leading)
-    found = rows.top_k(
+    found = rows.repeat_top_k(
         canonical(case.scores),
         case.scale,
         getattr(tk, name)(),
@@ -54,10 +54,13 @@ def _check(name: str, case: Case, times: int, k: int, sign: int, ordered: bool, 
 def _served(case: Case) -> bool:
     """Whether float64 numbers serve; otherwise the races are called one by one, which other tests try."""
     from opendp_topk.sampling.samplers import settle as short
-    from opendp_topk.sampling.samplers.advantages import Scores
+    from opendp_topk.sampling.samplers.advantages import ScaledScores
 
     with np.errstate(all="ignore"):
-        return all(short.distances(Scores(canonical(case.scores), case.scale, sign)) is not None for sign in (1, -1))
+        return all(
+            short.score_distances(ScaledScores(canonical(case.scores), case.scale, sign)) is not None
+            for sign in (1, -1)
+        )
 
 
 @pytest.mark.quick(name="Laplace", make=("small_integers", "far_clusters", "subnormals", "duplicates_at_the_edge"))
@@ -92,7 +95,7 @@ def test_near_ties_are_decided_row_by_row(name: str, bits: int) -> None:
 @pytest.mark.parametrize(("scores", "scale"), [([2**70, 2**70 + 1], Fraction(1)), ([1, 2], Fraction(1, 2**901))])
 def test_what_floats_cannot_hold_is_raced_one_by_one(scores: list[int], scale: Fraction) -> None:
     options = {"sign": 1, "ordered": False}
-    assert rows.top_k(canonical(scores), scale, tk.Gumbel(), 2, 3, **options).tolist() == [[0, 1]] * 3
+    assert rows.repeat_top_k(canonical(scores), scale, tk.Gumbel(), 2, 3, **options).tolist() == [[0, 1]] * 3
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -104,7 +107,7 @@ def test_rows_are_decided_where_the_best_certainly_beat_all_others(ordered: bool
         lower = np.array([[float(rng.randrange(12)) for _ in range(d)] for _ in range(8)])
         upper = lower + np.array([[rng.choice((0, 1, 1, 2, 7, np.inf)) for _ in range(d)] for _ in range(8)])
         order = np.argsort(-lower, axis=1)
-        found = rows.decided(lower, upper, order, k, ordered)
+        found = rows.decided_rows(lower, upper, order, k, ordered)
         for row in range(8):
             low, high = lower[row][order[row]].tolist(), upper[row][order[row]].tolist()
             cuts = {c for c in range(1, d) if min(low[:c]) > max(high[c:])} | {d}
@@ -119,7 +122,7 @@ def test_rows_follow_the_law_and_do_not_depend_on_each_other(name: str) -> None:
     with mpmath.workdps(30):
         weights = [float(mpmath.exp(score)) for score in scores]
     law = one_shot.rankings(name, weights, 2)
-    found = rows.top_k(np.array(scores), Fraction(1), getattr(tk, name)(), 2, 200_000, sign=1, ordered=True)
+    found = rows.repeat_top_k(np.array(scores), Fraction(1), getattr(tk, name)(), 2, 200_000, sign=1, ordered=True)
     outcomes = [tuple(row) for row in found.tolist()]
     assert_follows(Counter(outcomes), law, detects=0.05)
     pairs = Counter(zip(outcomes[::2], outcomes[1::2], strict=True))
@@ -144,7 +147,7 @@ def test_each_vector_has_a_race_of_its_own(
         k, sign = rng.randint(1, min(len(case.scores) for case in cases)), rng.choice((1, -1))
         options = {"sign": sign, "ordered": rng.random() < 0.6, "entropy": streams}
         vectors = [canonical(case.scores) for case in cases]
-        found = rows.each(vectors, cases[0].scale, getattr(tk, name)(), k, **options)
+        found = rows.top_k_of_each(vectors, cases[0].scale, getattr(tk, name)(), k, **options)
         assert found.shape == (len(cases), k)
         for at, case, row in zip(first, cases, found.tolist(), strict=True):
             expected = best(name, case.scores, cases[0].scale, _of_race(streams, at), k, sign)
@@ -156,12 +159,12 @@ def test_an_array_of_vectors_is_raced_row_by_row_and_none_at_all_too() -> None:
     for columns in (slice(None), slice(None, None, 2), slice(1, None, -1)):
         part, options = table[:, columns], {"sign": -1, "ordered": True}
         streams, d = Streams(1), part.shape[1]
-        found = rows.each(part, Fraction(1, 2), tk.Laplace(), 1, **options, entropy=streams)
+        found = rows.top_k_of_each(part, Fraction(1, 2), tk.Laplace(), 1, **options, entropy=streams)
         for t in range(len(part)):
             expected = best("Laplace", part[t].tolist(), Fraction(1, 2), _of_race(streams, t * d), 1, -1)
             assert found[t].tolist() == expected
-        assert rows.each(part[:0], Fraction(1), tk.Laplace(), 1, **options).shape == (0, 1)
-    assert rows.each([], Fraction(1), tk.Laplace(), 3, sign=1, ordered=True).shape == (0, 3)
+        assert rows.top_k_of_each(part[:0], Fraction(1), tk.Laplace(), 1, **options).shape == (0, 1)
+    assert rows.top_k_of_each([], Fraction(1), tk.Laplace(), 3, sign=1, ordered=True).shape == (0, 3)
 
 
 def _of_race(streams: Streams, at: int) -> Callable[[int, int], int]:
@@ -173,16 +176,16 @@ def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(rows.short, "MOST", 40)
     vectors = [np.arange(50) % 7, np.arange(30) % 5, np.arange(50) % 3]
     streams = Streams(2)
-    found = rows.each(vectors, Fraction(2), tk.Gumbel(), 4, sign=1, ordered=True, entropy=streams)
+    found = rows.top_k_of_each(vectors, Fraction(2), tk.Gumbel(), 4, sign=1, ordered=True, entropy=streams)
     for at, vector, row in zip((0, 50, 80), vectors, found.tolist(), strict=True):
         assert row == best("Gumbel", vector.tolist(), Fraction(2), _of_race(streams, at), 4, 1)
 
 
 @pytest.mark.further
 def test_vectors_of_a_thousand_scores_are_raced_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(rows.race, "top_k")
+    monkeypatch.delattr(rows.race, "repeat_top_k")
     scores, streams = np.random.default_rng(5).integers(0, 90, 1000), Streams(3)
-    found = rows.top_k(scores, Fraction(9), tk.Exponential(), 7, 3, sign=-1, ordered=True, entropy=streams)
+    found = rows.repeat_top_k(scores, Fraction(9), tk.Exponential(), 7, 3, sign=-1, ordered=True, entropy=streams)
     for t, row in enumerate(found.tolist()):
         expected = best("Exponential", scores.tolist(), Fraction(9), _of_race(streams, 1000 * t), 7, -1)
         assert row == expected

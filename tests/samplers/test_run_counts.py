@@ -26,7 +26,7 @@ class Digits(Entropy):
     def __init__(self, *words: int) -> None:
         self.left = list(words)
 
-    def auxiliary(self, n: int) -> NDArray[np.uint64]:
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
         taken = [self.left.pop(0) if self.left else 0 for _ in range(n)]
         return np.array(taken, dtype=np.uint64)
 

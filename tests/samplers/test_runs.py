@@ -9,7 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers.settle import Runs, apart, decided, divided, matter, opened
+from opendp_topk.sampling.samplers.settle import (
+    PlaceRuns,
+    divide_all_places,
+    divide_runs,
+    is_order_decided,
+    is_selection_decided,
+    open_parts_mask,
+)
 
 
 def _parts(lower: list[float], upper: list[float], offset: int) -> list[tuple[int, int]]:
@@ -24,7 +31,7 @@ def _bounds(rng: random.Random, n: int) -> tuple[list[float], list[float]]:
     return lower, [low + rng.choice((0, 1, 1, 2, 7, math.inf)) if low > -math.inf else rng.random() for low in lower]
 
 
-def _pairs(runs: Runs) -> list[tuple[int, int]]:
+def _pairs(runs: PlaceRuns) -> list[tuple[int, int]]:
     return list(zip(runs.starts.tolist(), runs.ends.tolist(), strict=True))
 
 
@@ -45,19 +52,19 @@ def test_runs_are_cut_where_everything_is_decided(ordered: bool) -> None:
             starts.append(place)
             ends.append(place + n)
             place += n + rng.randrange(3)
-        runs = Runs(np.array(starts), np.array(ends))
-        assert runs.places.tolist() == [p for start, end in _pairs(runs) for p in range(start, end)]
+        runs = PlaceRuns(np.array(starts), np.array(ends))
+        assert runs.run_places.tolist() == [p for start, end in _pairs(runs) for p in range(start, end)]
         lower, upper = (np.array([x for one in bounds for x in one[side]]) for side in (0, 1))
-        parts, parent = divided(runs, lower, upper)
-        assert _pairs(opened(*map(np.array, bounds[0]))) == _parts(*bounds[0], 0)
+        parts, parent = divide_runs(runs, lower, upper)
+        assert _pairs(divide_all_places(*map(np.array, bounds[0]))) == _parts(*bounds[0], 0)
         separate = all(b - a == 1 for a, b in expected)
-        assert apart(np.array(runs.numbers), lower, upper) == separate
+        assert is_order_decided(np.array(runs.run_numbers), lower, upper) == separate
         seen.add(separate)
         assert _pairs(parts) == expected
         assert parent.tolist() == parents
         k = rng.randrange(1, 12)
         kept = [(a, b) for a, b in expected if b - a > 1 and a < k and (ordered or b > k)]
-        assert _pairs(parts[matter(parts, k, ordered)]) == kept
+        assert _pairs(parts[open_parts_mask(parts, k, ordered)]) == kept
     assert seen == {True, False}
 
 
@@ -72,7 +79,7 @@ def test_a_race_is_over_where_the_best_are_certain(ordered: bool) -> None:
         k = rng.randrange(1, n + 1)
         cuts = {b for _, b in _parts(lower, upper, 0)}
         expected = cuts >= set(range(1, k + 1)) if ordered else k in cuts
-        assert decided(np.array(lower), np.array(upper), k, ordered) == expected
+        assert is_selection_decided(np.array(lower), np.array(upper), k, ordered) == expected
         seen.add(expected)
     assert seen == {True, False}
 
@@ -80,6 +87,6 @@ def test_a_race_is_over_where_the_best_are_certain(ordered: bool) -> None:
 def test_bounds_that_touch_decide_nothing() -> None:
     for last, parts in ((2.0, [(0, 2)]), (1.9, [(0, 1), (1, 2)])):
         lower, upper = np.array([2.0, 1.0]), np.array([3.0, last])
-        assert _pairs(divided(Runs(np.zeros(1, dtype=np.int64), np.array([2])), lower, upper)[0]) == parts
-        assert _pairs(opened(lower, upper)) == parts
-        assert apart(np.zeros(2, dtype=np.int64), lower, upper) == (len(parts) == 2)
+        assert _pairs(divide_runs(PlaceRuns(np.zeros(1, dtype=np.int64), np.array([2])), lower, upper)[0]) == parts
+        assert _pairs(divide_all_places(lower, upper)) == parts
+        assert is_order_decided(np.zeros(2, dtype=np.int64), lower, upper) == (len(parts) == 2)

@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 
 import opendp_topk as tk
 from opendp_topk.numerics.surveyed import GROUP
-from opendp_topk.sampling.samplers.advantages import Scores
-from opendp_topk.sampling.samplers.bins import head
-from opendp_topk.sampling.samplers.forecast import forecast
-from opendp_topk.sampling.samplers.joint import Task, layers
+from opendp_topk.sampling.samplers.advantages import ScaledScores
+from opendp_topk.sampling.samplers.bins import order_best_scores
+from opendp_topk.sampling.samplers.forecast import forecast_threshold
+from opendp_topk.sampling.samplers.joint import SelectionTask, build_layers
 
 SCALE = Fraction(10**4)
 
 
 def _ahead(scores: NDArray[Any], k: int) -> object:
     groups = np.maximum.reduceat(scores, np.arange(0, len(scores), GROUP))[: len(scores) // GROUP]
-    return forecast(Scores(scores, SCALE, 1), tk.Gumbel(), k, groups)
+    return forecast_threshold(ScaledScores(scores, SCALE, 1), tk.Gumbel(), k, groups)
 
 
 def _nested(scores: NDArray[Any], k: int) -> object:
-    return layers(Task(head(scores, 1, k, 100 * SCALE, SCALE), SCALE, k, False))
+    return build_layers(SelectionTask(order_best_scores(scores, 1, k, 100 * SCALE, SCALE), SCALE, k, False))
 
 
 def _calls(compute: Callable[[NDArray[Any], int], object], scores: NDArray[Any], k: int) -> list[str]:

@@ -13,8 +13,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.sampling.samplers import race
 from opendp_topk.sampling.samplers import settle as short
-from opendp_topk.sampling.samplers.advantages import Scores
-from opendp_topk.sampling.samplers.quantile_tables import table
+from opendp_topk.sampling.samplers.advantages import ScaledScores
+from opendp_topk.sampling.samplers.quantile_tables import quantile_table
 
 from . import adversaries
 from .adversaries import canonical
@@ -34,15 +34,15 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
     for seed in range(60):
         case = make(rng)
         noise = getattr(tk, rng.choice(("Gumbel", "Exponential", "Laplace")))()
-        scores = Scores(canonical(case.scores), case.scale, sign)
+        scores = ScaledScores(canonical(case.scores), case.scale, sign)
         with np.errstate(all="ignore"):
-            found = short.everybody(scores, noise, Streams(seed, case.leading))
+            found = short.all_contenders(scores, noise, Streams(seed, case.leading))
         if found is None:
             continue
         racers, lower, upper = found
         best = max(case.scores, key=lambda score: sign * score)
         assert racers.reference == best
-        entries = table(noise)
+        entries = quantile_table(noise)
         for i, prefix in enumerate(racers.prefix.tolist()):
             exact = sign * (Fraction(case.scores[i]) - Fraction(best)) / case.scale
             for corner in (float(entries.lower[prefix]), float(entries.upper[prefix])):
@@ -54,11 +54,11 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
 
 
 def test_bounds_are_about_as_narrow_as_the_table() -> None:
-    scores, noise = Scores(np.arange(100.0), Fraction(3), 1), tk.Gumbel()
-    found = short.everybody(scores, noise, Streams(1))
+    scores, noise = ScaledScores(np.arange(100.0), Fraction(3), 1), tk.Gumbel()
+    found = short.all_contenders(scores, noise, Streams(1))
     assert found is not None
     racers, lower, upper = found
-    width = table(noise).upper[racers.prefix] - table(noise).lower[racers.prefix]
+    width = quantile_table(noise).upper[racers.prefix] - quantile_table(noise).lower[racers.prefix]
     assert (upper - lower <= width * (1 + 2.0**-40) + 2.0**-40).all()
 
 
@@ -74,6 +74,6 @@ def test_bounds_are_about_as_narrow_as_the_table() -> None:
 )
 def test_what_floats_cannot_hold_is_left_to_the_scan(scores: list[float], scale: Fraction) -> None:
     with np.errstate(over="ignore"):
-        assert short.everybody(Scores(canonical(scores), scale, 1), tk.Gumbel(), Untouched()) is None
+        assert short.all_contenders(ScaledScores(canonical(scores), scale, 1), tk.Gumbel(), Untouched()) is None
     winners = race.top_k(canonical(scores), scale, tk.Gumbel(), 2, sign=1, ordered=False)
     assert winners.tolist() == [0, 1]

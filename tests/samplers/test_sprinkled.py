@@ -17,7 +17,7 @@ import pytest
 from opendp_topk.sampling.samplers import sprinkled as module
 from opendp_topk.sampling.samplers.entropy import SYSTEM
 from opendp_topk.sampling.samplers.integers import discrete_gaussian, discrete_laplace
-from opendp_topk.sampling.samplers.sprinkled import Gaps, Sprinkled, draw_many, sprinkled
+from opendp_topk.sampling.samplers.sprinkled import GapDistribution, MixtureTables, draw_from_mixture, mixture_tables
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled
@@ -45,7 +45,7 @@ SCALES = [
 class Lacking:
     """The cumulative law of what is lacking, from exact steps and the cells that the guide gives away."""
 
-    def __init__(self, law: Sprinkled, exact: Steps) -> None:
+    def __init__(self, law: MixtureTables, exact: Steps) -> None:
         self.least, cells = exact.least, Counter(law.guide.tolist())
         given = accumulate((cells[exact.least + i] for i in range(len(exact.steps) - 1)), initial=0)
         with mpmath.workdps(exact.digits + 20):
@@ -65,8 +65,8 @@ class Geometric:
 
 
 @functools.cache
-def parts(name: str, scale: Fraction, mirrored: bool) -> tuple[Sprinkled, Steps, Lacking]:
-    law, exact = sprinkled(weights(name, scale), mirrored=mirrored), Steps(name, scale, 90, mirrored=mirrored)
+def parts(name: str, scale: Fraction, mirrored: bool) -> tuple[MixtureTables, Steps, Lacking]:
+    law, exact = mixture_tables(weights(name, scale), mirrored=mirrored), Steps(name, scale, 90, mirrored=mirrored)
     return law, exact, Lacking(law, exact)
 
 
@@ -83,9 +83,9 @@ def test_cells_give_nobody_more_than_its_probability(name: str, scale: Fraction,
 
 
 def test_hardly_more_places_than_needed_have_other_values() -> None:
-    assert sprinkled(weights("laplace", Fraction(1, 3)), mirrored=True).odds == 2**9
+    assert mixture_tables(weights("laplace", Fraction(1, 3)), mirrored=True).odds == 2**9
     for name, least, most in (("laplace", 4500, 5200), ("gaussian", 2700, 3100)):
-        assert least < sprinkled(weights(name, Fraction(1000)), mirrored=True).odds < most
+        assert least < mixture_tables(weights(name, Fraction(1000)), mirrored=True).odds < most
 
 
 @pytest.mark.quick(scale="7/3")
@@ -94,14 +94,14 @@ def test_hardly_more_places_than_needed_have_other_values() -> None:
 def test_what_is_lacking_is_enclosed(name: str, scale: Fraction, mirrored: bool, digits: int) -> None:
     """So cells and what is lacking make up the law, whatever the digits."""
     law, _, lacking = parts(name, scale, mirrored)
-    assert_encloses(law.rest.law.steps(digits), lacking, digits, 2**20)
+    assert_encloses(law.rest.law.cumulative_bounds(digits), lacking, digits, 2**20)
 
 
 @pytest.mark.quick(odds=5000)
 @pytest.mark.parametrize("digits", [48, 112, 240])
 @pytest.mark.parametrize("odds", [2**9, 5000, 2**15 - 1])
 def test_distances_are_enclosed(odds: int, digits: int) -> None:
-    assert_encloses(Gaps(odds).steps(digits), Geometric(odds, 90), digits, 3)
+    assert_encloses(GapDistribution(odds).cumulative_bounds(digits), Geometric(odds, 90), digits, 3)
 
 
 def assert_encloses(found: Any, exact: Any, digits: int, most: int) -> None:
@@ -130,7 +130,7 @@ def test_other_values_are_read_until_they_are_certain(name: str, scale: Fraction
 @pytest.mark.quick(odds=5000)
 @pytest.mark.parametrize("odds", [2**9, 5000, 2**15 - 1])
 def test_distances_are_read_until_they_are_certain(odds: int) -> None:
-    assert_is_certain(Divided(module._distances(odds), Geometric(odds, 90)))
+    assert_is_certain(Divided(module._gap_table(odds), Geometric(odds, 90)))
 
 
 def assert_is_certain(oracle: Divided) -> None:
@@ -152,7 +152,7 @@ def assert_is_certain(oracle: Divided) -> None:
 
 def test_other_values_are_put_where_distances_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds of distances go on until a block is full, and each block begins anew."""
-    law = sprinkled(weights("gaussian", Fraction(7, 3)), mirrored=True)
+    law = mixture_tables(weights("gaussian", Fraction(7, 3)), mirrored=True)
     zeros, others = chain([[2, 0, 1], [30, 9, 3], [9, 9, 40], [100, 7, 7]]), iter(range(1000, 2000))
     asked = []
 
@@ -160,17 +160,17 @@ def test_other_values_are_put_where_distances_say(monkeypatch: pytest.MonkeyPatc
         asked.append((part, len(out)))
         out[:] = [*next(zeros), *[2**40] * len(out)][: len(out)] if part is law.gaps else [next(others) for _ in out]
 
-    monkeypatch.setattr(module, "draw", draw)
+    monkeypatch.setattr(module, "draw_from_table", draw)
     monkeypatch.setattr(module, "_BLOCK", 40)
     monkeypatch.setattr(module, "_SPREAD", 3)
     monkeypatch.setattr(module, "_CHUNK", 32)
     out = np.empty(100, dtype=np.int64)
-    draw_many(law, out, Words(1))
+    draw_from_mixture(law, out, Words(1))
     expected = [2, 3, 5, 36, 40 + 9, 40 + 19]
     assert np.flatnonzero(out >= 1000).tolist() == expected
     assert out[expected].tolist() == [1000, 1001, 1002, 1003, 1004, 1005]
     assert [n for part, n in asked if part is law.gaps] == [3, 3, 3, 3]
-    first = np.array(Words(1).auxiliary(8)).view(np.uint16)
+    first = np.array(Words(1).draw_auxiliary_words(8)).view(np.uint16)
     kept = [i for i in range(32) if i not in expected]
     assert out[kept].tolist() == law.guide[first[kept]].tolist()
 
@@ -180,7 +180,7 @@ def test_other_values_are_put_where_distances_say(monkeypatch: pytest.MonkeyPatc
 def test_draws_follow_the_law(name: str, scale: Fraction) -> None:
     """In cells of half a scale, or of one integer."""
     out = np.empty(500_000, dtype=np.int64)
-    draw_many(sprinkled(weights(name, scale), mirrored=True), out, SYSTEM)
+    draw_from_mixture(mixture_tables(weights(name, scale), mirrored=True), out, SYSTEM)
     edges = sorted({int(scale * j / 2) for j in range(-6, 7)})
     counts = dict(enumerate(np.bincount(np.searchsorted(edges, out)).tolist()))
     law: dict[Hashable, Any] = Counter()
@@ -196,7 +196,7 @@ def test_other_values_are_as_many_as_the_law_lacks(name: str, scale: Fraction, m
     law, _, lacking = parts(name, scale, mirrored)
     cells_alone, n = 10**6, 4 * 10**6
     out = np.empty(n, dtype=np.int64)
-    draw_many(Sprinkled(np.full(CELLS, cells_alone), law.rest, law.gaps, law.odds), out, SYSTEM)
+    draw_from_mixture(MixtureTables(np.full(CELLS, cells_alone), law.rest, law.gaps, law.odds), out, SYSTEM)
     found, mean = out[out != cells_alone].tolist(), n * law.odds / CELLS
     assert abs(len(found) - mean) < 7 * mean**0.5 < 0.05 * mean
     shares = {lacking.least + i: b - a for i, (a, b) in enumerate(pairwise([*lacking.steps, mpmath.mpf(1)]))}
@@ -208,9 +208,10 @@ def test_other_values_are_as_many_as_the_law_lacks(name: str, scale: Fraction, m
 def test_long_vectors_take_this_way(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr("opendp_topk.sampling.samplers.integers._MANY", 100)
-    monkeypatch.setattr("opendp_topk.sampling.samplers.integers.sprinkled", lambda weights, mirrored: mirrored)
+    monkeypatch.setattr("opendp_topk.sampling.samplers.integers.mixture_tables", lambda weights, mirrored: mirrored)
     monkeypatch.setattr(
-        "opendp_topk.sampling.samplers.integers.draw_many", lambda law, out, entropy: asked.append((law, len(out)))
+        "opendp_topk.sampling.samplers.integers.draw_from_mixture",
+        lambda law, out, entropy: asked.append((law, len(out))),
     )
     for scale in (Fraction(1, 3), Fraction(1023)):
         draw(scale, 100)
@@ -221,7 +222,7 @@ def test_long_vectors_take_this_way(draw: Any, monkeypatch: pytest.MonkeyPatch) 
 
 def test_first_and_last_places_of_all_blocks_are_replaced_and_none_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
     """With scripted distances: of places that all have other values, all get them; of one, that one alone."""
-    law, other, untouched = sprinkled(weights("laplace", Fraction(7, 3)), mirrored=True), 10**6, 10**7
+    law, other, untouched = mixture_tables(weights("laplace", Fraction(7, 3)), mirrored=True), 10**6, 10**7
 
     def drawn(first: int, then: int) -> Any:
         def draw(table: Any, out: Any, entropy: Any) -> None:
@@ -242,9 +243,9 @@ def test_first_and_last_places_of_all_blocks_are_replaced_and_none_beyond(monkey
             (64, 64, ()),
             *((end - 1, 64, [64 * i + end - 1 for i, m in enumerate(ends) if m >= end]) for end in ends),
         ):
-            monkeypatch.setattr(module, "draw", drawn(first, then))
+            monkeypatch.setattr(module, "draw_from_table", drawn(first, then))
             out = np.full(n, untouched)
-            draw_many(law, out, SYSTEM)
+            draw_from_mixture(law, out, SYSTEM)
             if untouched in out or np.flatnonzero(out == other).tolist() != list(expected):
                 wrong.append((n, first, then))
     assert wrong == []

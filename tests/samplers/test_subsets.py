@@ -35,11 +35,11 @@ def enumerated(d: int, k: int) -> Counter[tuple[int, int]]:
 def test_class_sizes_sum_to_all_subsets(d: int, k: int) -> None:
     everything = enumerated(d, k)
     assert everything == oracle.sizes(d, k)
-    single = {(h, t): int(subsets.size(k, Cell(h, h, t, t))) for h in range(k) for t in range(k + 1, d + 1)}
+    single = {(h, t): int(subsets.count_subsets(k, Cell(h, h, t, t))) for h in range(k) for t in range(k + 1, d + 1)}
     assert single | {(k, k): 1} == everything
-    assert subsets.size(k, Cell(0, k - 1, k + 1, d)) == sum(single.values()) == comb(d, k) - 1
+    assert subsets.count_subsets(k, Cell(0, k - 1, k + 1, d)) == sum(single.values()) == comb(d, k) - 1
     for t in range(k + 1, d + 1):
-        assert subsets.size(k, Cell(0, k - 1, t, t)) == comb(t - 1, k - 1)
+        assert subsets.count_subsets(k, Cell(0, k - 1, t, t)) == comb(t - 1, k - 1)
 
 
 @pytest.mark.parametrize(("d", "k"), [(4, 2), (6, 3), (7, 5), (7, 2)])
@@ -49,7 +49,7 @@ def test_every_cell_is_counted(d: int, k: int) -> None:
         for first_t, last_t in combinations_with_ends(range(k + 1, d + 1)):
             inside = product(range(first_h, last_h + 1), range(first_t, last_t + 1))
             expected = sum(everything[label] for label in inside)
-            assert subsets.size(k, Cell(first_h, last_h, first_t, last_t)) == expected
+            assert subsets.count_subsets(k, Cell(first_h, last_h, first_t, last_t)) == expected
 
 
 @pytest.mark.parametrize(("d", "k"), [(5, 2), (6, 3), (7, 4), (8, 1)])
@@ -57,8 +57,8 @@ def test_every_place_in_a_cell_leads_to_its_class(d: int, k: int, monkeypatch: p
     everything = enumerated(d, k)
     for cell in (Cell(0, k - 1, k + 1, d), Cell(k - 1, k - 1, k + 1, d), Cell(0, k // 2, d - 1, d)):
         found: Counter[tuple[int, int]] = Counter()
-        for place in range(int(subsets.size(k, cell))):
-            monkeypatch.setattr(subsets, "below", lambda n, entropy, place=place: place)
+        for place in range(int(subsets.count_subsets(k, cell))):
+            monkeypatch.setattr(subsets, "draw_below", lambda n, entropy, place=place: place)
             found[subsets.draw_class(k, cell, Untouched())] += 1
         inside = product(range(cell.first_h, cell.last_h + 1), range(cell.first_t, cell.last_t + 1))
         assert found == Counter({label: everything[label] for label in inside if everything[label]})
@@ -68,7 +68,7 @@ def test_members_are_uniform_in_their_class() -> None:
     entropy, d, k = Streams(1), 8, 4
     for h, t in ((0, 6), (1, 8), (3, 5), (4, 4)):
         same = [chosen for chosen in combinations(range(1, d + 1), k) if oracle.class_of(chosen, d) == (h, t)]
-        counts = Counter(tuple((1 + subsets.members(k, h, t, entropy)).tolist()) for _ in range(200 * len(same)))
+        counts = Counter(tuple((1 + subsets.draw_members(k, h, t, entropy)).tolist()) for _ in range(200 * len(same)))
         assert set(counts) == set(same)
         if len(same) > 1:
             assert_follows(counts, {chosen: Fraction(1, len(same)) for chosen in same}, detects=1.1)
@@ -77,7 +77,7 @@ def test_members_are_uniform_in_their_class() -> None:
 @pytest.mark.parametrize(("n", "m"), [(6, 2), (6, 3), (5, 4), (4, 4), (3, 0), (1, 1)])
 def test_chosen_subsets_are_uniform(n: int, m: int) -> None:
     entropy = Streams(2)
-    counts = Counter(tuple(subsets.choose(n, m, entropy).tolist()) for _ in range(3000))
+    counts = Counter(tuple(subsets.draw_uniform_subset(n, m, entropy).tolist()) for _ in range(3000))
     expected = list(combinations(range(n), m))
     assert set(counts) == set(expected)
     if len(expected) > 1:
@@ -93,21 +93,21 @@ def test_the_first_distinct_residues_of_fair_words_are_chosen(n: int, m: int) ->
     distinct = dict.fromkeys(word % n for word in words if word < top)
     first = set(islice(distinct, min(m, n - m)))
     expected = first if 2 * m <= n else set(range(n)) - first
-    assert subsets.choose(n, m, Streams(auxiliary=words)).tolist() == sorted(expected)
+    assert subsets.draw_uniform_subset(n, m, Streams(auxiliary=words)).tolist() == sorted(expected)
 
 
 def test_words_that_would_favour_small_numbers_are_rejected() -> None:
     last = 2**64 - 1
-    assert subsets.choose(3, 1, Streams(auxiliary=[last, 4])).tolist() == [1]
-    assert subsets.choose(4, 1, Streams(auxiliary=[last, 4])).tolist() == [3]
-    assert subsets.below(3, Streams(auxiliary=[last, 1 << 62])) == 1
-    assert subsets.below(2**64, Streams(auxiliary=[last])) == last
+    assert subsets.draw_uniform_subset(3, 1, Streams(auxiliary=[last, 4])).tolist() == [1]
+    assert subsets.draw_uniform_subset(4, 1, Streams(auxiliary=[last, 4])).tolist() == [3]
+    assert subsets.draw_below(3, Streams(auxiliary=[last, 1 << 62])) == 1
+    assert subsets.draw_below(2**64, Streams(auxiliary=[last])) == last
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
 def test_integers_below_a_bound_are_uniform(n: int) -> None:
     entropy = Streams(3)
-    counts = Counter(subsets.below(n, entropy) for _ in range(2000))
+    counts = Counter(subsets.draw_below(n, entropy) for _ in range(2000))
     assert set(counts) == set(range(n))
     if n > 1:
         assert_follows(counts, {value: Fraction(1, n) for value in range(n)}, detects=0.9)
@@ -115,7 +115,7 @@ def test_integers_below_a_bound_are_uniform(n: int) -> None:
 
 def test_large_integers_fill_their_range() -> None:
     entropy, n = Streams(4), 3 * 2**100
-    thirds = Counter(subsets.below(n, entropy) // 2**100 for _ in range(2000))
+    thirds = Counter(subsets.draw_below(n, entropy) // 2**100 for _ in range(2000))
     assert_follows(thirds, {third: Fraction(1, 3) for third in range(3)}, detects=0.44)
 
 
@@ -123,9 +123,9 @@ def test_uniform_integers_below_each_are_fair() -> None:
     """A word that would favour small residues is drawn anew; the others leave their residue."""
     n, top = np.array([1, 3, 2**40, 7, 2**63 - 1]), 2**64 - 1
     words = [top, top, 2**41 + 5, 9, top, 4, 2**63 + 1]
-    assert subsets.each_below(n, Streams(auxiliary=words)).tolist() == [0, 1, 5, 2, 2]
+    assert subsets.draw_each_below(n, Streams(auxiliary=words)).tolist() == [0, 1, 5, 2, 2]
     for bound in (3, 5, 6, 2**33 + 1):
         fair = 2**64 // bound * bound
         for word, again in ((fair - 1, False), (fair, True)):
-            drawn = subsets.each_below(np.array([bound]), Streams(auxiliary=[word, 1])).tolist()
+            drawn = subsets.draw_each_below(np.array([bound]), Streams(auxiliary=[word, 1])).tolist()
             assert drawn == [1 if again else bound - 1]

@@ -13,7 +13,7 @@ import pytest
 
 from opendp_topk.sampling.samplers import upper_tail
 from opendp_topk.sampling.samplers.entropy import SYSTEM
-from opendp_topk.sampling.samplers.upper_tail import BLOCK, LEVELS, survivors
+from opendp_topk.sampling.samplers.upper_tail import BLOCK, LEVELS, draw_survivors
 
 from ..oracles.chi_square import assert_follows
 from .streams import Streams
@@ -32,7 +32,7 @@ def _cumulative(level: int, n: int, block: int = BLOCK) -> Fraction:
 
 @every_level
 def test_cumulative_table_is_the_floor_of_the_exact_one(level: int) -> None:
-    table = upper_tail._cumulative(level).tolist()
+    table = upper_tail._scaled_binomial_cdf(level).tolist()
     sums = accumulate(_mass(level, n) for n in range(len(table)))
     exact = [total >> (BLOCK * level - 64) for total in sums]
     assert table == exact
@@ -48,7 +48,7 @@ def test_levels_are_those_of_a_prefix() -> None:
 @pytest.mark.parametrize("level", [4, 5, 9, 16])
 def test_sizes_invert_the_exact_distribution_at_its_steps(level: int) -> None:
     """Words beside a table entry, and words equal to it with digits beside the exact step."""
-    table = upper_tail._cumulative(level).tolist()
+    table = upper_tail._scaled_binomial_cdf(level).tolist()
     steps = [n for n in range(len(table)) if table[n] > 2**20 and table[n] != table[n - 1]]
     for n in (steps[0], steps[len(steps) // 2], steps[-2]):
         exact = _cumulative(level, n)
@@ -60,7 +60,7 @@ def test_sizes_invert_the_exact_distribution_at_its_steps(level: int) -> None:
             if not all(0 <= word < 2**64 for word in words):
                 continue
             streams = Streams(auxiliary=words)
-            size = int(upper_tail._sizes(np.array([level]), streams)[0])
+            size = int(upper_tail._draw_sizes(np.array([level]), streams)[0])
             digits = 0
             for word in words:
                 digits = digits << 64 | word
@@ -70,17 +70,17 @@ def test_sizes_invert_the_exact_distribution_at_its_steps(level: int) -> None:
 
 
 def test_a_step_inside_of_the_table_takes_no_more_digits() -> None:
-    words = [entry + 1 for entry in upper_tail._cumulative(4).tolist()[200:300]]
+    words = [entry + 1 for entry in upper_tail._scaled_binomial_cdf(4).tolist()[200:300]]
     streams = Streams(auxiliary=[*words, 12345])
-    assert upper_tail._sizes(np.full(100, 4), streams).tolist() == list(range(201, 301))
+    assert upper_tail._draw_sizes(np.full(100, 4), streams).tolist() == list(range(201, 301))
     assert streams._scripted == [12345]
 
 
 def test_every_block_has_its_own_level() -> None:
     levels = np.array([4, 16, 9, 4])
-    position = survivors(levels, Streams(7))
+    position = draw_survivors(levels, Streams(7))
     counts = np.bincount(position // BLOCK, minlength=4)
-    words = Streams(7).auxiliary(4).tolist()
+    words = Streams(7).draw_auxiliary_words(4).tolist()
     expected = [
         next(n for n in range(BLOCK) if _cumulative(level, n) > Fraction(word, 2**64))
         for level, word in zip(levels.tolist()[1:3], words[1:3], strict=True)
@@ -92,7 +92,7 @@ def test_every_block_has_its_own_level() -> None:
 
 def test_positions_are_distinct_and_ascending() -> None:
     for seed in range(30):
-        position = survivors(np.array([4, 5, 4]), Streams(seed))
+        position = draw_survivors(np.array([4, 5, 4]), Streams(seed))
         assert (np.diff(position) > 0).all()
         assert position.min() >= 0
         assert position.max() < 3 * BLOCK
@@ -102,7 +102,7 @@ def test_positions_are_distinct_and_ascending() -> None:
 @pytest.mark.parametrize("level", [4, 8, 12])
 def test_sizes_and_positions_follow_their_laws(level: int) -> None:
     blocks = 4000
-    position = survivors(np.full(blocks, level), SYSTEM)
+    position = draw_survivors(np.full(blocks, level), SYSTEM)
     sizes = Counter(np.bincount(position // BLOCK, minlength=blocks).tolist())
     total = 2 ** (BLOCK * level)
     law: dict[Any, Any] = {n: float(Fraction(_mass(level, n), total)) for n in range(440 if level == 4 else 60)}
@@ -117,11 +117,11 @@ def test_sizes_and_positions_follow_their_laws(level: int) -> None:
 @pytest.mark.slow
 def test_members_of_a_small_block_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
     """With blocks of 16 and four ones, the joint law of the first three elements, and of all positions given two."""
-    upper_tail._cumulative.cache_clear()
+    upper_tail._scaled_binomial_cdf.cache_clear()
     monkeypatch.setattr(upper_tail, "BLOCK", 16)
     blocks = 40_000
-    position = survivors(np.full(blocks, 4), SYSTEM)
-    upper_tail._cumulative.cache_clear()
+    position = draw_survivors(np.full(blocks, 4), SYSTEM)
+    upper_tail._scaled_binomial_cdf.cache_clear()
     present = np.zeros((blocks, 16), dtype=np.int64)
     present[position // 16, position % 16] = 1
     p = 1 / 16

@@ -14,7 +14,7 @@ import pytest
 
 from opendp_topk.sampling.samplers import tilts, walks
 from opendp_topk.sampling.samplers.entropy import Entropy
-from opendp_topk.sampling.samplers.walks import Walk, walk
+from opendp_topk.sampling.samplers.walks import Walk, build_walk
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
 
@@ -39,8 +39,8 @@ class Script:
         self._walk, self._excess = found, 0
         self._parts = [self._part(i) for i in range(len(self._ends))]
         self._chosen = iter([part for part in reversed(self._parts) if part])
-        monkeypatch.setattr(walks, "below", self._below)
-        monkeypatch.setattr(walks, "choose", self._choose)
+        monkeypatch.setattr(walks, "draw_below", self._below)
+        monkeypatch.setattr(walks, "draw_uniform_subset", self._choose)
 
     def _part(self, i: int) -> list[int]:
         start = self._ends[i - 1] if i else 0
@@ -48,7 +48,7 @@ class Script:
 
     def _below(self, whole: int, entropy: Any) -> int:
         i = next(self._steps)
-        least, ways, _ = self._walk._step(i, self._excess)  # type: ignore[misc]
+        least, ways, _ = self._walk._step_odds(i, self._excess)  # type: ignore[misc]
         excess = self._excess + int(self._walk.blocks.shares[i]) - len(self._parts[i])
         heights = [0, *np.cumsum(ways).tolist()]
         first, past = heights[excess - least], heights[excess - least + 1]
@@ -75,18 +75,18 @@ def _admitted(found: Walk) -> list[tuple[int, ...]]:
 
 def _check(limits: tuple[int, ...], detail: int, monkeypatch: pytest.MonkeyPatch, close: float | None) -> None:
     """Every set under the ceilings is drawn at both ends of its interval, with the chance that is named, and often."""
-    found = walk(np.array(limits), detail)
+    found = build_walk(np.array(limits), detail)
     promised, under = mpmath.exp(-mpmath.mpf(found.log_bound())), sets_of(limits)
     for wanted in _admitted(found):
         if wanted not in under:
             with monkeypatch.context() as patch:
                 Script(patch, found, wanted, 0)
-                assert found.draw(Streams()) is None
+                assert found.draw_ranks(Streams()) is None
     for wanted in under:
         for end in (0, 1):
             with monkeypatch.context() as patch:
                 script = Script(patch, found, wanted, end)
-                drawn = found.draw(Streams())
+                drawn = found.draw_ranks(Streams())
             assert drawn is not None
             assert tuple(drawn[0].tolist()) == wanted
             assert Fraction(drawn[1]) == script.chance
@@ -111,8 +111,8 @@ def test_sets_that_fewer_conditions_admit_are_drawn_in_vain(
     limits: tuple[int, ...], detail: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _check(limits, detail, monkeypatch, None)
-    assert len(_admitted(walk(np.array(limits), detail))) > len(sets_of(limits))
-    assert len(walk(np.array(limits), detail).blocks.sizes) <= len(walk(np.array(limits), 10).blocks.sizes)
+    assert len(_admitted(build_walk(np.array(limits), detail))) > len(sets_of(limits))
+    assert len(build_walk(np.array(limits), detail).blocks.sizes) <= len(build_walk(np.array(limits), 10).blocks.sizes)
 
 
 @pytest.mark.further
@@ -139,7 +139,7 @@ def test_bounds_are_close_to_counts_of_many_sets() -> None:
             drawn = np.sort(generator.integers(0, spread + 1, k)) + np.arange(1, k + 1)
             steps = np.arange(1, k + 1) * (d // k)
             for limits in (np.minimum(drawn, d), np.maximum.accumulate(np.minimum(drawn, steps + spread))):
-                bound = mpmath.mpf(walk(np.maximum(limits, np.arange(1, k + 1)), k).log_bound())
+                bound = mpmath.mpf(build_walk(np.maximum(limits, np.arange(1, k + 1)), k).log_bound())
                 with mpmath.workdps(40):
                     exact = mpmath.log(oracle.paths(np.maximum(limits, np.arange(1, k + 1)).tolist()))
                     assert exact <= bound <= exact + 1e-4
@@ -151,8 +151,8 @@ def test_convex_ceilings_do_not_drown_in_errors(k: int) -> None:
     """Ceilings i / (1 - i / 2 k), which all sets hug: errors that did not die out would exceed the bounds by far."""
     i = np.arange(1, k + 1)
     limits = np.maximum(np.floor(i / (1 - i / (1.2 * k))).astype(np.int64), i)
-    found = walk(limits, k)
-    drawn = [found.draw(Streams(seed)) for seed in range(4)]
+    found = build_walk(limits, k)
+    drawn = [found.draw_ranks(Streams(seed)) for seed in range(4)]
     for each in drawn:
         assert each is not None
         ranks, chance = each
@@ -167,12 +167,12 @@ def test_words_that_are_read_ahead_are_handed_out_once_and_in_turn() -> None:
     asked: list[int] = []
 
     class Numbered(Entropy):
-        def auxiliary(self, n: int) -> np.ndarray:
+        def draw_auxiliary_words(self, n: int) -> np.ndarray:
             asked.append(n)
             return np.arange(sum(asked[:-1]), sum(asked), dtype=np.uint64)
 
-    ahead, sizes = walks._Ahead(Numbered()), [1, 255, 1, 0, 300, 2, 600, 211, 1, 256]
-    handed = [ahead.auxiliary(n) for n in sizes]
+    ahead, sizes = walks._BufferedEntropy(Numbered()), [1, 255, 1, 0, 300, 2, 600, 211, 1, 256]
+    handed = [ahead.draw_auxiliary_words(n) for n in sizes]
     assert [len(words) for words in handed] == sizes
     assert np.concatenate(handed).tolist() == list(range(sum(sizes)))
     assert len(asked) < len(sizes)
@@ -180,8 +180,8 @@ def test_words_that_are_read_ahead_are_handed_out_once_and_in_turn() -> None:
 
 @pytest.mark.slow
 def test_frequencies_are_uniform() -> None:
-    found, entropy = walk(np.array([2, 3, 5, 7]), 10), Streams(7)
-    drawn = Counter(tuple(each[0].tolist()) for _ in range(4000) if (each := found.draw(entropy)) is not None)
+    found, entropy = build_walk(np.array([2, 3, 5, 7]), 10), Streams(7)
+    drawn = Counter(tuple(each[0].tolist()) for _ in range(4000) if (each := found.draw_ranks(entropy)) is not None)
     under = sets_of((2, 3, 5, 7))
     assert_follows(drawn, dict.fromkeys(under, Fraction(1, len(under))), detects=1.1)
 
@@ -189,11 +189,11 @@ def test_frequencies_are_uniform() -> None:
 def test_weights_equal_binomials() -> None:
     """Listed weights against exact ones, their sums, and the bound on those that are not listed."""
     for limits in ((3, 5, 8, 11), (40, 60, 90), tuple(range(10, 400, 10))):
-        found = tilts.blocks(np.array(limits), 100)
+        found = tilts.build_blocks(np.array(limits), 100)
         logs = mpmath.mpf(0)
         with mpmath.workdps(40):
             for (first, weights, total, other), b, c, z, a in zip(
-                found.tables,
+                found.weight_tables,
                 found.sizes.tolist(),
                 found.shares.tolist(),
                 found.tilts.tolist(),

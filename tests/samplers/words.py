@@ -18,7 +18,7 @@ class Words(Entropy):
         self._script = list(script)
         self.read: list[int] = []
 
-    def auxiliary(self, n: int) -> np.ndarray:
+    def draw_auxiliary_words(self, n: int) -> np.ndarray:
         scripted, self._script = self._script[:n], self._script[n:]
         words = scripted + [self._random.getrandbits(64) for _ in range(n - len(scripted))]
         self.read += words

@@ -11,9 +11,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.costs import FREE, SCALAR, Cost, require_measure
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, RangeSteps
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed
-from opendp_topk.spaces.measures import apart, has_delta, is_pure, together, without_delta
+from opendp_topk.spaces.measures import has_delta, is_pure, join_delta, split_delta, without_delta
 
 from ..concepts.sentinels import raises_exactly
 from ..oracles import rhos
@@ -26,44 +26,46 @@ PACKAGE = Path(tk.__file__).parent
 
 @pytest.mark.parametrize(("measure", "exact"), list(zip(MEASURES, (THIRD, 2 * THIRD, THIRD / 7), strict=True)))
 def test_each_measure_reads_its_own_part(measure: Any, exact: Fraction) -> None:
-    assert COST.under(measure) == exact
+    assert COST.to_distance(measure) == exact
 
 
 def test_long_numbers_are_read_shorter() -> None:
     long = THIRD + Fraction(1, 7**300)
     for measure in MEASURES:
-        read = Cost(long, long, long).under(measure)
+        read = Cost(long, long, long).to_distance(measure)
         assert long < read < long + long / 2**127
         assert read.denominator.bit_length() < 140
 
 
 def test_a_profile_reads_all_of_it() -> None:
-    pure, width, rho = (COST.under(measure) for measure in MEASURES)
-    curve = COST.under(tk.PrivacyProfile())
+    pure, width, rho = (COST.to_distance(measure) for measure in MEASURES)
+    curve = COST.to_distance(tk.PrivacyProfile())
     for epsilon in (0, 0.1, 0.3, 0.5):
         parts = [
             tk.PrivacyProfile().distance(pure, "d").delta(epsilon),
-            tk.PrivacyCurve(RangeSteps(1, width)).delta(epsilon),
+            tk.PrivacyCurve(AdaptiveRangeBound(1, width)).delta(epsilon),
         ]
         assert curve.delta(epsilon) <= min(parts)
-    steps = Cost(Fraction(3), Fraction(6), Fraction(9, 8), (3, Fraction(1))).under(tk.PrivacyProfile())
-    assert RangeSteps(3, Fraction(1)) in steps.bounds
+    steps = Cost(Fraction(3), Fraction(6), Fraction(9, 8), (3, Fraction(1))).to_distance(tk.PrivacyProfile())
+    assert AdaptiveRangeBound(3, Fraction(1)) in steps.bounds
     assert rho > 0
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, tk.PrivacyProfile(), tk.Approximate(tk.MaxDivergence())])
 def test_what_is_not_bounded_is_infinite(measure: Any) -> None:
-    assert not measure.at_most(Cost().under(measure), measure.distance((5, 0.1), "d") if has_delta(measure) else 5)
+    assert not measure.at_most(
+        Cost().to_distance(measure), measure.distance((5, 0.1), "d") if has_delta(measure) else 5
+    )
     if not has_delta(measure):
-        assert FREE.under(measure) == 0
+        assert FREE.to_distance(measure) == 0
 
 
 @pytest.mark.parametrize(("pure", "width"), [(THIRD, 2 * THIRD), (THIRD, THIRD), (THIRD, THIRD / 2), (Fraction(4), 6)])
 def test_rho_is_the_least_that_is_known(pure: Fraction, width: Fraction) -> None:
     """Of what is bounded by its epsilon and by its range; of laws with others between them by a Laplace law instead."""
     for cost, other in (
-        (Cost.bounded(pure, Fraction(width)), rhos.of_pure(pure)),
-        (Cost.linear(pure, Fraction(width)), rhos.of_laplace(pure)),
+        (Cost.from_bounded_range(pure, Fraction(width)), rhos.of_pure(pure)),
+        (Cost.from_laplace_dominated(pure, Fraction(width)), rhos.of_laplace(pure)),
     ):
         assert (cost.pure, cost.width, cost.steps) == (pure, width, None)
         exact = min(other, rhos.of_range(Fraction(width)))
@@ -72,21 +74,21 @@ def test_rho_is_the_least_that_is_known(pure: Fraction, width: Fraction) -> None
 
 
 def test_joined_laws_obey_the_curve_of_laplace_laws() -> None:
-    once = Cost.linear(THIRD, 2 * THIRD)
+    once = Cost.from_laplace_dominated(THIRD, 2 * THIRD)
     assert once.joined == (1, THIRD)
-    assert LaplacePair(THIRD) in once.under(tk.PrivacyProfile()).bounds
-    twice = Cost(2 * THIRD, 4 * THIRD, THIRD, (2, 2 * THIRD), (2, THIRD)).under(tk.PrivacyProfile())
+    assert LaplacePair(THIRD) in once.to_distance(tk.PrivacyProfile()).bounds
+    twice = Cost(2 * THIRD, 4 * THIRD, THIRD, (2, 2 * THIRD), (2, THIRD)).to_distance(tk.PrivacyProfile())
     assert LaplacePair(2 * THIRD) in twice.bounds
     (composed,) = (bound for bound in twice.bounds if isinstance(bound, Composed))
     ((once_more, count),) = composed.parts
     assert count == 2
     assert once_more.bounds == (
         ApproximateDP(THIRD),
-        Concentrated(Cost(THIRD / 2).under(tk.MaxDivergence())),
-        RangeSteps(1, 2 * THIRD),
+        ZCDPBound(Cost(THIRD / 2).to_distance(tk.MaxDivergence())),
+        AdaptiveRangeBound(1, 2 * THIRD),
         LaplacePair(THIRD),
     )
-    assert not any(isinstance(bound, LaplacePair) for bound in COST.under(tk.PrivacyProfile()).bounds)
+    assert not any(isinstance(bound, LaplacePair) for bound in COST.to_distance(tk.PrivacyProfile()).bounds)
 
 
 def test_only_the_named_measures_pass() -> None:
@@ -105,10 +107,10 @@ def test_only_the_named_measures_pass() -> None:
 
 def test_parts_of_distances() -> None:
     pair = tk.Approximate(tk.ZeroConcentratedDivergence())
-    assert apart(pair, (THIRD, 0.25)) == (THIRD, 0.25)
-    assert apart(tk.MaxDivergence(), THIRD) == (THIRD, 0)
-    assert together(pair, THIRD, 3) == (THIRD, 1)
-    assert together(tk.RangeDivergence(), THIRD, 0) == THIRD
+    assert split_delta(pair, (THIRD, 0.25)) == (THIRD, 0.25)
+    assert split_delta(tk.MaxDivergence(), THIRD) == (THIRD, 0)
+    assert join_delta(pair, THIRD, 3) == (THIRD, 1)
+    assert join_delta(tk.RangeDivergence(), THIRD, 0) == THIRD
     assert without_delta(pair) == tk.ZeroConcentratedDivergence()
     assert without_delta(tk.MaxDivergence()) == tk.MaxDivergence()
     assert [is_pure(measure) for measure in (*MEASURES, tk.PrivacyProfile(), pair)] == [True] + 4 * [False]

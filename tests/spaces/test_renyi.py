@@ -12,8 +12,8 @@ from typing import Any
 import mpmath
 import pytest
 
-from opendp_topk.spaces.costs import best_order, overhead, renyi_of_laplace, renyi_of_pure, renyi_of_range
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, RangeSteps
+from opendp_topk.spaces.costs import best_order, conversion_overhead, renyi_of_laplace, renyi_of_pure, renyi_of_range
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.stated import renyi_of, rho_of
@@ -68,7 +68,7 @@ def test_bounds_err_upward_and_after_thirty_digits() -> None:
                     if not true <= bound <= true + mpmath.mpf(10) ** -30:
                         below.append((order, loss, float(bound - true)))
             for share in (Fraction(1, 10**9), Fraction(1, 3)):
-                beta, most = real(order - 1), real(overhead(order, share))
+                beta, most = real(order - 1), real(conversion_overhead(order, share))
                 true = (mpmath.log(1 / real(share)) - mpmath.log1p(beta)) / beta - mpmath.log1p(1 / beta)
                 if not true <= most <= true + mpmath.mpf(10) ** -11:
                     below.append((order, share, float(most - true)))
@@ -98,7 +98,7 @@ def attack(order: float, divergence: float, epsilon: float) -> float:
 def test_a_budget_is_kept_and_nearly_reached_by_some_laws() -> None:
     for epsilon, delta, reached in (("1/10", "1e-9", 0.95), ("1", "1e-6", 0.99), ("3", "1e-4", 0.99), ("9", "0.3", 0)):
         order = best_order(Fraction(epsilon), Fraction(delta))
-        most = Fraction(epsilon) - overhead(order, Fraction(delta))
+        most = Fraction(epsilon) - conversion_overhead(order, Fraction(delta))
         worst, promised = attack(float(order), float(most), float(Fraction(epsilon))), float(delta)
         assert promised * reached <= worst <= promised * (1 + 1e-9), (epsilon, delta, worst)
         assert reached < 0.5 or attack(float(order), float(most) * 1.05, float(Fraction(epsilon))) > promised
@@ -107,9 +107,9 @@ def test_a_budget_is_kept_and_nearly_reached_by_some_laws() -> None:
 def test_the_order_has_the_largest_rho() -> None:
     for epsilon, delta in BUDGETS:
         order = best_order(epsilon, delta)
-        chosen = (epsilon - overhead(order, delta)) / order
+        chosen = (epsilon - conversion_overhead(order, delta)) / order
         others = [1 + (order - 1) * Fraction(n, 20) for n in (2, 10, 19, 21, 40, 200)]
-        assert all((epsilon - overhead(one, delta)) / one < chosen for one in others)
+        assert all((epsilon - conversion_overhead(one, delta)) / one < chosen for one in others)
 
 
 def test_a_budget_beyond_floats_has_an_order() -> None:
@@ -120,11 +120,11 @@ def test_a_budget_beyond_floats_has_an_order() -> None:
 def test_what_a_curve_says_of_one_order() -> None:
     half, order = Fraction(1, 2), Fraction(9)
     pure = PrivacyCurve(ApproximateDP(half))
-    ranged = PrivacyCurve(RangeSteps(3, half))
+    ranged = PrivacyCurve(AdaptiveRangeBound(3, half))
     twice = PrivacyCurve(Composed(((PrivacyCurve(LaplacePair(half)), 2),)))
     assert renyi_of(pure, order) == renyi_of_pure(order, half) < order * Fraction(rho_of(pure)) / 2
     assert renyi_of(ranged, order) == 3 * renyi_of_range(order, half) < order * Fraction(rho_of(ranged))
     assert renyi_of(twice, order) == 2 * renyi_of_laplace(order, half) < order * Fraction(rho_of(twice))
-    assert renyi_of(PrivacyCurve(Concentrated(half)), order) == 9 * half
+    assert renyi_of(PrivacyCurve(ZCDPBound(half)), order) == 9 * half
     assert renyi_of(PrivacyCurve(ApproximateDP(half, half)), order) == float("inf")
     assert renyi_of(PrivacyCurve(ApproximateDP(0)), order) == 0

@@ -10,7 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.numerics.surveyed import GROUP
-from opendp_topk.spaces.domains import surveyed
+from opendp_topk.spaces.domains import find_block_maxima
 
 INTEGERS = tk.VectorDomain(tk.AtomDomain(int))
 FLOATS = tk.VectorDomain(tk.AtomDomain(float))
@@ -33,7 +33,7 @@ def _scores(dtype: Any, seed: int = 0) -> Any:
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.__name__)
 def test_a_survey_has_the_best_of_each_group_in_the_type_of_the_scores(dtype: Any, sign: int) -> None:
     scores = _scores(dtype)
-    seen = surveyed(FLOATS if scores.dtype.kind == "f" else INTEGERS, scores, sign)
+    seen = find_block_maxima(FLOATS if scores.dtype.kind == "f" else INTEGERS, scores, sign)
     assert seen is not None
     assert seen.values is scores
     assert (seen.sign, len(seen), seen.best.dtype) == (sign, D, scores.dtype)
@@ -49,7 +49,7 @@ def test_one_number_that_is_not_finite_is_found_wherever_it_is(value: float, pla
     for dtype in (np.float32, np.float64):
         scores = _scores(dtype)
         scores[place] = value
-        assert surveyed(FLOATS, scores, sign) is None
+        assert find_block_maxima(FLOATS, scores, sign) is None
     select = (FLOATS, tk.LInfDistance()) >> tk.then_report_noisy_top_k(
         tk.MaxDivergence(), k=3, scale=1.0, optimize="max" if sign > 0 else "min"
     )
@@ -67,7 +67,7 @@ def test_scores_without_a_sign_are_surveyed_as_those_with_one(dtype: Any, sign: 
         scores = plain.copy()
         scores[place] = value
         scores[131_072 : 131_072 + GROUP] *= -1
-        seen = surveyed(FLOATS, scores, sign)
+        seen = find_block_maxima(FLOATS, scores, sign)
         assert seen is not None
         groups = [scores[start : start + GROUP].tolist() for start in range(0, D, GROUP)]
         assert seen.best.tolist() == [max(group) if sign > 0 else min(group) for group in groups]
@@ -75,25 +75,25 @@ def test_scores_without_a_sign_are_surveyed_as_those_with_one(dtype: Any, sign: 
         for value in (np.inf, -np.inf, np.nan, -np.nan):
             scores = plain.copy()
             scores[place] = value
-            assert surveyed(FLOATS, scores, sign) is None
+            assert find_block_maxima(FLOATS, scores, sign) is None
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_bounds_are_compared_exactly(sign: int) -> None:
     inside = np.clip(_scores(np.float64) / 100, -3.0, 2.0)
-    assert surveyed(BOUNDED, inside, sign) is not None
+    assert find_block_maxima(BOUNDED, inside, sign) is not None
     for place, value in ((5, np.nextafter(2.0, 3)), (D - 1, np.nextafter(-3.0, -4))):
         outside = inside.copy()
         outside[place] = value
-        assert surveyed(BOUNDED, outside, sign) is None
+        assert find_block_maxima(BOUNDED, outside, sign) is None
         assert not BOUNDED.member(outside)
     counts = np.arange(D) - 7
     counts[100] = 2**60
-    assert surveyed(SMALL, counts, sign) is not None
+    assert find_block_maxima(SMALL, counts, sign) is not None
     for value in (2**60 + 1, -8):
         counts[100] = value
-        assert surveyed(SMALL, counts, sign) is None
-    assert surveyed(SMALL, (np.arange(D - 1) - 7), sign) is None
+        assert find_block_maxima(SMALL, counts, sign) is None
+    assert find_block_maxima(SMALL, (np.arange(D - 1) - 7), sign) is None
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_bounds_are_compared_exactly(sign: int) -> None:
     ids=lambda value: getattr(getattr(value, "dtype", None), "str", type(value).__name__),
 )
 def test_whatever_is_not_plain_is_left_to_the_domain(value: Any) -> None:
-    assert surveyed(FLOATS, value, 1) is None
+    assert find_block_maxima(FLOATS, value, 1) is None
 
 
 def test_a_domain_of_a_derived_class_is_asked_itself() -> None:
@@ -129,9 +129,9 @@ def test_a_domain_of_a_derived_class_is_asked_itself() -> None:
         pass
 
     scores = np.full(D, 100.0)
-    assert surveyed(FLOATS, scores, 1) is not None
-    assert surveyed(Small(tk.AtomDomain(float)), scores, 1) is None
-    assert surveyed(tk.VectorDomain(Elements(float)), scores, 1) is None
+    assert find_block_maxima(FLOATS, scores, 1) is not None
+    assert find_block_maxima(Small(tk.AtomDomain(float)), scores, 1) is None
+    assert find_block_maxima(tk.VectorDomain(Elements(float)), scores, 1) is None
     best = (Small(tk.AtomDomain(float)), tk.RangeDistance()) >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0)
     with pytest.raises(tk.DataError, match="too large"):
         best(scores)

@@ -13,7 +13,7 @@ from tests.concepts.losses import hockey_stick
 from tests.concepts.sentinels import raises_exactly
 
 MAX, ZCDP, PROFILE = STRICT
-COST = Cost.bounded(Fraction(1), Fraction(2))
+COST = Cost.from_bounded_range(Fraction(1), Fraction(2))
 DELTA = Fraction(1, 3)
 
 

@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from opendp_topk.apps.cli import release as engines
-from opendp_topk.tables.capping import rows_by_number
-from opendp_topk.tables.frames import identifier_columns, two_columns, valued_columns
+from opendp_topk.tables.capping import count_rows_by_number
+from opendp_topk.tables.frames import identifier_columns, user_item_columns, user_item_value_columns
 from opendp_topk.tables.keyed import totals_by_item
-from opendp_topk.tables.where import parsed
+from opendp_topk.tables.where import parse_condition
 from tests.oracles.totals import FARTHEST, clamped_totals
 from tests.transformations.test_quantile_scores import kept as spaced
 
@@ -248,9 +248,9 @@ def kept_numbers(engine: str, path: Path, conditions: Sequence[str]) -> list[lis
         return _kept_in_spark(path, conditions)
     found = []
     for condition in conditions:
-        reading = engines.Reading.of(",", "utf-8", condition)
-        with engines.Engine(engine).table(str(path), reading, ["n", "i"]) as table:
-            found.append(sorted(two_columns(table.frame, "n", "i").collect()["n"].to_list()))
+        reading = engines.TableReadOptions.from_options(",", "utf-8", condition)
+        with engines.Engine(engine).open_engine_table(str(path), reading, ["n", "i"]) as table:
+            found.append(sorted(user_item_columns(table.frame, "n", "i").collect()["n"].to_list()))
     return found
 
 
@@ -259,8 +259,11 @@ def _kept_in_spark(path: Path, conditions: Sequence[str]) -> list[list[int]]:
     from pyspark.sql import functions as F
 
     found: list[list[int]] = [[] for _ in conditions]
-    with engines._in_spark(str(path), None) as opened:
-        rows = [two_columns(parsed(one).kept(opened.frame, ["n", "i"]), "n", "i").to_native() for one in conditions]
+    with engines._open_in_spark(str(path), None) as opened:
+        rows = [
+            user_item_columns(parse_condition(one).filter_rows(opened.frame, ["n", "i"]), "n", "i").to_native()
+            for one in conditions
+        ]
         marked = [one.select("n", F.lit(at).alias("at")) for at, one in enumerate(rows)]
         for number, at in functools.reduce(lambda one, other: one.union(other), marked).collect():
             found[at].append(number)
@@ -269,13 +272,13 @@ def _kept_in_spark(path: Path, conditions: Sequence[str]) -> list[list[int]]:
 
 def sums_and_numbers(engine: str, path: Path, condition: str) -> tuple[dict[int, int], list[int]]:
     """The sums of x by item, and how often each number of a grid occurs, of the rows that are kept."""
-    reading = engines.Reading.of(",", "utf-8", condition)
-    with engines.Engine(engine).table(str(path), reading, ["u", "i", "x"]) as table:
-        sums = totals_by_item(valued_columns(table.frame, "u", "i", "x"), STEP, FARTHEST, BOUNDS)
+    reading = engines.TableReadOptions.from_options(",", "utf-8", condition)
+    with engines.Engine(engine).open_engine_table(str(path), reading, ["u", "i", "x"]) as table:
+        sums = totals_by_item(user_item_value_columns(table.frame, "u", "i", "x"), STEP, FARTHEST, BOUNDS)
         found = {item: total for item, total in dict(sums).items() if total}
-    with engines.Engine(engine).table(str(path), reading, ["u", "x"]) as table:
+    with engines.Engine(engine).open_engine_table(str(path), reading, ["u", "x"]) as table:
         numbers = identifier_columns(table.frame, {"user": "u"}, "x")
-        return found, rows_by_number(numbers, STEP, FARTHEST, BOUNDS, 2).tolist()
+        return found, count_rows_by_number(numbers, STEP, FARTHEST, BOUNDS, 2).tolist()
 
 
 def expected_sums(rows: Iterable[Row]) -> tuple[dict[int, int], list[int]]:

@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-from opendp_topk.tables.frames import two_columns
-from opendp_topk.tables.grouping import Baskets, _rates
+from opendp_topk.tables.frames import user_item_columns
+from opendp_topk.tables.grouping import Baskets, _largest_rates
 from tests.tables.spark_session import Shared
 from tests.tables.test_keyed import BACK_ENDS, ITEMS, USERS
 from tests.tables.test_spark import made
@@ -48,14 +48,14 @@ def reference(columns: dict[str, list[Any]], most: int, shares: dict[Any, int] |
 
 def check(table: Any, columns: dict[str, list[Any]]) -> None:
     for most in (1, 3, 100):
-        baskets = Baskets(two_columns(table, "u", "i"), most, UNIT)
-        sums = baskets.sums()
+        baskets = Baskets(user_item_columns(table, "u", "i"), most, UNIT)
+        sums = baskets.sum_item_weights()
         assert dict(sums) == reference(columns, most, None), most
         keys = sums.keys_at(np.arange(len(sums)))
         assert dict(zip(keys, baskets.users.tolist(), strict=True)) == users(columns, most), most
         shares = {key: 1 + at % 5 for at, key in enumerate(keys)}
-        baskets.share(np.array([shares[key] for key in keys], dtype=np.int64))
-        assert dict(baskets.sums()) == reference(columns, most, shares), most
+        baskets.set_item_shares(np.array([shares[key] for key in keys], dtype=np.int64))
+        assert dict(baskets.sum_item_weights()) == reference(columns, most, shares), most
 
 
 def drawn(integers: bool, rows: int = 60) -> dict[str, list[Any]]:
@@ -84,11 +84,13 @@ def test_spark_agrees_with_the_reference(shared_spark: Shared) -> None:
 def test_no_rows_have_no_sums() -> None:
     import polars as pl
 
-    baskets = Baskets(two_columns(pl.DataFrame({"u": [], "i": []}, {"u": pl.Int64, "i": pl.Int64}), "u", "i"), 3, UNIT)
-    assert dict(baskets.sums()) == {}
+    baskets = Baskets(
+        user_item_columns(pl.DataFrame({"u": [], "i": []}, {"u": pl.Int64, "i": pl.Int64}), "u", "i"), 3, UNIT
+    )
+    assert dict(baskets.sum_item_weights()) == {}
 
 
 def test_rates_are_the_largest_whose_squares_fit() -> None:
     squares = np.array([1, 2, 3, 5, 7, 2**40 - 1, 2**40, *range(10**6, 10**6 + 2000)], dtype=np.int64)
     for unit in (2**28, 2**20):
-        assert _rates(squares, unit).tolist() == [math.isqrt(unit**2 // square) for square in squares.tolist()]
+        assert _largest_rates(squares, unit).tolist() == [math.isqrt(unit**2 // square) for square in squares.tolist()]

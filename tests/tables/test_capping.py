@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from opendp_topk.tables import frames as parts
-from opendp_topk.tables.capping import keep_items
-from opendp_topk.tables.frames import two_columns, valued_columns
+from opendp_topk.tables.capping import bound_contributions
+from opendp_topk.tables.frames import user_item_columns, user_item_value_columns
 from tests.oracles.totals import on_grid
 from tests.tables.test_totals import BACK_ENDS, frame, random_rows
 
@@ -63,12 +63,12 @@ def test_every_back_end_agrees_with_the_reference(
         table = make(frame(rows, pl.Int32))
         for most in (1, 2, 3):
             monkeypatch.setattr(parts, "_ROWS", 2**24 if most == 1 else 13)  # rows in one part, and in several
-            columns = valued_columns(table, "user", "item", "paid")
-            kept = keep_items(columns, most, by, 1.0, 2**31, backwards)
+            columns = user_item_value_columns(table, "user", "item", "paid")
+            kept = bound_contributions(columns, most, by, 1.0, 2**31, backwards)
             expected = reference(rows, most, by)
             mine = [row for row in rows if row[:2] in expected]
             assert kept.collect_schema().names() == ["user", "item", "paid"]
             assert Counter((u, i, known(v)) for u, i, v in pairs(kept)) == Counter(mine)
             if by != "value":
-                once = keep_items(two_columns(table, "user", "item"), most, by, 1.0, 2**31, backwards)
+                once = bound_contributions(user_item_columns(table, "user", "item"), most, by, 1.0, 2**31, backwards)
                 assert sorted(pairs(once)) == sorted(expected)

@@ -52,8 +52,8 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Columns, bool]
         groups, candidates = (draw.sample(values, draw.randint(3, len(values))) for _ in range(2))
         found = count_by_group(DOMAIN.validate(make(columns, integers)), groups, candidates, most)
         expected = reference(rows, groups, candidates, most)
-        assert found.rows(0, len(groups)).tolist() == expected
-        assert found.rows(1, len(groups)).tolist() == expected[1:], "a part of the groups"
+        assert found.dense_counts(0, len(groups)).tolist() == expected
+        assert found.dense_counts(1, len(groups)).tolist() == expected[1:], "a part of the groups"
         total += sum(map(sum, expected))
     assert total > 10
 
@@ -72,7 +72,7 @@ def test_packed_counts_are_those_of_the_rows(dtype: Any) -> None:
             for most in (1, 2, 5):
                 packed = cells.count_packed_cells(*arrays(rows, dtype), groups, candidates, most)
                 assert packed is not None
-                assert packed.rows(0, len(groups)).tolist() == reference(rows, groups, candidates, most)
+                assert packed.dense_counts(0, len(groups)).tolist() == reference(rows, groups, candidates, most)
                 found += len(packed.cells)
     assert found > 10
 
@@ -94,7 +94,7 @@ def test_what_does_not_fit_into_63_bits_is_not_packed(rows: Rows, fits: bool) ->
     found = cells.count_packed_cells(*arrays(rows), groups, candidates, 1)
     assert (found is not None) == fits
     if found is not None:
-        assert found.rows(0, 2).tolist() == reference(rows, groups, candidates)
+        assert found.dense_counts(0, 2).tolist() == reference(rows, groups, candidates)
 
 
 def test_numbers_beyond_int64_are_not_packed() -> None:
@@ -103,14 +103,14 @@ def test_numbers_beyond_int64_are_not_packed() -> None:
         assert cells.count_packed_cells(*arrays(rows, np.uint64), [1, 2**63], [1, 2**63], 1) is None
         frame = pl.DataFrame(dict(zip(("member", "work", "seen"), arrays(rows, np.uint64), strict=True)))
         found = count_by_group(DOMAIN.validate(frame), [1, 2**63], [1, 2**63])
-        assert found.rows(0, 2).tolist() == reference(rows, [1, 2**63], [1, 2**63])
+        assert found.dense_counts(0, 2).tolist() == reference(rows, [1, 2**63], [1, 2**63])
 
 
 @pytest.mark.parametrize("rows", [[], [(1, 2, 9)], [(1, 9, 3)]], ids=["no rows", "no group", "no candidate"])
 def test_where_nothing_is_counted_all_counts_are_0(rows: Rows) -> None:
     found = cells.count_packed_cells(*arrays(rows), [3, 4], [2, 5, 6], 1)
     assert found is not None
-    assert found.rows(0, 2).tolist() == [[0, 0, 0]] * 2
+    assert found.dense_counts(0, 2).tolist() == [[0, 0, 0]] * 2
 
 
 def test_items_that_are_no_candidates_give_a_user_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_items_that_are_no_candidates_give_a_user_a_home(monkeypatch: pytest.Mon
     for packs in (True, False):
         if not packs:
             monkeypatch.setattr(grouping, "count_packed_cells", lambda *_: None)
-        assert count_by_group(DOMAIN.validate(frame), [7, 8], [5]).rows(0, 2).tolist() == [[0], [1]]
+        assert count_by_group(DOMAIN.validate(frame), [7, 8], [5]).dense_counts(0, 2).tolist() == [[0], [1]]
 
 
 def test_candidates_of_the_other_kind_are_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError, TableError
-from opendp_topk.tables.files import declared
+from opendp_topk.tables.files import parse_column_types
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 
 pl = pytest.importorskip("polars", reason="tables are read with polars")
@@ -136,17 +136,17 @@ def test_columns_that_are_declared_must_be_there(tmp_path: Path) -> None:
 
 
 def test_the_option_is_a_line_of_columns() -> None:
-    assert declared(None) == {}
-    assert declared('a=date, b = text,"net, paid=decimal_or_null",c=d=integer') == {
+    assert parse_column_types(None) == {}
+    assert parse_column_types('a=date, b = text,"net, paid=decimal_or_null",c=d=integer') == {
         "a": "date", "b": "text", "net, paid": "decimal_or_null", "c=d": "integer",
     }  # fmt: skip
     for wrong in ("", "a", "a=", "=date", "a=date,a=date", "a=date,", "a=Date", "a date"):
-        raises_exactly(ParameterError, lambda wrong=wrong: declared(wrong), "--types must be")  # type: ignore[misc]
+        raises_exactly(ParameterError, lambda wrong=wrong: parse_column_types(wrong), "--types must be")  # type: ignore[misc]
 
 
 def test_sums_and_conditions_take_declared_columns(tmp_path: Path) -> None:
     """12,50 was nothing, and a condition compared the texts of days."""
-    from opendp_topk.tables.where import parsed
+    from opendp_topk.tables.where import parse_condition
 
     rows = "u;a;12,50;04.01.2024\nv;b;0,25;31.12.2023\nu;b;;05.01.2024\n"
     (tmp_path / "t.csv").write_text(f"user;item;fee;day\n{rows}", encoding="utf-8")
@@ -155,4 +155,4 @@ def test_sums_and_conditions_take_declared_columns(tmp_path: Path) -> None:
     space = tk.ValuedFrameDomain("user", "item", "fee"), tk.UserDistance()
     sums = space >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(0, 20), granularity=0.25)
     assert sums(found).tolist() == [50, 1]
-    assert parsed("day >= '2024-01-04'").kept(found, ["user"]).collect()["user"].to_list() == ["u", "u"]
+    assert parse_condition("day >= '2024-01-04'").filter_rows(found, ["user"]).collect()["user"].to_list() == ["u", "u"]

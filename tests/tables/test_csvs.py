@@ -13,7 +13,7 @@ import pytest
 
 from opendp_topk.errors import ColumnError, MissingExtraError, ParameterError, ParameterTypeError, TableError
 from opendp_topk.tables import files as csvs
-from opendp_topk.tables.files import Dialect, opened, read_table, require_columns
+from opendp_topk.tables.files import Dialect, open_table, read_table, require_column_names
 
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
 
@@ -113,7 +113,9 @@ def test_another_encoding(encoding: str, ending: str, tmp_path: Path) -> None:
     path.write_bytes(packed(data, path))
     assert read_table(path, encoding=encoding).collect().rows() == [(word, "2")]
     if encoding not in ("UTF-8", "utf-8-sig"):
-        raises_exactly(TableError, lambda: require_columns(read_table(path).collect_schema().names(), ["a"], Dialect()))
+        raises_exactly(
+            TableError, lambda: require_column_names(read_table(path).collect_schema().names(), ["a"], Dialect())
+        )
 
 
 @pytest.mark.parametrize("wrong", ["", ",,", '"', "\n", "\r", "ü"])
@@ -179,26 +181,29 @@ def test_packed_files_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_columns_that_are_missing_are_told_without_the_first_line(tmp_path: Path) -> None:
     """It may be one of data; what is said of it is how many fields it has, and whether one is nearly the name."""
-    table = opened(written(tmp_path / "t.csv", f"{SENTINEL_TEXT};Member\n1;2\n"), Dialect())
+    table = open_table(written(tmp_path / "t.csv", f"{SENTINEL_TEXT};Member\n1;2\n"), Dialect())
     raises_exactly(
         ColumnError,
-        lambda: require_columns(table.columns, ["member"], table.dialect),
+        lambda: require_column_names(table.columns, ["member"], table.dialect),
         *("must have the column 'member'", "the separator ','", "has 1.", "--separator, --encoding"),
     )
-    table = opened(tmp_path / "t.csv", Dialect(";"))
+    table = open_table(tmp_path / "t.csv", Dialect(";"))
     raises_exactly(
         ColumnError,
-        lambda: require_columns(table.columns, ["member"], table.dialect),
+        lambda: require_column_names(table.columns, ["member"], table.dialect),
         *("the separator ';'", "has 2.", "but for blanks or capital letters"),
     )
-    require_columns(table.columns, ["Member"], table.dialect)
+    require_column_names(table.columns, ["Member"], table.dialect)
 
 
 def test_columns_of_parquet_are_named(tmp_path: Path) -> None:
     pl.DataFrame({f"c{at}": [1] for at in range(30)}).write_parquet(tmp_path / "t.parquet")
-    table = opened(tmp_path / "t.parquet", Dialect())
+    table = open_table(tmp_path / "t.parquet", Dialect())
     raises_exactly(
-        ColumnError, lambda: require_columns(table.columns, ["x"], table.dialect), "'c0', 'c1'", "'c19' and 10 more"
+        ColumnError,
+        lambda: require_column_names(table.columns, ["x"], table.dialect),
+        "'c0', 'c1'",
+        "'c19' and 10 more",
     )
 
 
@@ -226,12 +231,12 @@ def test_what_is_no_ordinary_file_is_refused_at_once(name: str, tmp_path: Path) 
 
 def test_csv_that_grows_while_it_is_looked_at_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "t.csv", "a,b\n1,2\n")
-    looked_at: Any = csvs.header
+    looked_at: Any = csvs.read_csv_header
 
     def growing(*arguments: Any) -> Any:
         with path.open("a") as stream:
             stream.write("3,4\n")
         return looked_at(*arguments)
 
-    monkeypatch.setattr(csvs, "header", growing)
+    monkeypatch.setattr(csvs, "read_csv_header", growing)
     raises_exactly(TableError, lambda: read_table(path), "were changed while it was read")

@@ -13,7 +13,7 @@ import pytest
 
 from opendp_topk.errors import TableError
 from opendp_topk.tables import keyed as firsts
-from opendp_topk.tables.guard import guarded
+from opendp_topk.tables.guard import run_guarded
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 nw = pytest.importorskip("narwhals", reason="tables need narwhals")
@@ -49,16 +49,16 @@ def test_first_items_are_those_of_the_definition(users: str) -> None:
         distinct = list(dict.fromkeys(rows))
         for most in (1, 2, 7):
             expected = kept(rows, most)
-            found = firsts.count_first(frame(rows, users), most)
+            found = firsts.count_first_items(frame(rows, users), most)
             counts = Counter(item for _, item in expected)
             assert dict(zip(found["item"].to_list(), found["count"].to_list(), strict=True)) == counts
-            assert sorted(firsts.keep_first(frame(distinct, users), most).rows()) == sorted(expected)
+            assert sorted(firsts.keep_first_items(frame(distinct, users), most).rows()) == sorted(expected)
 
 
 def test_users_and_items_whose_pairs_fit_no_number_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(user, item) for user in USERS["wide"] for item in ITEMS]
     monkeypatch.setattr(firsts, "_MOST", len(rows))
-    assert len(firsts.keep_first(frame(rows, "wide"), 2)) == 6
+    assert len(firsts.keep_first_items(frame(rows, "wide"), 2)) == 6
     monkeypatch.setattr(firsts, "_MOST", len(rows) - 1)
     with pytest.raises(TableError):
-        guarded(lambda: firsts.count_first(frame(rows, "wide"), 2))
+        run_guarded(lambda: firsts.count_first_items(frame(rows, "wide"), 2))

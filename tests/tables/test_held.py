@@ -12,8 +12,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import DataTypeError
-from opendp_topk.spaces.keyed_counts import largest
-from opendp_topk.tables.held import ColumnCounts, HeldCounts
+from opendp_topk.spaces.keyed_counts import keep_largest_counts
+from opendp_topk.tables.held import ColumnCounts, EngineCounts
 from opendp_topk.tables.spark import require_determinate
 from tests.concepts.sentinels import raises_exactly
 
@@ -37,7 +37,7 @@ class Engine:
 
 def test_held_counts_are_the_mapping_fetched_once() -> None:
     engine = Engine()
-    held = HeldCounts(engine.best)
+    held = EngineCounts(engine.best)
     assert tk.KeyedCountsDomain().validate(held) is held
     assert engine.asked == []
     assert (dict(held), len(held), held["c"], "z" in held) == (COUNTS, 5, 500, False)
@@ -46,10 +46,10 @@ def test_held_counts_are_the_mapping_fetched_once() -> None:
 
 def test_the_largest_are_asked_for_alone() -> None:
     engine = Engine()
-    assert list(largest(HeldCounts(engine.best), 2)) == ["c", "a"]
+    assert list(keep_largest_counts(EngineCounts(engine.best), 2)) == ["c", "a"]
     assert engine.asked == [2]
-    assert largest(COUNTS, 2) == {"a": 91, "c": 500}
-    assert largest(COUNTS, 5) is COUNTS
+    assert keep_largest_counts(COUNTS, 2) == {"a": 91, "c": 500}
+    assert keep_largest_counts(COUNTS, 5) is COUNTS
 
 
 def in_columns() -> ColumnCounts:
@@ -62,12 +62,17 @@ def test_counts_in_columns_are_the_mapping() -> None:
     assert held == COUNTS
     assert (len(held), held["c"], "z" in held) == (5, 500, False)
     assert repr(held) == f"ColumnCounts({COUNTS})"
-    assert largest(held, 3) == {"b": 90, "a": 91, "c": 500}
-    assert largest(ColumnCounts(held._keys, np.array([1, 2, 2, 2, 3])), 2) == {"a": 2, "c": 2, "A": 2, "d": 3}
+    assert keep_largest_counts(held, 3) == {"b": 90, "a": 91, "c": 500}
+    assert keep_largest_counts(ColumnCounts(held._keys, np.array([1, 2, 2, 2, 3])), 2) == {
+        "a": 2,
+        "c": 2,
+        "A": 2,
+        "d": 3,
+    }
 
 
 def test_only_what_is_released_leaves_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ColumnCounts, "fetch", lambda self: pytest.fail("all keys were fetched"))
+    monkeypatch.setattr(ColumnCounts, "fetch_counts", lambda self: pytest.fail("all keys were fetched"))
     asked: list[int] = []
     keys_at = ColumnCounts.keys_at
 
@@ -99,5 +104,5 @@ def test_a_release_asks_for_one_key_more_than_take_part() -> None:
         tk.Approximate(tk.MaxDivergence()), k=2, scale=1e-6, limit=3, delta=1e-6
     )
     engine = Engine()
-    assert release(HeldCounts(engine.best)) == release(COUNTS) == (("c", "a"), False)
+    assert release(EngineCounts(engine.best)) == release(COUNTS) == (("c", "a"), False)
     assert engine.asked == [4]

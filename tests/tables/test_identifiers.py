@@ -193,7 +193,7 @@ def numbers(frame: Any) -> Any:
 
 
 def grouped(frame: Any) -> Any:
-    return count_by_group(GROUPED.validate(frame), GROUPS, LISTED).rows(0, len(GROUPS)).tolist()
+    return count_by_group(GROUPED.validate(frame), GROUPS, LISTED).dense_counts(0, len(GROUPS)).tolist()
 
 
 def split(frame: Any) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import TableError
-from opendp_topk.tables.frames import two_columns
-from opendp_topk.tables.keyed import count_users_by_key
+from opendp_topk.tables.frames import user_item_columns
+from opendp_topk.tables.keyed import count_users_by_item
 from tests.tables import test_frames as makers
 
 pytest.importorskip("narwhals", reason="tables need narwhals")
@@ -54,10 +54,10 @@ def test_columns_that_say_they_are_sorted_are_not_believed(lazy: bool, integers:
     columns = {name: (column * 2)[:60] for name, column in columns.items()}
     for descending in (False, True):
         marked = makers.polars_frame(columns, integers).with_columns(pl.all().set_sorted(descending=descending))
-        rows = two_columns(marked.lazy() if lazy else marked, "u", "i")
+        rows = user_item_columns(marked.lazy() if lazy else marked, "u", "i")
         assert not any(flag for one in rows.collect().to_native() for flag in one.flags.values())
         for most in (None, 1, 2):
-            assert dict(count_users_by_key(rows, most)) == reference(columns, most)
+            assert dict(count_users_by_item(rows, most)) == reference(columns, most)
 
 
 @pytest.mark.parametrize("nulls", [0, 1, 60])
@@ -72,7 +72,7 @@ def test_arrow_is_not_believed_what_it_says_of_nulls_and_labels(nulls: int) -> N
     )
     said = pa.table([array, texts], schema=schema)
     for table in (said, makers.needs("pyarrow.dataset").dataset(said)):
-        assert dict(count_users_by_key(two_columns(table, "u", "i"))) == {"x": 1, "y": 1}
+        assert dict(count_users_by_item(user_item_columns(table, "u", "i"))) == {"x": 1, "y": 1}
 
 
 @pytest.mark.quick(integers=True)
@@ -84,9 +84,9 @@ def test_every_back_end_agrees(make: Callable[..., Any], integers: bool) -> None
         "u": [rng.choice(USERS[integers]) for _ in range(60)],
         "i": [rng.choice([*ITEMS[integers], None]) for _ in range(60)],
     }
-    rows = two_columns(make(columns, integers), "u", "i")
+    rows = user_item_columns(make(columns, integers), "u", "i")
     for most in (None, 1, 2):
-        found = count_users_by_key(rows, most)
+        found = count_users_by_item(rows, most)
         assert found == reference(columns, most)
         assert {type(key) for key in found} == {int if integers else str}
         assert {type(count) for count in found.values()} == {int}
@@ -98,12 +98,14 @@ def test_users_with_few_rows_and_with_many_count_alike(heavy: int) -> None:
     rows = [(user, item) for user in range(5) for item in range(3 if user < heavy else user % 3)] + [(4, 7)] * 3
     columns = {"u": [user for user, _ in rows], "i": [9 - item for _, item in rows]}
     for make in (makers.polars_lazy, makers.pandas_frame, makers.pyarrow_table):
-        assert count_users_by_key(two_columns(make(columns, True), "u", "i"), 2) == reference(columns, 2)
+        assert count_users_by_item(user_item_columns(make(columns, True), "u", "i"), 2) == reference(columns, 2)
 
 
 def test_an_empty_table_has_no_keys() -> None:
     for most in (None, 1):
-        assert count_users_by_key(two_columns(makers.polars_frame({"u": [], "i": []}, True), "u", "i"), most) == {}
+        assert (
+            count_users_by_item(user_item_columns(makers.polars_frame({"u": [], "i": []}, True), "u", "i"), most) == {}
+        )
 
 
 def test_a_back_end_that_fails() -> None:
@@ -111,4 +113,4 @@ def test_a_back_end_that_fails() -> None:
 
     table = pl.LazyFrame({"u": ["1", "x"], "i": ["a", "b"]}).with_columns(pl.col("u").cast(pl.Int64))
     with pytest.raises(TableError):
-        count_users_by_key(two_columns(table, "u", "i"))
+        count_users_by_item(user_item_columns(table, "u", "i"))

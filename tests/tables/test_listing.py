@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import MissingExtraError, TableError
-from opendp_topk.tables.listing import listed
+from opendp_topk.tables.listing import list_files
 
 from ..concepts.sentinels import raises_exactly
 from .spark_session import Shared
@@ -159,8 +159,8 @@ CASES = (
 
 def readers(engine: str, path: object) -> set[int]:
     """The users in the table as this engine reads it."""
-    reading = engines.Reading.of(",", "utf-8", None)
-    with engines.Engine(engine).table(str(path), reading, ("reader", "book")) as table:
+    reading = engines.TableReadOptions.from_options(",", "utf-8", None)
+    with engines.Engine(engine).open_engine_table(str(path), reading, ("reader", "book")) as table:
         frame = table.frame
         if engine == "polars":
             return set(frame.collect()["reader"].to_list())
@@ -190,7 +190,7 @@ def spark(shared_spark: Shared) -> Any:
 
 @pytest.fixture
 def on_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_session", lambda _: spark)
+    monkeypatch.setattr(engines, "_spark_session", lambda _: spark)
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
 
 
@@ -278,9 +278,9 @@ def test_a_folder_that_cannot_be_read_is_not_left_out(tmp_path: Path, monkeypatc
 def test_names_are_below_the_path_and_in_order(tmp_path: Path) -> None:
     for name in ("b/y.parquet", "a/z.parquet", "x.parquet"):
         part(tmp_path / name, 1)
-    assert [file.name for file in listed(tmp_path).files] == ["a/z.parquet", "b/y.parquet", "x.parquet"]
-    assert [file.name for file in listed(tmp_path / "*" / "*.parquet").files] == ["a/z.parquet", "b/y.parquet"]
-    assert [file.name for file in listed(tmp_path / "x.parquet").files] == ["x.parquet"]
+    assert [file.name for file in list_files(tmp_path).files] == ["a/z.parquet", "b/y.parquet", "x.parquet"]
+    assert [file.name for file in list_files(tmp_path / "*" / "*.parquet").files] == ["a/z.parquet", "b/y.parquet"]
+    assert [file.name for file in list_files(tmp_path / "x.parquet").files] == ["x.parquet"]
 
 
 def _grown(path: Path) -> None:
@@ -305,7 +305,7 @@ def _exchanged(path: Path) -> None:
 @pytest.mark.parametrize("change", [_grown, _rewritten, _exchanged, Path.unlink])
 def test_files_that_change_are_noticed(tmp_path: Path, change: Callable[[Path], None]) -> None:
     part(tmp_path / "x.parquet", 1)
-    found = listed(part(tmp_path / "y.parquet", 2).parent)
+    found = list_files(part(tmp_path / "y.parquet", 2).parent)
     found.require_unchanged()
     change(tmp_path / "y.parquet")
     raises_exactly(TableError, found.require_unchanged, "were changed while it was read", "nothing was released")

@@ -15,7 +15,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.tables import frames, packed
 from opendp_topk.tables import packed as cores
-from opendp_topk.tables.frames import count_distinct_users, two_columns
+from opendp_topk.tables.frames import count_distinct_users, user_item_columns
 from opendp_topk.tables.packed import count_packed
 
 TOP = 2**63 - 1
@@ -118,7 +118,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of four rows, shares of two candidates, and four processors."""
     for module, name, value in ((packed, "PIECE", 4), (cores, "PIECE", 4), (packed, "_SHARE", 2)):
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(cores, "processors", lambda: 4)
+    monkeypatch.setattr(cores, "processor_count", lambda: 4)
 
 
 @pytest.mark.quick(offset=-7)
@@ -167,7 +167,7 @@ def test_counts_do_not_depend_on_how_polars_holds_the_columns(layout: str, monke
     for most in (TOP, 0):
         monkeypatch.setattr(packed, "_MOST", most)
         for one in (table, table.lazy(), table.drop_nulls()):
-            found = count_distinct_users(two_columns(one, "user", "item"), candidates)
+            found = count_distinct_users(user_item_columns(one, "user", "item"), candidates)
             assert found.tolist() == counted(known, candidates)
 
 
@@ -184,6 +184,6 @@ def test_arrays_are_sorted_on_processors(kind: Any) -> None:
 
 @pytest.mark.usefixtures("small_pieces")
 def test_an_error_on_another_processor_is_raised_here() -> None:
-    assert cores.on_cores(lambda one: 12 // one, [1, 2, 3]) == [12, 6, 4]
+    assert cores.map_on_cores(lambda one: 12 // one, [1, 2, 3]) == [12, 6, 4]
     with pytest.raises(ZeroDivisionError):
-        cores.on_cores(lambda one: 12 // one, [1, 2, 0, 3])
+        cores.map_on_cores(lambda one: 12 // one, [1, 2, 0, 3])

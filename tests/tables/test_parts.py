@@ -13,9 +13,9 @@ import pytest
 
 from opendp_topk.tables import frames as parts
 from opendp_topk.tables.files import read_table
-from opendp_topk.tables.frames import count_distinct_users, two_columns
+from opendp_topk.tables.frames import count_distinct_users, user_item_columns
 from opendp_topk.tables.grouping import split_by_group
-from opendp_topk.tables.keyed import count_users_by_key
+from opendp_topk.tables.keyed import count_users_by_item
 from tests.oracles.counts import distinct_users
 
 from . import hostile
@@ -76,11 +76,11 @@ def test_hostile_frames_are_counted_like_the_reference(
         monkeypatch.setattr(parts, "_ROWS", max(1, len(held) // 5) if several else 2**24)
         path = tmp_path / name
         path.mkdir()
-        table = two_columns(make(hostile.columns(held), integers, path), "member", "work")
+        table = user_item_columns(make(hostile.columns(held), integers, path), "member", "work")
         listed = hostile.candidates(held, integers)
         assert count_distinct_users(table, listed).tolist() == distinct_users(held, listed), name
         for most in (None, 2):
-            found = count_users_by_key(table, most)
+            found = count_users_by_item(table, most)
             assert found == reference({"u": [u for u, _ in held], "i": [i for _, i in held]}, most), name
 
 
@@ -90,7 +90,7 @@ def test_every_row_is_in_one_part_and_every_user_too(kind: str, monkeypatch: pyt
     users = [user % 40 for user in range(200)]
     table = pl.LazyFrame({"user": users, "item": range(200)}).cast({"user": getattr(pl, kind)})
     rows = nw.from_native(table)
-    found = [part.collect() for part in parts.in_parts(rows, rows)]
+    found = [part.collect() for part in parts.iterate_user_parts(rows, rows)]
     assert len(found) == 7
     assert sorted(item for part in found for item in part["item"]) == list(range(200))
     assert sum(len(set(part["user"])) for part in found) == 40
@@ -100,7 +100,7 @@ def test_every_row_is_in_one_part_and_every_user_too(kind: str, monkeypatch: pyt
 def test_parts_are_as_many_as_rows_ask_for(size: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "_ROWS", 30)
     rows = nw.from_native(pl.LazyFrame({"user": range(size), "item": range(size)}))
-    assert len(list(parts.in_parts(rows, rows))) == expected
+    assert len(list(parts.iterate_user_parts(rows, rows))) == expected
 
 
 @pytest.mark.parametrize(("size", "expected"), [(0, 1), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
@@ -108,7 +108,7 @@ def test_parts_are_as_many_as_texts_ask_for(size: int, expected: int, monkeypatc
     monkeypatch.setattr(parts, "_BYTES", 30)
     rows = nw.from_native(pl.LazyFrame({"user": ["ä"] * size, "item": ["a word", *["in ten b"] * size][1 : size + 1]}))
     rows = nw.from_native(rows.to_native().cast({"user": pl.String, "item": pl.String}))
-    assert len(list(parts.in_parts(rows, rows))) == expected
+    assert len(list(parts.iterate_user_parts(rows, rows))) == expected
 
 
 def test_the_watcher_is_told_how_many_parts_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_the_watcher_is_told_how_many_parts_were_read(monkeypatch: pytest.Monkey
     token = parts.watcher.set(lambda done, of: told.append((done, of)))
     try:
         table = pl.LazyFrame({"member": range(100), "work": range(100)})
-        count_distinct_users(two_columns(table, "member", "work"), [1])
+        count_distinct_users(user_item_columns(table, "member", "work"), [1])
     finally:
         parts.watcher.reset(token)
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -138,15 +138,15 @@ def test_what_is_left_of_a_part_keeps_no_other_texts(monkeypatch: pytest.MonkeyP
     """Polars keeps all texts of a frame for as long as one of its rows: so each part kept all of the table."""
     pa = needs("pyarrow")
     texts = ["x" * 200 + f"{at % 1_000:03}" for at in range(8_000)]
-    rows = two_columns(pl.DataFrame({"member": range(8_000), "work": texts}), "member", "work")
-    pairs = rows.held().select(nw.col("member").alias("user"), nw.col("work").alias("item"))
+    rows = user_item_columns(pl.DataFrame({"member": range(8_000), "work": texts}), "member", "work")
+    pairs = rows.read_snapshot().select(nw.col("member").alias("user"), nw.col("work").alias("item"))
     size = sum(map(len, texts))
     monkeypatch.setattr(parts, "_BYTES", size // 8)
-    kept = [one.collect().to_native() for one in parts.in_parts(pairs, rows.held())]
+    kept = [one.collect().to_native() for one in parts.iterate_user_parts(pairs, rows.read_snapshot())]
     assert len(kept) >= 8
     assert sorted(text for one in kept for text in one["item"]) == sorted(texts)
     assert sum(pa.chunked_array(one["item"]).get_total_buffer_size() for one in kept) < 2 * size
     for most in (None, 1):
-        counted = count_users_by_key(rows, most)
+        counted = count_users_by_item(rows, most)
         assert dict(counted) == dict.fromkeys(texts[:1_000], 8)
         assert pa.chunked_array(counted._keys.to_native()).get_total_buffer_size() < size // 2  # type: ignore[attr-defined]

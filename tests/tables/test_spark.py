@@ -20,11 +20,11 @@ import opendp_topk as tk
 from opendp_topk.errors import ColumnError, DataTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames
-from opendp_topk.tables.capping import keep_items
-from opendp_topk.tables.frames import count_distinct_users, two_columns, valued_columns
+from opendp_topk.tables.capping import bound_contributions
+from opendp_topk.tables.frames import count_distinct_users, user_item_columns, user_item_value_columns
 from opendp_topk.tables.grouping import count_by_group, split_by_group
-from opendp_topk.tables.held import HeldCounts
-from opendp_topk.tables.keyed import count_users_by_key, totals_by_item
+from opendp_topk.tables.held import EngineCounts
+from opendp_topk.tables.keyed import count_users_by_item, totals_by_item
 from opendp_topk.tables.spark import require_determinate
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
@@ -66,12 +66,12 @@ def made(
 @pytest.mark.parametrize("name", hostile.FRAMES)
 def test_hostile_frames_are_counted_like_the_reference(spark: Any, name: str) -> None:
     held, integers = hostile.FRAMES[name]
-    table = two_columns(made(spark, held, integers), "member", "work")
+    table = user_item_columns(made(spark, held, integers), "member", "work")
     listed = hostile.candidates(held, integers)
     assert count_distinct_users(table, listed).tolist() == distinct_users(held, listed)
     columns = {"u": [user for user, _ in held], "i": [item for _, item in held]}
-    counts = count_users_by_key(table, 2)
-    assert isinstance(counts, HeldCounts)
+    counts = count_users_by_item(table, 2)
+    assert isinstance(counts, EngineCounts)
     assert dict(counts) == reference(columns, 2)
 
 
@@ -86,19 +86,21 @@ def test_texts_that_are_not_unicode_are_nobodys(spark: Any, tmp_path: Path) -> N
         path = tmp_path / f"{more}.parquet"
         pq.write_table(pa.table({"member": range(len(items)), "work": texts, "seen": [1] * len(items)}), path)
         table = spark.read.parquet(f"file://{path}")
-        rows = two_columns(table, "member", "work")
-        for found in (count_users_by_key(rows), count_users_by_key(rows, 1)):
+        rows = user_item_columns(table, "member", "work")
+        for found in (count_users_by_item(rows), count_users_by_item(rows, 1)):
             assert dict(found) == {"caf\u00e9": 3}
             assert found.largest(1) == {"caf\u00e9": 3}  # type: ignore[attr-defined]
-        assert dict(totals_by_item(valued_columns(table, "member", "work", "seen"), 1.0, 9, (0, 1))) == {"caf\u00e9": 3}
-        assert count_distinct_users(two_columns(table, "work", "member"), [0, len(items) - 1]).tolist() == [0, 1]
+        assert dict(totals_by_item(user_item_value_columns(table, "member", "work", "seen"), 1.0, 9, (0, 1))) == {
+            "caf\u00e9": 3
+        }
+        assert count_distinct_users(user_item_columns(table, "work", "member"), [0, len(items) - 1]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("name", ["random integers", "random strings", "unicode", "mixed case"])
 def test_the_largest_counts_come_with_ties_in_the_public_order(spark: Any, name: str) -> None:
     held, integers = hostile.FRAMES[name]
-    counts = count_users_by_key(two_columns(made(spark, held, integers), "member", "work"))
-    assert isinstance(counts, HeldCounts)
+    counts = count_users_by_item(user_item_columns(made(spark, held, integers), "member", "work"))
+    assert isinstance(counts, EngineCounts)
     expected = reference({"u": [user for user, _ in held], "i": [item for _, item in held]}, None)
     ranked = sorted(expected, key=lambda key: (-expected[key], key))
     for n in (1, 3, len(ranked) + 2):
@@ -110,11 +112,13 @@ def test_sums_are_those_of_the_reference(spark: Any, kind: str) -> None:
     """Sums stay in Spark, without those that are 0."""
     dtype, _, step = KINDS[kind]
     rows = [*random_rows(kind, 60, 5), (1, "nothing", KINDS[kind][1][1] * 0)]
-    table = valued_columns(spark.createDataFrame(frame(rows, dtype).to_arrow()).repartition(4), "user", "item", "paid")
+    table = user_item_value_columns(
+        spark.createDataFrame(frame(rows, dtype).to_arrow()).repartition(4), "user", "item", "paid"
+    )
     for most in (None, 2):
         sums = totals_by_item(table, float(step), 2**31, BOUNDS, most)
         expected = {item: total for item, total in clamped_totals(rows, step, BOUNDS, most).items() if total}
-        assert isinstance(sums, HeldCounts)
+        assert isinstance(sums, EngineCounts)
         assert dict(sums) == expected
         ranked = sorted(expected, key=lambda key: (-expected[key], key))
         assert list(sums.largest(2).items()) == [(key, expected[key]) for key in ranked[:2]]
@@ -136,9 +140,9 @@ def test_rows_by_number_agree_with_the_reference(spark: Any) -> None:
 def test_no_more_keys_leave_spark_than_take_part(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(user, item) for item in range(60) for user in range(60 - item)]
     asked: list[int | None] = []
-    largest = HeldCounts.__init__
+    largest = EngineCounts.__init__
 
-    def watched(self: HeldCounts, best: Callable[[int | None], dict[Any, int]]) -> None:
+    def watched(self: EngineCounts, best: Callable[[int | None], dict[Any, int]]) -> None:
         def spied(n: int | None) -> dict[Any, int]:
             found = best(n)
             asked.append(len(found))
@@ -146,7 +150,7 @@ def test_no_more_keys_leave_spark_than_take_part(spark: Any, monkeypatch: pytest
 
         largest(self, spied)
 
-    monkeypatch.setattr(HeldCounts, "__init__", watched)
+    monkeypatch.setattr(EngineCounts, "__init__", watched)
     release = SPACE >> tk.then_count_by_item(candidates=None)
     release = release >> tk.then_unknown_domain_top_k(
         tk.Approximate(tk.MaxDivergence()), k=3, scale=1e-6, limit=10, delta=1e-6
@@ -171,15 +175,15 @@ def test_rows_go_to_the_first_groups_of_their_user(spark: Any, most: int) -> Non
     assert sum(map(Counter.total, expected)) > 50
     assert SPACE[0].validate(found[0]).collect_schema().names() == ["member", "work"]
     counts = count_by_group(domain.validate(table), groups, [4, 2**40, 0], most)
-    assert counts.rows(0, 4).tolist() == [distinct_users(part, [4, 2**40, 0]) for part in expected]
+    assert counts.dense_counts(0, 4).tolist() == [distinct_users(part, [4, 2**40, 0]) for part in expected]
 
 
 def test_names_differ_by_case_and_may_hold_what_spark_reads_as_syntax(spark: Any) -> None:
     table = made(spark, [(1, 7, 8), (2, 7, 9)], True, ("a", "b", "c")).toDF("Work", "work", "x.`y")
     for item, expected in [("work", [2, 0]), ("x.`y", [0, 1])]:
-        assert count_distinct_users(two_columns(table, "Work", item), [7, 9]).tolist() == expected
-    raises_exactly(ColumnError, lambda: two_columns(table, "WORK", "work"), "'WORK'")
-    raises_exactly(ColumnError, lambda: two_columns(table.toDF("u", "i", "i"), "u", "i"), "'i'", "several")
+        assert count_distinct_users(user_item_columns(table, "Work", item), [7, 9]).tolist() == expected
+    raises_exactly(ColumnError, lambda: user_item_columns(table, "WORK", "work"), "'WORK'")
+    raises_exactly(ColumnError, lambda: user_item_columns(table.toDF("u", "i", "i"), "u", "i"), "'i'", "several")
 
 
 @pytest.mark.parametrize("by", ["order", "rows", "random"])
@@ -210,22 +214,22 @@ def test_collations_do_not_fold_identifiers(spark: Any) -> None:
     table = spark.sql("SELECT * FROM VALUES ('u', 'a'), ('U', 'A'), ('u', 'A') AS t(member, work)").selectExpr(
         "member COLLATE UTF8_LCASE AS member", "work COLLATE UNICODE_CI AS work"
     )
-    rows = two_columns(table, "member", "work")
+    rows = user_item_columns(table, "member", "work")
     assert count_distinct_users(rows, ["a", "A"]).tolist() == [1, 2]
-    assert dict(count_users_by_key(rows)) == {"a": 1, "A": 2}
+    assert dict(count_users_by_item(rows)) == {"a": 1, "A": 2}
 
 
 @pytest.mark.parametrize("by", ["order", "rows", "value", "random"])
 def test_items_are_kept_in_spark_as_elsewhere(spark: Any, by: str) -> None:
     rows = random_rows("coarse", 60, 5)
     table = spark.createDataFrame(frame(rows, KINDS["large"][0]).to_arrow()).repartition(3)
-    kept = keep_items(valued_columns(table, "user", "item", "paid"), 2, by, 1.0, 2**31, backwards)
+    kept = bound_contributions(user_item_value_columns(table, "user", "item", "paid"), 2, by, 1.0, 2**31, backwards)
     chosen = capped(rows, 2, by)
     assert kept.implementation.is_pyspark() == (by != "random")
     assert kept.collect_schema().names() == ["user", "item", "paid"]
     assert Counter(pairs(kept)) == Counter(row for row in rows if row[:2] in chosen)
     if by != "value":
-        once = keep_items(two_columns(table, "user", "item"), 2, by, 1.0, 2**31, backwards)
+        once = bound_contributions(user_item_columns(table, "user", "item"), 2, by, 1.0, 2**31, backwards)
         assert sorted(pairs(once)) == sorted(chosen)
 
 
@@ -276,10 +280,10 @@ def test_collations_do_not_fold_what_is_kept_or_left_out(spark: Any) -> None:
 
 def test_narrow_integers_and_types_without_identifiers(spark: Any) -> None:
     table = made(spark, [(1, 7), (2, 7)], True).selectExpr("CAST(member AS int)", "CAST(work AS tinyint)")
-    assert count_distinct_users(two_columns(table, "member", "work"), [7, 2**40]).tolist() == [2, 0]
+    assert count_distinct_users(user_item_columns(table, "member", "work"), [7, 2**40]).tolist() == [2, 0]
     for kind in ("double", "decimal(9,0)", "binary", "date", "boolean"):
         wrong = spark.sql(f"SELECT 1L AS member, CAST(NULL AS {kind}) AS work")
-        raises_exactly(ColumnError, lambda wrong=wrong: two_columns(wrong, "member", "work"), "'work'")
+        raises_exactly(ColumnError, lambda wrong=wrong: user_item_columns(wrong, "member", "work"), "'work'")
 
 
 Step = Callable[[Any, Any], Any]
@@ -528,7 +532,7 @@ def test_counts_after_a_retry_are_those_of_the_table(spark: Any, tmp_path: Path)
     expected = distinct_users(ROWS, range(6))
     for at in range(2):
         mark = tmp_path / f"killed-{at}"
-        again = two_columns(table.mapInArrow(killed_once(mark), table.schema), "member", "work")
+        again = user_item_columns(table.mapInArrow(killed_once(mark), table.schema), "member", "work")
         assert count_distinct_users(again, range(6)).tolist() == expected
         assert mark.exists()
 

@@ -19,8 +19,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.tables import spark as spark_tasks
-from opendp_topk.tables.frames import two_columns
-from opendp_topk.tables.keyed import count_users_by_key
+from opendp_topk.tables.frames import user_item_columns
+from opendp_topk.tables.keyed import count_users_by_item
 
 from ..concepts.examples import COUNTS
 from .spark_hosts import two_hosts
@@ -45,7 +45,7 @@ def filing(folder: Path, first: int) -> Callable[[bytes], Any]:
     Attempt ``first`` of partition 0 answers as soon as the other one has raced as well, which waits for the end of the
     release.
     """
-    own = spark_tasks.worker
+    own = spark_tasks.partition_worker
 
     def worker(pickled: bytes) -> Any:
         race = own(pickled)
@@ -79,14 +79,14 @@ def test_of_a_task_that_runs_twice_one_part_is_taken(
 ) -> None:
     """The candidates of partition 0 are all far ahead and equal, so that the winners are its finalists."""
     taken: list[Any] = []
-    chosen = spark_tasks.chosen
+    chosen = spark_tasks.collect_answers
 
     def watched(rows: Any) -> Any:
         taken.extend(rows)
         return chosen(taken)
 
-    monkeypatch.setattr(spark_tasks, "worker", filing(tmp_path, first))
-    monkeypatch.setattr(spark_tasks, "chosen", watched)
+    monkeypatch.setattr(spark_tasks, "partition_worker", filing(tmp_path, first))
+    monkeypatch.setattr(spark_tasks, "collect_answers", watched)
     items = spark.range(0, EACH * PARTS, 1, PARTS)
     frame = items.selectExpr("id AS item", f"CASE WHEN id < {EACH} THEN 1000000 ELSE 0 END AS score")
     measurement = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=6.0)
@@ -161,7 +161,7 @@ def test_no_user_exceeds_the_cap_whichever_task_is_lost(spark: Any, tmp_path: Pa
         done, killed = threading.Event(), list[int]()
         killer = threading.Thread(target=kill_in_stage, args=(spark, stage, done, killed), daemon=True)
         killer.start()
-        found = dict(count_users_by_key(two_columns(table, "member", "work"), most=2))
+        found = dict(count_users_by_item(user_item_columns(table, "member", "work"), most=2))
         done.set()
         killer.join(timeout=60)
         lost += len(killed)

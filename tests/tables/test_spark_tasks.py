@@ -14,7 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.combinators import _spark_groups
-from opendp_topk.combinators._selecting import selecting
+from opendp_topk.combinators._selecting import match_counted_selection
 from opendp_topk.measurements import _spark_scores
 from opendp_topk.tables.grouping import cells_by_group
 
@@ -51,7 +51,7 @@ def failed() -> None:
 
 def of_groups(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
     counted = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=["a", "b"])
-    kind = selecting(counted >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0))
+    kind = match_counted_selection(counted >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0))
     assert kind is not None
     monkeypatch.setattr(_spark_groups, "cells_by_group", lambda *_: frame)
     return partial(_spark_groups.select_in_workers, frame, [1, 2], 1, kind, b"", [0, 1])

@@ -21,7 +21,7 @@ SPACE = tk.FrameDomain("user", "item"), tk.UserDistance()
 def counted(monkeypatch: pytest.MonkeyPatch, module: str, **columns: Any) -> None:
     """What a back end counts in a module is these columns."""
     frame = nw.from_native(pl.DataFrame(columns))
-    monkeypatch.setattr(f"opendp_topk.tables.{module}._collect", lambda rows: frame)
+    monkeypatch.setattr(f"opendp_topk.tables.{module}._collect_streaming", lambda rows: frame)
 
 
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
@@ -45,7 +45,7 @@ def test_users_whose_caps_are_scored(users: int, monkeypatch: pytest.MonkeyPatch
         def __getitem__(self, name: str) -> Any:
             return nw.from_native(pl.DataFrame({name: [1, 5]}))[name]
 
-    monkeypatch.setattr("opendp_topk.tables.grouping._collect", lambda rows: Counted())
+    monkeypatch.setattr("opendp_topk.tables.grouping._collect_streaming", lambda rows: Counted())
     scores = SPACE >> tk.then_cap_scores(caps=[2], share=Fraction(1, 2))
     if users < 2**32:
         assert scores(TABLE).tolist() == [0]
@@ -56,7 +56,7 @@ def test_users_whose_caps_are_scored(users: int, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("users", [2**30 - 1, 2**30])
 def test_users_of_an_item_whose_weights_are_added(users: int, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = nw.from_native(pl.DataFrame({"item": [3], "count": [users * 2**28], "users": [users]}))
-    monkeypatch.setattr("opendp_topk.tables.grouping.Baskets._summed", lambda self: frame)
+    monkeypatch.setattr("opendp_topk.tables.grouping.Baskets._sum_weights", lambda self: frame)
     measure = tk.Approximate(tk.ZeroConcentratedDivergence())
     keys = SPACE >> tk.then_weighted_partition_selection(measure, max_items=1, scale=9.0, delta=1e-9)
     if users < 2**30:
@@ -67,7 +67,7 @@ def test_users_of_an_item_whose_weights_are_added(users: int, monkeypatch: pytes
 
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
 def test_rows_whose_numbers_are_added(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opendp_topk.tables.keyed._length", lambda held: rows)
+    monkeypatch.setattr("opendp_topk.tables.keyed._count_rows", lambda held: rows)
     space = tk.ValuedFrameDomain("user", "item", "value"), tk.UserDistance()
     sums = space >> tk.then_sum_by_item(candidates=[3], bounds=(0, 5))
     table = TABLE.with_columns(value=pl.Series([2, 9]))
@@ -89,4 +89,4 @@ def test_rows_of_other_items(rows: int, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_rows_are_counted_as_they_stand() -> None:
     """Those of nobody too, whatever frame holds them."""
-    assert totals._length(nw.from_native(pl.DataFrame({"user": [1, None, 1]}).lazy())) == 3
+    assert totals._count_rows(nw.from_native(pl.DataFrame({"user": [1, None, 1]}).lazy())) == 3

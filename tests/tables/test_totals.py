@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import ColumnError, DataTypeError
-from opendp_topk.tables.frames import valued_columns
+from opendp_topk.tables.frames import user_item_value_columns
 from opendp_topk.tables.keyed import totals_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.totals import clamped_totals
@@ -100,7 +100,7 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Any], Any], ki
         pytest.skip("pandas holds decimals as objects, which are refused")
     for seed, size in enumerate((0, 1, 12, 50)):
         rows = random_rows(kind, size, seed)
-        columns = valued_columns(make(frame(rows, dtype)), "user", "item", "paid")
+        columns = user_item_value_columns(make(frame(rows, dtype)), "user", "item", "paid")
         for most in (None, 1, 2):
             found = totals_by_item(columns, float(step), 2**31, BOUNDS, most)
             exact = [(u, i, v if kind != "cents" or v is None else Fraction(str(v))) for u, i, v in rows]
@@ -111,7 +111,7 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Any], Any], ki
 
 
 def test_totals_are_clamped_after_they_were_added() -> None:
-    columns = valued_columns(
+    columns = user_item_value_columns(
         frame([(1, "a", 7), (1, "a", -5), (2, "a", 9), (2, "a", 9), (1, "b", -5)], pl.Int64), "user", "item", "paid"
     )
     assert totals_by_item(columns, 1.0, 2**31, (0, 10)) == {"a": 12}
@@ -121,7 +121,7 @@ def test_totals_are_clamped_after_they_were_added() -> None:
 @pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 2**31, 2**53 + 1])
 def test_the_largest_integers_do_not_overflow(number: int) -> None:
     rows = [(user, "a", number) for user in range(3) for _ in range(4)]
-    columns = valued_columns(frame(rows, pl.Int64), "user", "item", "paid")
+    columns = user_item_value_columns(frame(rows, pl.Int64), "user", "item", "paid")
     bounds = -(2**31), 2**31
     assert totals_by_item(columns, 1.0, 2**31, bounds) == {"a": 3 * (2**31 if number > 0 else -(2**31))}
 
@@ -129,11 +129,19 @@ def test_the_largest_integers_do_not_overflow(number: int) -> None:
 def test_a_column_of_numbers_is_needed() -> None:
     rows = [(1, "a", SENTINEL_TEXT)]
     for call, words in (
-        (lambda: valued_columns(frame(rows, pl.String), "user", "item", "paid"), ("'paid'", "cast it")),
-        (lambda: valued_columns(frame([(1, "a", True)], pl.Boolean), "user", "item", "paid"), ("Boolean", "cast it")),
-        (lambda: valued_columns(frame([(1, "a", 1)], pl.UInt64), "user", "item", "paid"), ("UInt64", "cast it")),
-        (lambda: valued_columns(frame(rows, pl.String), "user", "item", "price"), ("'price'", "as value")),
-        (lambda: valued_columns(frame(rows, pl.String), "client", "item", "paid"), ("'client'", "as user")),
+        (lambda: user_item_value_columns(frame(rows, pl.String), "user", "item", "paid"), ("'paid'", "cast it")),
+        (
+            lambda: user_item_value_columns(frame([(1, "a", True)], pl.Boolean), "user", "item", "paid"),
+            ("Boolean", "cast it"),
+        ),
+        (
+            lambda: user_item_value_columns(frame([(1, "a", 1)], pl.UInt64), "user", "item", "paid"),
+            ("UInt64", "cast it"),
+        ),
+        (lambda: user_item_value_columns(frame(rows, pl.String), "user", "item", "price"), ("'price'", "as value")),
+        (lambda: user_item_value_columns(frame(rows, pl.String), "client", "item", "paid"), ("'client'", "as user")),
     ):
         raises_exactly(ColumnError, call, *words)
-    raises_exactly(DataTypeError, lambda: valued_columns([(SENTINEL_INT, 1, 1)], "user", "item", "paid"), "data frame")
+    raises_exactly(
+        DataTypeError, lambda: user_item_value_columns([(SENTINEL_INT, 1, 1)], "user", "item", "paid"), "data frame"
+    )

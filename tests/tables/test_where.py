@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError
-from opendp_topk.tables.where import STATISTICS, parsed
+from opendp_topk.tables.where import STATISTICS, parse_condition
 
 from ..concepts.sentinels import raises_exactly
 from . import filtering
@@ -78,11 +78,11 @@ def expected(text: str) -> list[int]:
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_what_a_condition_says(text: str, engine: str, file: Path) -> None:
     if engine == "polars":
-        found = parsed(text).kept(pl.scan_parquet(file), ["id"]).collect()["id"].to_list()
+        found = parse_condition(text).filter_rows(pl.scan_parquet(file), ["id"]).collect()["id"].to_list()
     else:
         duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
         with duckdb.connect() as connection:
-            kept = parsed(text).kept(connection.read_parquet(str(file)), ["id"])
+            kept = parse_condition(text).filter_rows(connection.read_parquet(str(file)), ["id"])
             assert kept.collect_schema().names() == ["id"]
             found = kept.collect()["id"].to_list()
     assert found == expected(text)
@@ -91,11 +91,11 @@ def test_what_a_condition_says(text: str, engine: str, file: Path) -> None:
 @pytest.mark.slow
 def test_spark_says_the_same(file: Path, spark: Any) -> None:
     frame = spark.read.parquet(str(file))
-    raises_exactly(ParameterError, lambda: parsed("id = 1").kept(frame, ["id"]), STATISTICS)
+    raises_exactly(ParameterError, lambda: parse_condition("id = 1").filter_rows(frame, ["id"]), STATISTICS)
     with filtering.one_session():
         spark.conf.set(STATISTICS, "false")
         for text in SAID:
-            kept = parsed(text).kept(frame, ["id"])
+            kept = parse_condition(text).filter_rows(frame, ["id"])
             assert kept.columns == list(COLUMNS)
             assert sorted(row[0] for row in kept.collect()) == expected(text), text
 
@@ -135,15 +135,18 @@ def test_spark_reads_files_row_by_row(spark: Any, tmp_path: Path) -> None:
 
 def test_categories_are_compared_as_text(file: Path) -> None:
     order = pl.DataFrame({"size": pl.Series(["s", "m", "l"], dtype=pl.Enum(["s", "m", "l"]))})
-    assert parsed("size > 'l'").kept(order.lazy(), ["size"]).collect()["size"].to_list() == ["s", "m"]
+    assert parse_condition("size > 'l'").filter_rows(order.lazy(), ["size"]).collect()["size"].to_list() == ["s", "m"]
 
 
 def test_text_is_not_compared_with_numbers() -> None:
     table = pl.DataFrame({"year": ["2023", " 2024 ", "x", None, "2024.5", "nan"]}).lazy()
     raises_exactly(
-        ColumnError, lambda: parsed("year >= 2024").kept(table, ["year"]), "holds text", "--types year=integer"
+        ColumnError,
+        lambda: parse_condition("year >= 2024").filter_rows(table, ["year"]),
+        "holds text",
+        "--types year=integer",
     )
-    assert parsed("year = '2023'").kept(table, ["year"]).collect()["year"].to_list() == ["2023"]
+    assert parse_condition("year = '2023'").filter_rows(table, ["year"]).collect()["year"].to_list() == ["2023"]
 
 
 LIKE_NUMBERS = "2024-01-04", "04.01.2024", "1/4/24", "2024-01-04T10:00:00Z", "12,50", " 7 ", "-1e9", "€ 12", "٣", "5%"
@@ -156,13 +159,17 @@ def test_text_is_not_ordered_by_what_looks_like_a_date_or_a_number(constant: str
     for sign in ("<", "<=", ">", ">="):
         for text in (f"day {sign} '{constant}'", f"size = 's' or not (day {sign} '{constant}')"):
             raises_exactly(
-                ColumnError, lambda text=text: parsed(text).kept(table, ["day"]), "'day'", "by order", "--types"
+                ColumnError,
+                lambda text=text: parse_condition(text).filter_rows(table, ["day"]),
+                "'day'",
+                "by order",
+                "--types",
             )  # type: ignore[misc]
-    assert parsed(f"day = '{constant}'").kept(table, ["day"]).collect()["day"].to_list() == [
+    assert parse_condition(f"day = '{constant}'").filter_rows(table, ["day"]).collect()["day"].to_list() == [
         one for one in ("04.01.2024", constant) if one == constant
     ]
     for word in ("b3", "Emma", "", "e", "10-B"):
-        assert len(parsed(f"size >= '{word}'").kept(table, ["day"]).collect()) <= 2
+        assert len(parse_condition(f"size >= '{word}'").filter_rows(table, ["day"]).collect()) <= 2
 
 
 @pytest.mark.slow
@@ -170,7 +177,7 @@ def test_rows_are_kept_one_by_one() -> None:
     """Which rows of a table are kept is the union of what is kept of each row: rows of one user change no other's."""
     rows = pl.DataFrame(COLUMNS)
     for text in SAID:
-        kept = parsed(text).kept
+        kept = parse_condition(text).filter_rows
         alone = [
             pl.concat([kept(rows[at : at + 1].lazy(), ["id"]).collect() for at in chosen])
             for chosen in _some(len(rows))
@@ -214,14 +221,18 @@ def _some(size: int) -> list[tuple[int, ...]]:
     ],
 )
 def test_nothing_else_can_be_said(text: str, wanted: str) -> None:
-    raises_exactly(ParameterError, lambda: parsed(text), "where must be a condition on one row", f"must have {wanted}")
+    raises_exactly(
+        ParameterError, lambda: parse_condition(text), "where must be a condition on one row", f"must have {wanted}"
+    )
 
 
 def test_a_longer_condition_is_refused_by_its_length() -> None:
     named = [", ".join(map(str, range(constants))) for constants in (498, 499)]
-    assert len(parsed(f"id in ({named[0]})").condition.constants) == 498
+    assert len(parse_condition(f"id in ({named[0]})").condition.constants) == 498
     for text in (f"id in ({named[1]})", " or ".join(["id = 1"] * 400)):
-        raises_exactly(ParameterError, lambda text=text: parsed(text), "where must have 1000 names", "498 constants")  # type: ignore[misc]
+        raises_exactly(
+            ParameterError, lambda text=text: parse_condition(text), "where must have 1000 names", "498 constants"
+        )  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +257,7 @@ def test_a_longer_condition_is_refused_by_its_length() -> None:
 def test_types_are_settled_before_a_row_is_read(text: str, said: str) -> None:
     more = {"big": pl.Series([1] * 6, dtype=pl.UInt64), "time": [datetime.datetime(2024, 1, 1)] * 6}
     frame = pl.DataFrame(COLUMNS | more).lazy().map_batches(_never, schema=None)
-    raises_exactly(ColumnError, lambda: parsed(text).kept(frame, ["id"]), "where", said)
+    raises_exactly(ColumnError, lambda: parse_condition(text).filter_rows(frame, ["id"]), "where", said)
 
 
 def _never(_: Any) -> Any:
@@ -257,9 +268,9 @@ def test_a_long_and_deep_condition_is_evaluated(file: Path) -> None:
     long = " or ".join(["id = 5"] * 240)
     deep = "not " * 48 + "id = 5"
     for text in (long, deep):
-        assert parsed(text).kept(pl.scan_parquet(file), ["id"]).collect()["id"].to_list() == [5]
+        assert parse_condition(text).filter_rows(pl.scan_parquet(file), ["id"]).collect()["id"].to_list() == [5]
 
 
 def test_a_condition_is_a_string() -> None:
-    raises_exactly(ParameterTypeError, lambda: parsed(7), "where must be a string")
-    assert parsed("b = 1 and a is null or b = 2").columns == ("b", "a")
+    raises_exactly(ParameterTypeError, lambda: parse_condition(7), "where must be a string")
+    assert parse_condition("b = 1 and a is null or b = 2").column_names == ("b", "a")

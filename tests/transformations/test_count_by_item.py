@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.combinators._selecting import selecting
+from opendp_topk.combinators._selecting import match_counted_selection
 from opendp_topk.core.binary_search import binary_search_chain
 from opendp_topk.core.candidates import index_candidates
 from opendp_topk.core.measurement import Measurement
@@ -296,7 +296,7 @@ def test_counts_of_few_items_move_no_further_than_their_metric_says(kind: str) -
 def test_capped_counts_are_not_counted_together_without_their_cap() -> None:
     """Selections of groups count items at once, of users with any number of items: capped ones go one by one."""
     capped = SPACE >> then_count_by_item(candidates=ITEMS, max_items=1)
-    assert selecting(capped >> then_report_noisy_top_k(MaxDivergence(), k=1, scale=1.0)) is None
+    assert match_counted_selection(capped >> then_report_noisy_top_k(MaxDivergence(), k=1, scale=1.0)) is None
 
 
 def test_max_items_must_be_at_least_one() -> None:

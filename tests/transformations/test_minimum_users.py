@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.tables.held import HeldCounts
-from opendp_topk.transformations.minimum_users import make_minimum_users, nameless_minimum, then_minimum_users
-from opendp_topk.transformations.sum_by_item import nameless_sum
+from opendp_topk.tables.held import EngineCounts
+from opendp_topk.transformations.minimum_users import make_minimum_users, map_only_minimum, then_minimum_users
+from opendp_topk.transformations.sum_by_item import map_only_sum
 from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
@@ -119,8 +119,8 @@ def test_counts_that_an_engine_holds_stay_there() -> None:
         asked.append(n)
         return dict([("a", 9), ("b", 4), ("c", 4), ("d", 1)][:n])
 
-    image: Any = build(4)(HeldCounts(best))
-    assert isinstance(image, HeldCounts)
+    image: Any = build(4)(EngineCounts(best))
+    assert isinstance(image, EngineCounts)
     assert asked == []
     assert image.largest(3) == {"a": 6, "b": 1, "c": 1}
     assert image.largest(4) == {"a": 6, "b": 1, "c": 1}
@@ -192,15 +192,15 @@ def test_what_is_no_number_of_users_is_refused() -> None:
         (numbers, users) >> tk.then_quantile_scores(quantile=half, bounds=(0, 3)),
         (tables, users) >> tk.then_cap_scores(caps=[1, 2], share=half),
         (tables, users) >> tk.then_count_outside(items=["a"], output_metric=tk.LInfDistance(), max_rows=2),
-        nameless_sum(valued, users, n_candidates=1, bounds=(0, 50)),
+        map_only_sum(valued, users, n_candidates=1, bounds=(0, 50)),
     ):
         raises_exactly(tk.SpaceError, lambda before=before: before >> ten, "numbers of users")
     plain = listed(2, candidates=["a", "b"], minimum_users=10)
     sums = (valued, users) >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(0, 50))
     raises_exactly(tk.SpaceError, lambda: sums >> plain, "numbers of users")
-    nameless = nameless_sum(valued, users, n_candidates=4, bounds=(0, 50)).output_domain
+    nameless = map_only_sum(valued, users, n_candidates=4, bounds=(0, 50)).output_domain
     metric = tk.LInfDistance(monotonic=True)
-    raises_exactly(tk.SpaceError, lambda: nameless_minimum(nameless, metric, minimum_users=9), "numbers of users")
+    raises_exactly(tk.SpaceError, lambda: map_only_minimum(nameless, metric, minimum_users=9), "numbers of users")
 
 
 @pytest.mark.further

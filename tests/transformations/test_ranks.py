@@ -20,7 +20,7 @@ class Script(Entropy):
     def __init__(self, *rounds: list[int]) -> None:
         self.rounds = [np.array(one, dtype=np.uint64) for one in rounds]
 
-    def auxiliary(self, n: int) -> NDArray[np.uint64]:
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
         assert len(self.rounds[0]) == n
         return self.rounds.pop(0)
 

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import opendp_topk as tk
-from opendp_topk.transformations.sum_by_item import nameless_sum
+from opendp_topk.transformations.sum_by_item import map_only_sum
 from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.concepts.specimens import Specimen
@@ -304,7 +304,7 @@ def test_items_of_another_kind_than_the_candidates() -> None:
 
 
 def test_a_sum_without_names_has_the_map_and_reads_no_table() -> None:
-    nameless = nameless_sum(*SPACE, n_candidates=10**9, bounds=(0, 7), granularity=1)
+    nameless = map_only_sum(*SPACE, n_candidates=10**9, bounds=(0, 7), granularity=1)
     assert nameless.map(3) == 21
     assert nameless.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=10**9, counts_users=False)
     raises_exactly(tk.ParameterError, lambda: nameless(frame([(1, "a", 1)])), "no names of candidates")

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from .shipped import examples, row, table, verify_all
+from .shipped import claim_columns, shipped_examples, tightness_table, verify_all
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,7 +15,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget", type=int, default=20, help="pairs of neighbours to try for each row, two or more")
     parser.add_argument("--write", metavar="FILE", help="a Markdown file for the table")
     options = parser.parse_args(arguments)
-    text = table(verify_all(options.budget, [example for example in examples() if row(example) is not None]))
+    text = tightness_table(
+        verify_all(options.budget, [example for example in shipped_examples() if claim_columns(example) is not None])
+    )
     if options.write:
         Path(options.write).write_text(text, encoding="utf-8")
     else:

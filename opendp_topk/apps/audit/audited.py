@@ -49,7 +49,7 @@ class Audited:
     def lines(self) -> list[str]:
         """Return the verdict and the reasons, one per line, for people."""
         estimate = self.found.estimate
-        loss, claim = _loss(estimate.measure), _number(self.claimed)
+        loss, claim = _loss_name(estimate.measure), _claimed_number(self.claimed)
         shown, reach, risk = f"{estimate.lower:.4g}", f"{estimate.reach:.4g}", f"{1 - estimate.confidence:.2g}"
         if self.verdict == REFUTED:
             why = f"{loss} is at least {shown}, where {claim} is claimed; this is wrong with probability at most {risk}"
@@ -62,8 +62,8 @@ class Audited:
             f"tried: {self.found.pairs} pairs of neighbours, the last with {estimate.samples} samples on each side",
             f"reach: so many samples can refute claims below {reach}",
             *([_TIMED] if estimate.timed else []),
-            f"input: {_shown(self.found, self.found.x)}",
-            f"neighbour: {_shown(self.found, self.found.x_neighbor)}",
+            f"input: {_describe_input(self.found, self.found.x)}",
+            f"neighbour: {_describe_input(self.found, self.found.x_neighbor)}",
             *(
                 f"event: {seen.event}: {seen.first} of {seen.of} times on the input, {seen.second} on the neighbour"
                 for seen in estimate.seen
@@ -78,8 +78,8 @@ class Audited:
         estimate = self.found.estimate
         return {
             "verdict": self.verdict,
-            "loss": _loss(estimate.measure),
-            "claimed": _number(self.claimed),
+            "loss": _loss_name(estimate.measure),
+            "claimed": _claimed_number(self.claimed),
             "at_least": estimate.lower,
             "delta": estimate.delta,
             "error_probability": 1 - estimate.confidence,
@@ -88,8 +88,8 @@ class Audited:
             "timed": estimate.timed,
             "pairs": self.found.pairs,
             "pair": self.found.number,
-            "input": _shown(self.found, self.found.x),
-            "neighbour": _shown(self.found, self.found.x_neighbor),
+            "input": _describe_input(self.found, self.found.x),
+            "neighbour": _describe_input(self.found, self.found.x_neighbor),
             "events": [
                 {"event": one.event, "input": one.first, "neighbour": one.second, "of": one.of} for one in estimate.seen
             ],
@@ -149,7 +149,7 @@ def audit_claim(
     References:
         Ding et al., "Detecting Violations of Differential Privacy" (2018), who search for neighbours and events.
     """
-    measure, claimed = _claim(function, epsilon, delta, rho, d_in)
+    measure, claimed = _parse_claim(function, epsilon, delta, rho, d_in)
     vectors = pairs is None and not isinstance(function, Measurement)
     found = search(
         function,
@@ -190,38 +190,38 @@ def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **
     return replace(again, found=replace(again.found, x=x, x_neighbor=x_neighbor, number=number))
 
 
-def _claim(function: Any, epsilon: Any, delta: Any, rho: Any, d_in: Any) -> tuple[Measure, Any]:
+def _parse_claim(function: Any, epsilon: Any, delta: Any, rho: Any, d_in: Any) -> tuple[Measure, Any]:
     if epsilon is not None and rho is not None:
         raise ParameterError("epsilon and rho cannot both be given: they are two claims")
     if rho is not None:
-        if checks.share(delta, "delta"):
+        if checks.require_unit_interval(delta, "delta"):
             raise ParameterError("delta goes with epsilon, not with rho")
-        return ZeroConcentratedDivergence(), _positive("rho", rho)
+        return ZeroConcentratedDivergence(), _require_positive("rho", rho)
     if epsilon is not None:
-        pure, share = _positive("epsilon", epsilon), checks.share(delta, "delta")
+        pure, share = _require_positive("epsilon", epsilon), checks.require_unit_interval(delta, "delta")
         return (Approximate(MaxDivergence()), (pure, float(share))) if share else (MaxDivergence(), pure)
     if not isinstance(function, Measurement):
         raise ParameterError("epsilon or rho must be given: function is no measurement, which would claim one itself")
     return function.output_measure, function.map(d_in)
 
 
-def _positive(name: str, value: Any) -> Any:
-    number = checks.distance(value, name)
+def _require_positive(name: str, value: Any) -> Any:
+    number = checks.require_distance(value, name)
     if not 0 < number < math.inf:
         raise ParameterError(f"{name} must be > 0 and finite")
     return number
 
 
-def _loss(measure: Measure) -> str:
+def _loss_name(measure: Measure) -> str:
     return {"ZeroConcentratedDivergence": "rho", "RangeDivergence": "the bounded range"}.get(
         type(measure).__name__, "epsilon"
     )
 
 
-def _number(claimed: Any) -> float:
+def _claimed_number(claimed: Any) -> float:
     return float(claimed[0] if isinstance(claimed, tuple) else claimed)
 
 
-def _shown(found: Found, value: Any) -> str:
+def _describe_input(found: Found, value: Any) -> str:
     """Return a constructed input in full; for a caller's own input, which may contain data, only its number."""
     return str(value) if found.number is None else f"that of pair {found.number} of those given"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...core.measurement import Measurement
 from ...core.rendering import as_outcome
-from ...core.repeatable import Batched, Repeatable
+from ...core.repeatable import BatchedFunction, RepeatableFunction
 from ...errors import ParameterError, TopKError, checks
 from ...sampling.samplers.entropy import SYSTEM
 from ...spaces.measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
@@ -48,19 +48,19 @@ def log_ratio(p: float, q: float) -> float:
     return value - _SHRINK * (1 + abs(value))  # [log-ratio]
 
 
-def renyi_of_two(p: Any, q: Any, alpha: float) -> Any:
+def bernoulli_renyi_divergence(p: Any, q: Any, alpha: float) -> Any:
     """Return the Renyi divergence of order ``alpha`` between Bernoulli(p) and Bernoulli(q), elementwise."""
     one = alpha * np.log(p) - (alpha - 1) * np.log(q)
     other = alpha * np.log1p(-p) - (alpha - 1) * np.log1p(-q)
     return np.logaddexp(one, other) / (alpha - 1)  # [renyi]
 
 
-def concentrated(p: float, q: float, alpha: float) -> float:
+def bernoulli_rho_bound(p: float, q: float, alpha: float) -> float:
     """Return a lower bound on D_alpha(Bernoulli(p) || Bernoulli(q)) / alpha, and 0 if p <= q."""
     if p <= q or q >= 1:
         return 0.0
     with np.errstate(divide="ignore"):
-        value = float(renyi_of_two(np.float64(p), np.float64(q), alpha)) / alpha
+        value = float(bernoulli_renyi_divergence(np.float64(p), np.float64(q), alpha)) / alpha
     loss = 1e-9 * value + 1e-10 / (alpha - 1)
     return max(0.0, value - loss)  # [rounding]
 
@@ -83,7 +83,7 @@ _BLOCK = 4096
 
 
 @functools.lru_cache(maxsize=4096)
-def lower_bound(hits: int, trials: int, alpha: float) -> float:
+def clopper_pearson_lower(hits: int, trials: int, alpha: float) -> float:
     """Return a number that exceeds the probability of a hit with probability at most ``alpha``, whatever it is."""
     if hits == 0:
         return 0.0  # [no-hit]
@@ -92,19 +92,19 @@ def lower_bound(hits: int, trials: int, alpha: float) -> float:
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        if _tail(hits, trials, middle) <= alpha:
+        if _binomial_tail_bound(hits, trials, middle) <= alpha:
             low = middle
         else:
             high = middle
     return low  # [safe-end]
 
 
-def upper_bound(hits: int, trials: int, alpha: float) -> float:
+def clopper_pearson_upper(hits: int, trials: int, alpha: float) -> float:
     """Return a number that is below the probability of a hit with probability at most ``alpha``."""
-    return min(1.0, math.nextafter(1.0 - lower_bound(trials - hits, trials, alpha), 2.0))  # [mirror]
+    return min(1.0, math.nextafter(1.0 - clopper_pearson_lower(trials - hits, trials, alpha), 2.0))  # [mirror]
 
 
-def _tail(hits: int, trials: int, p: float) -> float:
+def _binomial_tail_bound(hits: int, trials: int, p: float) -> float:
     """Return an upper bound on P(X >= hits) for X ~ Binomial(trials, p), if p is below hits / trials."""
     with mpmath.workdps(_DIGITS):
         q = mpmath.mpf(p)
@@ -136,7 +136,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Choice:
+class EventChoice:
     """Events for a bound. If ``swapped``, the loss is from the neighbour to the input.
 
     ``high`` is more likely under the first distribution, ``low`` under the second; ``order`` is the order of the
@@ -149,53 +149,53 @@ class Choice:
     order: float
 
 
-def choose(
+def choose_events(
     measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
-) -> tuple[float, Choice]:
+) -> tuple[float, EventChoice]:
     """Return the largest loss that events show, ``z`` standard errors to the safe side, and these events."""
-    plain = _best(measure, delta, first, second, z)
-    swapped = _best(measure, delta, second, first, z)
+    plain = _best_events(measure, delta, first, second, z)
+    swapped = _best_events(measure, delta, second, first, z)
     swap = swapped[0] > plain[0]
     loss, choice = swapped if swap else plain
     return loss, replace(choice, swapped=swap)
 
 
-def _best(
+def _best_events(
     measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
-) -> tuple[float, Choice]:
+) -> tuple[float, EventChoice]:
     n = first.total(), second.total()
     met = dict.fromkeys((*first, *second))  # in the order of the samples: the order of a set may differ between runs
     cells = sorted(met, key=lambda cell: (first[cell] + 0.5) / (second[cell] + 0.5), reverse=True)
     likely = np.cumsum([first[cell] for cell in cells])
     rare = np.cumsum([second[cell] for cell in cells])
     with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = _below(likely, n[0], z), _above(rare, n[1], z)
+        p, q = _wilson_lower(likely, n[0], z), _wilson_upper(rare, n[1], z)
         if isinstance(measure, Approximate):
             p = p - delta
         heads = np.nan_to_num(np.log(np.maximum(p, 0) / q), nan=-np.inf)
         top, order = int(np.argmax(heads)), 0.0
         loss, low = float(heads[top]), 0
         if isinstance(measure, RangeDivergence):
-            tails = np.log(_below(n[1] - rare, n[1], z) / _above(n[0] - likely, n[0], z))
+            tails = np.log(_wilson_lower(n[1] - rare, n[1], z) / _wilson_upper(n[0] - likely, n[0], z))
             low = int(np.argmax(np.nan_to_num(tails, nan=-np.inf)))
             loss += float(tails[low])
         elif isinstance(measure, ZeroConcentratedDivergence):
-            table = np.array([renyi_of_two(np.maximum(p, 0), q, alpha) / alpha for alpha in ORDERS])
+            table = np.array([bernoulli_renyi_divergence(np.maximum(p, 0), q, alpha) / alpha for alpha in ORDERS])
             table = np.where(p > q, np.nan_to_num(table, nan=-np.inf), -np.inf)
             best, top = divmod(int(np.argmax(table)), len(cells))
             order, loss = ORDERS[best], float(table[best, top])
-    return loss, Choice(False, frozenset(cells[: top + 1]), frozenset(cells[low + 1 :]), order)
+    return loss, EventChoice(False, frozenset(cells[: top + 1]), frozenset(cells[low + 1 :]), order)
 
 
-def _below(hits: NDArray[Any], trials: int, z: float) -> Floats:
-    return _wilson(hits, trials, z)[0]
+def _wilson_lower(hits: NDArray[Any], trials: int, z: float) -> Floats:
+    return _wilson_interval(hits, trials, z)[0]
 
 
-def _above(hits: NDArray[Any], trials: int, z: float) -> Floats:
-    return _wilson(hits, trials, z)[1]
+def _wilson_upper(hits: NDArray[Any], trials: int, z: float) -> Floats:
+    return _wilson_interval(hits, trials, z)[1]
 
 
-def _wilson(hits: NDArray[Any], trials: int, z: float) -> tuple[Floats, Floats]:
+def _wilson_interval(hits: NDArray[Any], trials: int, z: float) -> tuple[Floats, Floats]:
     p, square = hits / trials, z * z / trials
     middle = (p + square / 2) / (1 + square)
     width = z * np.sqrt(p * (1 - p) / trials + square / (4 * trials)) / (1 + square)
@@ -218,7 +218,7 @@ _LARGE = 1e150  # sums of some thousand squares of such numbers are finite
 _MOVED = 2.0  # standard errors between the means of a position, from which on it is part of the sum
 
 
-def readings(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Reading]:
+def candidate_binnings(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Reading]:
     """Return the readings worth trying, given the outcomes on the two sides.
 
     Bits are read only if there are floats, kinds only if equal outcomes differ in them, and labels if they vary beside
@@ -226,25 +226,25 @@ def readings(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Read
     are read individually, and the positions whose means differ are read as a sum.
     """
     outcomes = [*first, *second]
-    parts = [*map(leaves, outcomes)]
+    parts = [*map(flatten_outcome, outcomes)]
     types, lengths = set(map(type, itertools.chain.from_iterable(parts))), set(map(len, parts))
-    alike = types == {int} and not any(isinstance(outcome, Unordered) for outcome in outcomes)
-    told_apart = not alike and len({(outcome, kinds(outcome)) for outcome in outcomes}) > len(set(outcomes))
+    alike = types == {int} and not any(isinstance(outcome, SortedCollection) for outcome in outcomes)
+    told_apart = not alike and len({(outcome, value_types(outcome)) for outcome in outcomes}) > len(set(outcomes))
     bare = len(lengths) == 1 and all(issubclass(kind, int | float) for kind in types)
-    labelled = not bare and 1 < len(set(map(labels, outcomes))) < len(set(outcomes))
+    labelled = not bare and 1 < len(set(map(mask_numbers, outcomes))) < len(set(outcomes))
     seldom = len(set(outcomes)) * _A_CELL > len(outcomes)
     seen = (parts[: len(first)][:_GLANCE], parts[len(first) :][:_GLANCE]) if seldom else ([], [])
     return [
-        Cells(outcomes),
-        *([Bits(outcomes)] if _hold_floats(outcomes) else []),
-        *([kinds] if told_apart else []),
-        *([labels] if labelled else []),
-        *(Place(place, parts) for place in _places(*seen)),
-        *(Sum(signs, parts) for signs in _moved(*seen)),
+        QuantileBinning(outcomes),
+        *([FinestBitBinning(outcomes)] if _contains_float(outcomes) else []),
+        *([value_types] if told_apart else []),
+        *([mask_numbers] if labelled else []),
+        *(PositionBinning(place, parts) for place in _most_different_positions(*seen)),
+        *(SignedSumBinning(signs, parts) for signs in _shifted_mean_signs(*seen)),
     ]
 
 
-class Cells:
+class QuantileBinning:
     """A reading that cuts floats at quantiles of the samples and keeps all else, including NaN.
 
     If a position has few different floats, each is a cell of its own.
@@ -252,30 +252,30 @@ class Cells:
 
     def __init__(self, outcomes: Sequence[Hashable], most: int = _MOST_CELLS) -> None:
         places: dict[int, list[float]] = {}
-        for outcome in outcomes if _hold_floats(outcomes) else ():
-            for i, leaf in enumerate(leaves(outcome)):
+        for outcome in outcomes if _contains_float(outcomes) else ():
+            for i, leaf in enumerate(flatten_outcome(outcome)):
                 if isinstance(leaf, float):
                     places.setdefault(i, []).append(leaf)
-        count = min(most, _most(len(outcomes), len(places)))
-        self._cuts = {i: _cuts([leaf for leaf in leaves if leaf == leaf], count) for i, leaves in places.items()}
+        count = min(most, _cells_per_position(len(outcomes), len(places)))
+        self._cuts = {i: _cell_ends([leaf for leaf in leaves if leaf == leaf], count) for i, leaves in places.items()}
 
     def __call__(self, outcome: Hashable) -> Hashable:
         if not self._cuts:
             return outcome
-        cells = list(leaves(outcome))
+        cells = list(flatten_outcome(outcome))
         for i, cuts in self._cuts.items():
             if i < len(cells) and isinstance(leaf := cells[i], float):
                 cells[i] = (bisect_left(cuts, leaf) if leaf == leaf else None,)
         return tuple(cells)
 
-    def told(self, cell: Hashable) -> str:
+    def describe_cell(self, cell: Hashable) -> str:
         """Return a cell as a release is written, with the interval in place of each float."""
         if not self._cuts or not isinstance(cell, tuple):
             return repr(cell)
-        told = [self._interval(i, leaf) for i, leaf in enumerate(cell)]
+        told = [self._describe_interval(i, leaf) for i, leaf in enumerate(cell)]
         return told[0] if len(told) == 1 else f"({', '.join(told)})"
 
-    def _interval(self, place: int, leaf: Any) -> str:
+    def _describe_interval(self, place: int, leaf: Any) -> str:
         cuts = self._cuts.get(place, [])
         if not isinstance(leaf, tuple) or not cuts:
             return repr(leaf)
@@ -285,7 +285,7 @@ class Cells:
         return f"in ({start}, {cuts[leaf[0]]!r}]" if leaf[0] < len(cuts) else f"above {cuts[-1]!r}"
 
 
-class Bits:
+class FinestBitBinning:
     """A reading by bits: an outcome that repeats in the samples is its own cell; others are read by their finest bit.
 
     Real-valued noise does not repeat, and the position of its last bit depends on its size alone. A constant seed, a
@@ -298,11 +298,11 @@ class Bits:
     def __call__(self, outcome: Hashable) -> Hashable:
         if outcome in self._repeated:
             return outcome
-        parts = leaves(outcome)
+        parts = flatten_outcome(outcome)
         kept = tuple(leaf for leaf in parts if not isinstance(leaf, float))
         return "bits", kept, min((finest_bit(leaf) for leaf in parts if isinstance(leaf, float)), default=math.inf)
 
-    def told(self, cell: Hashable) -> str:
+    def describe_cell(self, cell: Hashable) -> str:
         """Return an outcome as it is, or the position of the last bit of its floats."""
         if not (isinstance(cell, tuple) and cell[:1] == ("bits",)):
             return repr(cell)
@@ -310,57 +310,59 @@ class Bits:
         return f"one whose floats{beside} end at the bit of 2^{cell[2]:g}"
 
 
-class Place:
+class PositionBinning:
     """One value of an outcome, regardless of the others; () if it is absent."""
 
     def __init__(self, place: int, outcomes: Sequence[tuple[Any, ...]]) -> None:
         self._place = place
-        self._cells = Cells([parts[place] for parts in outcomes if len(parts) > place])
+        self._cells = QuantileBinning([parts[place] for parts in outcomes if len(parts) > place])
         self.noun = f"value {place} of the release"
 
     def __call__(self, outcome: Hashable) -> Hashable:
-        parts = leaves(outcome)
+        parts = flatten_outcome(outcome)
         return self._cells(parts[self._place]) if len(parts) > self._place else ()
 
-    def told(self, cell: Hashable) -> str:
+    def describe_cell(self, cell: Hashable) -> str:
         """Return the value, or the interval of a float."""
-        return "absent" if cell == () else self._cells.told(cell)
+        return "absent" if cell == () else self._cells.describe_cell(cell)
 
 
-class Sum:
+class SignedSumBinning:
     """The signed sum of some values of an outcome; () if one of them is absent or not a number."""
 
     def __init__(self, signs: dict[int, int], outcomes: Sequence[tuple[Any, ...]]) -> None:
         self._at, self._signs = tuple(signs), tuple(signs.values())
-        self._cells = Cells([total for parts in outcomes if (total := self._total(parts)) is not None])
+        self._cells = QuantileBinning([total for parts in outcomes if (total := self._signed_sum(parts)) is not None])
         first, *rest = signs.items()
         told = [f"{'-' if first[1] < 0 else ''}value {first[0]}"]
         self.noun = " ".join([*told, *(f"{'-' if sign < 0 else '+'} value {place}" for place, sign in rest)])
 
-    def _total(self, parts: tuple[Any, ...]) -> Any:
+    def _signed_sum(self, parts: tuple[Any, ...]) -> Any:
         if self._at[-1] >= len(parts):
             return None
         values = [parts[place] for place in self._at]
         return sum(map(operator.mul, self._signs, values)) if all(map(_is_number, values)) else None
 
     def __call__(self, outcome: Hashable) -> Hashable:
-        total = self._total(leaves(outcome))
+        total = self._signed_sum(flatten_outcome(outcome))
         return () if total is None else self._cells(total)
 
-    def told(self, cell: Hashable) -> str:
+    def describe_cell(self, cell: Hashable) -> str:
         """Return the sum, or its interval."""
-        return "no number" if cell == () else self._cells.told(cell)
+        return "no number" if cell == () else self._cells.describe_cell(cell)
 
 
-def words(reading: Reading, cells: Sequence[Hashable]) -> str:
+def describe_event(reading: Reading, cells: Sequence[Hashable]) -> str:
     """Return the description of an event: its first cells, as they are read."""
-    bare = "form" if reading is labels else "types"
-    told = [getattr(reading, "told", lambda cell: f"one of the {bare} {cell!r}")(cell) for cell in cells[:_WORDS]]
+    bare = "form" if reading is mask_numbers else "types"
+    told = [
+        getattr(reading, "describe_cell", lambda cell: f"one of the {bare} {cell!r}")(cell) for cell in cells[:_WORDS]
+    ]
     more = [f"one of {len(cells) - len(told)} others"] if len(cells) > len(told) else []
     return f"{getattr(reading, 'noun', 'the release')} is {' or '.join([*told, *more])}"
 
 
-class Unordered(tuple[Any, ...]):
+class SortedCollection(tuple[Any, ...]):
     """The elements of a set or the items of a dictionary, sorted.
 
     ``came`` is the kind of collection and the order that the elements had.
@@ -369,7 +371,7 @@ class Unordered(tuple[Any, ...]):
     came: tuple[str, tuple[int, ...]]
 
     @classmethod
-    def of(cls, kind: str, elements: Sequence[Any]) -> Unordered:
+    def from_elements(cls, kind: str, elements: Sequence[Any]) -> SortedCollection:
         """Return the elements sorted by their written form."""
         order = sorted(range(len(elements)), key=lambda i: repr(elements[i]))
         made = cls(elements[i] for i in order)
@@ -377,24 +379,24 @@ class Unordered(tuple[Any, ...]):
         return made
 
 
-_NESTS = frozenset((tuple, Unordered))
+_NESTS = frozenset((tuple, SortedCollection))
 
 
-def labels(outcome: Hashable) -> Hashable:
+def mask_numbers(outcome: Hashable) -> Hashable:
     """Return an outcome without its numbers: its texts and keys, errors, and the count of numbers."""
     if isinstance(outcome, tuple):
-        return tuple(map(labels, outcome))
+        return tuple(map(mask_numbers, outcome))
     return 0 if isinstance(outcome, int | float) else outcome
 
 
-def kinds(outcome: Hashable) -> Hashable:
+def value_types(outcome: Hashable) -> Hashable:
     """Return the types of the values and their number, their order in a set or a dictionary, and the sign of a zero.
 
     1, 1.0 and True are equal as keys, and so are sets whose elements come in another order.
     """
     if isinstance(outcome, tuple):
-        inner = tuple(map(kinds, outcome))
-        return (*outcome.came, inner) if isinstance(outcome, Unordered) else inner
+        inner = tuple(map(value_types, outcome))
+        return (*outcome.came, inner) if isinstance(outcome, SortedCollection) else inner
     signed = isinstance(outcome, float) and outcome == 0 and math.copysign(1, outcome) < 0
     return f"-{type(outcome).__name__}" if signed else type(outcome).__name__
 
@@ -407,13 +409,13 @@ def finest_bit(value: float) -> float:
     return float((numerator & -numerator).bit_length() - denominator.bit_length())
 
 
-def _most(samples: int, places: int) -> int:
+def _cells_per_position(samples: int, places: int) -> int:
     """Return the number of cells for a position of floats: fewer if there are fewer samples for each."""
     alone = max(_LEAST_CELLS, min(_MOST_CELLS, samples // _A_CELL))
     return alone if places <= 1 else int(max(2.0, min(alone, (samples / 100) ** (1 / places))))
 
 
-def _cuts(values: list[float], count: int) -> list[float]:
+def _cell_ends(values: list[float], count: int) -> list[float]:
     """Return at most ``count`` ends of cells; a cell extends from the previous end, exclusive, to its own end."""
     ends = np.unique(values)
     if len(ends) > count:
@@ -421,23 +423,23 @@ def _cuts(values: list[float], count: int) -> list[float]:
     return [float(end) for end in ends]
 
 
-def _places(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) -> list[int]:
+def _most_different_positions(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) -> list[int]:
     """Return the positions in which the sides differ most, if there are several; by as many values as one side has."""
     count = max(map(len, itertools.chain(first, second)), default=0)
     if count < 2:
         return []
 
-    def apart(place: int) -> float:
+    def frequency_difference(place: int) -> float:
         found = [[parts[place] for parts in side if len(parts) > place] for side in (first, second)]
         sides = [[float(value) if _is_number(value) else value for value in side] for side in found]
-        coarse = Cells([*sides[0], *sides[1]], _LEAST_CELLS)
+        coarse = QuantileBinning([*sides[0], *sides[1]], _LEAST_CELLS)
         one, other = (Counter(map(coarse, side)) for side in sides)
         return sum(abs(one[cell] / len(first) - other[cell] / len(second)) for cell in {*one, *other})
 
-    return sorted(sorted(range(count), key=apart, reverse=True)[:_MOST_PLACES])
+    return sorted(sorted(range(count), key=frequency_difference, reverse=True)[:_MOST_PLACES])
 
 
-def _moved(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) -> list[dict[int, int]]:
+def _shifted_mean_signs(first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]]) -> list[dict[int, int]]:
     """Return the positions whose means differ, each with the sign of the difference, if there are several."""
     signs = {}
     for place in range(min(map(len, itertools.chain(first, second)), default=0)):
@@ -455,21 +457,21 @@ def _is_number(value: Any) -> bool:
     return type(value) in _NUMBERS and -_LARGE < value < _LARGE
 
 
-def _hold_floats(outcomes: Sequence[Any]) -> bool:
+def _contains_float(outcomes: Sequence[Any]) -> bool:
     """Return whether any leaf is a float; equal numbers are each checked, as 1 is not a float and 1.0 is."""
     kinds = set(map(type, outcomes))
     inner = itertools.chain.from_iterable(outcome for outcome in outcomes if isinstance(outcome, tuple))
     nested = not _NESTS.isdisjoint(kinds)
-    return any(issubclass(kind, float) for kind in kinds) or (nested and _hold_floats(list(inner)))
+    return any(issubclass(kind, float) for kind in kinds) or (nested and _contains_float(list(inner)))
 
 
-def leaves(outcome: Any) -> tuple[Any, ...]:
+def flatten_outcome(outcome: Any) -> tuple[Any, ...]:
     """Return the values of an outcome, in order: its parts and theirs, or itself."""
     if not isinstance(outcome, tuple):
         return (outcome,)
     if _NESTS.isdisjoint(map(type, outcome)):
         return outcome
-    return tuple(leaf for part in outcome for leaf in leaves(part))
+    return tuple(leaf for part in outcome for leaf in flatten_outcome(part))
 
 
 # Drawing from a black box: call by call, in batches, by several processes, or with times; with a progress bar.
@@ -482,16 +484,18 @@ _TELLING = 10  # so many equal releases, none of them the most common one, are n
 
 
 @dataclass(frozen=True)
-class Raised:
+class RaisedOutcome:
     """The outcome of a call that raised an error of this class: the caller learns that, as it learns a release."""
 
     kind: str
 
 
-_KEYS = frozenset({bool, int, float, str, bytes, type(None), Raised})  # types of values that are outcomes as they are
+_KEYS = frozenset(
+    {bool, int, float, str, bytes, type(None), RaisedOutcome}
+)  # types of values that are outcomes as they are
 
 
-class Draws:
+class OutcomeSampler:
     """Releases of ``function`` as outcomes. ``total`` is the number that will be drawn, for the progress bar.
 
     If ``timed``, the time of the call, in nanoseconds, is the last value of each, and calls on two inputs take turns.
@@ -510,49 +514,53 @@ class Draws:
         progress: bool,
         timed: bool = False,
     ) -> None:
-        self._function = checks.function("function", function)
-        self._batched, self._timed = checks.flag("batched", batched), checks.flag("timed", timed)
+        self._function = checks.require_callable("function", function)
+        self._batched, self._timed = checks.require_boolean("batched", batched), checks.require_boolean("timed", timed)
         alone = self._batched or self._timed
-        if isinstance(function, Measurement) and isinstance(function.function, Batched | Repeatable) and not alone:
-            self._function, self._batched = _at_once(function, function.function), True
-        self._workers = checks.count("workers", workers)
+        if (
+            isinstance(function, Measurement)
+            and isinstance(function.function, BatchedFunction | RepeatableFunction)
+            and not alone
+        ):
+            self._function, self._batched = _as_batch_function(function, function.function), True
+        self._workers = checks.require_positive_int("workers", workers)
         if timed and (batched or self._workers > 1):
             raise ParameterError("timed needs calls one by one: leave batched out, and workers at 1")
         if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
             raise ParameterError("workers must be 1 on this system: more need processes that are forked")
-        self._bar = Bar(total, progress)
+        self._bar = ProgressBar(total, progress)
         self._parts: list[list[Hashable]] = []
         self._returned = False
         self._raised_on: list[Any] = []
 
     def __call__(self, value: Any, count: int) -> list[Hashable]:
         """Return ``count`` outcomes on ``value``."""
-        outcomes = self._drawn(value, count)
+        outcomes = self._sample_input(value, count)
         if not self._returned and count:
-            self._returned = not all(isinstance(outcome, Raised) for outcome in outcomes)
+            self._returned = not all(isinstance(outcome, RaisedOutcome) for outcome in outcomes)
             self._raised_on = [value]
         return outcomes
 
-    def sides(self, values: Sequence[Any], count: int) -> list[list[Hashable]]:
+    def sample_both_inputs(self, values: Sequence[Any], count: int) -> list[list[Hashable]]:
         """Return ``count`` outcomes on each of two values."""
         if not self._timed:
             return [self(value, count) for value in values]
-        return in_turns(self._timed_call, values, count)
+        return call_in_turns(self._timed_call, values, count)
 
     def _timed_call(self, value: Any) -> Hashable:
         start = time.perf_counter_ns()
-        released = _called(self._function, value)
+        released = _call_or_capture_error(self._function, value)
         took = float(time.perf_counter_ns() - start)
-        self._returned, self._raised_on = self._returned or not isinstance(released, Raised), [value]
-        self._bar.add(1)
-        return _outcome(released), took
+        self._returned, self._raised_on = self._returned or not isinstance(released, RaisedOutcome), [value]
+        self._bar.add_steps(1)
+        return _to_outcome(released), took
 
-    def _drawn(self, value: Any, count: int) -> list[Hashable]:
+    def _sample_input(self, value: Any, count: int) -> list[Hashable]:
         if self._workers == 1 or count < _WORTH_A_PROCESS:
-            return _outcomes(self._function, self._batched, value, count, self._bar)
-        parts = self._share(value, count)
+            return _draw_outcomes(self._function, self._batched, value, count, self._bar)
+        parts = self._sample_in_processes(value, count)
         for part in parts:
-            if any(_repeats(part, other) for other in self._parts):
+            if any(_is_repetition(part, other) for other in self._parts):
                 raise ParameterError(
                     "workers must be 1 for this function: its copies in two processes drew the same releases in the "
                     "same order, as copies of one pseudo-random generator do"
@@ -560,13 +568,15 @@ class Draws:
             self._parts.append(part)
         return [outcome for part in parts for outcome in part]
 
-    def _share(self, value: Any, count: int) -> list[list[Hashable]]:
+    def _sample_in_processes(self, value: Any, count: int) -> list[list[Hashable]]:
         """Return the outcomes of each process. A fork copies the function, so it need not be pickled."""
         fork, ends = multiprocessing.get_context("fork"), []
         for i in range(self._workers):
             size = count // self._workers + (i < count % self._workers)
             receiver, sender = fork.Pipe(duplex=False)
-            process = fork.Process(target=_work, args=(sender, self._function, self._batched, value, size), daemon=True)
+            process = fork.Process(
+                target=_run_worker, args=(sender, self._function, self._batched, value, size), daemon=True
+            )
             process.start()
             sender.close()
             ends.append((process, receiver, size))
@@ -579,7 +589,7 @@ class Draws:
             process.join()
             parts.append(part)
             errors += [error] if error is not None else []
-            self._bar.add(size)
+            self._bar.add_steps(size)
         if errors:
             raise errors[0]
         return parts
@@ -592,10 +602,10 @@ class Draws:
 
 
 # proof-region: turns
-def in_turns(call: Callable[[Any], Hashable], values: Sequence[Any], count: int) -> list[list[Hashable]]:
+def call_in_turns(call: Callable[[Any], Hashable], values: Sequence[Any], count: int) -> list[list[Hashable]]:
     """Call ``count`` times on each of two values, in turns of two calls; a fair coin decides which value is first."""
     found: list[list[Hashable]] = [[], []]
-    for coin in (SYSTEM.auxiliary(count) & 1).tolist():  # [coin]
+    for coin in (SYSTEM.draw_auxiliary_words(count) & 1).tolist():  # [coin]
         for side in (coin, 1 - coin):
             found[side].append(call(values[side]))  # [turn]
     return found
@@ -604,19 +614,19 @@ def in_turns(call: Callable[[Any], Hashable], values: Sequence[Any], count: int)
 # end-proof-region: turns
 
 
-class Bar:
+class ProgressBar:
     """A progress bar on standard error, drawn at most a hundred times."""
 
     def __init__(self, total: int, shown: bool) -> None:
         self._total, self._done, self._drawn, self._shown = total, 0, 0, shown
 
-    def steps(self, count: int) -> Iterator[None]:
+    def track_steps(self, count: int) -> Iterator[None]:
         """Count ``count`` steps while the caller takes them."""
         for _ in range(count):
             yield
-            self.add(1)
+            self.add_steps(1)
 
-    def add(self, count: int) -> None:
+    def add_steps(self, count: int) -> None:
         """Count ``count`` steps that are done."""
         self._done += count
         if self._shown and 100 * self._done // self._total > self._drawn:
@@ -631,49 +641,55 @@ class Bar:
             sys.stderr.write("\n")
 
 
-def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: int, bar: Bar) -> list[Hashable]:
+def _draw_outcomes(
+    function: Callable[..., Any], batched: bool, value: Any, count: int, bar: ProgressBar
+) -> list[Hashable]:
     if not batched:
-        return [_outcome(_called(function, value)) for _ in bar.steps(count)]
+        return [_to_outcome(_call_or_capture_error(function, value)) for _ in bar.track_steps(count)]
     outcomes: list[Hashable] = []
     while len(outcomes) < count:
         size = min(_BATCH, count - len(outcomes))
         released = function(value, size)
         if len(released) != size:
             raise ParameterError("function must return as many releases as it is asked for: batched is True")
-        outcomes += map(_outcome, released.tolist() if hasattr(released, "tolist") else released)
-        bar.add(size)
+        outcomes += map(_to_outcome, released.tolist() if hasattr(released, "tolist") else released)
+        bar.add_steps(size)
     return outcomes
 
 
-def _called(function: Callable[..., Any], value: Any) -> Any:
+def _call_or_capture_error(function: Callable[..., Any], value: Any) -> Any:
     """Return the release, or the error that was raised."""
     try:
         return function(value)
     except TopKError:
         raise
     except Exception as error:
-        return Raised(type(error).__name__)
+        return RaisedOutcome(type(error).__name__)
 
 
-def _outcome(released: Any) -> Hashable:
+def _to_outcome(released: Any) -> Hashable:
     """Return the result of :func:`as_outcome`, faster for simple values; sets and dictionaries are read, too."""
     if type(released) in _KEYS:
         return released  # type: ignore[no-any-return]
     if isinstance(released, list | tuple):
-        return tuple(released) if _KEYS.issuperset(map(type, released)) else tuple(map(_outcome, released))
+        return tuple(released) if _KEYS.issuperset(map(type, released)) else tuple(map(_to_outcome, released))
     if isinstance(released, Mapping):
-        return Unordered.of("dict", [(_outcome(key), _outcome(value)) for key, value in released.items()])
+        return SortedCollection.from_elements(
+            "dict", [(_to_outcome(key), _to_outcome(value)) for key, value in released.items()]
+        )
     if isinstance(released, Set):
-        return Unordered.of("set", [_outcome(element) for element in released])
+        return SortedCollection.from_elements("set", [_to_outcome(element) for element in released])
     return as_outcome(released)
 
 
-def _at_once(measurement: Measurement, function: Batched | Repeatable) -> Callable[[Any, int], Any]:
+def _as_batch_function(
+    measurement: Measurement, function: BatchedFunction | RepeatableFunction
+) -> Callable[[Any, int], Any]:
     """Return a function that draws n releases in one call, distributed as n calls of ``measurement``."""
     return lambda value, count: function.many(measurement.input_domain.validate(value), count)
 
 
-def _repeats(part: list[Hashable], other: list[Hashable]) -> bool:
+def _is_repetition(part: list[Hashable], other: list[Hashable]) -> bool:
     """Return whether two sequences agree throughout, and in ten or more unusual values, unlike independent ones."""
     length = min(len(part), len(other))
     if part[:length] != other[:length]:
@@ -681,9 +697,9 @@ def _repeats(part: list[Hashable], other: list[Hashable]) -> bool:
     return length - max(Counter(part[:length]).values()) >= _TELLING
 
 
-def _work(sender: Any, function: Callable[..., Any], batched: bool, value: Any, count: int) -> None:
+def _run_worker(sender: Any, function: Callable[..., Any], batched: bool, value: Any, count: int) -> None:
     try:
-        sender.send((_outcomes(function, batched, value, count, Bar(count, False)), None))
+        sender.send((_draw_outcomes(function, batched, value, count, ProgressBar(count, False)), None))
     except Exception as error:
         sender.send(([], error))
 
@@ -813,43 +829,49 @@ def estimate(
         True
     """
     alpha, shift, half = require_settings(samples, measure, confidence, delta, timed)
-    draws = Draws(function, 4 * half, batched=batched, workers=workers, progress=progress, timed=timed)
-    chosen_on = draws.sides((x, x_neighbor), half)
-    cells = _reading(measure, shift, chosen_on, alpha)
+    draws = OutcomeSampler(function, 4 * half, batched=batched, workers=workers, progress=progress, timed=timed)
+    chosen_on = draws.sample_both_inputs((x, x_neighbor), half)
+    cells = _best_binning(measure, shift, chosen_on, alpha)
     seen = [Counter(map(cells, outcomes)) for outcomes in chosen_on]
-    _, choice = choose(measure, shift, seen[0], seen[1], standard_errors(alpha))
-    tested = [Counter(map(cells, outcomes)) for outcomes in draws.sides((x, x_neighbor), half)]
+    _, choice = choose_events(measure, shift, seen[0], seen[1], standard_errors(alpha))
+    tested = [Counter(map(cells, outcomes)) for outcomes in draws.sample_both_inputs((x, x_neighbor), half)]
     draws.close()
     return Estimate(
         measure=measure,
-        lower=_bound(measure, shift, choice, tested, half, alpha, int(timed)),
+        lower=_loss_lower_bound(measure, shift, choice, tested, half, alpha, int(timed)),
         delta=shift,
         confidence=1 - alpha,
         samples=2 * half,
         distinct_outcomes=len(set(seen[0]) | set(seen[1])),
-        reach=_reach(measure, shift, half, alpha, int(timed)),
-        seen=tuple(_seen(cells, event, tested, half) for event in _events(measure, choice)),
+        reach=_largest_provable_loss(measure, shift, half, alpha, int(timed)),
+        seen=tuple(_summarize_event(cells, event, tested, half) for event in _tested_events(measure, choice)),
         outcomes=tuple(
-            _seen(cells, frozenset([cell]), tested, half) for cell, _ in (tested[0] + tested[1]).most_common(_OUTCOMES)
+            _summarize_event(cells, frozenset([cell]), tested, half)
+            for cell, _ in (tested[0] + tested[1]).most_common(_OUTCOMES)
         ),
         timed=timed,
     )
 
 
-def _events(measure: Measure, choice: Choice) -> list[frozenset[Hashable]]:
+def _tested_events(measure: Measure, choice: EventChoice) -> list[frozenset[Hashable]]:
     return [choice.high, choice.low] if isinstance(measure, RangeDivergence) else [choice.high]
 
 
-def _seen(cells: Reading, event: frozenset[Hashable], tested: list[Counter[Hashable]], half: int) -> Seen:
+def _summarize_event(cells: Reading, event: frozenset[Hashable], tested: list[Counter[Hashable]], half: int) -> Seen:
     met = [cell for cell, _ in (tested[0] + tested[1]).most_common() if cell in event]
-    return Seen(words(cells, met or list(event)), _hits(tested[0], event), _hits(tested[1], event), half)
+    return Seen(
+        describe_event(cells, met or list(event)),
+        _event_frequency(tested[0], event),
+        _event_frequency(tested[1], event),
+        half,
+    )
 
 
 # proof-region: blackbox
-def _bound(
+def _loss_lower_bound(
     measure: Measure,
     delta: float,
-    choice: Choice,
+    choice: EventChoice,
     tested: list[Counter[Hashable]],
     half: int,
     alpha: float,
@@ -858,46 +880,48 @@ def _bound(
     first, second = reversed(tested) if choice.swapped else tested  # [direction]
     parts = 4 if isinstance(measure, RangeDivergence) else 2
 
-    def below(counts: Counter[Hashable], event: frozenset[Hashable]) -> float:
-        return lower_bound(max(_hits(counts, event) - spare, 0), half, alpha / parts)  # [union-bound]
+    def probability_lower_bound(counts: Counter[Hashable], event: frozenset[Hashable]) -> float:
+        return clopper_pearson_lower(
+            max(_event_frequency(counts, event) - spare, 0), half, alpha / parts
+        )  # [union-bound]
 
-    def above(counts: Counter[Hashable], event: frozenset[Hashable]) -> float:
-        return upper_bound(min(_hits(counts, event) + spare, half), half, alpha / parts)  # [spare]
+    def probability_upper_bound(counts: Counter[Hashable], event: frozenset[Hashable]) -> float:
+        return clopper_pearson_upper(min(_event_frequency(counts, event) + spare, half), half, alpha / parts)  # [spare]
 
-    p, q = below(first, choice.high), above(second, choice.high)
+    p, q = probability_lower_bound(first, choice.high), probability_upper_bound(second, choice.high)
     if isinstance(measure, ZeroConcentratedDivergence):
-        return concentrated(p, q, choice.order)  # [data-processing]
+        return bernoulli_rho_bound(p, q, choice.order)  # [data-processing]
     if isinstance(measure, RangeDivergence):
-        s, t = below(second, choice.low), above(first, choice.low)
+        s, t = probability_lower_bound(second, choice.low), probability_upper_bound(first, choice.low)
         return max(0.0, log_ratio(p, q) + log_ratio(s, t))  # [two-events]
     return max(0.0, log_ratio(math.nextafter(p - delta, -1.0) if delta else p, q))  # [event]
 
 
-def _hits(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
+def _event_frequency(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
     return sum(count for cell, count in counts.items() if cell in event)
 
 
-def _reach(measure: Measure, delta: float, half: int, alpha: float, spare: int) -> float:
+def _largest_provable_loss(measure: Measure, delta: float, half: int, alpha: float, spare: int) -> float:
     """Return the largest bound that samples can give: for an event seen in all of one side and none of the other."""
     always, never = frozenset({True}), frozenset({False})
     sides = [Counter[Hashable]({True: half}), Counter[Hashable]({False: half})]
     orders = ORDERS if isinstance(measure, ZeroConcentratedDivergence) else (0.0,)
-    choices = (Choice(False, always, never, order) for order in orders)
-    return max(_bound(measure, delta, choice, sides, half, alpha, spare) for choice in choices)  # [reach]
+    choices = (EventChoice(False, always, never, order) for order in orders)
+    return max(_loss_lower_bound(measure, delta, choice, sides, half, alpha, spare) for choice in choices)  # [reach]
 
 
-def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alpha: float) -> Reading:
+def _best_binning(measure: Measure, delta: float, outcomes: list[list[Hashable]], alpha: float) -> Reading:
     """Return the reading for which one part of these samples bounds most, by events chosen on the other part."""
-    tried = readings(*outcomes)
+    tried = candidate_binnings(*outcomes)
     middle = len(outcomes[0]) // 2
 
-    def shown(cells: Reading) -> float:
+    def proved_loss(cells: Reading) -> float:
         parts = [[Counter(map(cells, part)) for part in (side[:middle], side[middle:])] for side in outcomes]
         (first, fresh), (second, other) = parts
-        _, choice = choose(measure, delta, first, second, standard_errors(alpha))
-        return _bound(measure, delta, choice, [fresh, other], len(outcomes[0]) - middle, alpha)
+        _, choice = choose_events(measure, delta, first, second, standard_errors(alpha))
+        return _loss_lower_bound(measure, delta, choice, [fresh, other], len(outcomes[0]) - middle, alpha)
 
-    return max(tried, key=shown) if len(tried) > 1 else tried[0]  # [reading]
+    return max(tried, key=proved_loss) if len(tried) > 1 else tried[0]  # [reading]
 
 
 # end-proof-region: blackbox
@@ -907,7 +931,7 @@ def require_settings(
     samples: Any, measure: Measure, confidence: Any, delta: Any, timed: Any = False
 ) -> tuple[float, float, int]:
     """Check the arguments that every audit takes; return alpha, delta and the size of a half, or raise an error."""
-    if checks.count("samples", samples, at_most=2 * MOST_TRIALS) < LEAST_SAMPLES:
+    if checks.require_positive_int("samples", samples, at_most=2 * MOST_TRIALS) < LEAST_SAMPLES:
         raise ParameterError(f"samples must be at least {LEAST_SAMPLES}")
     known = MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence(), Approximate(MaxDivergence())
     if measure not in known:
@@ -915,12 +939,12 @@ def require_settings(
             "measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() or "
             "Approximate(MaxDivergence())"
         )
-    if checks.flag("timed", timed) and measure not in (MaxDivergence(), Approximate(MaxDivergence())):
+    if checks.require_boolean("timed", timed) and measure not in (MaxDivergence(), Approximate(MaxDivergence())):
         raise ParameterError("timed is for claims of epsilon and delta: a mean over states keeps them")
-    alpha = 1 - float(checks.probability(confidence, "confidence"))
+    alpha = 1 - float(checks.require_probability(confidence, "confidence"))
     if not 0 < alpha < 1:
         raise ParameterError("confidence must differ from 0 and from 1 by at least 2^-53")
-    shift = float(checks.share(delta, "delta"))
+    shift = float(checks.require_unit_interval(delta, "delta"))
     if shift and not isinstance(measure, Approximate):
         raise ParameterError("delta is for Approximate(MaxDivergence()) only")
     return alpha, shift, int(samples) // 2

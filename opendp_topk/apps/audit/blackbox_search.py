@@ -15,12 +15,20 @@ from typing import Any
 
 from ...core.measurement import Measurement
 from ...errors import ParameterError, ParameterTypeError, checks
-from ...numerics.arithmetic import exact
+from ...numerics.arithmetic import to_fraction
 from ...spaces.domains import VectorDomain
 from ...spaces.measures import Measure
 from ...spaces.metrics import Metric
-from .blackbox import Draws, Estimate, Raised, choose, estimate, readings, require_settings
-from .neighbours import Edge, extreme_pairs, first_pairs, given_pairs, within, worst_edges
+from .blackbox import (
+    Estimate,
+    OutcomeSampler,
+    RaisedOutcome,
+    candidate_binnings,
+    choose_events,
+    estimate,
+    require_settings,
+)
+from .neighbours import VanishingEdge, extreme_pairs, first_pairs, given_pairs, is_within_distance, worst_edges
 
 _SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
 _EDGE_SIZES = (*_SIZES, 6)  # an edge needs few draws a size, and top-5 shows none below six scores
@@ -116,40 +124,40 @@ def search(
         >>> found.contradicts(4.0)
         True
     """
-    checks.function("function", function)
+    checks.require_callable("function", function)
     options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress, "timed": timed}
     if isinstance(function, Measurement) and pairs is not None:
         measure = measure or function.output_measure
     elif isinstance(function, Measurement):
-        input_domain = input_domain or _vectors(function.input_domain)
+        input_domain = input_domain or _require_vector_domain(function.input_domain)
         input_metric, measure = input_metric or function.input_metric, measure or function.output_measure
         scale = function.parameters.get("scale") if scale is None else scale
     if pairs is not None:
-        return _among(function, pairs, measure, samples, confidence, delta, options)
+        return _search_given_pairs(function, pairs, measure, samples, confidence, delta, options)
     if input_domain is None or input_metric is None or measure is None:
         raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta, timed)
-    distance = exact(checks.distance(d_in, "d_in"))
-    told = None if scale is None or scale == 0 else exact(checks.scale(scale))
+    distance = to_fraction(checks.require_distance(d_in, "d_in"))
+    told = None if scale is None or scale == 0 else to_fraction(checks.require_scale(scale))
     if distance == 0:
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
-    within(input_metric, (0,), (0,), distance)
-    size = _vectors(input_domain).size
+    is_within_distance(input_metric, (0,), (0,), distance)
+    size = _require_vector_domain(input_domain).size
     sizes, edge_sizes = (_SIZES, _EDGE_SIZES) if size is None else ((size,), (size,))
-    most = checks.count("candidates", candidates)
+    most = checks.require_positive_int("candidates", candidates)
 
-    def members(chosen: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    def validate_inputs(chosen: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         return [(input_domain.validate(first), input_domain.validate(second)) for first, second in chosen]
 
-    def bears(pair: tuple[Any, Any]) -> bool:
-        return _bears(function, members([pair])[0], options)
+    def can_audit_pair(pair: tuple[Any, Any]) -> bool:
+        return _can_audit(function, validate_inputs([pair])[0], options)
 
-    edges = _edges(function, input_domain, input_metric, distance, edge_sizes, 2 * half, bears, options)
-    units = [told] if told else sorted({distance, *(edge.unit for edge in edges if edge.unit)})
+    edges = _find_edges(function, input_domain, input_metric, distance, edge_sizes, 2 * half, can_audit_pair, options)
+    units = [told] if told else sorted({distance, *(edge.scale_estimate for edge in edges if edge.scale_estimate)})
     far = [
         pair
         for pair in itertools.islice(extreme_pairs(input_domain, input_metric, distance, sizes), most // _EXTREME)
-        if checks.flag("extremes", extremes) and bears(pair)
+        if checks.require_boolean("extremes", extremes) and can_audit_pair(pair)
     ]
     share = -(-(most - len(far)) // len(units))
     near = (first_pairs(input_domain, input_metric, distance, unit, sizes, share) for unit in units)
@@ -157,13 +165,13 @@ def search(
     if not made:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
 
-    def best(chosen: Sequence[tuple[Any, Any]], draws: int, z: float) -> tuple[Any, Any]:
-        return chosen[_survivor(function, measure, shift, members(chosen), draws, z, options)]
+    def select_best_pair(chosen: Sequence[tuple[Any, Any]], draws: int, z: float) -> tuple[Any, Any]:
+        return chosen[_survivor_of_halving(function, measure, shift, validate_inputs(chosen), draws, z, options)]
 
-    x, x_neighbor = best(made, 2 * half, _STANDARD_ERRORS)
+    x, x_neighbor = select_best_pair(made, 2 * half, _STANDARD_ERRORS)
     if edges:
-        vanishing = best([edge.pair for edge in edges], half // 2, 2 * _STANDARD_ERRORS)
-        x, x_neighbor = best([(x, x_neighbor), vanishing], half // 2, 2 * _STANDARD_ERRORS)
+        vanishing = select_best_pair([edge.pair for edge in edges], half // 2, 2 * _STANDARD_ERRORS)
+        x, x_neighbor = select_best_pair([(x, x_neighbor), vanishing], half // 2, 2 * _STANDARD_ERRORS)
     found = estimate(
         function,
         input_domain.validate(x),
@@ -178,7 +186,7 @@ def search(
 
 
 # proof-region: blackbox_search
-def _among(
+def _search_given_pairs(
     function: Callable[..., Any],
     pairs: Sequence[tuple[Any, Any]],
     measure: Measure | None,
@@ -198,13 +206,13 @@ def _among(
         raise ParameterError("pairs must hold at least one pair of neighbours")
     number = 0
     if len(given) > 1:
-        number = _survivor(function, measure, shift, given, 2 * half, _STANDARD_ERRORS, options)  # [given]
+        number = _survivor_of_halving(function, measure, shift, given, 2 * half, _STANDARD_ERRORS, options)  # [given]
     x, x_neighbor = given[number]
     settings: dict[str, Any] = {"samples": samples, "measure": measure, "confidence": confidence, "delta": delta}
     return Found(estimate(function, x, x_neighbor, **settings, **options), x, x_neighbor, len(given), number)
 
 
-def _edges(
+def _find_edges(
     function: Callable[..., Any],
     domain: VectorDomain,
     metric: Metric,
@@ -213,22 +221,22 @@ def _edges(
     samples: int,
     usable: Callable[[tuple[Any, Any]], bool],
     options: dict[str, Any],
-) -> list[Edge]:
+) -> list[VanishingEdge]:
     """Return the pairs beside the gaps at which outcomes vanish, found by separate releases."""
-    draws = Draws(function, samples, **{**options, "timed": False})
+    draws = OutcomeSampler(function, samples, **{**options, "timed": False})
 
-    def draw(x: Any, n: int) -> list[Hashable]:
+    def draw_outcomes(x: Any, n: int) -> list[Hashable]:
         try:
             return draws(domain.validate(x), n)
         except Exception as error:  # of a batch: no bound depends on these draws, so all of them may be the same
-            return [Raised(type(error).__name__)] * n
+            return [RaisedOutcome(type(error).__name__)] * n
 
-    return worst_edges(draw, domain, metric, d_in, sizes, samples, usable)  # [edge]
+    return worst_edges(draw_outcomes, domain, metric, d_in, sizes, samples, usable)  # [edge]
 
 
-def _bears(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[str, Any]) -> bool:
+def _can_audit(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[str, Any]) -> bool:
     """Return whether ``function``, which may raise errors, can be audited on a pair; its releases do not matter."""
-    draws = Draws(function, 2, **{**options, "progress": False, "timed": False})
+    draws = OutcomeSampler(function, 2, **{**options, "progress": False, "timed": False})
     try:
         for value in pair:
             draws(value, 1)
@@ -238,7 +246,7 @@ def _bears(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[st
     return True  # [bears]
 
 
-def _survivor(
+def _survivor_of_halving(
     function: Callable[..., Any],
     measure: Measure,
     delta: float,
@@ -251,13 +259,13 @@ def _survivor(
     rounds = max(1, math.ceil(math.log2(len(pairs))))
     each = [max(_LEAST_DRAWS, samples // (rounds * -(-len(pairs) // 2**r))) for r in range(rounds)]
     total = sum(2 * n * -(-len(pairs) // 2**r) for r, n in enumerate(each))
-    draws = Draws(function, total, **options)
+    draws = OutcomeSampler(function, total, **options)
     drawn: dict[int, tuple[list[Hashable], list[Hashable]]] = {number: ([], []) for number in range(len(pairs))}
     for n in each:
         for number, sides in drawn.items():
-            for outcomes, more in zip(sides, draws.sides(pairs[number], n), strict=True):
+            for outcomes, more in zip(sides, draws.sample_both_inputs(pairs[number], n), strict=True):
                 outcomes += more
-        ranked = sorted(drawn, key=lambda number: _shown(measure, delta, z, *drawn[number]), reverse=True)
+        ranked = sorted(drawn, key=lambda number: _estimated_loss(measure, delta, z, *drawn[number]), reverse=True)
         drawn = {number: drawn[number] for number in ranked[: -(-len(ranked) // 2)]}  # [halve]
     draws.close()
     return next(iter(drawn))
@@ -266,15 +274,17 @@ def _survivor(
 # end-proof-region: blackbox_search
 
 
-def _shown(measure: Measure, delta: float, z: float, first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+def _estimated_loss(
+    measure: Measure, delta: float, z: float, first: Sequence[Hashable], second: Sequence[Hashable]
+) -> float:
     """Return the loss that two samples show by any reading, ``z`` standard errors to the safe side."""
     return max(
-        choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), z)[0]
-        for cells in readings(first, second)
+        choose_events(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), z)[0]
+        for cells in candidate_binnings(first, second)
     )
 
 
-def _vectors(domain: Any) -> VectorDomain:
+def _require_vector_domain(domain: Any) -> VectorDomain:
     if not isinstance(domain, VectorDomain):
         raise ParameterTypeError("input_domain must be a VectorDomain: neighbours are made up for vectors of scores")
     return domain

@@ -58,11 +58,11 @@ def verify_probabilities(
         True
     """
 
-    def law(scores: Any) -> Mapping[Hashable, Any]:
+    def output_distribution(scores: Any) -> Mapping[Hashable, Any]:
         table = function(scores)
         return table if isinstance(table, Mapping) else dict(enumerate(table))
 
-    def released(scores: Any) -> Any:
+    def refuse_release(scores: Any) -> Any:
         raise NotDeclaredError("a table of probabilities was given to be verified, not to be sampled")
 
     shown = {name: value for name, value in (("k", k), ("scale", scale)) if value is not None}
@@ -70,9 +70,9 @@ def verify_probabilities(
         input_domain,
         input_metric,
         output_measure,
-        function=released,
+        function=refuse_release,
         privacy_map=privacy_map,
         parameters={"mechanism": getattr(function, "__name__", "custom"), **shown},
-        distribution=law,
+        distribution=output_distribution,
     )
     return verify(measurement, d_in=d_in, pairs=pairs, budget=budget, relative_error=relative_error)

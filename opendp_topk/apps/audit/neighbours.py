@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import ParameterError, ParameterTypeError, checks
-from ...errors.extras import load
+from ...errors.extras import import_extra
 from ...spaces.domains import VectorDomain
 from ...spaces.metrics import (
     L01InfDistance,
@@ -22,7 +22,7 @@ from ...spaces.metrics import (
     PerCandidateDistance,
     RangeDistance,
 )
-from .blackbox import leaves
+from .blackbox import flatten_outcome
 
 # Pairs of neighbouring score vectors that are likely to be worst, constructed without data and without randomness.
 
@@ -37,7 +37,7 @@ LIKELIEST = 2
 """Number of first pairs that are always tried, whatever the budget."""
 
 
-def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
+def is_within_distance(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
     """Return whether two score vectors are at distance at most ``d_in``, decided exactly.
 
     Raises:
@@ -50,10 +50,10 @@ def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
         return max(*moves, Fraction(0)) - min(*moves, Fraction(0)) <= d_in
     if isinstance(metric, L01InfDistance):
         whole = LInfDistance(monotonic=metric.monotonic)
-        return within(whole, x, y, d_in) and math.ceil(sum(map(abs, moves)) / metric.changes) <= d_in
+        return is_within_distance(whole, x, y, d_in) and math.ceil(sum(map(abs, moves)) / metric.changes) <= d_in
     if isinstance(metric, PerCandidateDistance):
         shares = tuple(move / Fraction(bound) for move, bound in zip(moves, metric.bounds, strict=True))
-        return within(LInfDistance(monotonic=metric.monotonic), (0,) * len(shares), shares, d_in)
+        return is_within_distance(LInfDistance(monotonic=metric.monotonic), (0,) * len(shares), shares, d_in)
     if metric == RangeDistance():
         return max(moves) - min(moves) <= d_in
     if metric == L1Distance():
@@ -63,7 +63,7 @@ def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
     raise ParameterError(f"pairs must be given: no neighbours can be made up for {metric!r}")
 
 
-def neighbours(
+def neighbouring_pairs(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...]
 ) -> Iterator[tuple[Vector, Vector]]:
     """Yield pairs of members of ``domain`` at distance at most ``d_in``, likely witnesses first.
@@ -72,16 +72,19 @@ def neighbours(
     0 to 40 units apart in total, moved to corners of the ball; points of an equidistributed sequence.
     """
     seen = set()
-    streams = [itertools.chain(_structured(metric, d_in, unit, d), _scattered(metric, d_in, unit, d)) for d in sizes]
+    streams = [
+        itertools.chain(_structured_moves(metric, d_in, unit, d), _kronecker_moves(metric, d_in, unit, d))
+        for d in sizes
+    ]
     turns = itertools.chain.from_iterable(zip(*streams, strict=False))
-    for scores, moves in itertools.chain(_likeliest(metric, d_in, sizes[0]), turns):
-        for pair in admitted(domain, metric, d_in, scores, moves):
+    for scores, moves in itertools.chain(_tied_moves(metric, d_in, sizes[0]), turns):
+        for pair in admissible_pairs(domain, metric, d_in, scores, moves):
             if pair not in seen:
                 seen.add(pair)
                 yield pair
 
 
-def variations(
+def vary_pair(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, x: Vector, x_prime: Vector
 ) -> Iterator[tuple[Vector, Vector]]:
     """Yield the neighbours that differ from a pair in one score, either in its move or in its position."""
@@ -89,57 +92,57 @@ def variations(
     moves = [Fraction(b) - Fraction(a) for a, b in zip(x, x_prime, strict=True)]
     for i in range(len(scores)):
         for move in dict.fromkeys((min(moves), max(moves), Fraction(0))):
-            yield from admitted(domain, metric, d_in, scores, [*moves[:i], move, *moves[i + 1 :]])
+            yield from admissible_pairs(domain, metric, d_in, scores, [*moves[:i], move, *moves[i + 1 :]])
         for step in (30 * unit, 10 * unit, 2 * unit, d_in, d_in / 2):
             for place in (scores[i] - step, scores[i] + step):
                 placed = [*scores[:i], place, *scores[i + 1 :]]
                 if max(placed) - min(placed) <= max(_SPREAD * unit, max(scores) - min(scores)):
-                    yield from admitted(domain, metric, d_in, placed, moves)
+                    yield from admissible_pairs(domain, metric, d_in, placed, moves)
 
 
-def admitted(
+def admissible_pairs(
     domain: VectorDomain, metric: Metric, d_in: Fraction, scores: Sequence[Fraction], moves: Sequence[Fraction]
 ) -> Iterator[tuple[Vector, Vector]]:
     """Yield the pair if both vectors are in the domain, differ and are neighbours; otherwise yield nothing."""
-    pair = _members(domain, tuple(scores), tuple(moves))
-    if pair is not None and pair[0] != pair[1] and within(metric, *pair, d_in):
+    pair = _domain_members(domain, tuple(scores), tuple(moves))
+    if pair is not None and pair[0] != pair[1] and is_within_distance(metric, *pair, d_in):
         yield pair
 
 
-def _likeliest(metric: Metric, d_in: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
+def _tied_moves(metric: Metric, d_in: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
     """Yield ties with one score moved against all others, and all others against it: any choice by scores shows it."""
     for first in (True, False):
-        for moves in corners(metric, d_in, (first, *[not first] * (d - 1)), 1):
+        for moves in corner_moves(metric, d_in, (first, *[not first] * (d - 1)), 1):
             yield (Fraction(0),) * d, moves
 
 
-def _structured(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
+def _structured_moves(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
     """Yield all structured pairs in strides of the golden section, so that each part of the list is an even sample."""
     listed: list[tuple[Vector, Vector]] = []
-    for blocks in _compositions(d):
+    for blocks in _integer_compositions(d):
         levels = max(1, len(blocks) - 1)
         gaps = [d_in / 2, d_in, 2 * d_in, *(spread * unit / levels for spread in (1, 3, 8, 20, _SPREAD))]
         for gap in gaps if len(blocks) > 1 else [Fraction(0)]:
             scores = tuple(-gap * level for level, size in enumerate(blocks) for _ in range(size))
             for raised in itertools.product(*(range(size + 1) for size in blocks)):
                 corner = tuple(i < n for n, size in zip(raised, blocks, strict=True) for i in range(size))
-                listed += [(scores, moves) for moves in corners(metric, d_in, corner, len(listed))]
+                listed += [(scores, moves) for moves in corner_moves(metric, d_in, corner, len(listed))]
     stride = next(n for n in range(round(0.618 * len(listed)), len(listed) + 2) if math.gcd(n, len(listed)) == 1)
     for i in range(len(listed)):
         yield listed[i * stride % len(listed)]
 
 
-def corners(metric: Metric, d_in: Fraction, corner: tuple[bool, ...], turn: int) -> list[Vector]:
+def corner_moves(metric: Metric, d_in: Fraction, corner: tuple[bool, ...], turn: int) -> list[Vector]:
     """Return moves of length d_in that raise the scores in ``corner`` against the others, sometimes with a shift."""
     raised = sum(corner)
     if isinstance(metric, PerCandidateDistance):
-        alike = corners(LInfDistance(monotonic=metric.monotonic), d_in, corner, turn)
+        alike = corner_moves(LInfDistance(monotonic=metric.monotonic), d_in, corner, turn)
         return [tuple(move * Fraction(b) for move, b in zip(moves, metric.bounds, strict=True)) for moves in alike]
     if metric == LInfDistance():
         return [tuple(d_in if up else -d_in for up in corner)]
     if not raised or (raised == len(corner) > 1 and metric == RangeDistance()):
         return []
-    each = {L1Distance(): d_in / raised, L2Distance(): _root(d_in * d_in / raised)}.get(metric, d_in)
+    each = {L1Distance(): d_in / raised, L2Distance(): _square_root_down(d_in * d_in / raised)}.get(metric, d_in)
     moves = [tuple(each if up else Fraction(0) for up in corner)]
     if turn % 4 == 0 and metric == LInfDistance(monotonic=True):
         moves.append(tuple(d_in / 2 if up else -d_in / 2 for up in corner))
@@ -148,10 +151,10 @@ def corners(metric: Metric, d_in: Fraction, corner: tuple[bool, ...], turn: int)
     return moves
 
 
-def _scattered(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
+def _kronecker_moves(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
     """Yield Kronecker's sequence in 2 d + 1 dimensions: scores within a random spread, moves within the ball."""
     roots = [Fraction(math.isqrt(p * _FINEST**2), _FINEST) for p in _PRIMES[: 2 * d + 1]]
-    shrink = {L1Distance(): Fraction(1, d), L2Distance(): _root(Fraction(1, d))}.get(metric, 1)
+    shrink = {L1Distance(): Fraction(1, d), L2Distance(): _square_root_down(Fraction(1, d))}.get(metric, 1)
     signed = metric in (LInfDistance(), L1Distance(), L2Distance())
     for n in range(1, _SCATTERED + 1):
         spread, *rest = [n * root % 1 for root in roots]
@@ -160,12 +163,14 @@ def _scattered(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterat
         yield scores, moves
 
 
-def _members(domain: VectorDomain, scores: Vector, moves: Vector) -> tuple[Vector, Vector] | None:
+def _domain_members(domain: VectorDomain, scores: Vector, moves: Vector) -> tuple[Vector, Vector] | None:
     """Return the pair as members of ``domain``: rounded (moves toward 0) and shifted into its bounds."""
     low, high = min(scores) + min(0, *moves), max(scores) + max(0, *moves)
     ends = zip(domain.element_domain.bounds or (), (low, high), strict=False)
     shifts = [Fraction(bound) - end for bound, end in ends if math.isfinite(bound)] or [Fraction(0)]
-    element: Callable[[Fraction, Fraction], tuple[Any, Any]] = _integers if domain.element_domain.T is int else _floats
+    element: Callable[[Fraction, Fraction], tuple[Any, Any]] = (
+        _integer_members if domain.element_domain.T is int else _float_members
+    )
     for shift in shifts:
         x, y = zip(*(element(score + shift, move) for score, move in zip(scores, moves, strict=True)), strict=True)
         if domain.member(x) and domain.member(y):
@@ -173,24 +178,24 @@ def _members(domain: VectorDomain, scores: Vector, moves: Vector) -> tuple[Vecto
     return None
 
 
-def _integers(score: Fraction, move: Fraction) -> tuple[int, int]:
+def _integer_members(score: Fraction, move: Fraction) -> tuple[int, int]:
     return math.floor(score), math.floor(score) + math.trunc(move)
 
 
-def _floats(score: Fraction, move: Fraction) -> tuple[float, float]:
+def _float_members(score: Fraction, move: Fraction) -> tuple[float, float]:
     x = float(score)
     y = float(Fraction(x) + move)
     return x, math.nextafter(y, x) if abs(Fraction(y) - Fraction(x)) > abs(move) else y
 
 
-def _compositions(d: int) -> Iterator[tuple[int, ...]]:
+def _integer_compositions(d: int) -> Iterator[tuple[int, ...]]:
     """Yield all ways to write d as a sum of positive integers."""
     for n in range(d):
         for cuts in itertools.combinations(range(1, d), n):
             yield tuple(b - a for a, b in itertools.pairwise((0, *cuts, d)))
 
 
-def _root(square: Fraction) -> Fraction:
+def _square_root_down(square: Fraction) -> Fraction:
     """Return the square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * _FINEST**2)), _FINEST)
 
@@ -213,8 +218,8 @@ _GOLDEN = Fraction(1618, 1000)  # near the golden section: its multiples fill th
 def first_pairs(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...], most: int
 ) -> tuple[tuple[Vector, Vector], ...]:
-    """Return the first ``most`` pairs of :func:`arranged`, cached for the next search of the same space."""
-    return tuple(itertools.islice(arranged(domain, metric, d_in, unit, sizes), most))
+    """Return the first ``most`` pairs of :func:`arranged_pairs`, cached for the next search of the same space."""
+    return tuple(itertools.islice(arranged_pairs(domain, metric, d_in, unit, sizes), most))
 
 
 def extreme_pairs(
@@ -228,51 +233,52 @@ def extreme_pairs(
             ((large, *[least] * (d - 1)), moves)
             for end in map(Fraction, _EXTREMES)
             for large, least, corner in ((end, d_in, rest), (end - d_in, Fraction(0), one))
-            for moves in corners(metric, d_in, corner, 1)
+            for moves in corner_moves(metric, d_in, corner, 1)
         ]
         for scores, moves in [*made, (small, tuple(-score for score in small))]:
             for turn in (1, -1):
-                yield from admitted(domain, metric, d_in, scores[::turn], moves[::turn])
+                yield from admissible_pairs(domain, metric, d_in, scores[::turn], moves[::turn])
 
 
-def arranged(
+def arranged_pairs(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...]
 ) -> Iterator[tuple[Vector, Vector]]:
     """Yield pairs of members of ``domain`` at distance at most ``d_in``, each of them once.
 
-    The pairs are those of :func:`neighbours`, in turn unchanged, reversed and shuffled; with moves up or down; and with
-    the highest, the lowest or any score at 0, or all shifted by -40 to 40 units. The likeliest also come unchanged.
+    The pairs are those of :func:`neighbouring_pairs`, in turn unchanged, reversed and shuffled; with moves up or
+    down; and with the highest, the lowest or any score at 0, or all shifted by -40 to 40 units. The likeliest also
+    come unchanged.
     """
     seen = set()
-    for n, (x, x_prime) in enumerate(neighbours(domain, metric, d_in, unit, sizes)):
+    for n, (x, x_prime) in enumerate(neighbouring_pairs(domain, metric, d_in, unit, sizes)):
         scores = [Fraction(a) for a in x]
         moves = [Fraction(b) - a for a, b in zip(scores, x_prime, strict=True)]
         versions = [(x, x_prime)] if n < LIKELIEST else []
-        versions += admitted(domain, metric, d_in, *_version(n, scores, moves, unit))
+        versions += admissible_pairs(domain, metric, d_in, *_arranged_version(n, scores, moves, unit))
         for pair in versions:
             if pair not in seen:
                 seen.add(pair)
                 yield pair
 
 
-def _version(
+def _arranged_version(
     n: int, scores: Sequence[Fraction], moves: Sequence[Fraction], unit: Fraction
 ) -> tuple[list[Fraction], list[Fraction]]:
     """Return the n-th version: its order, direction and level alternate at different paces."""
-    order = _order(n, len(scores))
-    level = _level(n, scores, unit)
+    order = _version_order(n, len(scores))
+    level = _version_level(n, scores, unit)
     sign = 1 if n // _ORDERS % _DIRECTIONS else -1
     return [scores[i] + level for i in order], [sign * moves[i] for i in order]
 
 
-def _order(n: int, d: int) -> list[int]:
+def _version_order(n: int, d: int) -> list[int]:
     """Return an order: unchanged, reversed, or (twice) sorted by the fractions of multiples of square roots."""
     if n % _ORDERS < 2:
         return list(range(d))[:: -1 if n % _ORDERS else 1]
     return sorted(range(d), key=lambda i: n * math.isqrt((4 * i + 2) * _FINEST**2) % _FINEST)
 
 
-def _level(n: int, scores: Sequence[Fraction], unit: Fraction) -> Fraction:
+def _version_level(n: int, scores: Sequence[Fraction], unit: Fraction) -> Fraction:
     """Return the number to add to all scores, the highest of which is 0 or near it."""
     turn = n // (_ORDERS * _DIRECTIONS) % _LEVELS
     if turn == 0:
@@ -311,7 +317,7 @@ def record_pairs(
         >>> tk.audit.record_pairs(["a", "a", "b"], most=2)
         [(['a', 'a', 'b'], ['a', 'a']), (['a', 'a', 'b'], ['a', 'a', 'b', 'b'])]
     """
-    checks.choice("neighbors", neighbors, ("add_remove", "replace"))
+    checks.require_choice("neighbors", neighbors, ("add_remove", "replace"))
     is_list = isinstance(records, Iterable) and isinstance(records, Sized) and getattr(records, "ndim", 1) > 0
     if not is_list or isinstance(records, str | bytes):
         raise ParameterTypeError(f"records must be a list of records, not {type(records).__name__}")
@@ -331,7 +337,7 @@ def record_pairs(
             ]
     if not pairs:
         raise ParameterError('records must hold a record, and two that differ under neighbors="replace"')
-    return pairs[: checks.count("most", most)]
+    return pairs[: checks.require_positive_int("most", most)]
 
 
 def _is_equal(one: Any, other: Any) -> bool:
@@ -350,10 +356,10 @@ def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
     """
     if not isinstance(pairs, Iterable):
         raise ParameterTypeError(f"pairs must be a list of pairs of neighbours, not {type(pairs).__name__}")
-    return map(_pair, pairs)
+    return map(_require_pair, pairs)
 
 
-def _pair(pair: Any) -> tuple[Any, Any]:
+def _require_pair(pair: Any) -> tuple[Any, Any]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ParameterTypeError("pairs must hold pairs (first, second) of neighbours")
     return pair[0], pair[1]
@@ -376,7 +382,7 @@ def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> li
         ParameterTypeError: ``table`` is not a data frame.
         MissingExtraError: narwhals is not installed (extra ``tables``).
     """
-    frame = _read(table)
+    frame = _to_narwhals_frame(table)
     if frame is None:
         raise ParameterTypeError("table must be a data frame, of polars or pandas for instance")
     if user is not None and user not in frame.columns:
@@ -389,12 +395,12 @@ def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> li
         raise ParameterError("table must have a row")
     ranked = sorted(counts, key=lambda person: -counts[person])
     ends = [person for both in zip(ranked, reversed(ranked), strict=True) for person in both]
-    chosen = list(dict.fromkeys(ends))[: checks.count("most", most)]
+    chosen = list(dict.fromkeys(ends))[: checks.require_positive_int("most", most)]
     return [(table, frame.filter([other != person for other in persons]).to_native()) for person in chosen]
 
 
-def _read(table: Any) -> Any:
-    nw = load("narwhals", "table_pairs needs narwhals", "opendp_topk[tables]")
+def _to_narwhals_frame(table: Any) -> Any:
+    nw = import_extra("narwhals", "table_pairs needs narwhals", "opendp_topk[tables]")
     known = nw.dependencies.is_into_dataframe(table)
     return nw.from_native(table, eager_only=True, pass_through=True) if known else None
 
@@ -421,7 +427,7 @@ Draw = Callable[[Vector, int], Sequence[Hashable]]
 
 
 @dataclass(frozen=True)
-class Edge:
+class VanishingEdge:
     """A pair beside the gap at which outcomes vanish, with that gap and the change of the gap between the two inputs.
 
     If ``level`` is true, the gap is the distance of all scores from 0.
@@ -433,7 +439,7 @@ class Edge:
     level: bool = False
 
     @property
-    def unit(self) -> Fraction:
+    def scale_estimate(self) -> Fraction:
         """Return about the scale of the mechanism, if that is large compared with the moves; otherwise 0."""
         return self.gap / _REACH if self.gap > _COVERED * self.step and not self.level else Fraction(0)
 
@@ -446,7 +452,7 @@ def worst_edges(
     sizes: tuple[int, ...],
     samples: int,
     usable: Callable[[tuple[Vector, Vector]], bool],
-) -> list[Edge]:
+) -> list[VanishingEdge]:
     """Return the ``usable`` edges that show most: the first :data:`_BEST` of gaps, one of levels.
 
     This takes about ``samples`` draws. The list is empty if no outcomes vanish or there are too few draws.
@@ -456,9 +462,9 @@ def worst_edges(
     count = samples // (_PROBES * len(families)) if families else 0
     if count < _LEAST:
         return []
-    shown: list[tuple[int, Edge]] = []
+    shown: list[tuple[int, VanishingEdge]] = []
     for high, level in families:
-        shown += _Family(draw, domain, metric, d_in, high, level, count).edges()
+        shown += _ScoreFamily(draw, domain, metric, d_in, high, level, count).find_edges()
     ranked = [edge for _, edge in sorted(shown, key=lambda item: -item[0])]
     return [
         edge
@@ -467,7 +473,7 @@ def worst_edges(
     ]
 
 
-class _Family:
+class _ScoreFamily:
     """Vectors of scores with a gap, or with all scores at the same ``level``.
 
     Scores are 0 except for the ``high`` ones, which move up against the others.
@@ -485,49 +491,53 @@ class _Family:
     ) -> None:
         self._draw, self._domain, self._metric, self._d_in, self._count = draw, domain, metric, d_in, count
         self._raised, self._level = tuple(one or level for one in high), level
-        self._moves = next(iter(corners(metric, d_in, high, 1)))
+        self._moves = next(iter(corner_moves(metric, d_in, high, 1)))
         self._step = max(self._moves) - min(self._moves)
 
-    def edges(self) -> list[tuple[int, Edge]]:
+    def find_edges(self) -> list[tuple[int, VanishingEdge]]:
         """Return the pairs beside the gap at which outcomes vanish, and how many draws only one side shows."""
-        far = next((n for n in range(_DOUBLINGS, 1, -1) if self._pair(self._step * 2**n)), 0)
-        usual = self._seen(self._step * 2**far) if far else set()
+        far = next((n for n in range(_DOUBLINGS, 1, -1) if self._pair_at_gap(self._step * 2**n)), 0)
+        usual = self._outcomes_at_gap(self._step * 2**far) if far else set()
         low, high = -1, far - 1
-        if not far or not self._seen(Fraction(0)) - usual or self._seen(self._step * 2**high) - usual:
+        if (
+            not far
+            or not self._outcomes_at_gap(Fraction(0)) - usual
+            or self._outcomes_at_gap(self._step * 2**high) - usual
+        ):
             return []
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._seen(self._step * 2**middle) - usual else (low, middle)
+            low, high = (middle, high) if self._outcomes_at_gap(self._step * 2**middle) - usual else (low, middle)
         near, gap = self._step * 2**low if low >= 0 else Fraction(0), self._step * 2**high
         for _ in range(_LEVEL_HALVINGS if self._level else _HALVINGS):
             if gap - near <= self._step / 2:
                 break
             middle_gap = (near + gap) / 2
-            near, gap = (middle_gap, gap) if self._seen(middle_gap) - usual else (near, middle_gap)
+            near, gap = (middle_gap, gap) if self._outcomes_at_gap(middle_gap) - usual else (near, middle_gap)
         starts = [max(Fraction(0), gap + self._step * Fraction(n, 2)) for n in (-2, -1, 0)]
-        pairs = [(start, self._pair(start)) for start in dict.fromkeys(starts)]
+        pairs = [(start, self._pair_at_gap(start)) for start in dict.fromkeys(starts)]
         return [
-            (self._one_sided(pair), Edge(pair, gap, self._step, self._level))
+            (self._count_one_sided(pair), VanishingEdge(pair, gap, self._step, self._level))
             for start, pair in pairs
             if pair is not None
         ]
 
-    def _pair(self, gap: Fraction) -> tuple[Vector, Vector] | None:
+    def _pair_at_gap(self, gap: Fraction) -> tuple[Vector, Vector] | None:
         scores = tuple(gap if raised else Fraction(0) for raised in self._raised)
-        return next(iter(admitted(self._domain, self._metric, self._d_in, scores, self._moves)), None)
+        return next(iter(admissible_pairs(self._domain, self._metric, self._d_in, scores, self._moves)), None)
 
-    def _seen(self, gap: Fraction) -> set[Hashable]:
-        pair = self._pair(gap)
-        return set() if pair is None else set(map(_told, self._draw(pair[0], self._count)))
+    def _outcomes_at_gap(self, gap: Fraction) -> set[Hashable]:
+        pair = self._pair_at_gap(gap)
+        return set() if pair is None else set(map(_discard_floats, self._draw(pair[0], self._count)))
 
-    def _one_sided(self, pair: tuple[Vector, Vector]) -> int:
-        first, second = ([_told(outcome) for outcome in self._draw(side, self._count)] for side in pair)
+    def _count_one_sided(self, pair: tuple[Vector, Vector]) -> int:
+        first, second = ([_discard_floats(outcome) for outcome in self._draw(side, self._count)] for side in pair)
         return max(
             sum(outcome not in other for outcome in side)
             for side, other in ((first, set(second)), (second, set(first)))
         )
 
 
-def _told(outcome: Any) -> Hashable:
+def _discard_floats(outcome: Any) -> Hashable:
     """Return the leaves of an outcome that are not floats: no two samples of noise share a float."""
-    return tuple(itertools.filterfalse(lambda leaf: isinstance(leaf, float), leaves(outcome)))
+    return tuple(itertools.filterfalse(lambda leaf: isinstance(leaf, float), flatten_outcome(outcome)))

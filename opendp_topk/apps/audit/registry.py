@@ -45,13 +45,13 @@ def read_signoffs(file: str | os.PathLike[str]) -> list[Signoff]:
         reason = "it is not TOML"
     if not reason:
         rows = found.get("signoff", [])
-        if set(found) <= {"signoff"} and isinstance(rows, list) and all(map(_is_row, rows)):
+        if set(found) <= {"signoff"} and isinstance(rows, list) and all(map(_is_signoff, rows)):
             return [Signoff(**row) for row in rows]
         reason = f"each [[signoff]] must have the texts {', '.join(_FIELDS)} and nothing else"
     raise TableError(f"the sign-offs {os.fspath(file)!r} could not be read: {reason}")
 
 
-def accept(name: str, digest: str, *, by: str, file: str | os.PathLike[str], on: date | None = None) -> Signoff:
+def append_signoff(name: str, digest: str, *, by: str, file: str | os.PathLike[str], on: date | None = None) -> Signoff:
     """Append a sign-off to ``file``, which is created if it does not exist.
 
     Raises:
@@ -60,7 +60,7 @@ def accept(name: str, digest: str, *, by: str, file: str | os.PathLike[str], on:
     """
     if not isinstance(by, str) or not by.strip() or not by.isprintable():
         raise ParameterError("by must be the name of the person who read the proof")
-    checks.instance("name", name, str, "the name of a proof document")
+    checks.require_instance("name", name, str, "the name of a proof document")
     path = Path(file)
     there = read_signoffs(path) if path.exists() else []
     signoff = Signoff(name, digest, by.strip(), (on or date.today()).isoformat())
@@ -80,7 +80,7 @@ def accept(name: str, digest: str, *, by: str, file: str | os.PathLike[str], on:
     return signoff
 
 
-def _is_row(row: Any) -> bool:
+def _is_signoff(row: Any) -> bool:
     return isinstance(row, dict) and set(row) == set(_FIELDS) and all(isinstance(value, str) for value in row.values())
 
 
@@ -128,10 +128,10 @@ def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:
         TableError: ``signoffs`` cannot be read.
     """
     signed = [] if signoffs is None else read_signoffs(signoffs)
-    return [_claim(name, signed) for name in constructors()]
+    return [_load_claim(name, signed) for name in constructor_names()]
 
 
-def constructors() -> list[str]:
+def constructor_names() -> list[str]:
     """Return the names of all public ``make_*``, in alphabetical order."""
     import opendp_topk
 
@@ -150,12 +150,12 @@ def document_of(constructor: str) -> str | None:
 def status_of(constructor: str) -> str:
     """Return ``current``, ``stale``, ``missing`` or ``unproven``, without the rest of a claim, which takes seconds."""
     document = document_of(constructor)
-    if document is None or proof.document(document) is None:
+    if document is None or proof.document_path(document) is None:
         return "missing"
     return "unproven" if constructor.startswith(_BY_CALLER) else proof.Proof(document).status
 
 
-def _claim(name: str, signed: list[Signoff]) -> Claim:
+def _load_claim(name: str, signed: list[Signoff]) -> Claim:
     document, status = document_of(name), status_of(name)
     if document is None or status == "missing":
         return Claim(name, document, "missing", "", tests=tests_of(name))
@@ -164,8 +164,8 @@ def _claim(name: str, signed: list[Signoff]) -> Claim:
         document=document,
         status=status,
         digest=_digest_or_nothing(document),
-        relies_on=tuple(sorted(proof.relied_now(document))),
-        foundations=tuple(proof.foundations(document)),
+        relies_on=tuple(sorted(proof.current_reliances(document))),
+        foundations=tuple(proof.document_foundations(document)),
         tests=tests_of(name),
         signoffs=tuple(one for one in signed if one.name == document),
         remark="unproven: the caller supplies the map" if status == "unproven" else "",

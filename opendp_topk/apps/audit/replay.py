@@ -16,7 +16,7 @@ from typing import Any
 from ...core.rendering import as_outcome
 from ...errors import ParameterError, TopKError, checks
 from ...numerics.arithmetic import round_down, round_up
-from .blackbox import Raised, log_ratio
+from .blackbox import RaisedOutcome, log_ratio
 from .report import FAILS, HOLDS, NOT_TESTED
 
 # Sources of randomness that branch instead of drawing: each draw has a number of answers, and all of them are tried.
@@ -27,65 +27,65 @@ _WIDEST = 2**16  # answers of one draw; a draw with more has too many to try
 _GRID = 2**53  # a float of random() is one of so many multiples of 2^-53
 
 
-class Stopped(BaseException):
+class StoppedRun(BaseException):
     """A run that cannot continue; not an Exception, so that the audited function does not catch it."""
 
 
-class Open(Stopped):
+class UnansweredDraw(StoppedRun):
     """The next draw has these probabilities and no answer yet."""
 
     def __init__(self, shares: tuple[Fraction, ...]) -> None:
         self.shares = shares
 
 
-class Unlisted(Stopped):
+class NotEnumerable(StoppedRun):
     """The next draw has too many answers to try, or its distribution is not known exactly for this use."""
 
 
 # proof-region: replay_digits
-class Tape:
+class AnswerSequence:
     """The answers of one run, one for each draw; the run stops at the first draw without an answer."""
 
     def __init__(self, answers: Sequence[int]) -> None:
         self._answers, self.used = answers, 0
 
-    def branch(self, shares: tuple[Fraction, ...]) -> int:
+    def take_answer(self, shares: tuple[Fraction, ...]) -> int:
         """Return the answer of a draw whose answers have the probabilities ``shares``."""
         if len(shares) == 1:
             return 0
         if self.used == len(self._answers):
-            raise Open(shares)  # [open]
+            raise UnansweredDraw(shares)  # [open]
         answer = self._answers[self.used]
         self.used += 1
         return answer
 
-    def below(self, n: int) -> int:
+    def draw_below(self, n: int) -> int:
         """Return a uniform number from 0 to n - 1."""
         if n > _WIDEST:
-            raise Unlisted
-        return self.branch((Fraction(1, n),) * n)  # [uniform]
+            raise NotEnumerable
+        return self.take_answer((Fraction(1, n),) * n)  # [uniform]
 
 
-class Real:
+class UniformFloat:
     """A float of ``random()``, k / 2^53 with k uniform; comparisons narrow it to an interval."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: AnswerSequence) -> None:
         self._tape, self._low, self._high = tape, 0, _GRID
 
-    def _below(self, count: int) -> bool:
+    def _is_index_below(self, count: int) -> bool:
         """Return whether k < count."""
         if count <= self._low or count >= self._high:
             return count >= self._high
         share = Fraction(count - self._low, self._high - self._low)
-        below = self._tape.branch((share, 1 - share)) == 0  # [coin]
+        below = self._tape.take_answer((share, 1 - share)) == 0  # [coin]
         self._low, self._high = (self._low, count) if below else (count, self._high)
         return below
 
     def __lt__(self, other: Any) -> bool:
-        return self._below(-(-_scaled(other) // 1))
+        return self._is_index_below(-(-_to_grid_units(other) // 1))
 
     def __le__(self, other: Any) -> bool:
-        return self._below(_scaled(other) // 1 + 1)
+        return self._is_index_below(_to_grid_units(other) // 1 + 1)
 
     def __gt__(self, other: Any) -> bool:
         return not self <= other
@@ -93,59 +93,59 @@ class Real:
     def __ge__(self, other: Any) -> bool:
         return not self < other
 
-    def _opened(self, *_: Any) -> Any:
-        raise Unlisted
+    def _refuse_use(self, *_: Any) -> Any:
+        raise NotEnumerable
 
-    __eq__ = __ne__ = __hash__ = __float__ = __int__ = __index__ = __bool__ = __abs__ = __neg__ = _opened
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _opened
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __rpow__ = __round__ = __floor__ = __ceil__ = _opened
-    __trunc__ = __repr__ = __str__ = _opened
+    __eq__ = __ne__ = __hash__ = __float__ = __int__ = __index__ = __bool__ = __abs__ = __neg__ = _refuse_use
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _refuse_use
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __rpow__ = __round__ = __floor__ = __ceil__ = _refuse_use
+    __trunc__ = __repr__ = __str__ = _refuse_use
 
 
-def _scaled(other: Any) -> Fraction:
-    if isinstance(other, Real) or not math.isfinite(other):
-        raise Unlisted
+def _to_grid_units(other: Any) -> Fraction:
+    if isinstance(other, UniformFloat) or not math.isfinite(other):
+        raise NotEnumerable
     return Fraction(float(other)) * _GRID
 
 
-class Random(random.Random):
+class EnumeratedRandom(random.Random):
     """A ``random.Random`` that takes its bits from a tape."""
 
-    def __new__(cls, tape: Tape) -> Random:
+    def __new__(cls, tape: AnswerSequence) -> EnumeratedRandom:
         return super().__new__(cls)
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: AnswerSequence) -> None:
         super().__init__()
         self._tape = tape
 
     def random(self) -> Any:
         """Return a float that supports comparisons."""
-        return Real(self._tape)
+        return UniformFloat(self._tape)
 
     def getrandbits(self, k: int, /) -> int:
         """Return ``k`` bits."""
-        return self._tape.below(1 << k)
+        return self._tape.draw_below(1 << k)
 
     def randbytes(self, n: int) -> bytes:
         """Return ``n`` bytes."""
-        return bytes(self._tape.below(256) for _ in range(n))
+        return bytes(self._tape.draw_below(256) for _ in range(n))
 
     def seed(self, *_: Any, **__: Any) -> None:
         """Ignore the seed: the digits are given."""
 
 
-class Generator:
+class EnumeratedGenerator:
     """The methods of a NumPy ``Generator`` whose draws have few answers; other methods do not exist."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: AnswerSequence) -> None:
         self._tape = tape
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise Unlisted
+        raise NotEnumerable
 
-    def _filled(self, size: Any, one: Any) -> Any:
+    def _fill_array(self, size: Any, one: Any) -> Any:
         import numpy as np
 
         if size is None:
@@ -159,15 +159,15 @@ class Generator:
     def integers(self, low: int, high: int | None = None, size: Any = None, *, endpoint: bool = False) -> Any:
         """Return uniform integers."""
         start, end = (0, low) if high is None else (low, high)
-        return self._filled(size, lambda: int(start) + self._tape.below(int(end) - int(start) + endpoint))
+        return self._fill_array(size, lambda: int(start) + self._tape.draw_below(int(end) - int(start) + endpoint))
 
     def random(self, size: Any = None) -> Any:
         """Return floats that support comparisons."""
-        return self._filled(size, lambda: Real(self._tape))
+        return self._fill_array(size, lambda: UniformFloat(self._tape))
 
     def bytes(self, length: int) -> bytes:
         """Return uniform bytes."""
-        return bytes(self._tape.below(256) for _ in range(length))
+        return bytes(self._tape.draw_below(256) for _ in range(length))
 
     def choice(self, a: Any, size: Any = None, p: Any = None) -> Any:
         """Return an element of ``a``, or a number below it, by its probability."""
@@ -175,15 +175,15 @@ class Generator:
 
         items = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
         if p is None:
-            return self._filled(size, lambda: items[self._tape.below(len(items))].item())
+            return self._fill_array(size, lambda: items[self._tape.draw_below(len(items))].item())
         ends = np.cumsum(p)
         ends /= ends[-1]
 
-        def one() -> Any:
-            drawn = Real(self._tape)
+        def draw_item() -> Any:
+            drawn = UniformFloat(self._tape)
             return items[next(i for i, end in enumerate(ends) if drawn < float(end))].item()
 
-        return self._filled(size, one)
+        return self._fill_array(size, draw_item)
 
     def permutation(self, x: Any) -> Any:
         """Return a uniform permutation."""
@@ -196,7 +196,7 @@ class Generator:
     def shuffle(self, x: Any) -> None:
         """Shuffle the elements of ``x`` uniformly, in place."""
         for last in range(len(x) - 1, 0, -1):
-            other = self._tape.below(last + 1)
+            other = self._tape.draw_below(last + 1)
             x[last], x[other] = x[other], x[last]
 
 
@@ -204,13 +204,13 @@ class Generator:
 
 
 @contextlib.contextmanager
-def system(tape: Tape) -> Iterator[None]:
+def replace_system_random(tape: AnswerSequence) -> Iterator[None]:
     """Make ``secrets``, ``os.urandom`` and the functions of ``random`` draw from the tape inside this context."""
-    drawn = Random(tape)
+    drawn = EnumeratedRandom(tape)
     below = drawn._randbelow  # type: ignore[attr-defined]
     names = [name for name in random.__all__ if hasattr(random.Random, name) and name != "seed"]
     placed: list[tuple[Any, str, Any]] = [(random, name, getattr(drawn, name)) for name in names]
-    placed += [(random.SystemRandom, name, _method(getattr(drawn, name))) for name in ("getrandbits", "random")]
+    placed += [(random.SystemRandom, name, _as_method(getattr(drawn, name))) for name in ("getrandbits", "random")]
     placed += [(home, name, drawn.randbytes) for home, name in ((random, "_urandom"), (os, "urandom"))]
     placed += [(secrets, "randbits", drawn.getrandbits), (secrets, "choice", drawn.choice)]
     placed += [(secrets, "randbelow", below), (secrets, "token_bytes", lambda nbytes=32: drawn.randbytes(nbytes))]
@@ -224,7 +224,7 @@ def system(tape: Tape) -> Iterator[None]:
             setattr(home, name, original)
 
 
-def _method(function: Any) -> Any:
+def _as_method(function: Any) -> Any:
     return lambda _, *arguments: function(*arguments)
 
 
@@ -254,13 +254,13 @@ class Replayed:
 
     def verdict(self, epsilon: Any) -> str:
         """Return ``"fails"``, ``"holds"`` (by enumeration of all digits), or ``"not tested"`` if digits are left."""
-        if self.lower > checks.distance(epsilon, "epsilon"):
+        if self.lower > checks.require_distance(epsilon, "epsilon"):
             return FAILS
         return NOT_TESTED if self.unexplored else HOLDS
 
 
 @dataclass(frozen=True)
-class _Law:
+class _EnumeratedDistribution:
     masses: dict[Hashable, Fraction]
     rest: Fraction
     runs: int
@@ -311,13 +311,14 @@ def replay(
         >>> round(found.lower, 9), found.unexplored, found.verdict(1.0)
         (1.098612289, 0.0, 'fails')
     """
-    checks.function("function", function)
+    checks.require_callable("function", function)
     if source not in SOURCES:
         raise ParameterError('source must be "generator", "random" or "system"')
-    shift, most = checks.share(delta, "delta"), checks.count("runs", runs)
-    first, second = (_law(function, value, source, most) for value in (x, x_neighbor))
+    shift, most = checks.require_unit_interval(delta, "delta"), checks.require_positive_int("runs", runs)
+    first, second = (_enumerate_distribution(function, value, source, most) for value in (x, x_neighbor))
     lower, event = max(
-        (_loss(*sides, Fraction(shift)) for sides in ((first, second), (second, first))), key=lambda found: found[0]
+        (_epsilon_lower_bound(*sides, Fraction(shift)) for sides in ((first, second), (second, first))),
+        key=lambda found: found[0],
     )
     rest = max(first.rest, second.rest)
     return Replayed(
@@ -326,7 +327,9 @@ def replay(
 
 
 # proof-region: replay
-def _law(function: Callable[..., Any], value: Any, source: str, most: int) -> _Law:
+def _enumerate_distribution(
+    function: Callable[..., Any], value: Any, source: str, most: int
+) -> _EnumeratedDistribution:
     """Return the probabilities of the outcomes that were found, and of the digits that were not tried."""
     masses: dict[Hashable, Fraction] = {}
     rest, runs, draws, order = Fraction(0), 0, 0, 0
@@ -335,45 +338,47 @@ def _law(function: Callable[..., Any], value: Any, source: str, most: int) -> _L
         negative, _, answers = heapq.heappop(paths)  # [likeliest]
         runs += 1
         try:
-            outcome = _run(function, value, source, answers)
-        except Open as node:
+            outcome = _run_with_answers(function, value, source, answers)
+        except UnansweredDraw as node:
             if len(paths) + len(node.shares) > _MOST_PATHS:
                 rest -= negative
                 continue
             for answer, share in enumerate(node.shares):
                 order += 1
                 heapq.heappush(paths, (negative * share, order, (*answers, answer)))  # [children]
-        except Unlisted:
+        except NotEnumerable:
             rest -= negative  # [unlisted]
         else:
-            if not masses and _run(function, value, source, answers) != outcome:
+            if not masses and _run_with_answers(function, value, source, answers) != outcome:
                 raise ParameterError(
                     "function must draw from its source alone: the same digits gave two different releases"
                 )
             masses[outcome] = masses.get(outcome, Fraction(0)) - negative  # [leaf]
         draws = max(draws, len(answers))
-    return _Law(masses, rest - sum(negative for negative, _, _ in paths), runs, draws)  # [rest]
+    return _EnumeratedDistribution(masses, rest - sum(negative for negative, _, _ in paths), runs, draws)  # [rest]
 
 
-def _run(function: Callable[..., Any], value: Any, source: str, answers: tuple[int, ...]) -> Hashable:
-    tape = Tape(answers)
+def _run_with_answers(function: Callable[..., Any], value: Any, source: str, answers: tuple[int, ...]) -> Hashable:
+    tape = AnswerSequence(answers)
     try:
         if source == "system":
-            with system(tape):
+            with replace_system_random(tape):
                 released = function(value)
         else:
-            released = function(value, Random(tape) if source == "random" else Generator(tape))
+            released = function(value, EnumeratedRandom(tape) if source == "random" else EnumeratedGenerator(tape))
         outcome = as_outcome(released)
     except TopKError:
         raise
     except Exception as error:
-        outcome = Raised(type(error).__name__)
+        outcome = RaisedOutcome(type(error).__name__)
     if tape.used != len(answers):
         raise ParameterError("function must draw from its source alone: the same digits led to different draws")
     return outcome
 
 
-def _loss(first: _Law, second: _Law, delta: Fraction) -> tuple[float, tuple[Hashable, ...]]:
+def _epsilon_lower_bound(
+    first: _EnumeratedDistribution, second: _EnumeratedDistribution, delta: Fraction
+) -> tuple[float, tuple[Hashable, ...]]:
     """Return a lower bound on the least epsilon at ``delta`` from ``first`` to ``second``, and its event."""
     p, q = first.masses, second.masses
     ranked = sorted(p, key=lambda outcome: q.get(outcome, Fraction(0)) / p[outcome])

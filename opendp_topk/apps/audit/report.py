@@ -79,7 +79,7 @@ class Report:
     @property
     def tightness(self) -> float | None:
         """The loss over the claim; None if the claim is 0 or infinite."""
-        claim = limit(self.claimed)
+        claim = claimed_limit(self.claimed)
         return self.loss / claim if 0 < claim < float("inf") else None
 
     def __repr__(self) -> str:
@@ -102,14 +102,14 @@ class Report:
         return "\n".join(["Report(", *(f"    {name:<{width}} = {value}" for name, value in fields.items()), ")"])
 
 
-def verdict(loss: Any, claimed: Any) -> str:
+def claim_verdict(loss: Any, claimed: Any) -> str:
     """Return the verdict on a claim, given the largest loss that was found, a lower bound."""
-    if loss > limit(claimed):
+    if loss > claimed_limit(claimed):
         return FAILS
-    return HOLDS if loss > 0 or limit(claimed) == 0 else NOT_TESTED
+    return HOLDS if loss > 0 or claimed_limit(claimed) == 0 else NOT_TESTED
 
 
-def limit(claimed: Any) -> Any:
+def claimed_limit(claimed: Any) -> Any:
     """Return the number that no loss may exceed: delta for a pair (epsilon, delta), and 1, as a ratio, for a curve."""
     if isinstance(claimed, PrivacyCurve):
         return 1.0

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.measurement import Measurement
 from ...errors import ParameterError, SpaceError
-from ...measurements._listed import constructors
+from ...measurements._listed import find_constructors
 from ...sampling.noises.standard import STANDARD
 from ...spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ...spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
@@ -32,7 +32,7 @@ from ...spaces.metrics import (
     UserDistance,
 )
 from . import merged_laws
-from .report import Report, limit
+from .report import Report, claimed_limit
 from .verify import verify_with
 
 # Values to try for each argument, whatever the constructor. The values of an argument that only one constructor has are
@@ -58,27 +58,35 @@ OWN: Mapping[str, tuple[Metric, ...]] = {
 }
 
 
-def _nodes(measurement: Measurement) -> Callable[[Any], Any]:
+def _node_sums_distribution(measurement: Measurement) -> Callable[[Any], Any]:
     """Return the distribution of the noisy sums of all runs of steps for which ``make_continual_top_k`` draws noise."""
-    law, steps = merged_laws.noisy_scores(measurement, reach=6), measurement.parameters["steps"]
+    law, steps = merged_laws.noisy_score_distribution(measurement, reach=6), measurement.parameters["steps"]
     sizes = [2**i for i in range(steps) if 2**i <= steps]
     ends = [(first, first + size) for size in sizes for first in range(0, steps - size + 1, size)]
 
-    def of_nodes(cells: Any) -> Any:
+    def distribution_of_nodes(cells: Any) -> Any:
         width = len(cells) // steps
         return law([sum(cells[first * width + j : end * width : width]) for first, end in ends for j in range(width)])
 
-    return of_nodes
+    return distribution_of_nodes
 
 
 # Constructors whose releases have infinitely many values: their merged distributions, and pairs to try. For quantiles,
 # normalised scores and sets above a gap, which have few values: pairs that are likely to be worst.
 MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
-    "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
-    "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
-    "make_noisy_histogram": (merged_laws.noisy_scores, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
-    "make_continual_top_k": (_nodes, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
-    "make_select_then_count": (merged_laws.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
+    "make_laplace": (merged_laws.noisy_score_distribution, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_gaussian": (merged_laws.noisy_score_distribution, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_noisy_histogram": (
+        merged_laws.noisy_score_distribution,
+        1,
+        (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0))),
+    ),
+    "make_continual_top_k": (_node_sums_distribution, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
+    "make_select_then_count": (
+        merged_laws.winner_count_distribution,
+        1,
+        (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1))),
+    ),
     "make_quantiles": (
         lambda measurement: measurement.distribution,
         1,
@@ -99,7 +107,11 @@ MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, t
         1,
         (((0, 1, 1), (1, 1, 1)), ((0, 1, -9), (1, 1, -9)), ((9, 0, 0), (9, 1, 0)), ((4, 2, 0), (4, 3, 0))),
     ),
-    "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
+    "make_noisy_top_k_with_gaps": (
+        merged_laws.gap_ranking_distribution,
+        1,
+        (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1))),
+    ),
 }
 # Pairs of counts by key that differ by one user, for constructors on such counts.
 KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
@@ -110,8 +122,8 @@ KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
 )
 # The merged distributions of those with infinitely many releases.
 KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
-    "make_stable_histogram": merged_laws.found_items,
-    "make_unknown_domain_counts": merged_laws.counted_items,
+    "make_stable_histogram": merged_laws.released_item_distribution,
+    "make_unknown_domain_counts": merged_laws.item_count_distribution,
 }
 _WITH_DELTA = (Approximate(MaxDivergence()),)
 
@@ -125,7 +137,7 @@ class Example:
     measurement: Measurement
 
 
-def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
+def shipped_examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
     """Yield every constructor under every metric and measure it accepts, with all combinations of :data:`ARGUMENTS`.
 
     ``measures`` are the measures to try; under ``PrivacyProfile()`` the verifier compares curves.
@@ -133,31 +145,31 @@ def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
     Raises:
         ParameterError: A constructor has a required argument that is neither in :data:`ARGUMENTS` nor in its module.
     """
-    for name, make in constructors().items():
-        for options in _options(make):
-            for space, measure in (*_scored(name, options, measures), *_keyed(), *_tables()):
+    for name, make in find_constructors().items():
+        for options in _argument_combinations(make):
+            for space, measure in (*_score_spaces(name, options, measures), *_keyed_count_spaces(), *_table_spaces()):
                 try:
                     yield Example(name, options, make(*space, measure, **options))
                 except (ParameterError, SpaceError):
                     continue  # the constructor does not accept this space, measure or noise
 
 
-def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
-    spaces = [(_domain(name, options), metric) for metric in (*METRICS, *OWN.get(name, ()))]
+def _score_spaces(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
+    spaces = [(_score_domain(name, options), metric) for metric in (*METRICS, *OWN.get(name, ()))]
     return itertools.product(spaces, (*measures, *_WITH_DELTA))
 
 
-def _keyed() -> Iterable[Any]:
+def _keyed_count_spaces() -> Iterable[Any]:
     """Yield users with at most two keys, the number of keys in which the pairs of :data:`KEYED` differ."""
     return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _WITH_DELTA)
 
 
-def _tables() -> Iterable[Any]:
+def _table_spaces() -> Iterable[Any]:
     """Yield tables of users and items, for constructors that do not take counts."""
     return itertools.product([(FrameDomain("user", "item"), UserDistance())], _WITH_DELTA)
 
 
-def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
+def _score_domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
     """Return integers of the pairs' size if merged; else floats, 4 for two winners, 3 for one or slow distributions."""
     if name in MERGED:
         return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
@@ -166,7 +178,7 @@ def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
     return VectorDomain(AtomDomain(float), size=4 if options.get("k", 1) > 1 and quick else 3)
 
 
-def _options(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
+def _argument_combinations(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
     own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
     known = {**ARGUMENTS, **inspect.unwrap(make).__globals__.get("TRIED", {})}
     for p in own:
@@ -184,14 +196,14 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
 
     Args:
         budget: The largest number of pairs to try for each; the two likeliest are always tried. Default: 20.
-        among: The examples to verify. Default: all :func:`examples`, and those of their privacy curves.
+        among: The examples to verify. Default: all :func:`shipped_examples`, and those of their privacy curves.
 
     Raises:
         PrivacyViolationError: A pair refutes a map.
     """
     found: list[tuple[Example, Report | None]] = []
     laws: dict[str, dict[Any, Any]] = {}
-    for example in examples((*MEASURES, PrivacyProfile())) if among is None else among:
+    for example in shipped_examples((*MEASURES, PrivacyProfile())) if among is None else among:
         measurement = example.measurement
         same = f"{example.constructor}, {measurement.input_domain}, {dict(measurement.parameters)}"
         known = laws.setdefault(same, {})  # the output distribution depends on neither the metric nor the measure
@@ -223,7 +235,7 @@ have larger losses. Written by `python -m tests.pages`.
 """
 
 
-def row(example: Example) -> tuple[str, ...] | None:
+def claim_columns(example: Example) -> tuple[str, ...] | None:
     """Return the table's columns that depend on no search; None for a row to omit, such as without distribution."""
     measurement = example.measurement
     merged = example.constructor in MERGED or example.constructor in KEYED_MERGED
@@ -233,10 +245,10 @@ def row(example: Example) -> tuple[str, ...] | None:
     d_in = MERGED[example.constructor][1] if example.constructor in MERGED else 1
     measure = measurement.output_measure
     named = f"{measure.symbol}" if isinstance(measure, Approximate) else type(measure).__name__
-    return f"`{example.constructor}`", own, named, f"{limit(measurement.map(d_in)):.6g}"
+    return f"`{example.constructor}`", own, named, f"{claimed_limit(measurement.map(d_in)):.6g}"
 
 
-def table(found: list[tuple[Example, Report | None]]) -> str:
+def tightness_table(found: list[tuple[Example, Report | None]]) -> str:
     """Return the results of :func:`verify_all` as a page in Markdown, the loosest maps first."""
     lines = [
         HEADER,
@@ -245,7 +257,7 @@ def table(found: list[tuple[Example, Report | None]]) -> str:
     ]
     rows = []
     for example, report in found:
-        columns = row(example)
+        columns = claim_columns(example)
         if columns is not None and report is not None:
             ratio = "-" if report.tightness is None else f"{report.tightness:.4f}"
             rows.append((ratio, f"| {' | '.join(columns)} | {report.loss:.6g} | {ratio} |"))

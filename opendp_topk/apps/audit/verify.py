@@ -9,11 +9,11 @@ from typing import Any
 
 from ...core.measurement import Measurement
 from ...errors import NotDeclaredError, ParameterError, checks
-from ...numerics.arithmetic import exact
+from ...numerics.arithmetic import to_fraction
 from ...spaces.domains import VectorDomain
-from .neighbours import LIKELIEST, given_pairs, neighbours, within
+from .neighbours import LIKELIEST, given_pairs, is_within_distance, neighbouring_pairs
 from .report import Report
-from .worst_pair import LargestLoss, comparison
+from .worst_pair import LargestLoss, loss_comparison
 
 _SIZES = (2, 3, 4, 5)  # worst pairs of all mechanisms here need few scores, and distributions grow like d!
 
@@ -85,55 +85,61 @@ def verify_with(
     relative_error: Fraction | None,
 ) -> Report:
     """Apply :func:`verify` with known distributions (input -> law); the ones that it computes are added to them."""
-    checks.instance("measurement", measurement, Measurement, "a measurement")
+    checks.require_instance("measurement", measurement, Measurement, "a measurement")
     if law is None and measurement.declared.law is None:
         raise NotDeclaredError(
             "this measurement declares no exact distribution: give law, "
             "for instance one of opendp_topk.apps.audit.merged_laws"
         )
     if law is not None:
-        checks.function("law", law)
+        checks.require_callable("law", law)
     if relative_error is not None:
-        relative_error = exact(checks.scale(relative_error, "relative_error"))
-    budget = checks.count("budget", budget)
-    distance = exact(checks.distance(d_in, "d_in"))
+        relative_error = to_fraction(checks.require_scale(relative_error, "relative_error"))
+    budget = checks.require_positive_int("budget", budget)
+    distance = to_fraction(checks.require_distance(d_in, "d_in"))
     claimed = measurement.map(d_in)
-    compare = comparison(measurement.output_measure, claimed)
-    candidates = _candidates(measurement, distance) if pairs is None else _checked(pairs, measurement, distance)
+    compare = loss_comparison(measurement.output_measure, claimed)
+    candidates = (
+        _candidate_pairs(measurement, distance) if pairs is None else _require_neighbours(pairs, measurement, distance)
+    )
     listed = max(LIKELIEST, budget - budget // 3 if pairs is None else budget)
     met = LargestLoss(measurement, compare, law or measurement.distribution, relative_error, laws)
     for x, x_prime in itertools.islice(candidates, listed):
-        met.add(x, x_prime)
+        met.add_pair(x, x_prime)
     if pairs is None:
-        met.climb(distance, _unit(measurement, distance), budget)
+        met.vary_worst_pair(distance, _gap_unit(measurement, distance), budget)
     if not met.pairs:
         raise ParameterError("no pair of neighbours has laws that can be computed: give pairs, or a smaller domain")
-    return met.report(d_in, claimed)
+    return met.build_report(d_in, claimed)
 
 
-def _candidates(measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:
+def _candidate_pairs(measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:
     domain, metric = measurement.input_domain, measurement.input_metric
     if not isinstance(domain, VectorDomain):
         raise ParameterError("pairs must be given: neighbours can be made up for vectors of scores only")
-    within(metric, (0,), (0,), d_in)
+    is_within_distance(metric, (0,), (0,), d_in)
     if d_in == 0:
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
     k = measurement.parameters.get("k", 1)
     least = k if checks.is_integer(k) else 1
     sizes = tuple(d for d in _SIZES if d > least) or (least + 1,)
-    return neighbours(domain, metric, d_in, _unit(measurement, d_in), sizes if domain.size is None else (domain.size,))
+    return neighbouring_pairs(
+        domain, metric, d_in, _gap_unit(measurement, d_in), sizes if domain.size is None else (domain.size,)
+    )
 
 
-def _unit(measurement: Measurement, d_in: Fraction) -> Fraction:
+def _gap_unit(measurement: Measurement, d_in: Fraction) -> Fraction:
     scale: Any = measurement.parameters.get("scale")
-    return exact(scale) if checks.is_real(scale) and scale > 0 else d_in
+    return to_fraction(scale) if checks.is_real(scale) and scale > 0 else d_in
 
 
-def _checked(pairs: Iterable[tuple[Any, Any]], measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:
+def _require_neighbours(
+    pairs: Iterable[tuple[Any, Any]], measurement: Measurement, d_in: Fraction
+) -> Iterable[tuple[Any, Any]]:
     for x, x_prime in given_pairs(pairs):
         if isinstance(measurement.input_domain, VectorDomain):
             first, second = (tuple(measurement.input_domain.validate(v).tolist()) for v in (x, x_prime))
-            if len(first) != len(second) or not within(measurement.input_metric, first, second, d_in):
+            if len(first) != len(second) or not is_within_distance(measurement.input_metric, first, second, d_in):
                 raise ParameterError("pairs must hold neighbours: one pair is further apart than d_in")
             yield first, second
         else:

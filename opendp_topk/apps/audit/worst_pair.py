@@ -21,31 +21,31 @@ from ...spaces.measures import (
     ZeroConcentratedDivergence,
 )
 from . import losses
-from .neighbours import variations
-from .report import FAILS, Report, Witness, verdict
+from .neighbours import vary_pair
+from .report import FAILS, Report, Witness, claim_verdict
 
-Comparison = Callable[[losses.LawPair, Any], losses.Loss]
+Comparison = Callable[[losses.DistributionPair, Any], losses.LossEnclosure]
 _POINTS = 12  # steps between epsilons at which a curve is compared with distributions: milliseconds each
 _WORTHWHILE = gmpy2.mpq(10**6 + 1, 10**6)  # a smaller gain is not visible in a ratio of four digits
 
 
-def comparison(measure: Measure, claimed: Any) -> Comparison:
+def loss_comparison(measure: Measure, claimed: Any) -> Comparison:
     """Return how two distributions are compared under ``measure``; a second argument gives losses of no interest."""
     if isinstance(measure, MaxDivergence):
-        return lambda both, _: losses.max_loss(both)
+        return lambda both, _: losses.largest_absolute_loss(both)
     if isinstance(measure, RangeDivergence):
-        return lambda both, _: losses.range_loss(both)
+        return lambda both, _: losses.bounded_range_loss(both)
     if isinstance(measure, ZeroConcentratedDivergence):
         return losses.zcdp_loss
     if measure == Approximate(MaxDivergence()):
-        return lambda both, _: losses.hockey_stick(both, claimed[0])
+        return lambda both, _: losses.hockey_stick_divergence(both, claimed[0])
     if measure == PrivacyProfile():
-        points = _points(claimed)
+        points = _curve_points(claimed)
         return lambda both, _: losses.curve_loss(both, points)
     raise ParameterError(f"output_measure {measure!r} cannot be verified: no exact comparison of laws is known for it")
 
 
-def _points(curve: PrivacyCurve) -> list[tuple[float, float]]:
+def _curve_points(curve: PrivacyCurve) -> list[tuple[float, float]]:
     """Return the points at which a curve is checked: from 0 to where it is 10^-9, and where it is 0."""
     last = next((e for e in map(curve.epsilon, (1e-9, 1e-3)) if e < float("inf")), 1.0)
     epsilons = [last * i / _POINTS for i in range(_POINTS + 1)]
@@ -70,10 +70,12 @@ class LargestLoss:
         self.witness: Witness | None = None
         self.pairs = self.skipped = 0
 
-    def add(self, x: Any, x_prime: Any) -> bool:
+    def add_pair(self, x: Any, x_prime: Any) -> bool:
         """Compare the distributions of a pair; return whether its loss is larger than all before."""
         try:
-            both = losses.pair(self._law(x), self._law(x_prime), self.relative_error)
+            both = losses.pair_distributions(
+                self._cached_distribution(x), self._cached_distribution(x_prime), self.relative_error
+            )
         except (CapacityError, DataError):
             self.skipped += 1
             return False
@@ -85,22 +87,22 @@ class LargestLoss:
         self.worst, self.witness = max(self.worst, found.lower), Witness(x, x_prime, found.where)
         return True
 
-    def climb(self, d_in: Fraction, unit: Fraction, budget: int) -> None:
+    def vary_worst_pair(self, d_in: Fraction, unit: Fraction, budget: int) -> None:
         """Vary the worst pair one score at a time, as long as that increases the loss."""
         domain, metric = self.measurement.input_domain, self.measurement.input_metric
         assert isinstance(domain, VectorDomain)
         met, better = set(), True
         while better and self.witness is not None:
             better = False
-            for pair in variations(domain, metric, d_in, unit, self.witness.x, self.witness.x_prime):
+            for pair in vary_pair(domain, metric, d_in, unit, self.witness.x, self.witness.x_prime):
                 if pair not in met and self.pairs + self.skipped < budget:
                     met.add(pair)
                     before = self.worst
-                    better = self.add(*pair) and self.worst > before * _WORTHWHILE
+                    better = self.add_pair(*pair) and self.worst > before * _WORTHWHILE
                 if better:
                     break
 
-    def report(self, d_in: Any, claimed: Any) -> Report:
+    def build_report(self, d_in: Any, claimed: Any) -> Report:
         """Return the report, or raise it in an error if it refutes the claim."""
         with gmpy2.context(precision=53, round=gmpy2.RoundDown):
             loss = float(gmpy2.mpfr(self.worst))
@@ -117,13 +119,13 @@ class LargestLoss:
             self.witness,
             self.pairs,
             self.skipped,
-            verdict(self.worst, claimed),
+            claim_verdict(self.worst, claimed),
         )
         if found.verdict == FAILS:
             raise PrivacyViolationError(f"a pair of neighbours refutes the privacy map\n{found!r}", found)
         return found
 
-    def _law(self, x: Any) -> losses.Law:
+    def _cached_distribution(self, x: Any) -> losses.Law:
         key = x if isinstance(x, tuple) else id(x)
         if key not in self.laws:
             self.laws[key] = self.law(x)

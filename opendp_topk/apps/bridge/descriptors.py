@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import ParameterError, SpaceError
-from ...errors.extras import load
+from ...errors.extras import import_extra
 from ...numerics.arithmetic import round_down, round_up
 from ...spaces.domains import AtomDomain, Domain, VectorDomain
 from ...spaces.measures import (
@@ -48,14 +48,14 @@ _MEASURES = (*_SIMPLE, RangeDivergence(), PrivacyProfile(), *map(Approximate, _S
 # end-proof-region: descriptors
 
 
-def library() -> Any:
+def load_opendp() -> Any:
     """Return the module ``opendp.prelude``.
 
     Raises:
         MissingExtraError: opendp is not installed.
         ParameterError: OpenDP's features for measurements of other origin are not enabled.
     """
-    found = load("opendp.prelude", "to_opendp and from_opendp need opendp 0.16", "opendp_topk[opendp]")
+    found = import_extra("opendp.prelude", "to_opendp and from_opendp need opendp 0.16", "opendp_topk[opendp]")
     if not {"contrib", "honest-but-curious"} <= set(importlib.import_module("opendp.mod").GLOBAL_FEATURES):
         raise ParameterError(
             "opendp asks for your consent to functions from outside of it: call "
@@ -65,7 +65,7 @@ def library() -> Any:
 
 
 # proof-region: spaces
-def type_name(name: str, value: Any, default: type) -> str:
+def opendp_type_name(name: str, value: Any, default: type) -> str:
     """Return the name of a number type as OpenDP reads it; OpenDP's own default for ``int`` is i32."""
     parse = importlib.import_module("opendp.typing").RuntimeType.parse
     known = ", ".join([*_INTEGERS, _FLOAT])
@@ -77,12 +77,12 @@ def type_name(name: str, value: Any, default: type) -> str:
     return str(found)
 
 
-def domain_out(domain: Domain, T: Any) -> tuple[Any, str]:
+def to_opendp_domain(domain: Domain, T: Any) -> tuple[Any, str]:
     """Return OpenDP's domain of the members of ``domain`` that its element type can represent, and that type's name."""
     if type(domain) is not VectorDomain or type(domain.element_domain) is not AtomDomain:  # [check-vector]
         raise SpaceError(f"input_domain must be a VectorDomain to become one of opendp, not {domain!r}")
     atom = domain.element_domain
-    name = type_name("T", T, atom.T)
+    name = opendp_type_name("T", T, atom.T)
     if (atom.T is float) != (name == _FLOAT):  # [check-kind]
         raise SpaceError(f"T must hold the elements of {atom!r}, which {name} does not")
     lower, upper = atom.bounds or (-math.inf, math.inf)
@@ -91,24 +91,24 @@ def domain_out(domain: Domain, T: Any) -> tuple[Any, str]:
     if lower > greatest or upper < least:
         raise SpaceError(f"no member of {atom!r} is a number of type {name}: choose another T")
     ends = Fraction(max(lower, least)), Fraction(min(upper, greatest))
-    inside = _inside(*ends, name)  # [inward]
+    inside = _round_inward(*ends, name)  # [inward]
     if inside[0] > inside[1]:
         raise SpaceError(f"no member of {atom!r} is a number of type {name}: choose another T")
     options: dict[str, Any] = {} if free else {"bounds": inside}
     if name == _FLOAT:
         options["nan"] = False  # [no-nan]
-    dp = library()
+    dp = load_opendp()
     return dp.vector_domain(dp.atom_domain(T=name, **options), size=domain.size), name
 
 
-def _inside(lower: Fraction, upper: Fraction, name: str) -> tuple[Any, Any]:
+def _round_inward(lower: Fraction, upper: Fraction, name: str) -> tuple[Any, Any]:
     """Return the smallest number of the type ``name`` not below ``lower``, and the largest not above ``upper``."""
     if name == _FLOAT:
         return round_up(lower), round_down(upper)
     return math.ceil(lower), math.floor(upper)
 
 
-def domain_in(domain: Any) -> VectorDomain:
+def from_opendp_domain(domain: Any) -> VectorDomain:
     """Return the members of OpenDP's ``domain`` that a domain of this library contains."""
     mod = importlib.import_module("opendp.mod")
     element = domain.element_domain if isinstance(domain, mod.VectorDomain) else None
@@ -120,9 +120,9 @@ def domain_in(domain: Any) -> VectorDomain:
     return VectorDomain(AtomDomain(int, bounds=element.bounds or _INTEGERS[name]), size=domain.size)  # [carried]
 
 
-def metric_out(metric: Metric, Q: str) -> Any:
+def to_opendp_metric(metric: Metric, Q: str) -> Any:
     """Return OpenDP's metric with distances of type ``Q``; vectors that are close in it are close under ``metric``."""
-    dp = library()
+    dp = load_opendp()
     if type(metric) is LInfDistance:
         return dp.linf_distance(T=Q, monotonic=metric.monotonic)  # [linf]
     if type(metric) in (L1Distance, L2Distance):
@@ -132,22 +132,22 @@ def metric_out(metric: Metric, Q: str) -> Any:
     raise SpaceError(f"the metric {metric!r} has no counterpart in opendp")
 
 
-def metric_in(metric: Any) -> tuple[Metric, str]:
+def from_opendp_metric(metric: Any) -> tuple[Metric, str]:
     """Return the metric of this library with the formula of OpenDP's ``metric``, and the type of its distances."""
     Q = str(metric.distance_type)
     for ours in _METRICS:
         own = Q == "ExtrinsicObject"
         known = own if type(ours) is RangeDistance else Q in (*_INTEGERS, _FLOAT)
-        if known and metric == metric_out(ours, Q):  # [same-metric]
+        if known and metric == to_opendp_metric(ours, Q):  # [same-metric]
             return ours, Q
     raise SpaceError(f"the metric {metric} has no counterpart among those of this library")
 
 
-def measure_out(measure: Measure) -> Any:
+def to_opendp_measure(measure: Measure) -> Any:
     """Return OpenDP's measure with the same meaning."""
-    dp = library()
+    dp = load_opendp()
     if type(measure) is Approximate and measure.measure in _SIMPLE:
-        return dp.approximate(measure_out(measure.measure))  # [approximate]
+        return dp.approximate(to_opendp_measure(measure.measure))  # [approximate]
     if type(measure) is RangeDivergence:
         return dp.user_divergence(_RANGE_DIVERGENCE, descriptor=_RANGE_DIVERGENCE)  # [range-divergence]
     if type(measure) is PrivacyProfile:
@@ -159,15 +159,15 @@ def measure_out(measure: Measure) -> Any:
     raise SpaceError(f"the measure {measure!r} has no counterpart in opendp")
 
 
-def measure_in(measure: Any) -> Measure:
+def from_opendp_measure(measure: Any) -> Measure:
     """Return the measure of this library with the meaning of OpenDP's ``measure``."""
     for ours in _MEASURES:
-        if measure == measure_out(ours):  # [same-measure]
+        if measure == to_opendp_measure(ours):  # [same-measure]
             return ours
     raise SpaceError(f"the measure {measure} has no counterpart among those of this library: convert it in opendp")
 
 
-def distance_in(d_in: Any, Q: str) -> Any:
+def to_opendp_distance(d_in: Any, Q: str) -> Any:
     """Return the smallest distance of OpenDP's type ``Q`` that is not below ``d_in``; None if there is none."""
     if Q == "ExtrinsicObject":
         return d_in

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...core.claims import claimed
+from ...core.claims import attach_claim
 from ...core.measurement import Declared, Measurement
 from ...core.queryable import Queryable
 from ...errors import ForeignError, MapError, ParameterTypeError, SpaceError
 from ...errors.checks import Number
-from ...errors.experimental import experimental
+from ...errors.experimental import mark_experimental
 from ...numerics.arithmetic import round_down, round_up
 from ...proof import Proof
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
 from ...spaces.metrics import LInfDistance
-from .descriptors import distance_in, domain_in, library, measure_in, metric_in
+from .descriptors import from_opendp_domain, from_opendp_measure, from_opendp_metric, load_opendp, to_opendp_distance
 
 _MANY = 128  # from here on twice the distance is used: splits into steps up and down would be many, and gain little
 _BITS = 80  # binary digits of a root beyond the point, rounded up
 
 
-@experimental("OpenDP's own interface is before its version 1.0")
+@mark_experimental("OpenDP's own interface is before its version 1.0")
 def from_opendp(measurement: Any) -> Measurement:
     """Convert an ``opendp`` Measurement to a measurement of this library, for ``>>``, compositions and a ledger.
 
@@ -74,13 +74,13 @@ def from_opendp(measurement: Any) -> Measurement:
         (0.25, 3, 'unproven')
     """
     # proof-region: from_opendp
-    library()
+    load_opendp()
     mod = importlib.import_module("opendp.mod")
     if not isinstance(measurement, mod.Measurement):
         raise ParameterTypeError(f"measurement must be an opendp Measurement, not {type(measurement).__name__}")
-    domain = domain_in(measurement.input_domain)
-    metric, Q = metric_in(measurement.input_metric)
-    measure = measure_in(measurement.output_measure)
+    domain = from_opendp_domain(measurement.input_domain)
+    metric, Q = from_opendp_metric(measurement.input_metric)
+    measure = from_opendp_measure(measurement.output_measure)
     if metric == LInfDistance(monotonic=True) and type(measure) not in (
         MaxDivergence,
         RangeDivergence,
@@ -91,29 +91,35 @@ def from_opendp(measurement: Any) -> Measurement:
             "directions: declare linf_distance without monotonic, or convert the measure"
         )
 
-    def at(d_in: Number) -> Any:
-        distance = distance_in(d_in, Q)
-        return measure.infinite if distance is None else _loss(measure, _mapped(measurement, distance))  # [their-map]
+    def loss_at_distance(d_in: Number) -> Any:
+        distance = to_opendp_distance(d_in, Q)
+        return (
+            measure.infinite
+            if distance is None
+            else _from_opendp_loss(measure, _call_opendp_map(measurement, distance))
+        )  # [their-map]
 
     def privacy_map(d_in: Number) -> Any:
         if metric != LInfDistance(monotonic=True):
-            return at(d_in)
-        steps = _steps(d_in, whole=domain.element_domain.T is int)
-        return max(_two_steps(measure, at(up), at(down)) for up, down in steps)  # [both-directions]
+            return loss_at_distance(d_in)
+        steps = _split_distance(d_in, whole=domain.element_domain.T is int)
+        return max(
+            _compose_step_losses(measure, loss_at_distance(up), loss_at_distance(down)) for up, down in steps
+        )  # [both-directions]
 
     made = Measurement(
         input_domain=domain,
         input_metric=metric,
         output_measure=measure,
-        function=_released(measurement, (Queryable, mod.Queryable, mod.OdometerQueryable)),
+        function=_release_function(measurement, (Queryable, mod.Queryable, mod.OdometerQueryable)),
         privacy_map=privacy_map,
         parameters={"mechanism": "opendp", "version": mod.__version__},
         declared=Declared(n_candidates=domain.size, scores_input=True),
     )
-    return claimed(made, Proof("bridge/opendp", assumption="map and sampler are those of opendp"))  # [unproven]
+    return attach_claim(made, Proof("bridge/opendp", assumption="map and sampler are those of opendp"))  # [unproven]
 
 
-def _steps(d_in: Number, *, whole: bool) -> list[tuple[Number, Number]]:
+def _split_distance(d_in: Number, *, whole: bool) -> list[tuple[Number, Number]]:
     """Return pairs of distances, one of which bounds the steps up and down of scores at distance ``d_in``."""
     if not whole or d_in >= _MANY:
         return [(d_in, d_in)]  # [twice]
@@ -121,40 +127,40 @@ def _steps(d_in: Number, *, whole: bool) -> list[tuple[Number, Number]]:
     return [(up, total - up) for up in range(total // 2 + 1)]  # [splits]
 
 
-def _two_steps(measure: Measure, first: float, second: float) -> float:
+def _compose_step_losses(measure: Measure, first: float, second: float) -> float:
     """Return the loss of a step of loss ``first`` and one of loss ``second``, rounded up."""
     if math.inf in (first, second):
         return math.inf
     one, two = Fraction(first), Fraction(second)
-    mixed = 2 * _root_up(one * two) if measure == ZeroConcentratedDivergence() else Fraction(0)  # [rho-steps]
+    mixed = 2 * _square_root_up(one * two) if measure == ZeroConcentratedDivergence() else Fraction(0)  # [rho-steps]
     return round_up(one + two + mixed)  # [add-steps]
 
 
-def _root_up(value: Fraction) -> Fraction:
+def _square_root_up(value: Fraction) -> Fraction:
     """Return a rational number that is not below the square root of ``value``; exact if the root is rational."""
     product = value.numerator * value.denominator << 2 * _BITS
     root = math.isqrt(product)
     return Fraction(root + (root * root < product), value.denominator << _BITS)  # [root-up]
 
 
-def _mapped(measurement: Any, distance: Any) -> Any:
+def _call_opendp_map(measurement: Any, distance: Any) -> Any:
     kind = ""
     try:
         return measurement.map(distance)
     except Exception as error:
-        kind = _kind(error)
+        kind = _error_kind(error)
     raise MapError(f"the opendp measurement's map raised {kind} at this d_in: ask it directly to read its text")
 
 
-def _loss(measure: Measure, loss: Any) -> Any:
+def _from_opendp_loss(measure: Measure, loss: Any) -> Any:
     """Return a distance of OpenDP's measure as a distance of this library's measure."""
     if measure == PrivacyProfile():
-        return PrivacyCurve(_Profile(loss))
+        return PrivacyCurve(_RoundedProfile(loss))
     return (loss[0], min(loss[1], 1.0)) if isinstance(loss, tuple) else loss  # [their-loss]
 
 
 @dataclass(frozen=True, eq=False)
-class _Profile:
+class _RoundedProfile:
     """The delta of an OpenDP privacy profile at the next float64 that is not above an epsilon."""
 
     profile: Any
@@ -164,16 +170,16 @@ class _Profile:
         return min(float(self.profile.delta(below)), 1.0)
 
 
-def _released(measurement: Any, closed: tuple[type, ...]) -> Callable[[Any], Any]:
+def _release_function(measurement: Any, closed: tuple[type, ...]) -> Callable[[Any], Any]:
     def function(value: Any) -> Any:
         kind, released = "", None
         try:
             released = measurement(value.tolist())  # [their-function]
         except Exception as error:
-            kind = _kind(error)
+            kind = _error_kind(error)
         if kind:
             raise ForeignError(f"the opendp measurement raised {kind}; its text is left out, as it may repeat data")
-        if _holds(released, closed):  # [no-queryables]
+        if _contains_instance(released, closed):  # [no-queryables]
             raise ForeignError(
                 "the opendp measurement released a queryable, which could not be closed here: compose in opendp"
             )
@@ -182,16 +188,16 @@ def _released(measurement: Any, closed: tuple[type, ...]) -> Callable[[Any], Any
     return function
 
 
-def _holds(released: Any, kinds: tuple[type, ...]) -> bool:
+def _contains_instance(released: Any, kinds: tuple[type, ...]) -> bool:
     inner: Iterable[Any] = ()
     if isinstance(released, dict):
         inner = released.values()
     elif isinstance(released, list | tuple):
         inner = released
-    return isinstance(released, kinds) or any(_holds(one, kinds) for one in inner)
+    return isinstance(released, kinds) or any(_contains_instance(one, kinds) for one in inner)
 
 
-def _kind(error: Exception) -> str:
+def _error_kind(error: Exception) -> str:
     variant = getattr(error, "variant", None)
     return f"{type(error).__name__}({variant})" if isinstance(variant, str) else type(error).__name__
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from ...core.measurement import Measurement
 from ...errors import ForeignError, SpaceError, TopKError, checks
-from ...errors.experimental import experimental
+from ...errors.experimental import mark_experimental
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.metrics import L2Distance
-from .descriptors import domain_out, library, measure_out, metric_out, type_name
+from .descriptors import load_opendp, opendp_type_name, to_opendp_domain, to_opendp_measure, to_opendp_metric
 
 
-@experimental("OpenDP's own interface is before its version 1.0")
+@mark_experimental("OpenDP's own interface is before its version 1.0")
 def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
     """Convert ``measurement`` to an ``opendp`` Measurement, for its combinators and its Context.
 
@@ -61,43 +61,45 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
         (1.0, [2, 2])
     """
     # proof-region: to_opendp
-    checks.instance("measurement", measurement, Measurement, "a measurement of this library")
-    dp = library()
+    checks.require_instance("measurement", measurement, Measurement, "a measurement of this library")
+    dp = load_opendp()
     if measurement.interactive:  # [no-queryable]
         raise SpaceError(
             "measurement must not be interactive: opendp could not close its queryable. Hand over its queries, and let "
             "opendp.prelude.c.make_adaptive_composition hold the conversation"
         )
     metric = measurement.input_metric
-    domain, element = domain_out(measurement.input_domain, T)
+    domain, element = to_opendp_domain(measurement.input_domain, T)
     default = "f64" if type(metric) is L2Distance else element
     return dp.m.make_user_measurement(
         domain,
-        metric_out(metric, default if Q is None else type_name("Q", Q, float)),
-        measure_out(measurement.output_measure),
-        function=_without_data(measurement.invoke),  # [same-function]
-        privacy_map=_without_data(lambda d_in: _loss(dp, _at(measurement, d_in))),  # [same-map]
+        to_opendp_metric(metric, default if Q is None else opendp_type_name("Q", Q, float)),
+        to_opendp_measure(measurement.output_measure),
+        function=_hide_error_text(measurement.invoke),  # [same-function]
+        privacy_map=_hide_error_text(
+            lambda d_in: _to_opendp_loss(dp, _loss_at_distance(measurement, d_in))
+        ),  # [same-map]
         TO="ExtrinsicObject",
     )
 
 
-def _at(measurement: Measurement, d_in: Any) -> Any:
+def _loss_at_distance(measurement: Measurement, d_in: Any) -> Any:
     """Return the loss at ``d_in``; infinite at an infinite distance, because OpenDP has members that fail here."""
     loss = measurement.map(d_in)
     return measurement.output_measure.infinite if d_in == math.inf else loss  # [at-infinity]
 
 
-def _loss(dp: Any, loss: Any) -> Any:
+def _to_opendp_loss(dp: Any, loss: Any) -> Any:
     """Return ``loss`` as OpenDP takes it: floats unchanged, and a curve as a privacy profile."""
     if not isinstance(loss, PrivacyCurve):
         return loss
-    return dp.new_privacy_profile(_without_data(loss.delta)).curve  # [profile]
+    return dp.new_privacy_profile(_hide_error_text(loss.delta)).curve  # [profile]
 
 
-def _without_data(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _hide_error_text(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return ``function`` with errors from elsewhere replaced by one that does not repeat their text."""
 
-    def call(value: Any) -> Any:
+    def call_without_data(value: Any) -> Any:
         kind = ""
         try:
             return function(value)
@@ -107,7 +109,7 @@ def _without_data(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             kind = type(error).__name__
         raise ForeignError(f"a function of the caller raised {kind}; its text is left out, as it may repeat data")
 
-    return call
+    return call_without_data
 
 
 # end-proof-region: to_opendp

@@ -27,14 +27,14 @@ def main() -> None:
     gc.set_threshold(_KEPT)
     atexit.register(gc.freeze)  # or Python looks for garbage in all that was read, once more, before it ends
     try:
-        from .app import run
+        from .app import run_command_line
 
-        run()
+        run_command_line()
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
-        line = str(need(missing))
+        line = str(missing_extra_error(missing))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except OSError as error:  # of what the command prints of itself, such as its help
@@ -46,6 +46,6 @@ def main() -> None:
     raise SystemExit(1)
 
 
-def need(package: str) -> MissingExtraError:
+def missing_extra_error(package: str) -> MissingExtraError:
     """The error that says how to install what the command needs."""
     return MissingExtraError(f'the command needs {package}: pip install "opendp_topk[cli]"')

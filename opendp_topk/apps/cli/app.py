@@ -24,7 +24,7 @@ COMMANDS = {
 _MODULES = {"show": "shown"}  # where a module of the command's name holds something else
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The commands by their names. Their list, and the help that shows it, loads none of them."""
 
     def list_commands(self, _: Any) -> list[str]:
@@ -33,7 +33,7 @@ class Commands(TyperGroup):
     def get_command(self, _: Any, name: str) -> Any:
         for wanted in (name,) if name in COMMANDS else COMMANDS:  # for a wrong name the right ones are suggested
             if wanted not in self.commands:
-                self.commands[wanted] = loaded(wanted)
+                self.commands[wanted] = load_command(wanted)
         return self.commands.get(name)
 
     def format_commands(self, _: Any, formatter: Any) -> None:
@@ -42,14 +42,14 @@ class Commands(TyperGroup):
 
 
 @functools.cache
-def loaded(name: str) -> Any:
+def load_command(name: str) -> Any:
     """The command of this name, put together when it is first asked for."""
-    from .exit_codes import guarded
+    from .exit_codes import with_exit_codes
 
     found = getattr(importlib.import_module(f".{_MODULES.get(name, name)}", __package__), name)
     if not isinstance(found, typer.Typer):
         single = typer.Typer(**_SETTINGS)
-        single.command(name)(guarded(found))
+        single.command(name)(with_exit_codes(found))
         found = single
     return typer.main.get_command(found)
 
@@ -57,14 +57,14 @@ def loaded(name: str) -> Any:
 _SETTINGS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 app = typer.Typer(
     name="opendp-topk",
-    cls=Commands,
+    cls=CommandGroup,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     **_SETTINGS,
 )
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from ...core.version import version
 
@@ -75,7 +75,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Say on standard error how far it is; never anything of the data.")
@@ -95,7 +95,7 @@ def main(
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
 
 
-def run() -> None:
+def run_command_line() -> None:
     """Run the command on ``sys.argv``."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

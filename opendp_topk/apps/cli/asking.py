@@ -14,21 +14,30 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from ...errors import ParameterError, SearchError, checks
-from ...errors.checks import plain
+from ...errors.checks import plain_number
 from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...transformations.cap_scores import lowest_terms
 from ...transformations.keep_items import RULES
-from ...transformations.sum_by_item import whole_steps
-from ..ledger.amounts import stated
-from ..ledger.stated import LINES, OWN, Stated
-from ..planning.catalogue import DESCRIBED, RELEASES, able, default, table
-from ..planning.groups import InGroups
-from ..planning.plan import Plan, Query, T_co, Task, U_co
-from ..planning.quantile import Numbers, Quantile
-from ..planning.release_record import Other
-from ..planning.several import nearest, open_to
-from ..planning.top_k import Counts, TopK
-from ..planning.units import ROW, Budget, Columns, Unit, Users, exactly, joined, signed
+from ...transformations.sum_by_item import bounds_in_steps
+from ..ledger.amounts import parse_exact
+from ..ledger.stated import LINES, OWN, Metadata
+from ..planning.catalogue import DESCRIBED, RELEASES, all_mechanisms, capable_mechanisms, default_mechanism
+from ..planning.groups import GroupedTopK
+from ..planning.plan import Plan, Query, ReleaseTask, T_co, U_co
+from ..planning.quantile import NumericColumns, Quantile
+from ..planning.release_record import OtherUsersCount
+from ..planning.several import most_accurate_plan, with_histogram_options
+from ..planning.top_k import TopK, TopKWithCounts
+from ..planning.units import (
+    ROW,
+    Budget,
+    Columns,
+    PrivacyUnit,
+    UserUnit,
+    join_item_parts,
+    parse_signed,
+    recover_fraction,
+)
 
 NEIGHBORS = ("add_remove", "replace")
 _NAMES = ", ".join(row.name for row in DESCRIBED)
@@ -270,21 +279,21 @@ class Options:
     shared: bool = False
 
     @cached_property
-    def failing(self) -> Fraction:
+    def exact_alpha(self) -> Fraction:
         """The probability with which accuracy theorems may fail, as it is written.
 
         Raises:
             ParameterError: It is none.
         """
-        return Fraction(str(checks.probability(self.alpha, "--alpha")))
+        return Fraction(str(checks.require_probability(self.alpha, "--alpha")))
 
     @property
-    def people(self) -> str:
+    def privacy_unit_column(self) -> str:
         """The column that tells people apart, or else rows."""
         return self.user if self.rows_per_person is None else ROW
 
     @property
-    def items(self) -> tuple[str, ...]:
+    def item_column_names(self) -> tuple[str, ...]:
         """The columns of items, several as a line of CSV names them.
 
         Raises:
@@ -296,7 +305,7 @@ class Options:
         return names
 
     @cached_property
-    def columns(self) -> Columns:
+    def counted_columns(self) -> Columns:
         """The columns that count.
 
         Raises:
@@ -304,93 +313,103 @@ class Options:
                 numbers that do; or there is no --item.
         """
         if self.quantile is not None:
-            return self._numbers()
+            return self._quantile_columns()
         if (self.column, self.max_rows) != (None, None):
             raise ParameterError("--column and --max-rows go with --quantile P")
         if not self.item:
             raise ParameterError("give --item, the column of the items, or --quantile P for one of numbers")
-        several = len(self.items) > 1
-        item, parts = (joined(self.items), self.items) if several else (self.items[0], ())
-        given = Columns(self.people, item, self.summed, max_items=self.max_items, parts=parts)
+        several = len(self.item_column_names) > 1
+        item, parts = (
+            (join_item_parts(self.item_column_names), self.item_column_names)
+            if several
+            else (self.item_column_names[0], ())
+        )
+        given = Columns(self.privacy_unit_column, item, self.summed, max_items=self.max_items, parts=parts)
         given = given if self.keep is None else replace(given, keep=self.keep)
         given = replace(given, minimum_users=self.minimum_users, group=self.group)
-        return scoring(given, self.bounds, self.step)
+        return apply_bounds_and_step(given, self.bounds, self.step)
 
-    def _numbers(self) -> Numbers:
+    def _quantile_columns(self) -> NumericColumns:
         if self.column is None or self.bounds is None:
             raise ParameterError(
                 "--quantile needs --column, the numbers, and --bounds LOWER,UPPER: the least and the largest that may "
                 "be released"
             )
         listed = [one.strip() for one in str(self.quantile).split(",")]
-        asked = [stated(f"0{one}" if one.startswith(".") else one, "--quantile") for one in listed]
+        asked = [parse_exact(f"0{one}" if one.startswith(".") else one, "--quantile") for one in listed]
         shares = tuple(Fraction(*lowest_terms(one, "--quantile")) for one in asked)
-        most = 1 if self.max_rows is None else checks.count("--max-rows", self.max_rows)
-        given = Numbers(self.people, value=self.column, quantiles=shares, max_rows=most)
-        found = scoring(given, self.bounds, self.step)
-        Quantile.of(found)  # a grid whose numbers are within those of floats
-        if any(exactly(float(one)) != one for one in (found.step, *found.bounds)):
+        most = 1 if self.max_rows is None else checks.require_positive_int("--max-rows", self.max_rows)
+        given = NumericColumns(self.privacy_unit_column, value=self.column, quantiles=shares, max_rows=most)
+        found = apply_bounds_and_step(given, self.bounds, self.step)
+        Quantile.from_columns(found)  # a grid whose numbers are within those of floats
+        if any(recover_fraction(float(one)) != one for one in (found.step, *found.bounds)):
             raise ParameterError("--step and --bounds must have at most 15 digits: a record keeps no more of them")
         return found
 
-    def of_quantile(self) -> Query[Quantile, Users]:
+    def quantile_query(self) -> Query[Quantile, UserUnit]:
         """The query for quantiles of a column of numbers.
 
         Raises:
             ParameterError: An option is missing, out of range, or does not go with the others.
         """
         self.require_no_items()
-        columns = self.columns
-        assert isinstance(columns, Numbers)
-        return Query(Quantile.of(columns), self.unit, self._relaxed(), alpha=self.failing)
+        columns = self.counted_columns
+        assert isinstance(columns, NumericColumns)
+        return Query(
+            Quantile.from_columns(columns), self.privacy_unit, self._budget_with_delta(), alpha=self.exact_alpha
+        )
 
     def require_no_items(self) -> None:
         """Raise where an option is given that is of no use where one number is released."""
         free = Options()
-        given = [named(one) for one in _OF_ITEMS if getattr(self, one) != getattr(free, one)]
+        given = [option_name(one) for one in _OF_ITEMS if getattr(self, one) != getattr(free, one)]
         if given:
             raise ParameterError(f"--quantile releases numbers, and no items: leave {', '.join(given)} out")
 
     @cached_property
-    def unit(self) -> Users:
+    def privacy_unit(self) -> UserUnit:
         """Whom the target protects.
 
         Raises:
             ParameterError: --users, --at-most, --rows-per-person or --neighbors is out of range.
         """
-        users = checks.count("--users", self.users)
+        users = checks.require_positive_int("--users", self.users)
         if self.rows_per_person is not None:
             if self.keys or self.other or self.minimum_users is not None:
                 raise ParameterError("--rows-per-person counts rows: leave --keys, --minimum-users and --other out")
-            users *= checks.count("--rows-per-person", self.rows_per_person)
+            users *= checks.require_positive_int("--rows-per-person", self.rows_per_person)
         elif self.at_most is not None:
-            users *= checks.count("--at-most", self.at_most) * (2 if self.shared else 1)
+            users *= checks.require_positive_int("--at-most", self.at_most) * (2 if self.shared else 1)
         elif self.shared:
             raise ParameterError("--shared goes with --at-most")
-        return Users(checks.choice("--neighbors", self.neighbors, NEIGHBORS), users, self.columns)
+        return UserUnit(checks.require_choice("--neighbors", self.neighbors, NEIGHBORS), users, self.counted_columns)
 
     @cached_property
-    def others(self) -> Other | None:
+    def other_users_count(self) -> OtherUsersCount | None:
         """The count of all other users, if it is asked for.
 
         Raises:
             ParameterError: Items are ranked by sums.
         """
-        whole = target(self.epsilon, self.rho)
+        whole = parse_privacy_target(self.epsilon, self.rho)
         if not self.other:
             return None
         if self.quantile is not None:
             self.require_no_items()
-        if self.columns.value is not None:
+        if self.counted_columns.value is not None:
             raise ParameterError("--other counts users: leave --sum out")
-        return Other(whole, self.unit)
+        return OtherUsersCount(whole, self.privacy_unit)
 
     @property
-    def budget(self) -> Budget:
+    def release_budget(self) -> Budget:
         """What the items may cost, without a delta."""
-        return target(self.epsilon, self.rho) if self.others is None else self.others.rest
+        return (
+            parse_privacy_target(self.epsilon, self.rho)
+            if self.other_users_count is None
+            else self.other_users_count.release_budget
+        )
 
-    def require_whole(self, *, listed: bool) -> None:
+    def require_group_options(self, *, listed: bool) -> None:
         """Raise where options of groups do not go together, or not with others."""
         if self.group is None:
             if (self.groups, self.groups_per_person) != (None, None):
@@ -401,7 +420,7 @@ class Options:
         if self.quantile is not None:
             self.require_no_items()
         free = Options()
-        given = [named(one) for one in _NOT_IN_GROUPS if getattr(self, one) != getattr(free, one)]
+        given = [option_name(one) for one in _NOT_IN_GROUPS if getattr(self, one) != getattr(free, one)]
         if given:
             raise ParameterError(
                 f"{given[0]} does not go with --group: leave one of them out, or combine them in Python, by "
@@ -412,7 +431,7 @@ class Options:
         if not listed:
             raise ParameterError("--group needs --candidates, a public list of the items, the same for all groups")
 
-    def require_listed(self) -> None:
+    def require_list_options(self) -> None:
         """Raise where an option is given that is of no use beside a list of candidates."""
         if self.above or self.keys or (self.limit is not None and self.minimum_users is None):
             raise ParameterError(
@@ -424,22 +443,26 @@ class Options:
                 "and one of a user more may, has no finite loss without one"
             )
 
-    def of_list(self, n_candidates: int, groups: Sequence[Any] | None = None) -> Query[Any, Users]:
+    def known_domain_query(self, n_candidates: int, groups: Sequence[Any] | None = None) -> Query[Any, UserUnit]:
         """The query for items of a list, or for those that at least --minimum-users have; for each of ``groups``.
 
         Raises:
             ParameterError: An option is missing, out of range, or does not go with the others.
         """
         if groups is not None:
-            most = 1 if self.groups_per_person is None else checks.count("--groups-per-person", self.groups_per_person)
-            one = self.listed(n_candidates)
+            most = (
+                1
+                if self.groups_per_person is None
+                else checks.require_positive_int("--groups-per-person", self.groups_per_person)
+            )
+            one = self.top_k_query(n_candidates)
             rule = "random" if self.rows_per_person is None else None  # a row has no two groups to choose from
-            return replace(one, task=InGroups(one.task, tuple(groups), most, rule))  # type: ignore[arg-type]
+            return replace(one, task=GroupedTopK(one.task, tuple(groups), most, rule))  # type: ignore[arg-type]
         if self.by_gap:
-            return self._apart(n_candidates)
-        return self.listed(n_candidates) if self.minimum_users is None else self._minimal(n_candidates)
+            return self._gap_query(n_candidates)
+        return self.top_k_query(n_candidates) if self.minimum_users is None else self._minimum_users_query(n_candidates)
 
-    def _apart(self, n_candidates: int) -> Query[Task, Users]:
+    def _gap_query(self, n_candidates: int) -> Query[ReleaseTask, UserUnit]:
         from ..planning.by_gap import SetByGap
 
         if (self.mechanism, self.counts, self.minimum_users, self.max_items) != (None, False, None, None):
@@ -450,9 +473,9 @@ class Options:
         if self.delta is None:
             raise ParameterError("--by-gap needs --delta: how likely, at most, a gap passes that one user can close")
         self._require_caps()
-        return self._approximate(SetByGap(self._given(), n_candidates))
+        return self._approximate_query(SetByGap(self._required_k(), n_candidates))
 
-    def _minimal(self, n_candidates: int) -> Query[Task, Users]:
+    def _minimum_users_query(self, n_candidates: int) -> Query[ReleaseTask, UserUnit]:
         from ..planning.unknown_domain import TopKUnknownDomain
 
         if (self.kind, self.mechanism, self.counts) != ("ranking", None, False):
@@ -463,30 +486,38 @@ class Options:
         if self.max_items is not None:
             raise ParameterError("--max-items lowers no cost beside --minimum-users with --candidates: leave it out")
         self._require_caps()
-        return self._approximate(TopKUnknownDomain(self._given(), self.limit, n_candidates))
+        return self._approximate_query(TopKUnknownDomain(self._required_k(), self.limit, n_candidates))
 
-    def listed(self, n_candidates: int) -> Query[TopK, Users]:
+    def top_k_query(self, n_candidates: int) -> Query[TopK, UserUnit]:
         """The query for items of a list.
 
         Raises:
             ParameterError: An option is missing, out of range, or does not go with the others.
         """
-        budget, k, kind = self._relaxed(), self._given(), checks.choice("--release", self.kind, RELEASES)
+        budget, k, kind = (
+            self._budget_with_delta(),
+            self._required_k(),
+            checks.require_choice("--release", self.kind, RELEASES),
+        )
         self._require_caps()
-        task = (Counts if self.counts else TopK)(k, n_candidates, kind, default(kind, self.counts))
+        task = (TopKWithCounts if self.counts else TopK)(k, n_candidates, kind, default_mechanism(kind, self.counts))
         few = self.max_items is not None
-        task = open_to(task, few=few) if self.mechanism is None else by_mechanism(self.mechanism, task, few=few)
+        task = (
+            with_histogram_options(task, few=few)
+            if self.mechanism is None
+            else with_mechanism(self.mechanism, task, few=few)
+        )
         if task.mechanism.options.get("gaussian") and budget.measure == MaxDivergence():
             raise ParameterError(f"--mechanism {task.name} has no epsilon without a delta: give --delta, too, or --rho")
-        return Query(task, self.unit, budget, alpha=self.failing)
+        return Query(task, self.privacy_unit, budget, alpha=self.exact_alpha)
 
-    def unlisted(self) -> Query[Task, Users]:
+    def unknown_domain_query(self) -> Query[ReleaseTask, UserUnit]:
         """The query for items that nobody lists.
 
         Raises:
             ParameterError: An option is missing, out of range, or needs candidates.
         """
-        columns = self.columns
+        columns = self.counted_columns
         if self.by_gap:
             raise ParameterError("--by-gap needs --candidates, a public list of the items")
         if self.above and self.keys:
@@ -506,40 +537,40 @@ class Options:
             raise ParameterError("--release set, --mechanism and --counts need a list of candidates: give --candidates")
         if columns.bounds[0] < 0:
             raise ParameterError("--bounds must not be negative without --candidates")
-        task = self._of_table()
+        task = self._unknown_domain_task()
         self._require_caps()
-        return self._approximate(task)
+        return self._approximate_query(task)
 
-    def _of_table(self) -> Task:
+    def _unknown_domain_task(self) -> ReleaseTask:
         """The task for items that nobody lists, whose modules are loaded here."""
-        from ..planning.unknown_domain import AboveThreshold, Keys, TopKUnknownDomain
+        from ..planning.unknown_domain import PartitionSelectionTask, StableHistogramTask, TopKUnknownDomain
 
         if self.keys:
-            return Keys()
-        return AboveThreshold() if self.above else TopKUnknownDomain(self._given(), self.limit)
+            return PartitionSelectionTask()
+        return StableHistogramTask() if self.above else TopKUnknownDomain(self._required_k(), self.limit)
 
-    def _approximate(self, task: Task) -> Query[Task, Users]:
+    def _approximate_query(self, task: ReleaseTask) -> Query[ReleaseTask, UserUnit]:
         """The query of a task whose measurement has a delta of its own."""
-        delta = checks.probability(self.delta, "--delta")
-        budget = Budget(Approximate(self.budget.measure), (self.budget.d_out, delta))
-        return Query(task, self.unit, budget, alpha=self.failing)
+        delta = checks.require_probability(self.delta, "--delta")
+        budget = Budget(Approximate(self.release_budget.measure), (self.release_budget.d_out, delta))
+        return Query(task, self.privacy_unit, budget, alpha=self.exact_alpha)
 
-    def _given(self) -> int:
+    def _required_k(self) -> int:
         if self.k is None:
             raise ParameterError("give --k, the number of items")
         return self.k
 
-    def _relaxed(self) -> Budget:
+    def _budget_with_delta(self) -> Budget:
         """The budget of a release from a list of candidates, with the delta that was given."""
-        budget = self.budget
+        budget = self.release_budget
         if self.delta is None:
             return budget
-        if self.others is not None:
+        if self.other_users_count is not None:
             raise ParameterError("--other and --delta do not go together where there are --candidates: leave one out")
-        if budget.symbol != "epsilon":
+        if budget.main_symbol != "epsilon":
             raise ParameterError("--delta goes with --epsilon: rho has no delta")
-        checks.probability(self.delta, "--delta")
-        return Budget(PrivacyProfile(), (budget.d_out, plain(stated(self.delta, "--delta"))))
+        checks.require_probability(self.delta, "--delta")
+        return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(self.delta, "--delta"))))
 
     def _require_caps(self) -> None:
         """Raise unless --limit, --max-items and --keep go together."""
@@ -547,19 +578,19 @@ class Options:
         if self.limit is not None:
             from ...measurements._key_selection import MOST_KEYS
 
-            if checks.count("--limit", self.limit, at_most=MOST_KEYS, limit="2^22") < least:
+            if checks.require_positive_int("--limit", self.limit, at_most=MOST_KEYS, limit="2^22") < least:
                 raise ParameterError(f"--limit must be at least k ({least})")
         if self.max_items is not None:
-            checks.count("--max-items", self.max_items)
+            checks.require_positive_int("--max-items", self.max_items)
         if self.minimum_users is not None:
-            checks.count("--minimum-users", self.minimum_users)
-            if self.columns.value is not None:
+            checks.require_positive_int("--minimum-users", self.minimum_users)
+            if self.counted_columns.value is not None:
                 raise ParameterError("--minimum-users counts users: leave --sum out")
         if self.keep is not None:
-            checks.choice("--keep", self.keep, RULES)
+            checks.require_choice("--keep", self.keep, RULES)
         if self.keep is not None and self.max_items is None:
             raise ParameterError("--keep goes with --max-items")
-        if self.keep == "value" and self.columns.value is None:
+        if self.keep == "value" and self.counted_columns.value is None:
             raise ParameterError("--keep value goes with --sum")
 
 
@@ -571,7 +602,7 @@ _NOT_IN_GROUPS = "summed", "by_gap", "minimum_users", "other", "above", "keys", 
 _CALLED = {"kind": "release", "summed": "sum", "above": "above-threshold"}
 
 
-def named(field: str) -> str:
+def option_name(field: str) -> str:
     """The option that a field of ``Options`` is."""
     return "--" + _CALLED.get(field, field.replace("_", "-"))
 
@@ -591,12 +622,12 @@ _LINES = {
 # An argument of a command, the options in its place, and what is made of them.
 _GROUPS: dict[str, tuple[dict[str, tuple[Any, Any]], Callable[..., Any]]] = {
     "options": (_OPTIONS, Options),
-    "stated": (_LINES, Stated),
-    "own": ({name: _LINES[name] for name in OWN}, Stated),
+    "stated": (_LINES, Metadata),
+    "own": ({name: _LINES[name] for name in OWN}, Metadata),
 }
 
 
-def stating(command: Callable[..., None]) -> Callable[..., None]:
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """``command``, whose arguments ``options``, ``stated`` and ``own`` are given as several options each.
 
     They are those of a query, and the lines that can be said of a ledger and of a release.
@@ -608,24 +639,24 @@ def stating(command: Callable[..., None]) -> Callable[..., None]:
         taken |= groups[name][0] if name in groups else {name: (kinds[name], parameter.default)}
 
     @wraps(command)
-    def run(**given: Any) -> None:
+    def run_with_groups(**given: Any) -> None:
         made = {name: make(**{one: given.pop(one) for one in names}) for name, (names, make) in groups.items()}
         command(**made, **given)
 
-    run.__annotations__ = {name: kind for name, (kind, _) in taken.items()}
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    run_with_groups.__annotations__ = {name: kind for name, (kind, _) in taken.items()}
+    run_with_groups.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=unless_given, annotation=kind)
             for name, (kind, unless_given) in taken.items()
         ]
     )
-    return run
+    return run_with_groups
 
 
 C = TypeVar("C", bound=Columns)
 
 
-def scoring(columns: C, bounds: str | None, step: str | None) -> C:
+def apply_bounds_and_step(columns: C, bounds: str | None, step: str | None) -> C:
     """``columns`` with what --bounds and --step say of the numbers in them.
 
     Raises:
@@ -640,15 +671,15 @@ def scoring(columns: C, bounds: str | None, step: str | None) -> C:
     ends = bounds.split(",")
     if len(ends) != 2:
         raise ParameterError("--bounds must be two numbers with a comma between them, such as 0,100")
-    lower, upper = (signed(end, "--bounds") for end in ends)
-    found = replace(columns, bounds=(lower, upper), step=stated("1" if step is None else step, "--step"))
+    lower, upper = (parse_signed(end, "--bounds") for end in ends)
+    found = replace(columns, bounds=(lower, upper), step=parse_exact("1" if step is None else step, "--step"))
     if not found.step:
         raise ParameterError("--step must be a number > 0")
-    whole_steps(found.bounds, found.step)
+    bounds_in_steps(found.bounds, found.step)
     return found
 
 
-def require_noise(query: Query[Task, Unit]) -> None:
+def require_noise(query: Query[ReleaseTask, PrivacyUnit]) -> None:
     """Raise where the release would be the same for every table."""
     if query.task.needs_no_noise(query):
         raise ParameterError(
@@ -657,7 +688,7 @@ def require_noise(query: Query[Task, Unit]) -> None:
         )
 
 
-def met(query: Query[T_co, U_co]) -> Plan[T_co, U_co]:
+def least_noise_plan(query: Query[T_co, U_co]) -> Plan[T_co, U_co]:
     """The plan with the least noise that meets the target.
 
     Raises:
@@ -665,15 +696,15 @@ def met(query: Query[T_co, U_co]) -> Plan[T_co, U_co]:
     """
     require_noise(query)
     try:
-        return nearest(query)
+        return most_accurate_plan(query)
     except SearchError:
         pass
-    raise too_small(query)
+    raise target_too_small_error(query)
 
 
-def too_small(query: Query[Task, Unit]) -> ParameterError:
+def target_too_small_error(query: Query[ReleaseTask, PrivacyUnit]) -> ParameterError:
     """The error where no noise meets the target."""
-    searched, options = query.task.searched, [f"--{query.budget.symbol}"]
+    searched, options = query.task.searched, [f"--{query.budget.main_symbol}"]
     several = len(searched) > 1
     return ParameterError(
         f"no finite {' and '.join(searched)} meet{'' if several else 's'} so small a target: raise "
@@ -681,7 +712,7 @@ def too_small(query: Query[Task, Unit]) -> ParameterError:
     )
 
 
-def target(epsilon: float | None, rho: float | None) -> Budget:
+def parse_privacy_target(epsilon: float | None, rho: float | None) -> Budget:
     """The privacy target that exactly one of the two options states.
 
     Raises:
@@ -700,23 +731,23 @@ def target(epsilon: float | None, rho: float | None) -> Budget:
     name, value, measure = given[0]
     if not 0 < value < math.inf:
         raise ParameterError(f"--{name} must be a finite number > 0")
-    return Budget(measure, plain(stated(value, f"--{name}")))
+    return Budget(measure, plain_number(parse_exact(value, f"--{name}")))
 
 
-def by_mechanism(name: str, task: TopK, *, few: bool = False) -> TopK:
+def with_mechanism(name: str, task: TopK, *, few: bool = False) -> TopK:
     """The task by the mechanism of this name.
 
     Raises:
         ParameterError: There is none, or it cannot release this; the message says what to change.
     """
-    rows = {row.name: row for row in table()}
+    rows = {row.name: row for row in all_mechanisms()}
     if name not in rows:
         raise ParameterError(f"--mechanism must be one of {', '.join(rows)}")
     row = rows[name]
     asked = task.k, task.n_candidates, task.release, task.counted, few
-    obstacle = row.obstacle(*asked)
+    obstacle = row.release_obstacle(*asked)
     if obstacle is not None:
-        others = [other.name for other in able(*asked)]
+        others = [other.name for other in capable_mechanisms(*asked)]
         one_of = "one of " if len(others) > 1 else ""
         change = {
             "k": f"use --k {row.most}",

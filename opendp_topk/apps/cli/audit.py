@@ -17,17 +17,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from ... import proof
 from ...errors import ParameterError, ProofError
-from ...proof.latex import tex_is_missing
+from ...proof.latex import missing_tex_message
 from .. import audit as auditing
 from ..audit.audited import Audited, audit_pair
-from ..audit.html import Material, refuted, untested, write_report
+from ..audit.html import ReportContent, refuted_findings, untested_findings, write_report
 from ..audit.html.audited import audited_page
-from ..audit.registry import accept, tests_are_here
+from ..audit.registry import append_signoff, tests_are_here
 from ..audit.report import REFUTED, TONES
-from ..ledger.files import write_new
+from ..ledger.files import write_new_file
 from . import show
-from .exit_codes import DATA, guarded
-from .proofs import document_of
+from .exit_codes import DATA, with_exit_codes
+from .proofs import resolve_document
 
 # ``opendp-topk audit --html``: the report as a folder of pages.
 
@@ -39,48 +39,48 @@ def require_html(html: str | None, *, pdf: bool, force: bool) -> None:
             raise ParameterError(f"{name} is for the report: add --html FOLDER")
 
 
-def write(folder: str, *, signoffs: str | None, pdf: bool, force: bool, budget: int) -> bool:
+def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: bool, budget: int) -> bool:
     """Write the report, and say what is in it; whether all holds."""
-    if pdf and tex_is_missing():
-        show.note(f"The pages will hold the proofs as LaTeX only: {tex_is_missing()}.")
-    with _Bars() as bars:
-        made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=bars.show)
+    if pdf and missing_tex_message():
+        show.print_note(f"The pages will hold the proofs as LaTeX only: {missing_tex_message()}.")
+    with _ProgressBars() as bars:
+        made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=bars.move_bar)
     states = [claim.status for claim in made.claims]
     bad = sum(state in show.BAD for state in states)
-    wrong = refuted(made)
+    wrong = refuted_findings(made)
     pairs = [
         ("report", f"{folder}/index.html"),
         ("claims", f"{len(states)}, of which {bad} stale or missing"),
-        ("verified", _verified(made)),
+        ("verified", _verified_maps_text(made)),
     ]
     if made.pdfs or made.unbuilt:
         pairs.append(("PDFs", f"{len(made.pdfs)}; {len(made.unbuilt)} did not build"))
-    show.rows(pairs)
+    show.print_rows(pairs)
     return not bad and not wrong and not made.unbuilt
 
 
-def _verified(made: Material) -> str:
+def _verified_maps_text(made: ReportContent) -> str:
     maps = sum(one.report is not None for one in made.findings)
-    return f"{maps} maps, of which {len(refuted(made))} fail and {len(untested(made))} not tested"
+    return f"{maps} maps, of which {len(refuted_findings(made))} fail and {len(untested_findings(made))} not tested"
 
 
-class _Bars:
+class _ProgressBars:
     """One bar for each kind of work, on standard error and only where that is a terminal."""
 
     def __init__(self) -> None:
-        screen: Console = show.console(stderr=True)
+        screen: Console = show.open_console(stderr=True)
         columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         self._progress = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
         self._tasks: dict[str, TaskID] = {}
 
-    def __enter__(self) -> _Bars:
+    def __enter__(self) -> _ProgressBars:
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def show(self, what: str, done: int, total: int) -> None:
+    def move_bar(self, what: str, done: int, total: int) -> None:
         """Move the bar of ``what``."""
         if what not in self._tasks:
             self._tasks[what] = self._progress.add_task(what, total=total)
@@ -99,7 +99,7 @@ Signoffs = Annotated[
 ]
 
 
-def claims(
+def list_claims(
     context: typer.Context,
     signoffs: Signoffs = None,
     html: Annotated[
@@ -126,30 +126,32 @@ def claims(
         return
     require_html(html, pdf=pdf, force=force)
     if html is not None:
-        if not write(html, signoffs=signoffs, pdf=pdf, force=force, budget=budget):
+        if not write_audit_report(html, signoffs=signoffs, pdf=pdf, force=force, budget=budget):
             raise typer.Exit(DATA)
         return
     found = auditing.proofs(signoffs)
     headers = ("constructor", "proof is", "rests on", "tests", "signed by")
-    show.table(
+    show.print_table(
         headers if signoffs else headers[:-1],
         (
             (
                 one.constructor,
-                show.status(one.status),
-                _number(len(one.foundations), "document"),
-                _number(len(one.tests), "file") if tests_are_here() else "not here",
-                *([_signed(one)] if signoffs else []),
+                show.status_text(one.status),
+                _count_with_noun(len(one.foundations), "document"),
+                _count_with_noun(len(one.tests), "file") if tests_are_here() else "not here",
+                *([_signers_text(one)] if signoffs else []),
             )
             for one in found
         ),
     )
-    show.say("", "One of them: opendp-topk proofs NAME. To sign it: opendp-topk audit accept NAME --by WHO --file FILE")
+    show.print_paragraphs(
+        "", "One of them: opendp-topk proofs NAME. To sign it: opendp-topk audit accept NAME --by WHO --file FILE"
+    )
     if any(one.status in show.BAD for one in found):
         raise typer.Exit(DATA)
 
 
-def sign(
+def sign_proof(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A constructor such as make_report_noisy_top_k, or a document.")
     ],
@@ -160,25 +162,25 @@ def sign(
 
     A proof that is stale cannot be signed.
     """
-    document = document_of(name)
+    document = resolve_document(name)
     state = proof.Proof(document).status
     if state in show.BAD:
         raise ProofError(f"proofs/{document}.tex is {state}: what it proves is not the code that runs")
-    made = accept(document, proof.claim_digest(document), by=by, file=file)
-    show.say(f"{made.by} accepts proofs/{document}.tex at {made.digest}, written to {file}.")
+    made = append_signoff(document, proof.claim_digest(document), by=by, file=file)
+    show.print_paragraphs(f"{made.by} accepts proofs/{document}.tex at {made.digest}, written to {file}.")
 
 
-def _number(count: int, noun: str) -> str:
+def _count_with_noun(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _signed(claim: auditing.Claim) -> str:
+def _signers_text(claim: auditing.Claim) -> str:
     if claim.accepted_by:
         return ", ".join(claim.accepted_by)
     return "outdated" if claim.signoffs else "nobody"
 
 
-def run(
+def audit_function_claim(
     function: Annotated[
         str, typer.Argument(metavar="MODULE:NAME", help="A function of one input that returns one release.")
     ],
@@ -224,8 +226,8 @@ def run(
     What is refuted comes with the command that audits its pair anew, with fresh samples, at an error probability of
     1e-9.
     """
-    given = None if on == "vectors" else _named(on, "--on")
-    pairs, audited = given() if callable(given) else given, _named(function, "MODULE:NAME")
+    given = None if on == "vectors" else _import_attribute(on, "--on")
+    pairs, audited = given() if callable(given) else given, _import_attribute(function, "MODULE:NAME")
     claim: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
@@ -236,25 +238,33 @@ def run(
         "timed": timed,
     }
     settings: dict[str, Any] = {**claim, "pairs": pairs, "samples": samples, "confidence": confidence}
-    found = auditing.audit_claim(audited, **settings) if pair is None else audit_pair(audited, _read(pair), **settings)
-    again = _again(function, found, {**claim, "on": on, "samples": samples}) if found.verdict == REFUTED else None
+    found = (
+        auditing.audit_claim(audited, **settings)
+        if pair is None
+        else audit_pair(audited, _parse_pair(pair), **settings)
+    )
+    again = (
+        _repeat_command(function, found, {**claim, "on": on, "samples": samples}) if found.verdict == REFUTED else None
+    )
     if html is not None:
-        write_new(Path(html), audited_page(function, found, again).encode())
+        write_new_file(Path(html), audited_page(function, found, again).encode())
     if as_json:
         typer.echo(json.dumps({**found.as_dict(), "again": again}, indent=2))
     else:
         word, _, why = found.lines[0].partition(": ")
-        show.rows([("verdict", show.status(word, TONES[word])), ("why", why), *map(_halves, found.lines[1:])])
+        show.print_rows(
+            [("verdict", show.status_text(word, TONES[word])), ("why", why), *map(_split_label, found.lines[1:])]
+        )
         if again:
-            show.say("", "To audit this pair anew with fresh samples, at an error probability of 1e-9:")
+            show.print_paragraphs("", "To audit this pair anew with fresh samples, at an error probability of 1e-9:")
             typer.echo(again)  # in one line, to be copied
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
 
-def _again(function: str, found: Audited, options: dict[str, Any]) -> str:
+def _repeat_command(function: str, found: Audited, options: dict[str, Any]) -> str:
     """The command that audits the pair of a refuted claim once more."""
-    usual = {name: one.default for name, one in inspect.signature(run).parameters.items()}
+    usual = {name: one.default for name, one in inspect.signature(audit_function_claim).parameters.items()}
     words = ["opendp-topk", "audit", "run", function]
     for name, value in {**options, "pair": json.dumps(found.pair), "confidence": _SURE}.items():
         if value != usual[name]:
@@ -262,18 +272,18 @@ def _again(function: str, found: Audited, options: dict[str, Any]) -> str:
     return shlex.join(words)
 
 
-def _read(pair: str) -> Any:
+def _parse_pair(pair: str) -> Any:
     with contextlib.suppress(ValueError):
         return json.loads(pair)
     raise ParameterError("--pair must be a number, or two lists in JSON, such as [[0, 1], [1, 0]]")
 
 
-def _halves(line: str) -> tuple[str, str]:
+def _split_label(line: str) -> tuple[str, str]:
     name, _, value = line.partition(": ")
     return name, value
 
 
-def _named(name: str, option: str) -> Any:
+def _import_attribute(name: str, option: str) -> Any:
     """What MODULE:NAME names; modules of the folder in which the command is given are found, too."""
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
@@ -292,6 +302,6 @@ def _named(name: str, option: str) -> Any:
     return getattr(found, attribute)
 
 
-audit.callback(invoke_without_command=True)(guarded(claims))
-audit.command("run")(guarded(run))
-audit.command("accept")(guarded(sign))
+audit.callback(invoke_without_command=True)(with_exit_codes(list_claims))
+audit.command("run")(with_exit_codes(audit_function_claim))
+audit.command("accept")(with_exit_codes(sign_proof))

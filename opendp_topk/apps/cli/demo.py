@@ -17,16 +17,16 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import TableError
-from ...errors.extras import load
+from ...errors.extras import import_extra
 from ...spaces.measures import Approximate
-from ..planning.catalogue import default
-from ..planning.plan import Plan, Query, promises_of
-from ..planning.release_record import Read, Released, ReleaseRecord
+from ..planning.catalogue import default_mechanism
+from ..planning.plan import Plan, Query, plan_guarantees
+from ..planning.release_record import ReleasedItems, ReleaseRecord, TableProvenance
 from ..planning.top_k import TopK
-from ..planning.units import Budget, Columns, Users
+from ..planning.units import Budget, Columns, UserUnit
 from ..planning.unknown_domain import TopKUnknownDomain
 from . import show
-from .asking import met, target
+from .asking import least_noise_plan, parse_privacy_target
 from .plan import show_plan
 from .shown import show_release
 
@@ -52,7 +52,9 @@ def import_rows(folder: str | Path | None = None) -> list[tuple[str, str]]:
         TableError: The standard library has no source files, as in some embedded Pythons.
     """
     root = Path(sysconfig.get_paths()["stdlib"] if folder is None else folder)
-    rows = [(module, name) for module, source in _sources(root) for name in sorted(_imports(source))]
+    rows = [
+        (module, name) for module, source in _iter_module_sources(root) for name in sorted(_imported_modules(source))
+    ]
     if not rows:
         raise TableError("this Python keeps no source of its standard library, from which the demo makes its table")
     return rows
@@ -60,11 +62,11 @@ def import_rows(folder: str | Path | None = None) -> list[tuple[str, str]]:
 
 def import_table(folder: str | Path | None = None) -> object:
     """:func:`import_rows` as a polars frame with the columns ``module`` and ``imports``."""
-    pl: Any = load("polars", "the demo needs polars", "opendp_topk[cli]")
+    pl: Any = import_extra("polars", "the demo needs polars", "opendp_topk[cli]")
     return pl.DataFrame(import_rows(folder), schema=["module", "imports"], orient="row")
 
 
-def _sources(root: Path) -> Iterator[tuple[str, bytes]]:
+def _iter_module_sources(root: Path) -> Iterator[tuple[str, bytes]]:
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if name.isidentifier() and name not in _SKIPPED)
         for path in sorted(Path(folder, name) for name in files if name.endswith(".py")):
@@ -73,7 +75,7 @@ def _sources(root: Path) -> Iterator[tuple[str, bytes]]:
                 yield ".".join(parts).removesuffix(".__init__"), path.read_bytes()
 
 
-def _imports(source: bytes) -> set[str]:
+def _imported_modules(source: bytes) -> set[str]:
     """The top-level modules that a source file imports from outside of its own package."""
     try:
         with warnings.catch_warnings():
@@ -97,7 +99,7 @@ def _imports(source: bytes) -> set[str]:
 
 # ``opendp-topk demo``: a real release, offline, from a table that every Python carries.
 
-_UNIT = Users(columns=Columns("module", "imports"))
+_UNIT = UserUnit(columns=Columns("module", "imports"))
 _ALPHA = Fraction(1, 20)  # how often a sentence on accuracy may fail
 _DELTA = 1e-6  # far below one over the number of modules
 
@@ -111,55 +113,60 @@ def demo(
     The table says which standard modules the modules of Python's standard library import.
     """
     items = public_modules()
-    query = Query(TopK(k, len(items), "ranking", default("ranking")), _UNIT, target(epsilon, None), alpha=_ALPHA)
-    show.say("1. The table", style="bold")
-    show.say(
+    query = Query(
+        TopK(k, len(items), "ranking", default_mechanism("ranking")),
+        _UNIT,
+        parse_privacy_target(epsilon, None),
+        alpha=_ALPHA,
+    )
+    show.print_paragraphs("1. The table", style="bold")
+    show.print_paragraphs(
         "The modules of this Python's standard library stand for people. A row (module, name) says that the module "
         "imports the name: the module is the user, the name is the item. They were parsed just now, not run. Which "
         "modules there are, and what any of them imports, is treated as secret: nothing of it is shown.",
         f"The candidates are {len(items)} names of standard modules, a public list that comes with the package.",
         "",
     )
-    show.say("2. The plan, before the table is touched", style="bold")
-    plan = met(query)
+    show.print_paragraphs("2. The plan, before the table is touched", style="bold")
+    plan = least_noise_plan(query)
     show_plan(plan)
-    with show.working("parsing the standard library"):
+    with show.show_progress("parsing the standard library"):
         table = import_table()
-    plan = plan.on(items)
-    record = _released(plan, table)
-    show.say("", f"3. The release: the {k} names that most modules import", style="bold")
+    plan = plan.bind_candidates(items)
+    record = _release_record(plan, table)
+    show.print_paragraphs("", f"3. The release: the {k} names that most modules import", style="bold")
     show_release(record)
-    show.say("", "4. The same as if nobody had a list of candidates", style="bold")
-    _without_a_list(k, epsilon, table)
-    show.say("", "5. How to read it", style="bold")
-    show.say(*_reading(plan.loss), "")
-    show.say("Your own table:", style="bold")
-    show.say(
+    show.print_paragraphs("", "4. The same as if nobody had a list of candidates", style="bold")
+    _show_unknown_domain(k, epsilon, table)
+    show.print_paragraphs("", "5. How to read it", style="bold")
+    show.print_paragraphs(*_interpretation_lines(plan.loss), "")
+    show.print_paragraphs("Your own table:", style="bold")
+    show.print_paragraphs(
         "opendp-topk release TABLE.parquet --user COLUMN --item COLUMN \\",
         "  --candidates LIST.txt --k 10 --epsilon 1",
         "and with --delta 1e-8 in place of --candidates where nobody can list the items.",
     )
 
 
-def _without_a_list(k: int, epsilon: float, table: Any) -> None:
+def _show_unknown_domain(k: int, epsilon: float, table: Any) -> None:
     """The names come from the table itself, and those of few modules stay unseen."""
-    show.say(
+    show.print_paragraphs(
         "Now any name that a module imports may come out, of the standard library or not, and the names come from the "
         "secret table itself. So one that few modules import must stay unseen, but for the probability delta.",
         "",
     )
-    pure = target(epsilon, None)
+    pure = parse_privacy_target(epsilon, None)
     budget = Budget(Approximate(pure.measure), (pure.d_out, _DELTA))
-    show_release(_released(met(Query(TopKUnknownDomain(k), _UNIT, budget, alpha=_ALPHA)), table))
+    show_release(_release_record(least_noise_plan(Query(TopKUnknownDomain(k), _UNIT, budget, alpha=_ALPHA)), table))
 
 
-def _released(plan: Plan[Any, Users], table: Any) -> ReleaseRecord:
+def _release_record(plan: Plan[Any, UserUnit], table: Any) -> ReleaseRecord:
     """The record of a release, which is kept nowhere."""
-    released = Released.of(plan.measurement(table))
-    return ReleaseRecord.of(released, plan, promises_of(plan), None, Read({}))
+    released = ReleasedItems.from_output(plan.measurement(table))
+    return ReleaseRecord.from_release(released, plan, plan_guarantees(plan), None, TableProvenance({}))
 
 
-def _reading(epsilon: float) -> list[str]:
+def _interpretation_lines(epsilon: float) -> list[str]:
     factor = f"by a factor of more than e^{epsilon:g} = {math.exp(epsilon):.3g}" if epsilon < 500 else "(in theory)"
     return [
         f"- With any one module added to the table or taken away, no list becomes more or less likely {factor}: so "

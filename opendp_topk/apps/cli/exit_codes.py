@@ -24,7 +24,7 @@ class Interrupted(Exception):
     """Ctrl-C at a point where something was released already."""
 
 
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
+def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
     """``command`` with its errors turned into one line and an exit code.
 
     A traceback would show source lines and, in some terminals, local variables: data. An exception that is not
@@ -32,11 +32,11 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     """
 
     @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+    def run_with_exit_code(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             if sys.stdout is None:
                 raise TableError("standard output is closed: nothing was released")
-            with _terminated_as_interrupted():
+            with _interrupt_on_sigterm():
                 command(*args, **kwargs)
                 sys.stdout.flush()
             return
@@ -47,21 +47,21 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except KeyboardInterrupt:
             code, line = INTERRUPTED, "interrupted: nothing was released and nothing was written"
         except TopKError as error:
-            code, line = exit_code(error), "; ".join([str(error), *kept(error)])
+            code, line = exit_code(error), "; ".join([str(error), *spent_budget_notes(error)])
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
             code, line = DATA, f"{error.strerror or type(error).__name__}: {error.filename or 'input or output'}"
         except Exception as error:
             code, line = DATA, f"internal error ({type(error).__name__}); the details are withheld, they may hold data"
-            line = "; ".join([line, *kept(error)])
-        typer.echo(f"opendp-topk: {foreign.line(' '.join(line.split()))}", err=True)
+            line = "; ".join([line, *spent_budget_notes(error)])
+        typer.echo(f"opendp-topk: {foreign.terminal_line(' '.join(line.split()))}", err=True)
         raise typer.Exit(code)
 
-    return run
+    return run_with_exit_code
 
 
-def kept(error: BaseException) -> list[str]:
+def spent_budget_notes(error: BaseException) -> list[str]:
     """That the budget was spent, where a ledger has said so of this error."""
     return [note for note in getattr(error, "__notes__", ()) if note.startswith(KEPT)]
 
@@ -73,24 +73,24 @@ def exit_code(error: TopKError) -> int:
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
+def ignore_interrupts() -> Iterator[None]:
     """What was drawn has its cost, so that Ctrl-C cannot keep it from being written."""
-    with _handling(signal.SIGINT, signal.SIG_IGN), _handling(signal.SIGTERM, signal.SIG_IGN):
+    with _handle_signal(signal.SIGINT, signal.SIG_IGN), _handle_signal(signal.SIGTERM, signal.SIG_IGN):
         yield
 
 
 @contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
+def _interrupt_on_sigterm() -> Iterator[None]:
     """SIGTERM, as of a service that is stopped, ends a command as Ctrl-C does, which leaves no draft behind."""
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    with _handling(signal.SIGTERM, signal.default_int_handler):
+    with _handle_signal(signal.SIGTERM, signal.default_int_handler):
         yield
 
 
 @contextlib.contextmanager
-def _handling(number: signal.Signals, handler: Any) -> Iterator[None]:
+def _handle_signal(number: signal.Signals, handler: Any) -> Iterator[None]:
     """Let a signal be handled so, in the main thread, which alone receives signals."""
     try:
         before = signal.signal(number, handler)

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from ...core.candidates import candidate_remarks, public_items
 from ...errors import CandidatesError, ParameterError, TableError
-from ...errors.files import quoted, read_ordinary
+from ...errors.files import quote_path, read_regular_file
 from ..ledger import Ledger
-from ..ledger.files import write_new
+from ..ledger.files import write_new_file
 from ..planning.plan import Plan
-from ..planning.quantile import Numbers
-from ..planning.units import Users, joined, parts_of, with_joined
+from ..planning.quantile import NumericColumns
+from ..planning.units import UserUnit, add_joined_column, join_item_parts, split_item_parts
 from . import show
 from .asking import Options
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ...tables.listing import FileList
-    from ..planning.several import Scheduled
+    from ..planning.several import ReleaseSchedule
 
 
 # ``--files``: which files a table was, for those who may see it; a record holds no more of the list than its digest.
@@ -55,7 +55,7 @@ FilesOption = Annotated[
 
 
 @contextlib.contextmanager
-def kept(path: str | None, files: FileList | None) -> Iterator[str | None]:
+def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | None]:
     """Write the list to a new file that only its owner may read; its digest. Where the block fails, it is removed.
 
     Raises:
@@ -67,15 +67,15 @@ def kept(path: str | None, files: FileList | None) -> Iterator[str | None]:
         return
     if files is None:
         raise ParameterError("--files lists files, and standard input is none: leave it out")
-    content, place, reason = files.written(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
+    content, place, reason = files.to_json_lines(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
     try:
-        write_new(place, content)
+        write_new_file(place, content)
     except FileExistsError:
         reason = "it exists already: choose another name"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no such name"
     if reason:
-        raise TableError(f"--files {quoted(path)} cannot be written: {reason}")
+        raise TableError(f"--files {quote_path(path)} cannot be written: {reason}")
     try:
         yield f"sha256:{hashlib.sha256(content).hexdigest()}"
     except BaseException:
@@ -91,7 +91,7 @@ COLUMN = "count"
 _MOST_CANDIDATES = 10**7
 
 
-def read_proxy(path: str | Path, n_candidates: int) -> Counts:
+def read_proxy_counts(path: str | Path, n_candidates: int) -> Counts:
     """The column ``count`` of a .parquet or .csv file, one row a candidate; candidates without a row count 0.
 
     Raises:
@@ -100,17 +100,17 @@ def read_proxy(path: str | Path, n_candidates: int) -> Counts:
         ParameterError: There are too many candidates to count them one by one.
     """
     from ...tables.files import read_table
-    from ...tables.guard import guarded
+    from ...tables.guard import run_guarded
 
     if n_candidates > _MOST_CANDIDATES:
         raise ParameterError(f"--proxy works for at most {_MOST_CANDIDATES} candidates: leave it out")
-    named = f"the proxy {quoted(str(path))}"
+    named = f"the proxy {quote_path(str(path))}"
     if Path(path).suffix.lower() not in (".parquet", ".csv"):
         raise TableError(f"{named} must be a file whose name ends in .parquet or .csv")
     frame = read_table(path)
-    if COLUMN not in guarded(frame.collect_schema).names():
+    if COLUMN not in run_guarded(frame.collect_schema).names():
         raise TableError(f"{named} must have a column named {COLUMN!r}")
-    counts = _integers_of_column(guarded(frame.select(COLUMN).collect).to_series())
+    counts = _integers_of_column(run_guarded(frame.select(COLUMN).collect).to_series())
     if counts is None or (counts < 0).any():
         raise TableError(f"the column {COLUMN!r} of {named} must hold an integer >= 0 in every row")
     if len(counts) > n_candidates:
@@ -153,52 +153,54 @@ def read_candidates(
     file = Path(path)
     kind = file.suffix.lower()
     if kind in (".parquet", ".csv"):
-        return public_items(_items(file, columns, what), _named(file, what))
+        return public_items(_read_table_items(file, columns, what), _list_description(file, what))
     if columns:
         raise TableError(
             f"the list of candidates must be a .csv or .parquet file with the columns {', '.join(columns)}"
         )
-    text = _text(file, what)
-    return public_items(_json(file, text) if kind == ".json" else _lines(text), _named(file, what))
+    text = _read_list_text(file, what)
+    return public_items(
+        _parse_json_list(file, text) if kind == ".json" else _nonblank_lines(text), _list_description(file, what)
+    )
 
 
-def remarked(items: tuple[Any, ...], *columns: str, what: str = "candidates") -> tuple[Any, ...]:
+def print_list_remarks(items: tuple[Any, ...], *columns: str, what: str = "candidates") -> tuple[Any, ...]:
     """``items``, of which is said on standard error what looks odd: they are public."""
     if len(columns) > 1:
-        rows = [parts_of(item) for item in items]
+        rows = [split_item_parts(item) for item in items]
         for name, entries in zip(columns, zip(*rows, strict=True), strict=True):
             for remark in candidate_remarks(tuple(dict.fromkeys(entries)), column=name):
-                show.note(f"The list of candidates, {name}: {remark}.")
+                show.print_note(f"The list of candidates, {name}: {remark}.")
         return items
     for remark in candidate_remarks(items, column=columns[0]):
-        show.note(f"The list of {what}: {remark}.")
+        show.print_note(f"The list of {what}: {remark}.")
     return items
 
 
-def as_integers(items: tuple[Any, ...], column: str, what: str = "candidates") -> tuple[int, ...]:
+def items_as_integers(items: tuple[Any, ...], column: str, what: str = "candidates") -> tuple[int, ...]:
     """The candidates as integers, for a table whose items are integers; or ``what`` else they are.
 
     Raises:
         CandidatesError: One is no integer, or two are the same integer.
     """
-    return public_items(_integers(items, column, what), f"the {what}")
+    return public_items(_parse_integers(items, column, what), f"the {what}")
 
 
-def as_written(items: tuple[Any, ...], columns: Sequence[str], frame: Any) -> tuple[str, ...]:
+def match_column_types(items: tuple[Any, ...], columns: Sequence[str], frame: Any) -> tuple[str, ...]:
     """Candidates of several columns as a frame of polars has them: where its column holds integers, 07 is 7.
 
     Raises:
         CandidatesError: An entry for a column of integers is none, or two candidates are the same item.
     """
-    schema, entries = frame.lazy().collect_schema(), zip(*map(parts_of, items), strict=True)
+    schema, entries = frame.lazy().collect_schema(), zip(*map(split_item_parts, items), strict=True)
     found = (
-        map(str, _integers(own, name)) if schema[name].is_integer() else own
+        map(str, _parse_integers(own, name)) if schema[name].is_integer() else own
         for name, own in zip(columns, entries, strict=True)
     )
-    return public_items(map(joined, zip(*found, strict=True)), "the candidates")
+    return public_items(map(join_item_parts, zip(*found, strict=True)), "the candidates")
 
 
-def _integers(items: Sequence[Any], column: str, what: str = "candidates") -> list[int]:
+def _parse_integers(items: Sequence[Any], column: str, what: str = "candidates") -> list[int]:
     numbers = []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, str):
@@ -212,40 +214,40 @@ def _integers(items: Sequence[Any], column: str, what: str = "candidates") -> li
     return numbers
 
 
-def _named(file: Path, what: str) -> str:
-    return f"the {what} in {quoted(str(file))}"
+def _list_description(file: Path, what: str) -> str:
+    return f"the {what} in {quote_path(str(file))}"
 
 
-def _text(file: Path, what: str) -> str:
-    content = read_ordinary(file, f"the list of {what}", TableError, at_most=_MOST_OF_A_LIST)
+def _read_list_text(file: Path, what: str) -> str:
+    content = read_regular_file(file, f"the list of {what}", TableError, at_most=_MOST_OF_A_LIST)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         pass
-    raise TableError(f"the list of {what} must be a readable file, but {quoted(str(file))} is not UTF-8 text")
+    raise TableError(f"the list of {what} must be a readable file, but {quote_path(str(file))} is not UTF-8 text")
 
 
-def _lines(text: str) -> list[str]:
+def _nonblank_lines(text: str) -> list[str]:
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     return [line for line in lines if line.strip()]
 
 
-def _json(file: Path, text: str) -> list[Any]:
+def _parse_json_list(file: Path, text: str) -> list[Any]:
     try:
         listed = json.loads(text)
     except (ValueError, RecursionError):
         listed = None
     if not isinstance(listed, list) or not all(type(item) in (str, int) for item in listed):
-        raise TableError(f"{quoted(str(file))} must hold one JSON list of strings or of integers")
+        raise TableError(f"{quote_path(str(file))} must hold one JSON list of strings or of integers")
     return listed
 
 
-def _items(file: Path, columns: Sequence[str] | None, what: str) -> list[Any]:
+def _read_table_items(file: Path, columns: Sequence[str] | None, what: str) -> list[Any]:
     from ...tables.files import read_table
-    from ...tables.guard import guarded
+    from ...tables.guard import run_guarded
 
     frame = read_table(file)
-    table = guarded(frame.collect)
+    table = run_guarded(frame.collect)
     if columns is None:
         columns = table.columns if table.width > 1 else ()
     if columns:
@@ -253,9 +255,9 @@ def _items(file: Path, columns: Sequence[str] | None, what: str) -> list[Any]:
             raise TableError(
                 f"the list of candidates must have the columns {', '.join(columns)} and no others, as --item names them"
             )
-        return list(with_joined(table, columns)[joined(columns)].drop_nulls())
+        return list(add_joined_column(table, columns)[join_item_parts(columns)].drop_nulls())
     if table.width != 1:
-        raise TableError(f"the list of {what} must have one column, but {quoted(str(file))} has {table.width}")
+        raise TableError(f"the list of {what} must have one column, but {quote_path(str(file))} has {table.width}")
     return table.to_series().drop_nulls().to_list()
 
 
@@ -264,50 +266,55 @@ def _items(file: Path, columns: Sequence[str] | None, what: str) -> list[Any]:
 _MOST_OF_A_PLAN = 2**20  # bytes: a plan has some hundred
 
 
-def read_plan(path: str) -> Scheduled:
+def read_plan(path: str) -> ReleaseSchedule:
     """The plan in a file.
 
     Raises:
         TableError: It cannot be read.
         ParameterError: It is none.
     """
-    from ..planning.several import Scheduled
+    from ..planning.several import ReleaseSchedule
 
-    content = read_ordinary(path, "the file of --plan", TableError, at_most=_MOST_OF_A_PLAN)
+    content = read_regular_file(path, "the file of --plan", TableError, at_most=_MOST_OF_A_PLAN)
     try:
         found = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise TableError(f"the plan {quoted(path)} cannot be read: it is no JSON")
-    return Scheduled.from_dict(found)
+        raise TableError(f"the plan {quote_path(path)} cannot be read: it is no JSON")
+    return ReleaseSchedule.from_dict(found)
 
 
-def reserved(ledger: str, path: str, label: str) -> tuple[int, int]:
+def reserve_plan_releases(ledger: str, path: str, label: str) -> tuple[int, int]:
     """Pay from a ledger for all releases of the plan in a file: the number of the entry, and how many they are."""
     kept = read_plan(path)
     with Ledger(ledger) as account:
         column = kept.unit.columns.user if account.user is None else account.user
-        one = kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, replace(kept.unit.columns, user=column)))
+        one = kept.single_release_plan(
+            UserUnit(kept.unit.neighbors, kept.unit.d_in, replace(kept.unit.columns, user=column))
+        )
         made = account.reserve_all(
-            [(one.measurement, name) for name in kept.labels], d_in=kept.unit.d_in, delta=kept.delta, label=label
+            [(one.measurement, name) for name in kept.release_labels],
+            d_in=kept.unit.d_in,
+            delta=kept.delta,
+            label=label,
         )
         return made.number, kept.releases
 
 
-def one_of(path: str, n_candidates: int | None, options: Options) -> Plan[Any, Users]:
+def read_single_release_plan(path: str, n_candidates: int | None, options: Options) -> Plan[Any, UserUnit]:
     """The plan of one of the releases of the plan in a file, by the columns of ``options``.
 
     Raises:
         ParameterError: The plan is for another list, or for none, or keeps other items of each user than are asked for.
     """
     kept = read_plan(path)
-    if isinstance(kept.unit.columns, Numbers):
+    if isinstance(kept.unit.columns, NumericColumns):
         if n_candidates is not None or options.item:
             raise ParameterError("the plan is for a quantile: leave --candidates and --item out")
         options.require_no_items()
         numbers = replace(kept.unit.columns, user=options.user)
-        return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, numbers), options.failing)
+        return kept.single_release_plan(UserUnit(kept.unit.neighbors, kept.unit.d_in, numbers), options.exact_alpha)
     if n_candidates is None:
         raise ParameterError("the plan is for a list of candidates: give --candidates")
     if kept.task.n_candidates != n_candidates:
@@ -317,6 +324,6 @@ def one_of(path: str, n_candidates: int | None, options: Options) -> Plan[Any, U
     if other or options.keep not in (None, None if own.max_items is None else own.keep):
         items = "all items" if own.max_items is None else f"at most {own.max_items} items ({own.keep})"
         raise ParameterError(f"the plan counts {items} of a user: leave --max-items and --keep out, or plan anew")
-    given = options.columns
+    given = options.counted_columns
     found = replace(own, user=given.user, item=given.item, parts=given.parts)
-    return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, found), options.failing)
+    return kept.single_release_plan(UserUnit(kept.unit.neighbors, kept.unit.d_in, found), options.exact_alpha)

@@ -13,14 +13,14 @@ from ...spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDi
 from ...spaces.metrics import UserDistance
 from ..ledger import Ledger
 from ..ledger.amounts import Filter
-from ..ledger.report import csv_table, json_lines, summary, title_of, words_of
-from ..ledger.stated import TITLES, Stated
-from ..planning.release_record import digest_of
+from ..ledger.report import csv_table, format_distance, json_lines, ledger_summary, release_title
+from ..ledger.stated import TITLES, Metadata
+from ..planning.release_record import record_digest
 from . import files as planned_files
 from . import ledger_files, show
-from .asking import NEIGHBORS, NeighborsOption, stating
-from .exit_codes import DATA, guarded
-from .ledger_files import Json, KeyOption, answer, print_json
+from .asking import NEIGHBORS, NeighborsOption, expand_option_groups
+from .exit_codes import DATA, with_exit_codes
+from .ledger_files import Json, KeyOption, print_json, print_result
 from .output import STDOUT
 from .record_file import read_fields
 
@@ -57,7 +57,7 @@ ledger = typer.Typer(
 )
 
 
-@stating
+@expand_option_groups
 def create(
     file: File,
     dataset: Dataset,
@@ -94,7 +94,7 @@ def create(
         typer.Option(metavar="WORD", show_default=False, help="What one of them is called; if not given, as --user."),
     ] = None,
     *,
-    stated: Stated,
+    stated: Metadata,
     accept_file_system: Annotated[
         str | None,
         typer.Option(metavar="KIND", show_default=False, help="Let it lie on a kind of file system that was refused."),
@@ -129,9 +129,9 @@ def create(
         **stated,
     ) as account:
         if as_json:
-            print_json(summary(account))
+            print_json(ledger_summary(account))
         else:
-            _show(account, history=False)
+            _print_ledger(account, history=False)
 
 
 def show_ledger(
@@ -143,9 +143,9 @@ def show_ledger(
     with Ledger(file) as found:
         account = found.at_one_moment()
         if as_json:
-            print_json({**summary(account), **({"entries": _entries(account)} if history else {})})
+            print_json({**ledger_summary(account), **({"entries": _entry_dictionaries(account)} if history else {})})
         else:
-            _show(account, history=history)
+            _print_ledger(account, history=history)
 
 
 def verify(
@@ -163,7 +163,7 @@ def verify(
     with Ledger(file) as account:
         found = account.verify(head, key=key)
     whole = f"whole{'' if head is None else ', and it goes on from the head that was kept'}"
-    answer({"whole": not found, "problems": found}, *(found or [whole]), as_json=as_json)
+    print_result({"whole": not found, "problems": found}, *(found or [whole]), as_json=as_json)
     if found:
         raise typer.Exit(DATA)
 
@@ -200,7 +200,7 @@ def accept(
     """
     with Ledger(file, accept_file_system=kind) as account:
         kinds = list(account.accepted)
-    answer({"accepted": kinds}, f"It may lie on {', '.join(kinds)}, and its records say so.", as_json=as_json)
+    print_result({"accepted": kinds}, f"It may lie on {', '.join(kinds)}, and its records say so.", as_json=as_json)
 
 
 def reserve(
@@ -223,15 +223,17 @@ def reserve(
     if (amount is None) == (plan is None):
         raise ParameterError("give one of --amount X and --plan FILE")
     if plan is not None:
-        number, several = planned_files.reserved(file, plan, label)
+        number, several = planned_files.reserve_plan_releases(file, plan, label)
         said = f"Entry {number} has paid for {several} releases. Each: opendp-topk release ... --plan {plan} "
-        answer({"entry": number, "releases": several}, f"{said}--planned {number} --ledger {file}", as_json=as_json)
+        print_result(
+            {"entry": number, "releases": several}, f"{said}--planned {number} --ledger {file}", as_json=as_json
+        )
         return
     parts = tuple(str(amount).split(","))
     with Ledger(file) as account:
         made = account.reserve(cost=parts if len(parts) > 1 else parts[0], label=label)
     said = f"Entry {made.number} is reserved. When it is done: opendp-topk ledger settle {file} {made.number}"
-    answer({"entry": made.number}, said, as_json=as_json)
+    print_result({"entry": made.number}, said, as_json=as_json)
 
 
 def settle(
@@ -253,18 +255,18 @@ def settle(
         raise ParameterError("--record is that of a release: leave --failed out")
     state = "failed" if failed else "released"
     with Ledger(file) as account:
-        account.settle(number, state, record=None if record is None else _digest(account, number, record))
-    answer({"entry": number, "state": state}, f"Entry {number} is {state}.", as_json=as_json)
+        account.settle(number, state, record=None if record is None else _record_file_digest(account, number, record))
+    print_result({"entry": number, "state": state}, f"Entry {number} is {state}.", as_json=as_json)
 
 
-def _digest(account: Ledger, number: int, path: str) -> str:
+def _record_file_digest(account: Ledger, number: int, path: str) -> str:
     """The digest of the record in a file, if it names the entry and the moment in which that was debited."""
     fields = read_fields(path)
     paid, entry = fields["ledger"] or {}, account.entry(number)
     told = paid.get("entry"), paid.get("dataset"), paid.get("time"), paid.get("claim"), paid.get("head")
     if told != (number, account.dataset, entry.time, entry.claim, account.head(number)):
         raise ParameterError(f"--record must be the record of entry {number} of this ledger")
-    return digest_of(fields)
+    return record_digest(fields)
 
 
 def export(
@@ -274,22 +276,22 @@ def export(
     ] = STDOUT,
 ) -> None:
     """Write all entries for other programs."""
-    ledger_files.require(to, (".jsonl", ".csv"))
+    ledger_files.require_file_ending(to, (".jsonl", ".csv"))
     with Ledger(file) as account:
         text = csv_table(account) if to.lower().endswith(".csv") else json_lines(account)
     if to == STDOUT:
         typer.echo(text, nl=False)
     else:
-        ledger_files.write(to, text)
+        ledger_files.write_text_file(to, text)
 
 
-def _show(account: Ledger, *, history: bool) -> None:
+def _print_ledger(account: Ledger, *, history: bool) -> None:
     entries = account.count()
     mixes = account.counted != account.measure
     kinds = [kind for kind in account.accepted if " " not in kind]  # what has a blank is a server
     room = account.room()
-    limit = [("may be charged", f"{words_of(account.limit)} (rho, deltas of releases)")] if mixes else []
-    show.rows(
+    limit = [("may be charged", f"{format_distance(account.limit)} (rho, deltas of releases)")] if mixes else []
+    show.print_rows(
         [
             ("data set", account.dataset),
             ("protects", f"data sets at distance {account.d_in} under {account.metric}"),
@@ -300,33 +302,33 @@ def _show(account: Ledger, *, history: bool) -> None:
             *limit,
             *((kind.partition(" ")[0], kind.partition(" ")[2]) for kind in account.accepted if " " in kind),
             *([("file system", f"{', '.join(kinds)}: accepted, not relied on")] if kinds else []),
-            ("spent", f"{words_of(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
-            ("left", words_of(account.remaining())),
-            *((f"sum of {one.adds}", _sum(one)) for one in account.filters()),
+            ("spent", f"{format_distance(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
+            ("left", format_distance(account.remaining())),
+            *((f"sum of {one.adds}", _filter_sum_text(one)) for one in account.filters()),
             *([("would fit", ", or ".join(f"{name} {most}" for name, most in room.items()))] if room else []),
         ]
     )
     if history:
-        show.say("")
-        show.table(
+        show.print_paragraphs("")
+        show.print_table(
             ("no.", "cost", "time", "state", "release"),
             (
-                (str(one.number), words_of(one.cost), one.time, one.state, one.label or title_of(one))
+                (str(one.number), format_distance(one.cost), one.time, one.state, one.label or release_title(one))
                 for one in account.history()
             ),
             right=range(2),
         )
 
 
-def _sum(one: Filter) -> str:
+def _filter_sum_text(one: Filter) -> str:
     spent, limit = (f"{round_up(part):.6g}" if part < float("inf") else "inf" for part in (one.spent, one.limit))
     return f"{spent} of {limit}, at delta {round_up(one.delta):.3g}{'' if one.alive else ': admits nothing more'}"
 
 
-def _entries(account: Ledger) -> list[dict[str, Any]]:
+def _entry_dictionaries(account: Ledger) -> list[dict[str, Any]]:
     return [one.as_dict() for one in account.history()]
 
 
 _IN_FILES = ledger_files.report, ledger_files.backup, ledger_files.repair
 for command in (create, show_ledger, verify, head, reserve, accept, settle, export, *_IN_FILES):
-    ledger.command(command.__name__.removesuffix("_ledger"))(guarded(command))
+    ledger.command(command.__name__.removesuffix("_ledger"))(with_exit_codes(command))

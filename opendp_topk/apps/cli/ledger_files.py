@@ -11,8 +11,8 @@ from ...errors import ParameterError
 from ...markup.foreign import json_text
 from ..ledger import Ledger
 from ..ledger.files import write_report
-from ..ledger.logs import path_of
-from ..ledger.report import page
+from ..ledger.logs import resolve_path
+from ..ledger.report import ledger_page
 from . import show
 from .output import STDOUT
 
@@ -36,9 +36,9 @@ def report(
     file: Source, to: Annotated[str, typer.Option(metavar="FILE", help="A new .html file.")], as_json: Json = False
 ) -> None:
     """Write one page for a privacy officer: the budget over time, every entry, and what is left."""
-    require(to, (".html",))
+    require_file_ending(to, (".html",))
     with Ledger(file) as account:
-        write(to, page(account), as_json=as_json)
+        write_text_file(to, ledger_page(account), as_json=as_json)
 
 
 def backup(file: Source, new: New, as_json: Json = False) -> None:
@@ -47,7 +47,7 @@ def backup(file: Source, new: New, as_json: Json = False) -> None:
         account = found.at_one_moment()
         account.backup(new)
         head = account.head()
-    say({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)
+    print_action({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)
 
 
 def repair(
@@ -59,40 +59,40 @@ def repair(
 ) -> None:
     """Make a damaged file a ledger again. What was spent is never lowered; the damaged file is kept beside it."""
     found = Ledger.repair(file, charge_rest=charge_rest)
-    answer({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
+    print_result({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
 
 
-def require(to: str, endings: tuple[str, ...]) -> None:
+def require_file_ending(to: str, endings: tuple[str, ...]) -> None:
     """Raise unless ``to`` ends in one of ``endings``, or is standard output where JSON lines may go."""
     if Path(to).suffix.lower() not in endings and not (to == STDOUT and ".jsonl" in endings):
         raise ParameterError(f"--to must be a name that ends in {' or '.join(endings)}")
 
 
-def new_file(to: str, option: str, text: str) -> None:
+def write_output_file(to: str, option: str, text: str) -> None:
     """A new file, which those may read whom the umask lets."""
-    write_report(path_of(to, option), text.encode("utf-8"))
+    write_report(resolve_path(to, option), text.encode("utf-8"))
 
 
-def write(to: str, text: str, *, as_json: bool = False) -> None:
+def write_text_file(to: str, text: str, *, as_json: bool = False) -> None:
     """A new file, and a word about it."""
-    new_file(to, "--to", text)
-    say({"written": to}, f"Written to {to}.", as_json=as_json)
+    write_output_file(to, "--to", text)
+    print_action({"written": to}, f"Written to {to}.", as_json=as_json)
 
 
-def say(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
+def print_action(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
     """What was done: as JSON on standard output, or in words on standard error."""
     if as_json:
         print_json(fields)
     else:
-        show.note(words)
+        show.print_note(words)
 
 
-def answer(fields: dict[str, Any], *words: str, as_json: bool) -> None:
+def print_result(fields: dict[str, Any], *words: str, as_json: bool) -> None:
     """What was found, on standard output: as JSON, or in words."""
     if as_json:
         print_json(fields)
     else:
-        show.say(*words)
+        show.print_paragraphs(*words)
 
 
 def print_json(fields: dict[str, Any]) -> None:

@@ -13,26 +13,26 @@ from pathlib import Path
 from types import TracebackType
 
 from ...errors import ParameterError, TableError
-from ...errors.files import Draft, quoted, write_whole
-from ...markup.foreign import cell, json_text
+from ...errors.files import DraftFile, quote_path, write_atomically
+from ...markup.foreign import json_text, spreadsheet_cell
 from ..ledger import Ledger
 from ..ledger.files import FileLog
 from ..planning.release_record import ReleaseRecord
-from .exit_codes import uninterrupted
-from .record_words import item_columns, owners, ranks
+from .exit_codes import ignore_interrupts
+from .record_words import group_column, item_columns, item_ranks
 
 # Where the record of a release goes: checked before anything is drawn, and written whole or not at all.
 
 STDOUT = "-"
 
 
-def flush() -> None:
+def flush_stdout() -> None:
     """Bring to standard output what was printed; an OSError says that it did not get there."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
-def unprinted(error: OSError) -> TableError:
+def unprinted_release_error(error: OSError) -> TableError:
     """The error for a release that standard output did not take. What is left of it is dropped."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -40,7 +40,7 @@ def unprinted(error: OSError) -> TableError:
     return TableError(f"the release could not be printed: {reason}. It was drawn and has its cost")
 
 
-class Destination:
+class RecordDestination:
     """A place for one record: a file, standard output (``-``) or nowhere (None), as a context manager.
 
     Entering it claims a temporary file beside the target, so that a release is never drawn only to be lost.
@@ -56,12 +56,12 @@ class Destination:
         self.is_file = out is not None and out != STDOUT
         self._stdout = out == STDOUT
         self._force = force
-        self._target = Path(os.path.realpath(_a_name(out))) if out is not None and self.is_file else Path()
-        self._claim: Draft | None = None
+        self._target = Path(os.path.realpath(_require_file_name(out))) if out is not None and self.is_file else Path()
+        self._claim: DraftFile | None = None
         if self.is_file:
-            self._refuse(out, keep)
+            self._require_replaceable(out, keep)
 
-    def _refuse(self, out: str | None, keep: Iterable[str | Path]) -> None:
+    def _require_replaceable(self, out: str | None, keep: Iterable[str | Path]) -> None:
         if not self._target.exists():
             return
         if not self._target.is_file():
@@ -71,18 +71,20 @@ class Destination:
         if not self._force:
             raise ParameterError(f"--out {out!r} exists already: choose another name, or add --force to replace it")
 
-    def __enter__(self) -> Destination:
+    def __enter__(self) -> RecordDestination:
         if self.is_file:
             reason = None
             try:
-                self._claim = Draft(self._target)
+                self._claim = DraftFile(self._target)
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or "no such name"
             if reason is not None:
-                raise TableError(f"--out cannot be written in the folder {quoted(str(self._target.parent))}: {reason}")
+                raise TableError(
+                    f"--out cannot be written in the folder {quote_path(str(self._target.parent))}: {reason}"
+                )
         return self
 
-    def write(self, record: ReleaseRecord) -> None:
+    def write_record(self, record: ReleaseRecord) -> None:
         """Write ``record`` as JSON; to a file whose name ends in .csv, the items alone, as a table.
 
         Raises:
@@ -91,18 +93,18 @@ class Destination:
         if self._stdout:
             encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
             try:
-                sys.stdout.write(as_json(record, ascii_only=encoding != "utf8"))
+                sys.stdout.write(record_as_json(record, ascii_only=encoding != "utf8"))
                 sys.stdout.flush()
                 return
             except OSError as error:
-                failure = unprinted(error)
+                failure = unprinted_release_error(error)
             raise failure
         if self._claim is None:
             return
         reason = None
         try:
-            text = _as_csv(record) if self._target.suffix.lower() == ".csv" else as_json(record)
-            self._claim.write(text.encode("utf-8"))
+            text = _record_as_csv(record) if self._target.suffix.lower() == ".csv" else record_as_json(record)
+            self._claim.write_content(text.encode("utf-8"))
             self._claim.publish(replace=self._force)
         except OSError as error:
             reason = error.strerror or type(error).__name__
@@ -114,7 +116,7 @@ class Destination:
             self._claim.discard()
 
 
-def _a_name(out: str) -> str:
+def _require_file_name(out: str) -> str:
     """``out``, if the system can look for a file of that name."""
     reason = ""
     try:
@@ -125,16 +127,16 @@ def _a_name(out: str) -> str:
     except OSError as error:
         reason = "is longer than the name of a file can be" if error.errno == errno.ENAMETOOLONG else ""
     if reason:
-        raise ParameterError(f"--out must be the name of a file, but {quoted(out)} {reason}")
+        raise ParameterError(f"--out must be the name of a file, but {quote_path(out)} {reason}")
     return out
 
 
-def as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
+def record_as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
     """The record as it is written and printed."""
     return json_text(record.as_dict(), ascii_only=ascii_only) + "\n"
 
 
-def _as_csv(record: ReleaseRecord) -> str:
+def _record_as_csv(record: ReleaseRecord) -> str:
     """One line an item under a header: group and rank (where there are any), item, count or gap; or numbers."""
     released = record.released
     if record.quantiles:
@@ -144,8 +146,8 @@ def _as_csv(record: ReleaseRecord) -> str:
         return "".join(",".join(line) + "\n" for line in [head, *lines])
     columns = item_columns(record, "item")
     if record.release == "ranking":
-        columns = [("rank", ranks(record)), *columns]
-    columns = [*owners(record), *columns]
+        columns = [("rank", item_ranks(record)), *columns]
+    columns = [*group_column(record), *columns]
     if released.counts is not None:
         columns.append(("count", released.counts))
     if released.gaps is not None:
@@ -153,20 +155,20 @@ def _as_csv(record: ReleaseRecord) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([name for name, _ in columns])
-    writer.writerows(map(cell, line) for line in zip(*(values for _, values in columns), strict=True))
+    writer.writerows(map(spreadsheet_cell, line) for line in zip(*(values for _, values in columns), strict=True))
     return text.getvalue()
 
 
 # Where the record of a paid release is kept, so that what was paid for is found again whatever became of ``--out``.
 
 
-def folder_of(account: Ledger) -> Path | None:
+def records_folder(account: Ledger) -> Path | None:
     """The folder beside a ledger's file in which its records are; None for a ledger on a server."""
     log = account._journal.log
     return Path(f"{log.path}.records") if isinstance(log, FileLog) else None
 
 
-class KeptRecord:
+class RecordStore:
     """The place of the record of a release that ``account`` is to pay for, made sure of before anything is drawn.
 
     It is a file in the folder of the ledger's records, named by the entry; of a ledger on a server, it is beside a
@@ -179,30 +181,30 @@ class KeptRecord:
     def __init__(self, account: Ledger | None, out: str | None) -> None:
         self.path: Path | None = None  # once it is written
         self.failure = ""
-        self._folder = None if account is None else folder_of(account)
+        self._folder = None if account is None else records_folder(account)
         table = account is not None and self._folder is None and out not in (None, STDOUT)
         self._beside = Path(str(out)).with_suffix(".json") if table and str(out).lower().endswith(".csv") else None
         if account is not None and self._folder is not None:
             _require_writable(self._folder)
-            _require_own(self._folder, account)
+            _require_own_records(self._folder, account)
         if self._beside is not None and self._beside.exists():
             raise TableError(
-                f"the record beside --out, {quoted(str(self._beside))}, exists already: choose another name"
+                f"the record beside --out, {quote_path(str(self._beside))}, exists already: choose another name"
             )
 
-    def keep(self, record: ReleaseRecord) -> None:
+    def store_record(self, record: ReleaseRecord) -> None:
         """Write it; what goes wrong is kept for later, since the release is drawn and paid."""
         if record.ledger is None or (self._folder is None and self._beside is None):
             return
         place = self._beside if self._folder is None else self._folder / f"{record.ledger['entry']}.json"
         assert place is not None
         try:
-            with uninterrupted():
-                write_whole(place, as_json(record).encode("utf-8"), private=self._folder is not None)
+            with ignore_interrupts():
+                write_atomically(place, record_as_json(record).encode("utf-8"), private=self._folder is not None)
                 self.path = place
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            self.failure = f"its record could not be kept as {quoted(str(place))}: {reason}"
+            self.failure = f"its record could not be kept as {quote_path(str(place))}: {reason}"
 
 
 def _require_writable(folder: Path) -> None:
@@ -214,15 +216,18 @@ def _require_writable(folder: Path) -> None:
     if not reason and not os.access(folder, os.W_OK | os.X_OK):
         reason = "this account may not write there"
     if reason:
-        raise TableError(f"the record of the release would be kept in {quoted(str(folder))}, which failed: {reason}")
+        raise TableError(
+            f"the record of the release would be kept in {quote_path(str(folder))}, which failed: {reason}"
+        )
 
 
-def _require_own(folder: Path, account: Ledger) -> None:
+def _require_own_records(folder: Path, account: Ledger) -> None:
     numbers = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal()]
     entries = account.count()  # after the folder was listed: others draw meanwhile
     later = [number for number in numbers if number > entries]
     if later:
         raise TableError(
-            f"{quoted(str(folder))} holds the record of an entry {min(later)}, and the ledger has {entries} entries: "
+            f"{quote_path(str(folder))} holds the record of an entry {min(later)}, and the ledger has {entries} "
+            f"entries: "
             "it belongs to another ledger, or this one was set back. Move the folder away, or bring its ledger back"
         )

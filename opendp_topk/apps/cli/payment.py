@@ -9,39 +9,41 @@ from typing import Any
 
 from ...core.measurement import Measurement
 from ...errors import ParameterError
-from ...errors.files import quoted
+from ...errors.files import quote_path
 from ...spaces.measures import PrivacyProfile
 from ...spaces.metrics import UserDistance
 from ..ledger import Ledger
-from ..ledger.charges import Paid, text_of
-from ..ledger.planned import Reservation, require_presented
-from ..ledger.stated import OWN, in_words, said
+from ..ledger.charges import PriorPayments, validate_label
+from ..ledger.planned import Reservation, require_readable_data
+from ..ledger.stated import OWN, release_metadata, validate_metadata
 from ..planning.plan import Plan, Query
 from ..planning.release_record import ReleaseRecord
-from ..planning.units import ROW, Users
+from ..planning.units import ROW, UserUnit
 from .exit_codes import Interrupted
-from .output import folder_of
+from .output import records_folder
 
 
-def told(words: Mapping[str, Any], account: Ledger | None) -> dict[str, Any]:
+def metadata_for_record(words: Mapping[str, Any], account: Ledger | None) -> dict[str, Any]:
     """What the record of a release tells in words, beside what the ledger says that pays.
 
     ``words`` are those of :meth:`Ledger.release`: lines for people, and whom another column tells apart.
     """
-    words = {**words, "label": text_of(words["label"])}
-    said({name: words[name] for name in OWN})
+    words = {**words, "label": validate_label(words["label"])}
+    validate_metadata({name: words[name] for name in OWN})
     if account is None:
-        return in_words(None, None, {}, words)
-    return in_words(account.user, account.person, account.stated, words)
+        return release_metadata(None, None, {}, words)
+    return release_metadata(account.user, account.person, account.stated, words)
 
 
 @contextlib.contextmanager
-def budget(ledger: str | None, query: Query[Any, Users], words: Mapping[str, Any]) -> Iterator[Ledger | None]:
+def open_paying_ledger(
+    ledger: str | None, query: Query[Any, UserUnit], words: Mapping[str, Any]
+) -> Iterator[Ledger | None]:
     """The ledger from which the release is paid, if one is named."""
     if ledger is None:
-        if words["at_most"] is not None and not query.unit.columns.of_rows:
+        if words["at_most"] is not None and not query.unit.columns.is_row_level:
             raise ParameterError("--at-most goes with --ledger, which says what a person is")
-        told(words, None)  # whether they are words, before the table is read
+        metadata_for_record(words, None)  # whether they are words, before the table is read
         yield None
         return
     with Ledger(ledger) as account:
@@ -77,8 +79,8 @@ def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
         )
 
 
-def drawn(
-    plan: Plan[Any, Users],
+def draw_and_record(
+    plan: Plan[Any, UserUnit],
     rows: Any,
     account: Ledger | None,
     words: Mapping[str, Any],
@@ -96,25 +98,27 @@ def drawn(
     """
     measurement, query, made = plan.measurement, plan.query, []
     if account is None:
-        return recorded(measurement(rows), None, told(words, None)), ""
-    require_presented(measurement, rows)
+        return recorded(measurement(rows), None, metadata_for_record(words, None)), ""
+    require_readable_data(measurement, rows)
     before = account.count()
     delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:
         reserved = (
-            account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=_once(words, again), **words)
+            account.reserve(
+                measurement, d_in=query.unit.d_in, delta=delta, once=_is_repeat_refused(words, again), **words
+            )
             if planned is None
-            else _next(account, planned, words["label"], measurement)
+            else _reserve_planned(account, planned, words["label"], measurement)
         )
 
-        def digest(released: Any) -> str:
-            made.append(recorded(released, reserved.paid, reserved.told))
+        def build_record_digest(released: Any) -> str:
+            made.append(recorded(released, reserved.payment_fields, reserved.metadata_fields))
             keep(made[0])
             return made[0].digest
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", f"entry {reserved.number} was released")  # it is told at the end
-            reserved.release(rows, recorded=digest)
+            reserved.release(rows, recorded=build_record_digest)
         return made[0], reserved.unsettled
     except KeyboardInterrupt:
         if account.count() == before:
@@ -124,26 +128,26 @@ def drawn(
 
 def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> None:
     """Raise if an entry has paid for a release with this label and period already."""
-    if not _once(words, again):
+    if not _is_repeat_refused(words, again):
         return
-    numbers = Paid(account._journal, words["label"], words["period"]).numbers
+    numbers = PriorPayments(account._journal, words["label"], words["period"]).numbers
     if not numbers:
         return
-    folder, number = folder_of(account), numbers[-1]
+    folder, number = records_folder(account), numbers[-1]
     place = None if folder is None else folder / f"{number}.json"
     there = place is not None and place.is_file()
-    which = f", {quoted(str(place))}," if there else ""
+    which = f", {quote_path(str(place))}," if there else ""
     raise ParameterError(
         f"entry {number} of the ledger has paid for a release with this label and period already. To have that answer, "
         f"give its record{which} as --from-record; to pay for another, add --again, or name another --label or --period"
     )
 
 
-def _once(words: Mapping[str, Any], again: bool) -> bool:
+def _is_repeat_refused(words: Mapping[str, Any], again: bool) -> bool:
     return bool(words["label"]) and not again
 
 
-def _next(account: Ledger, planned: int, label: str, measurement: Measurement) -> Reservation:
+def _reserve_planned(account: Ledger, planned: int, label: str, measurement: Measurement) -> Reservation:
     """The place of this label among planned releases; without one, the first that nobody has drawn."""
     paid = account.planned(planned)
     if not paid.left():

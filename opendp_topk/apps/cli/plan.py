@@ -15,35 +15,47 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import ParameterError, SearchError, TableError
-from ...errors.extras import load
-from ...errors.files import write_whole
+from ...errors.extras import import_extra
+from ...errors.files import write_atomically
 from ...markup.foreign import json_text
-from ...numerics.arithmetic import exact
+from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.events import Enclosure
 from ...spaces.measures import Approximate
 from ..ledger import Ledger
-from ..ledger.amounts import stated
-from ..ledger.report import protects
+from ..ledger.amounts import parse_exact
+from ..ledger.report import ledger_protection_text
 from ..planning.by_gap import SetByGap
-from ..planning.comparison import SIZE, Comparison, Option, answers, six_up
-from ..planning.plan import WORDS, Plan, Query, Task, largest, promises_of, sure
+from ..planning.comparison import SIZE, Comparison, Option, format_rounded_up, mechanism_plans
+from ..planning.plan import WORDS, Plan, Query, ReleaseTask, confidence_text, nth_largest_text, plan_guarantees
 from ..planning.quantile import Quantile, Quantiles
-from ..planning.release_record import Claim
-from ..planning.several import CURVES, DELTA, PURE, RHOS, Left, Scheduled, Way, text, ways, ways_left, whole
+from ..planning.release_record import PrivacyClaim
+from ..planning.several import (
+    CURVES,
+    DELTA,
+    PURE,
+    RHOS,
+    AccountingOption,
+    ReleaseSchedule,
+    RemainingBudget,
+    accounting_options,
+    format_stated_number,
+    remaining_options,
+    total_epsilon_delta,
+)
 from ..planning.top_k import TopK
-from ..planning.units import Users
-from ..planning.unknown_domain import Keys
+from ..planning.units import UserUnit
+from ..planning.unknown_domain import PartitionSelectionTask
 from . import show
-from .asking import Options, met, named, require_noise, stating, too_small
-from .files import Counts, read_candidates, read_proxy
-from .ledger_files import new_file
+from .asking import Options, expand_option_groups, least_noise_plan, option_name, require_noise, target_too_small_error
+from .files import Counts, read_candidates, read_proxy_counts
+from .ledger_files import write_output_file
 from .payment import require_neighbors
 
 # Every mechanism that can give a release, side by side.
 
 
-def compared(
-    query: Query[TopK, Users], proxy: Counts | None, far: Callable[[str], None] = lambda _: None
+def rank_mechanisms(
+    query: Query[TopK, UserUnit], proxy: Counts | None, far: Callable[[str], None] = lambda _: None
 ) -> list[Option]:
     """The mechanisms that can give the release, the best first; ``far`` is told how far it is.
 
@@ -52,68 +64,68 @@ def compared(
     """
     require_noise(query)
     rows = []
-    for plan in answers(query, far):
-        rows.append(Option(plan, None if proxy is None else plan.query.task.success(plan, proxy)))
+    for plan in mechanism_plans(query, far):
+        rows.append(Option(plan, None if proxy is None else plan.query.task.exact_top_k_probability(plan, proxy)))
     if not rows:
-        raise too_small(query)
-    return sorted(rows, key=_rank)
+        raise target_too_small_error(query)
+    return sorted(rows, key=_option_rank)
 
 
-def _rank(option: Option) -> tuple[float, float]:
+def _option_rank(option: Option) -> tuple[float, float]:
     """The likeliest exact release first, then the best guarantee; what is unknown comes last."""
-    near, success = _shortfall_of(option), 1.0 if option.success is None else -option.success.lower
+    near, success = _option_error_bound(option), 1.0 if option.success is None else -option.success.lower
     return success, float("inf") if near is None else near
 
 
-def _shortfall_of(option: Option) -> float | None:
-    return option.row.query.task.shortfall(option.row)
+def _option_error_bound(option: Option) -> float | None:
+    return option.row.query.task.rounded_error_bound(option.row)
 
 
-def show_comparison(query: Query[TopK, Users], proxy: Counts | None, plot: str | None = None) -> None:
+def show_comparison(query: Query[TopK, UserUnit], proxy: Counts | None, plot: str | None = None) -> None:
     """Print all mechanisms for ``query``, and draw them into the file ``plot``."""
-    with show.working("comparing") as far:
-        rows = compared(query, proxy, far)
+    with show.show_progress("comparing") as far:
+        rows = rank_mechanisms(query, proxy, far)
     task = query.task
     open_rows = [one for one in rows if one.row.query.task.mechanism in (task.mechanism, *task.alternatives)]
-    usual = min(open_rows, key=lambda one: one.row.query.task.near(one.row), default=rows[0]).name
+    usual = min(open_rows, key=lambda one: one.row.query.task.error_bound(one.row), default=rows[0]).name
     exact = [] if proxy is None else ["P(exact)"]
-    show.say(f"Which {task.k} of {task.n_candidates} candidates do most users have? ({task.release})", "")
-    show.table(
-        ["mechanism", "scale", _symbol(query), "within", *exact, "bound"],
+    show.print_paragraphs(f"Which {task.k} of {task.n_candidates} candidates do most users have? ({task.release})", "")
+    show.print_table(
+        ["mechanism", "scale", _cost_symbol(query), "within", *exact, "bound"],
         (
             [
                 one.name + " *" * (one.name == usual),
-                six_up(one.row.scale),
-                six_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
-                _whole(_shortfall_of(one)),
-                *([] if proxy is None else [probability(one.success)]),
+                format_rounded_up(one.row.scale),
+                format_rounded_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
+                _format_user_bound(_option_error_bound(one)),
+                *([] if proxy is None else [format_probability(one.success)]),
                 one.row.bound,
             ]
             for one in rows
         ),
         right=range(1, 4 + len(exact)),
     )
-    show.say("")
-    dash = any(_shortfall_of(one) is None or (proxy is not None and one.success is None) for one in rows)
+    show.print_paragraphs("")
+    dash = any(_option_error_bound(one) is None or (proxy is not None and one.success is None) for one in rows)
     bounds = {one.row.bound for one in rows}
     legend = [
         *_comparison_legend(query, proxy),
         *((word, meaning) for word, meaning in WORDS.items() if word in bounds),
     ]
-    show.rows([*legend, *([("-", "not known, or too long to compute")] if dash else [])])
+    show.print_rows([*legend, *([("-", "not known, or too long to compute")] if dash else [])])
     if plot is not None:
-        with show.working("drawing"):
-            _draw(query, rows, plot)
+        with show.show_progress("drawing"):
+            _draw_comparison(query, rows, plot)
 
 
-def _draw(query: Query[TopK, Users], rows: list[Option], plot: str) -> None:
+def _draw_comparison(query: Query[TopK, UserUnit], rows: list[Option], plot: str) -> None:
     """Write the two plots into a file."""
-    drawing = load("matplotlib.figure", "--plot needs matplotlib", "opendp_topk[plot]")
+    drawing = import_extra("matplotlib.figure", "--plot needs matplotlib", "opendp_topk[plot]")
     figure = Comparison(query, tuple(one.row for one in rows)).plot(drawing.Figure(figsize=SIZE, layout="constrained"))
     drawn = io.BytesIO()
     figure.savefig(drawn, format=Path(plot).suffix[1:].lower())
     try:
-        write_whole(Path(os.path.realpath(plot)), drawn.getvalue(), replace=True)
+        write_atomically(Path(os.path.realpath(plot)), drawn.getvalue(), replace=True)
     except (OSError, ValueError):
         raise TableError("the file of --plot cannot be written: choose another place") from None
 
@@ -126,32 +138,35 @@ def require_plot(plot: str | None, compare: bool) -> None:
         raise ParameterError("--plot needs a file whose name ends in .png or .svg")
 
 
-def _symbol(query: Query[TopK, Users]) -> str:
+def _cost_symbol(query: Query[TopK, UserUnit]) -> str:
     """The head of the column of costs."""
-    return query.budget.symbol if query.budget.delta is None else "delta"
+    return query.budget.main_symbol if query.budget.delta is None else "delta"
 
 
-def _comparison_legend(query: Query[TopK, Users], proxy: Counts | None) -> list[tuple[str, str]]:
+def _comparison_legend(query: Query[TopK, UserUnit], proxy: Counts | None) -> list[tuple[str, str]]:
     k, budget = query.task.k, query.budget
     each = (
         f"for every t from 1 to {k} the t-th released item has a count within so many users of the t-th largest"
         if query.task.release == "ranking"
-        else f"every released item has a count within so many users of the {largest(k)}"
+        else f"every released item has a count within so many users of the {nth_largest_text(k)}"
     )
-    pair = "" if budget.delta is None else f", at epsilon = {float(budget.main)}"
-    exact = ("P(exact)", f"how likely {_event(query.task)} is on the counts of the proxy")
+    pair = "" if budget.delta is None else f", at epsilon = {float(budget.main_distance)}"
+    exact = ("P(exact)", f"how likely {_exact_event_text(query.task)} is on the counts of the proxy")
     return [
         ("*", "what release takes if no --mechanism is named"),
         ("scale", "of the noise, in users: the smallest that meets the target"),
-        (_symbol(query), f"the cost for {query.unit.whom}{pair}"),
-        ("within", f"with probability at least {sure(query.alpha)}, {each}{query.unit.columns.counted}"),
+        (_cost_symbol(query), f"the cost for {query.unit.protected_users}{pair}"),
+        (
+            "within",
+            f"with probability at least {confidence_text(query.alpha)}, {each}{query.unit.columns.truncation_clause}",
+        ),
         *([] if proxy is None else [exact]),
-        *([("order", _order(query.task.release))] if proxy is None and k > 1 else []),
+        *([("order", _row_order_note(query.task.release))] if proxy is None and k > 1 else []),
         ("bound", "which of all bounds that are proved decided the cost:"),
     ]
 
 
-def _order(release: str) -> str:
+def _row_order_note(release: str) -> str:
     """What the order of the rows leaves open."""
     late, they = ("canonical and joint come", "they find") if release == "set" else ("joint comes", "it finds")
     return (
@@ -160,25 +175,25 @@ def _order(release: str) -> str:
     )
 
 
-def _whole(users: float | None) -> str:
+def _format_user_bound(users: float | None) -> str:
     if users is None:
         return "-"
-    return str(users) if users < 10**9 else six_up(users)
+    return str(users) if users < 10**9 else format_rounded_up(users)
 
 
-def success_words(enclosure: Enclosure | None, task: TopK) -> str:
+def success_text(enclosure: Enclosure | None, task: TopK) -> str:
     """The probability of an exact release on the proxy, in words."""
     if enclosure is None:
         return "the probability of the exact release is not known for this mechanism, or too long to compute"
-    return f"{_event(task)} has probability {probability(enclosure)}"
+    return f"{_exact_event_text(task)} has probability {format_probability(enclosure)}"
 
 
-def _event(task: TopK) -> str:
+def _exact_event_text(task: TopK) -> str:
     """The event that the release is as good as can be, in words."""
     return f"the exact top-{task.k}" + (", in any order," if task.k > 1 else "")
 
 
-def probability(enclosure: Enclosure | None) -> str:
+def format_probability(enclosure: Enclosure | None) -> str:
     """Three decimals, rounded outward where both ends do not share them; a dash for what is not known."""
     if enclosure is None:
         return "-"
@@ -204,14 +219,14 @@ _WHY = {
 
 
 @dataclass(frozen=True)
-class Opened:
+class LedgerBudget:
     """A ledger by its address, and what is left of it."""
 
     address: str
-    left: Left
+    left: RemainingBudget
 
     @classmethod
-    def at(cls, address: str, options: Options, *, listed: bool) -> tuple[Opened, Options]:
+    def from_address(cls, address: str, options: Options, *, listed: bool) -> tuple[LedgerBudget, Options]:
         """It, and the options with a target that it pays; what each release may have of it is searched for later.
 
         Raises:
@@ -220,10 +235,12 @@ class Opened:
         if (options.epsilon, options.rho, options.delta) != (None, None, None):
             raise ParameterError("--ledger plans within what is left there: leave --epsilon, --rho and --delta out")
         with Ledger(address) as account:
-            require_neighbors(account, options.unit.neighbors)
-            if account.d_in != options.unit.d_in:
-                raise ParameterError(f"the ledger protects {protects(account)}: give --users {account.d_in}")
-            left = Left.of(account)
+            require_neighbors(account, options.privacy_unit.neighbors)
+            if account.d_in != options.privacy_unit.d_in:
+                raise ParameterError(
+                    f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}"
+                )
+            left = RemainingBudget.from_ledger(account)
         if not (left.epsilon or left.rho):
             raise ParameterError("nothing is left in the ledger: plan within another one, or give --epsilon or --rho")
         if not (listed or left.delta):
@@ -240,76 +257,87 @@ class Opened:
         return cls(address, left), replace(options, **main, delta=delta)  # type: ignore[arg-type]
 
 
-def show_several(
-    query: Query[Any, Users], options: Options, candidates: str | None, out: str | None, paid: Opened | None = None
+def show_several_releases(
+    query: Query[Any, UserUnit],
+    options: Options,
+    candidates: str | None,
+    out: str | None,
+    paid: LedgerBudget | None = None,
 ) -> None:
     """Print what each of its releases may cost, way by way, and the commands; write the last way's plan to ``out``.
 
     They share what is left of the ledger ``paid``, or else the target.
     """
-    if options.others is not None:
+    if options.other_users_count is not None:
         raise ParameterError("--releases plans releases of items: leave --other out")
     require_noise(query)
-    with show.working("planning"):
+    with show.show_progress("planning"):
         if paid is not None:
-            found, within = _left(query, paid.left), f"what is left of {paid.address}"
+            found, within = _options_within_ledger(query, paid.left), f"what is left of {paid.address}"
         else:
-            found, within = _ways_within(query, options)
+            found, within = _options_within_target(query, options)
     if options.rows_per_person is not None:
         found = [way for way in found if way.name != CURVES]  # no ledger pays for these by a bound that is stated
-    scheduled = [Scheduled.of(way.plan) for way in found if way.name == CURVES]
+    scheduled = [ReleaseSchedule.from_plan(way.plan) for way in found if way.name == CURVES]
     if out is not None and not scheduled:
         raise ParameterError(
             "--out keeps a plan of composed curves: --counts, --minimum-users, --by-gap and releases without a list "
             "have none, nor has a --ledger of which no delta is left for it; --counts with --max-items have one"
         )
     if out is not None:
-        new_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
+        write_output_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
     task = query.task
     release = "" if task.k is None or isinstance(task, Quantile) else f" ({task.release})"
-    what = task.question(query.unit.columns).removesuffix("?")
-    show.say(f"{_times(query.releases)}: {what}{release}, fixed in advance, together within {within}", "")
-    show.table(
+    what = task.question_text(query.unit.columns).removesuffix("?")
+    show.print_paragraphs(
+        f"{_times_text(query.releases)}: {what}{release}, fixed in advance, together within {within}", ""
+    )
+    show.print_table(
         ["way", "budget of all", "each may cost", "scale", "within"],
-        ([way.name, way.total, _each(way), _scale(way.plan), _near(way.plan)] for way in found),
+        (
+            [way.name, way.total, _release_cost_text(way), _scale_text(way.plan), _error_bound_text(way.plan)]
+            for way in found
+        ),
         right=range(3, 5),
     )
-    show.say("")
-    show.rows(_several_legend(query, found))
-    _commands(found, options, query, candidates, out, paid)
+    show.print_paragraphs("")
+    show.print_rows(_several_legend(query, found))
+    _print_commands(found, options, query, candidates, out, paid)
 
 
-def _left(query: Query[Any, Users], left: Left) -> list[Way]:
+def _options_within_ledger(query: Query[Any, UserUnit], left: RemainingBudget) -> list[AccountingOption]:
     """The ways in which a ledger pays."""
     try:
-        return list(ways_left(query, left))
+        return list(remaining_options(query, left))
     except SearchError:
         pass
     raise ParameterError("no noise meets a share so small of what is left of the ledger: lower --releases")
 
 
-def _ways_within(query: Query[Any, Users], options: Options) -> tuple[list[Way], str]:
+def _options_within_target(query: Query[Any, UserUnit], options: Options) -> tuple[list[AccountingOption], str]:
     """The ways in which a new ledger with the target as its budget pays, and the budget in words."""
     if isinstance(query.budget.measure, Approximate) and options.epsilon is None:
         raise ParameterError(
             "--releases without --candidates, or with --minimum-users, plans within --epsilon and --delta: leave "
             "--rho out"
         )
-    total = whole(query.budget, DELTA if options.delta is None else stated(options.delta, "--delta"))
+    total = total_epsilon_delta(query.budget, DELTA if options.delta is None else parse_exact(options.delta, "--delta"))
     try:
-        return list(ways(query, total)), f"epsilon = {six_up(float(total[0]))} at delta = {float(total[1]):g}"
+        return list(
+            accounting_options(query, total)
+        ), f"epsilon = {format_rounded_up(float(total[0]))} at delta = {float(total[1]):g}"
     except SearchError:
         pass
-    raise too_small(query)
+    raise target_too_small_error(query)
 
 
-def _commands(
-    found: Iterable[Way],
+def _print_commands(
+    found: Iterable[AccountingOption],
     options: Options,
-    query: Query[Any, Users],
+    query: Query[Any, UserUnit],
     candidates: str | None,
     out: str | None,
-    paid: Opened | None,
+    paid: LedgerBudget | None,
 ) -> None:
     """Print what makes a ledger, and the releases that it pays for, way by way."""
     listed = [] if candidates is None else ["--candidates", candidates]
@@ -320,111 +348,111 @@ def _commands(
     rows = options.rows_per_person is not None
     table = ["opendp-topk", "release", "TABLE", *([] if rows else ["--user", user])]
     table += ["--item", options.item.upper()] if options.quantile is None else []
-    asked = _options(options)
+    asked = _given_options(options)
     unit = [one for name in ("--users", "--neighbors") if name in asked for one in (name, str(asked[name]))]
     unit += ["--user", user] if rows else []
     for way in found:
         typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
         if paid is None:
-            _line("opendp-topk", "ledger", "create", book, "--dataset", "NAME", *way.ledger, *unit)
+            _print_command_line("opendp-topk", "ledger", "create", book, "--dataset", "NAME", *way.ledger, *unit)
         if way.name == CURVES:
             plan = _PLAN if out is None else out
             if out is None:
-                within = _target(options) if paid is None else ["--ledger", book]
-                words = [*listed, *_flat(asked), *within]
-                _line("opendp-topk", "plan", *words, "--releases", str(query.releases), "--out", plan)
-            _line("opendp-topk", "ledger", "reserve", book, "--plan", plan)
+                within = _target_options(options) if paid is None else ["--ledger", book]
+                words = [*listed, *_flatten_options(asked), *within]
+                _print_command_line("opendp-topk", "plan", *words, "--releases", str(query.releases), "--out", plan)
+            _print_command_line("opendp-topk", "ledger", "reserve", book, "--plan", plan)
             each = ["--plan", plan, "--planned", str(entry)]
         else:
-            each = [*_flat(asked), *_cost(way.plan)]
-        _line(*table, *list_of, *each, "--ledger", book, after=f"  # {_times(query.releases)}")
+            each = [*_flatten_options(asked), *_cost_options(way.plan)]
+        _print_command_line(*table, *list_of, *each, "--ledger", book, after=f"  # {_times_text(query.releases)}")
 
 
-def _times(releases: int) -> str:
+def _times_text(releases: int) -> str:
     return "1 time" if releases == 1 else f"{releases} times"
 
 
-def _options(options: Options) -> dict[str, str | None]:
+def _given_options(options: Options) -> dict[str, str | None]:
     """What was asked besides the target, by the names of options; None for those that take no value."""
     found: dict[str, str | None] = {}
     for one in fields(Options):
         value = getattr(options, one.name)
         if value == one.default or one.name in _NOT_ASKED:
             continue
-        found[named(one.name)] = None if value is True else str(value)
+        found[option_name(one.name)] = None if value is True else str(value)
     return found
 
 
-def _flat(asked: dict[str, str | None]) -> list[str]:
+def _flatten_options(asked: dict[str, str | None]) -> list[str]:
     return [word for name, value in asked.items() for word in (name, value) if word is not None]
 
 
-def _target(options: Options) -> list[str]:
+def _target_options(options: Options) -> list[str]:
     given = {"--epsilon": options.epsilon, "--rho": options.rho, "--delta": options.delta}
     found = {name: repr(value).removesuffix(".0") for name, value in given.items() if value is not None}
     return [word for pair in found.items() for word in pair]
 
 
-def _cost(plan: Plan[Any, Users]) -> list[str]:
+def _cost_options(plan: Plan[Any, UserUnit]) -> list[str]:
     budget = plan.query.budget
-    delta = [] if budget.delta is None else ["--delta", text(exact(budget.delta))]
-    return [f"--{budget.symbol}", text(exact(budget.main)), *delta]
+    delta = [] if budget.delta is None else ["--delta", format_stated_number(to_fraction(budget.delta))]
+    return [f"--{budget.main_symbol}", format_stated_number(to_fraction(budget.main_distance)), *delta]
 
 
-def _line(*words: str, after: str = "") -> None:
+def _print_command_line(*words: str, after: str = "") -> None:
     typer.echo(shlex.join(words) + after)  # one line, however narrow the terminal is: it is to be copied
 
 
-def _each(way: Way) -> str:
+def _release_cost_text(way: AccountingOption) -> str:
     plan, budget = way.plan, way.plan.query.budget
     if way.name == CURVES:
         epsilon = plan.measurement.map(plan.query.unit.d_in).epsilon(budget.delta)
-        return f"epsilon {six_up(epsilon)} at delta {float(budget.delta):g}"
-    delta = "" if budget.delta is None else f", delta {text(exact(budget.delta))}"
-    return f"{budget.symbol} {text(exact(budget.main))}{delta}"
+        return f"epsilon {format_rounded_up(epsilon)} at delta {float(budget.delta):g}"
+    delta = "" if budget.delta is None else f", delta {format_stated_number(to_fraction(budget.delta))}"
+    return f"{budget.main_symbol} {format_stated_number(to_fraction(budget.main_distance))}{delta}"
 
 
-def _scale(plan: Plan[Any, Users]) -> str:
+def _scale_text(plan: Plan[Any, UserUnit]) -> str:
     known = plan.measurement.parameters
-    return six_up(plan.scale) if "scale" in known else "-"
+    return format_rounded_up(plan.scale) if "scale" in known else "-"
 
 
-def _near(plan: Plan[Any, Users]) -> str:
-    users = _users(plan)
+def _error_bound_text(plan: Plan[Any, UserUnit]) -> str:
+    users = _error_bound_floor(plan)
     return "-" if users is None or users == math.inf else str(users)
 
 
-def _users(plan: Plan[Any, Users]) -> float | None:
+def _error_bound_floor(plan: Plan[Any, UserUnit]) -> float | None:
     near = plan.accuracy
     return near if near is None or math.isinf(near) else math.floor(near)
 
 
-def _several_legend(query: Query[Any, Users], found: list[Way]) -> list[tuple[str, str]]:
+def _several_legend(query: Query[Any, UserUnit], found: list[AccountingOption]) -> list[tuple[str, str]]:
     task = query.task
-    best = min(found, key=lambda way: math.inf if (near := _users(way.plan)) is None else near)
-    reach = f"the t-th released item to the t-th largest {query.unit.columns.noun}, for every t"
-    alone = isinstance(task, Keys)
+    best = min(found, key=lambda way: math.inf if (near := _error_bound_floor(way.plan)) is None else near)
+    reach = f"the t-th released item to the t-th largest {query.unit.columns.score_noun}, for every t"
+    alone = isinstance(task, PartitionSelectionTask)
     if isinstance(task, Quantile):
         reach = "the rank of the number to the quantile, in rows that count"
         if isinstance(task, Quantiles):
             reach = f"{reach}, where no number has more than {task.places} of them"
     elif task.k is None:
-        reach = f"a {query.unit.columns.noun} that surely gets in comes to 0"
+        reach = f"a {query.unit.columns.score_noun} that surely gets in comes to 0"
     elif task.release == "set":
-        reach = f"every released item to the {largest(task.k)} {query.unit.columns.noun}"
-    likely = sure(query.alpha)
+        reach = f"every released item to the {nth_largest_text(task.k)} {query.unit.columns.score_noun}"
+    likely = confidence_text(query.alpha)
     if alone:
         within = "an item that so many users have, or more, comes out as likely as not each time"
-        least = ("fewest users", f"{best.name}: {_near(best.plan)}")
+        least = ("fewest users", f"{best.name}: {_error_bound_text(best.plan)}")
     elif isinstance(task, SetByGap):
         within = f"with a gap of so many a set comes, with probability at least {likely} each time"
-        least = ("least noise", f"{best.name}: scale {_scale(best.plan)}")
+        least = ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
     else:
         within = f"so near comes {reach}, with probability at least {likely} each time"
-        least = ("least noise", f"{best.name}: scale {_scale(best.plan)}")
+        least = ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
     return [
         *((way.name, _WHY[way.name]) for way in found),
-        ("scale", f"of the noise of each release; cost for {query.unit.whom}"),
+        ("scale", f"of the noise of each release; cost for {query.unit.protected_users}"),
         ("within", within),
         least,
     ]
@@ -433,7 +461,7 @@ def _several_legend(query: Query[Any, Users], found: list[Way]) -> list[tuple[st
 # ``opendp-topk plan``: what a release would cost, and how accurate it would be. No data is read.
 
 
-@stating
+@expand_option_groups
 def plan(
     candidates: Annotated[
         str | None,
@@ -521,9 +549,9 @@ def plan(
     """
     options, paid = replace(options, alpha=alpha), None
     if ledger is not None:
-        paid, options = Opened.at(ledger, options, listed=_listed(options, candidates))
+        paid, options = LedgerBudget.from_address(ledger, options, listed=_has_no_own_delta(options, candidates))
         releases = 1 if releases is None else releases
-    more = _other(options)
+    more = _other_users_row(options)
     if (options.summed, options.quantile) != (None, None) and (compare or proxy is not None):
         given = "--sum" if options.quantile is None else "--quantile"
         raise ParameterError(f"--compare and --proxy speak of counts of users: leave {given} out")
@@ -532,81 +560,82 @@ def plan(
         raise ParameterError("--out keeps a plan of several releases: give --releases or --ledger")
     if candidates is not None and options.quantile is not None:
         raise ParameterError("--quantile chooses among the multiples of --step within --bounds: leave --candidates out")
-    options.require_whole(listed=candidates is not None)
+    options.require_group_options(listed=candidates is not None)
     if options.group is not None and (compare or proxy is not None or releases is not None):
         given = "--compare" if compare else "--releases, or --ledger," if proxy is None else "--proxy"
         raise ParameterError(f"{given} does not go with --group: leave one of them out")
     if candidates is None:
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
-        asked: Any = options.unlisted() if options.quantile is None else options.of_quantile()
+        asked: Any = options.unknown_domain_query() if options.quantile is None else options.quantile_query()
         if releases is not None:
-            show_several(replace(asked, releases=releases), options, None, out, paid)
+            show_several_releases(replace(asked, releases=releases), options, None, out, paid)
             return
-        show_plan(met(asked), more)
+        show_plan(least_noise_plan(asked), more)
         return
     if options.other and compare:
         raise ParameterError("--compare shows selections alone: leave --other out")
-    options.require_listed()
+    options.require_list_options()
     if options.minimum_users is not None and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of all candidates: leave --minimum-users out")
     if options.by_gap and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of k items: leave --by-gap out")
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates, None))
-    query = options.of_list(number, _groups(options.groups))
-    scores = None if proxy is None else read_proxy(proxy, number)
+    query = options.known_domain_query(number, _plan_groups(options.groups))
+    scores = None if proxy is None else read_proxy_counts(proxy, number)
     if compare and (options.counts or options.mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
     if releases is not None:
         if compare or proxy is not None:
             raise ParameterError("--releases and --ledger plan one mechanism: leave --compare and --proxy out")
-        show_several(replace(query, releases=releases), options, candidates, out, paid)
+        show_several_releases(replace(query, releases=releases), options, candidates, out, paid)
     elif compare:
         show_comparison(query, scores, plot)
     else:
-        found = met(query)
+        found = least_noise_plan(query)
         if scores is not None:
-            with show.working("computing"):
-                success = query.task.success(found, scores)
-            more = [("on the proxy", success_words(success, query.task)), *more]
+            with show.show_progress("computing"):
+                success = query.task.exact_top_k_probability(found, scores)
+            more = [("on the proxy", success_text(success, query.task)), *more]
         show_plan(found, more)
 
 
-def _groups(named: str | None) -> Sequence[Any] | None:
+def _plan_groups(named: str | None) -> Sequence[Any] | None:
     """The groups by their number, or those that a file lists."""
     if named is None:
         return None
     return range(int(named)) if re.fullmatch("[0-9]{1,9}", named) else read_candidates(named, what="groups")
 
 
-def _listed(options: Options, candidates: str | None) -> bool:
+def _has_no_own_delta(options: Options, candidates: str | None) -> bool:
     """Whether a release has no delta of its own."""
     own = options.minimum_users is not None or options.by_gap
     return options.quantile is not None or (candidates is not None and not own)
 
 
-def _other(options: Options) -> list[tuple[str, str]]:
+def _other_users_row(options: Options) -> list[tuple[str, str]]:
     """The row of the count of all other users, if it is asked for."""
-    count = options.others
+    count = options.other_users_count
     if count is None:
         return []
-    near = f"within {show.users(count.deviation(options.failing))} of the true number {show.other(count, 'more')}"
-    likely = sure(options.failing)
+    users = show.users_text(count.count_error_bound(options.exact_alpha))
+    near = f"within {users} of the true number {show.other_cost_text(count, 'more')}"
+    likely = confidence_text(options.exact_alpha)
     return [("other", f"with probability at least {likely}, the number of users with another item is {near}")]
 
 
-def show_plan(plan: Plan[Task, Users], more: Iterable[tuple[str, Any]] = ()) -> None:
+def show_plan(plan: Plan[ReleaseTask, UserUnit], more: Iterable[tuple[str, Any]] = ()) -> None:
     """Print a plan."""
-    task: Task = plan.query.task
-    show.rows(
+    task: ReleaseTask = plan.query.task
+    show.print_rows(
         [
-            ("question", task.question(plan.query.unit.columns)),
-            ("mechanism", task.words(plan)),
+            ("question", task.question_text(plan.query.unit.columns)),
+            ("mechanism", task.describe_mechanism(plan)),
             *([("why", plan.why)] if plan.why else []),
-            *show.noise(plan),
-            ("cost", show.cost(Claim.of(plan), of_rows=plan.query.unit.columns.of_rows)),
-            *show.promised(promises_of(plan)),
+            *show.noise_rows(plan),
+            ("cost", show.cost_text(PrivacyClaim.from_plan(plan), of_rows=plan.query.unit.columns.is_row_level)),
+            *show.guarantee_rows(plan_guarantees(plan)),
             *more,
-            ("proof", show.proofs(plan.measurement.proof)),
+            ("proof", show.proof_lines(plan.measurement.proof)),
         ]
     )

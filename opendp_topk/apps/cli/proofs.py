@@ -10,8 +10,8 @@ from rich.text import Text
 
 from ... import proof
 from ...errors import ParameterError, ProofError
-from ...proof.latex import build
-from ...proof.note_rows import rows
+from ...proof.latex import build_pdf
+from ...proof.note_rows import parse_note_rows
 from ..audit import registry
 from . import show
 from .exit_codes import DATA
@@ -40,45 +40,45 @@ def proofs(
         raise ParameterError("--pdf needs the NAME of a constructor or document: opendp-topk proofs lists them")
     if out is not None and not pdf:
         raise ParameterError("--out is the folder of the PDF: add --pdf")
-    states = _list() if name is None else _one(name, pdf, out)
+    states = _list_proofs() if name is None else _show_note_or_document(name, pdf, out)
     if any(state in show.BAD for state in states):
         raise typer.Exit(DATA)
 
 
-def _list() -> list[str]:
-    claims = [(name, registry.document_of(name), registry.status_of(name)) for name in registry.constructors()]
+def _list_proofs() -> list[str]:
+    claims = [(name, registry.document_of(name), registry.status_of(name)) for name in registry.constructor_names()]
     named = {document for _, document, _ in claims}
-    others = [name for name in proof.documents() if name not in named]
+    others = [name for name in proof.document_names() if name not in named]
     states = [proof.Proof(name).status for name in others]
-    show.say("What every public constructor claims is proved in:", "")
-    show.table(
+    show.print_paragraphs("What every public constructor claims is proved in:", "")
+    show.print_table(
         ("constructor", "proof", "status"),
-        ((name, document or "none", show.status(state)) for name, document, state in claims),
+        ((name, document or "none", show.status_text(state)) for name, document, state in claims),
     )
     if others:
-        show.say("", "These rest on:", "")
-        show.table(
+        show.print_paragraphs("", "These rest on:", "")
+        show.print_table(
             ("proof", "status"),
-            ((name, show.status(state)) for name, state in zip(others, states, strict=True)),
+            ((name, show.status_text(state)) for name, state in zip(others, states, strict=True)),
         )
-    show.say(
+    show.print_paragraphs(
         "",
         "current: the code that is installed is the code that was proved. stale: it is not. unproven: the caller "
         "supplies the claim.",
-        _checked(),
+        _machine_checks_text(),
         "One of them: opendp-topk proofs NAME; as a PDF: opendp-topk proofs NAME --pdf",
         *[
             f"Where to begin: opendp-topk proofs {note} --pdf, a few pages that lead from the argument to the "
             "documents and the code."
-            for note in proof.notes()
+            for note in proof.note_names()
         ],
     )
     return [state for _, _, state in claims] + states
 
 
-def _checked() -> str:
+def _machine_checks_text() -> str:
     """How much a proof assistant has checked."""
-    found = [check for name in proof.documents() for check in proof.checks(name)]
+    found = [check for name in proof.document_names() for check in proof.machine_checks(name)]
     current = {(one.document, one.label) for one in found if one.status == "current"}
     stale = sum(one.status != "current" for one in found)
     return (
@@ -88,79 +88,90 @@ def _checked() -> str:
     )
 
 
-def document_of(name: str) -> str:
+def resolve_document(name: str) -> str:
     """The document of a constructor (with or without its ``make_``), or the one of that name."""
-    for maker in registry.constructors():
+    for maker in registry.constructor_names():
         if name in (maker, maker.removeprefix("make_")) and (document := registry.document_of(maker)) is not None:
             return document
-    stem = _stem(name)
-    if stem not in proof.documents():
+    stem = _document_stem(name)
+    if stem not in proof.document_names():
         raise ParameterError("NAME must be one of the constructors or documents that opendp-topk proofs lists")
     return stem
 
 
-def _stem(name: str) -> str:
+def _document_stem(name: str) -> str:
     return name.removeprefix("proofs/").removesuffix(".tex")
 
 
-def _one(name: str, pdf: bool, out: str | None) -> list[str]:
-    return _note(_stem(name), pdf, out) if _stem(name) in proof.notes() else _show(name, pdf, out)
-
-
-def _note(name: str, pdf: bool, out: str | None) -> list[str]:
-    """A note pins nothing: what it leads to has a state."""
-    leads = [(row, proof.Proof(row.document).status) for row in rows(name)]
-    show.rows([("note", str(proof.document(name)))])
-    show.say("", "It pins nothing, and leads to these statements and lines:", "")
-    show.table(
-        ("statement", "status", "code"),
-        ((f"{row.document}#{row.label}", show.status(state), row.place) for row, state in leads),
+def _show_note_or_document(name: str, pdf: bool, out: str | None) -> list[str]:
+    return (
+        _show_note(_document_stem(name), pdf, out)
+        if _document_stem(name) in proof.note_names()
+        else _show_document(name, pdf, out)
     )
-    _built(name, pdf, out)
+
+
+def _show_note(name: str, pdf: bool, out: str | None) -> list[str]:
+    """A note pins nothing: what it leads to has a state."""
+    leads = [(row, proof.Proof(row.document).status) for row in parse_note_rows(name)]
+    show.print_rows([("note", str(proof.document_path(name)))])
+    show.print_paragraphs("", "It pins nothing, and leads to these statements and lines:", "")
+    show.print_table(
+        ("statement", "status", "code"),
+        ((f"{row.document}#{row.label}", show.status_text(state), row.code_location) for row, state in leads),
+    )
+    _build_requested_pdf(name, pdf, out)
     return [state for _, state in leads]
 
 
-def _built(name: str, pdf: bool, out: str | None) -> None:
+def _build_requested_pdf(name: str, pdf: bool, out: str | None) -> None:
     if pdf:
-        with show.working("building the PDF"):
-            built = build(name, Path(out or "."))
-        show.rows([("built", str(built))])
+        with show.show_progress("building the PDF"):
+            built = build_pdf(name, Path(out or "."))
+        show.print_rows([("built", str(built))])
 
 
-def _show(name: str, pdf: bool, out: str | None) -> list[str]:
-    document = document_of(name)
-    if proof.document(document) is None:
+def _show_document(name: str, pdf: bool, out: str | None) -> list[str]:
+    document = resolve_document(name)
+    if proof.document_path(document) is None:
         raise ProofError(f"the document proofs/{document}.tex is missing")
     state = proof.Proof(document).status
-    makers = [maker for maker in registry.constructors() if registry.document_of(maker) == document]
+    makers = [maker for maker in registry.constructor_names() if registry.document_of(maker) == document]
     about: list[tuple[str, str | Text]] = [("constructor", ", ".join(makers))] if makers else []
     pins = Text("\n").join(
-        Text.assemble(f"{pin.digest} (", show.status(_state(pin)), f") region {pin.region}{_place(pin)}")
-        for pin in proof.pins(document)
+        Text.assemble(f"{pin.digest} (", show.status_text(_pin_status(pin)), f") region {pin.region}{_pin_source(pin)}")
+        for pin in proof.code_hashes(document)
     )
-    about += [("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)]
-    checks = Text("\n").join(Text.assemble(f"{one} (", show.status(one.status), ")") for one in proof.checks(document))
-    reading = ("last reading", str(proof.last(document) or "none is recorded"))
-    show.rows([*about, ("checked by machine", checks or "none of its statements"), reading, *_rests(document)])
-    _built(document, pdf, out)
+    about += [("document", str(proof.document_path(document))), ("status", show.status_text(state)), ("pins", pins)]
+    checks = Text("\n").join(
+        Text.assemble(f"{one} (", show.status_text(one.status), ")") for one in proof.machine_checks(document)
+    )
+    reading = ("last reading", str(proof.last_review(document) or "none is recorded"))
+    show.print_rows(
+        [*about, ("checked by machine", checks or "none of its statements"), reading, *_reliance_rows(document)]
+    )
+    _build_requested_pdf(document, pdf, out)
     return [state]
 
 
-def _rests(document: str) -> list[tuple[str, str]]:
+def _reliance_rows(document: str) -> list[tuple[str, str]]:
     """Which documents carry its privacy, and which carry laws, accuracy, success and batches alone."""
-    found = (("carry its privacy", proof.carriers(document)), ("carry other claims alone", proof.others(document)))
+    found = (
+        ("carry its privacy", proof.supporting_documents(document)),
+        ("carry other claims alone", proof.other_foundations(document)),
+    )
     return [(words, f"{len(names)} documents: {', '.join(names)}") for words, names in found if names]
 
 
-def _state(pin: proof.Pin) -> str:
+def _pin_status(pin: proof.CodeHash) -> str:
     try:
         return "current" if pin.is_current else "stale"
     except ProofError:
         return "missing"
 
 
-def _place(pin: proof.Pin) -> str:
+def _pin_source(pin: proof.CodeHash) -> str:
     try:
-        return f" of {pin.source}"
+        return f" of {pin.source_file}"
     except ProofError:
         return ""

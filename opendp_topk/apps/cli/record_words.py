@@ -8,45 +8,45 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ...numerics.arithmetic import as_written, exact
-from ...spaces.curves.guesses import percent_right, total_variation
+from ...numerics.arithmetic import printed_fraction, to_fraction
+from ...spaces.curves.guesses import attack_accuracy, total_variation
 from ..ledger import Ledger
-from ..ledger.report import plural, protected, spent_and_left
-from ..ledger.stated import NOT_STATED, TITLES, lines
-from ..planning.quantile import named
-from ..planning.release_record import Claim, ReleaseRecord
-from ..planning.units import ROW, parts_of
+from ..ledger.report import budget_summary_texts, plural_noun, protected_unit_text
+from ..ledger.stated import NOT_STATED, TITLES, metadata_lines
+from ..planning.quantile import quantile_phrase
+from ..planning.release_record import PrivacyClaim, ReleaseRecord
+from ..planning.units import ROW, split_item_parts
 
 
-def question(record: ReleaseRecord) -> str:
+def question_text(record: ReleaseRecord) -> str:
     """What was asked."""
-    candidates, column = record.mechanism["candidates"], record.value
+    candidates, column = record.mechanism["candidates"], record.summed_column
     if record.quantiles:
-        return f"The {named(record.quantiles)} of {record.mechanism['value']}"
+        return f"The {quantile_phrase(record.quantiles)} of {record.mechanism['value']}"
     many = "one" if record.k == 1 else str(record.k)
-    most = "with most rows" if of_rows(record) else f"that most {several(record)} have"
+    most = "with most rows" if is_row_level(record) else f"that most {persons_noun(record)} have"
     ranked = most if column is None else f"with the largest sums of {column}"
     if record.k is None:
-        enough = f"enough {counted(record)}" if column is None else f"a large enough sum of {column}"
+        enough = f"enough {counted_noun(record)}" if column is None else f"a large enough sum of {column}"
         return f"All items in the table with {enough}"
-    if not record.listed:
+    if not record.has_listed_candidates:
         return f"The {many} {'item' if record.k == 1 else 'items'} in the table {ranked}"
     listed = f"{candidates:,}".replace(",", chr(0x202F))
-    if record.by_gap:
-        apart = f"numbers of {counted(record)}" if column is None else f"sums of {column}"
+    if record.is_chosen_by_gap:
+        apart = f"numbers of {counted_noun(record)}" if column is None else f"sums of {column}"
         return f"Those of {listed} candidates that stand apart by their {apart}, {record.k} at most"
-    return f"The {many} of {listed} candidates {ranked}{_each(record)}"
+    return f"The {many} of {listed} candidates {ranked}{_groups_clause(record)}"
 
 
-def _each(record: ReleaseRecord) -> str:
+def _groups_clause(record: ReleaseRecord) -> str:
     """For which groups a list was released, where there are several."""
-    partition = record.partition
-    return "" if partition is None else f", in each group of {partition['group']} ({len(record.released.lists)})"
+    partition = record.partition_parameters
+    return "" if partition is None else f", in each group of {partition['group']} ({len(record.released.group_lists)})"
 
 
-def in_groups(record: ReleaseRecord) -> str:
+def groups_text(record: ReleaseRecord) -> str:
     """Who counts in which group, and that the groups do not depend on the table; empty where there is one list."""
-    partition = record.partition
+    partition = record.partition_parameters
     if partition is None:
         return ""
     most = partition.get("max_groups", 1)
@@ -56,96 +56,110 @@ def in_groups(record: ReleaseRecord) -> str:
         "rows": "with the most rows",
     }.get(str(partition.get("by")), "first in the list")
     groups = "1 of these groups" if most == 1 else f"{most} of these groups"
-    counts = f"A {person(record)} counts in at most {groups}, {which}; rows elsewhere counted nowhere."
+    counts = f"A {person_noun(record)} counts in at most {groups}, {which}; rows elsewhere counted nowhere."
     return (
         "The groups are a public list, each with as many items, whether anybody is in it or not. "
-        f"{'Rows of other groups counted nowhere.' if of_rows(record) else counts} The cost is that of all lists "
+        f"{'Rows of other groups counted nowhere.' if is_row_level(record) else counts} The cost is that of all lists "
         "together."
     )
 
 
-def amount(record: ReleaseRecord, steps: float) -> float:
+def score_amount(record: ReleaseRecord, steps: float) -> float:
     """A score as people read it: a number of users, or a sum, which the record holds in steps of its grid."""
-    return steps if record.value is None else float(exact(steps) * as_written(record.mechanism["granularity"]))
+    return (
+        steps
+        if record.summed_column is None
+        else float(to_fraction(steps) * printed_fraction(record.mechanism["granularity"]))
+    )
 
 
-def counts(record: ReleaseRecord) -> list[float] | None:
+def count_amounts(record: ReleaseRecord) -> list[float] | None:
     """The noisy counts, or sums, if there are any."""
     found = record.released.counts
-    return None if found is None else [amount(record, count) for count in found]
+    return None if found is None else [score_amount(record, count) for count in found]
 
 
-def how(record: ReleaseRecord) -> str:
+def method_text(record: ReleaseRecord) -> str:
     """What the list is, and what it is not."""
     if record.quantiles:
-        return _how_near(record)
-    unit = counted(record) if record.value is None else f"in {record.value}"
-    unknown = record.scale is None or keys_alone(record)
-    of_scale = "" if unknown else f" of scale {amount(record, record.scale or 0):.6g} {unit}"
-    without = "in the order of the candidates" if record.listed else "in alphabetical order, or that of their numbers"
+        return _quantile_method_text(record)
+    unit = counted_noun(record) if record.summed_column is None else f"in {record.summed_column}"
+    unknown = record.scale is None or is_partition_selection(record)
+    of_scale = "" if unknown else f" of scale {score_amount(record, record.scale or 0):.6g} {unit}"
+    without = (
+        "in the order of the candidates"
+        if record.has_listed_candidates
+        else "in alphabetical order, or that of their numbers"
+    )
     order = "best first" if record.release == "ranking" else f"{without}, without ranks"
     more = ""
     if record.released.counts is not None:
-        more = " Each comes with a noisy " + (f"count of its {counted(record)}." if record.value is None else "sum.")
+        more = " Each comes with a noisy " + (
+            f"count of its {counted_noun(record)}." if record.summed_column is None else "sum."
+        )
     if record.released.gaps is not None:
         more = " Each comes with its noisy lead over the next."
-    if record.by_gap:
-        test = amount(record, record.mechanism["test_scale"])
+    if record.is_chosen_by_gap:
+        test = score_amount(record, record.mechanism["test_scale"])
         return (
             f"Released {order}: the best candidates, exactly; how many they are was drawn by the gaps between "
-            f"consecutive {record.noun}s. Random noise{of_scale} took part in the choice of a gap, and of scale "
+            f"consecutive {record.score_noun}s. Random noise{of_scale} took part in the choice of a gap, and of scale "
             f"{test:.6g} {unit} in a test whether it is large, so that the list depends little on any one "
-            f"{person(record)}; how little is said below. No exact {record.noun} was released."
+            f"{person_noun(record)}; how little is said below. No exact {record.score_noun} was released."
         )
     if record.mechanism["mechanism"] == "noisy_histogram":
         kind = "Gaussian" if record.mechanism["gaussian"] else "Laplace"
         return (
-            f"Released {order}. Independent {kind} noise{of_scale} was added to the {record.noun} of every "
+            f"Released {order}. Independent {kind} noise{of_scale} was added to the {record.score_noun} of every "
             f"candidate, and the largest of these were taken, so that the list depends little on any one "
-            f"{person(record)}; how little is said below.{more} No exact {record.noun} was released."
+            f"{person_noun(record)}; how little is said below.{more} No exact {record.score_noun} was released."
         )
     return (
         f"Released {order}. Random noise{of_scale} took part in the choice, so that the list depends little on "
-        f"any one {person(record)}; how little is said below.{more} No exact {record.noun} was released."
+        f"any one {person_noun(record)}; how little is said below.{more} No exact {record.score_noun} was released."
     )
 
 
-def _how_near(record: ReleaseRecord) -> str:
-    (lower, upper, step), several = _grid(record), len(record.quantiles) > 1
+def _quantile_method_text(record: ReleaseRecord) -> str:
+    (lower, upper, step), several = _grid_texts(record), len(record.quantiles) > 1
     drawn = (
         "one was drawn for each quantile, the middle one first and the others among the rows on both sides of it, the "
         "more likely the nearer its rank is to the quantile"
         if several
-        else f"one was drawn, the more likely the nearer its rank in the column is to the {named(record.quantiles)}"
+        else (
+            f"one was drawn, the more likely the nearer its rank in the column is to the "
+            f"{quantile_phrase(record.quantiles)}"
+        )
     )
-    scale = float(exact(record.scale or 0) / (1 if several else record.quantiles[0].denominator))
+    scale = float(to_fraction(record.scale or 0) / (1 if several else record.quantiles[0].denominator))
     more = ", and up to twice as much where a quantile is not the middle of its rows," if several else ""
     return (
         f"Of the multiples of {step} from {lower} to {upper} {drawn}. Random noise of scale {scale:.6g} rows{more} "
-        f"took part, so that the number{'s depend' if several else ' depends'} little on any one {person(record)}; how "
+        f"took part, so that the number{'s depend' if several else ' depends'} little on any one "
+        f"{person_noun(record)}; how "
         "little is said below."
     )
 
 
-def keys_alone(record: ReleaseRecord) -> bool:
+def is_partition_selection(record: ReleaseRecord) -> bool:
     """Whether all items with enough users were released, without counts."""
     return record.k is None and record.released.counts is None
 
 
-def other(record: ReleaseRecord) -> list[tuple[str, str]]:
+def other_users_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
     """How many people have an item that was not released, where that was asked for."""
     number = record.released.other
-    return [] if number is None else [("other", f"{number} {counted(record)}, with noise, have another item")]
+    return [] if number is None else [("other", f"{number} {counted_noun(record)}, with noise, have another item")]
 
 
-def loss(claim: Claim) -> str:
+def loss_text(claim: PrivacyClaim) -> str:
     """The privacy loss alone."""
     if not isinstance(claim.d_out, tuple):
         return f"{claim.symbol} = {claim.d_out:.12g}"
-    return f"{claim.main} = {claim.d_out[0]:.12g}, delta = {claim.d_out[1]:.6g}"
+    return f"{claim.main_symbol} = {claim.d_out[0]:.12g}, delta = {claim.d_out[1]:.6g}"
 
 
-def read(record: ReleaseRecord) -> list[tuple[str, str]]:
+def provenance_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Which rows were read, and what attests the files, where the record says so."""
     where, files, padded = record.read.where, record.read.files, record.read.padded
     attested = f"a list, kept as private as the table, whose digest is {files}"
@@ -161,113 +175,116 @@ def item_columns(record: ReleaseRecord, head: str) -> list[tuple[str, Sequence[A
     items = record.released.items
     if not any(isinstance(one, list) for one in items):
         return [(head, items)]
-    return list(zip(parts_of(record.mechanism["item"]), zip(*items, strict=True), strict=True))
+    return list(zip(split_item_parts(record.mechanism["item"]), zip(*items, strict=True), strict=True))
 
 
-def ranks(record: ReleaseRecord) -> list[int]:
+def item_ranks(record: ReleaseRecord) -> list[int]:
     """The place of each item in its list."""
-    return [place for _, one in record.released.lists for place in range(1, len(one.items) + 1)]
+    return [place for _, one in record.released.group_lists for place in range(1, len(one.items) + 1)]
 
 
-def owners(record: ReleaseRecord) -> list[tuple[str, Sequence[Any]]]:
+def group_column(record: ReleaseRecord) -> list[tuple[str, Sequence[Any]]]:
     """Of each item the group of its list, as a column; none where there is one list."""
     groups = record.released.groups
     return [] if groups is None else [("group", groups)]
 
 
-def line_of(parts: Sequence[str]) -> str:
+def csv_line(parts: Sequence[str]) -> str:
     """An item of several columns as a line of CSV, as the table of the items has it: entries may hold commas."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(parts)
     return text.getvalue()
 
 
-def of_rows(record: ReleaseRecord) -> bool:
+def is_row_level(record: ReleaseRecord) -> bool:
     """Whether every row was taken for a user, as no column tells people apart."""
     return bool(record.mechanism["user"] == ROW)
 
 
-def counted(record: ReleaseRecord) -> str:
+def counted_noun(record: ReleaseRecord) -> str:
     """What counts are of: people, or rows."""
-    return "rows" if of_rows(record) else several(record)
+    return "rows" if is_row_level(record) else persons_noun(record)
 
 
-def person(record: ReleaseRecord) -> str:
+def person_noun(record: ReleaseRecord) -> str:
     """What one person is called."""
     return str(record.stated.get("person", "user"))
 
 
-def several(record: ReleaseRecord) -> str:
+def persons_noun(record: ReleaseRecord) -> str:
     """What more of them are called."""
-    return plural(person(record))
+    return plural_noun(person_noun(record))
 
 
-def promised(record: ReleaseRecord) -> dict[str, str]:
+def accuracy_texts(record: ReleaseRecord) -> dict[str, str]:
     """What accuracy theorems promise, by name, in the word for a person that the ledger has."""
-    called = {"user": person(record), "users": several(record)}
-    sums = record.value is not None  # a column of numbers may have any name
+    called = {"user": person_noun(record), "users": persons_noun(record)}
+    sums = record.summed_column is not None  # a column of numbers may have any name
     return {
         name: one.words if sums else re.sub(r"\busers?\b", lambda found: called[found[0]], one.words)
         for name, one in record.promises.items()
     }
 
 
-def people(record: ReleaseRecord) -> int:
+def protected_people(record: ReleaseRecord) -> int:
     """How many people the cost protects together: where a bound is stated, fewer than values of the column."""
     stated = record.stated
     values = int(stated.get("at_most", 1)) * (2 if stated.get("shared") else 1)
     return max(1, record.claim.d_in // values)
 
 
-def protects(record: ReleaseRecord) -> str:
+def protection_text(record: ReleaseRecord) -> str:
     """Whom the cost protects, and the bound on which that rests where one is stated."""
-    whom, stated = protected(record.claim.neighbors, people(record), person(record)), record.stated
+    whom, stated = (
+        protected_unit_text(record.claim.neighbors, protected_people(record), person_noun(record)),
+        record.stated,
+    )
     if "at_most" not in stated:
         return whom
-    if of_rows(record):
+    if is_row_level(record):
         return f"{whom}, who has at most {stated['at_most']} rows (stated, not checked)"
     shared = "which may be of several people" if stated.get("shared") else "each of which is of nobody else"
     column = record.mechanism["user"]
     return f"{whom}, who has rows with at most {stated['at_most']} values of {column}, {shared} (stated, not checked)"
 
 
-def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
+def release_facts(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Which table, of whom, by whom and what for."""
     stated, ledger = record.stated, record.ledger
-    one = f"a {person(record)}, told apart by the column {stated.get('column', record.mechanism['user'])}"
-    if of_rows(record):
-        one = f"a {person(record)}, whom no column of the table tells apart"
+    one = f"a {person_noun(record)}, told apart by the column {stated.get('column', record.mechanism['user'])}"
+    if is_row_level(record):
+        one = f"a {person_noun(record)}, whom no column of the table tells apart"
     return [
-        ("protects", protects(record)),
+        ("protects", protection_text(record)),
         ("a person is", one),
         ("table", NOT_STATED if ledger is None else str(ledger["dataset"])),
-        *lines(stated),
+        *metadata_lines(stated),
     ]
 
 
-def caps(record: ReleaseRecord) -> str:
+def truncation_text(record: ReleaseRecord) -> str:
     """What was cut before anything was counted."""
-    known, one, words = record.mechanism, "row" if of_rows(record) else person(record), []
+    known, one, words = record.mechanism, "row" if is_row_level(record) else person_noun(record), []
     every = "Every row counted."
     if record.quantiles:
-        lower, upper, step = _grid(record)
+        lower, upper, step = _grid_texts(record)
         most, rows = known["max_rows"], "evenly spaced in the order of their numbers"
         kept = f"at most {most} rows counted, {rows}" if most > 1 else "one row counted, the median of their own"
-        of_one = every if of_rows(record) else f"Of one {one} {kept}."
+        of_one = every if is_row_level(record) else f"Of one {one} {kept}."
         return (
             f"{of_one} A number counted as the multiple of {step} nearest to it, and one below {lower} "
             f"or above {upper} as the last multiple within."
         )
-    if record.value is not None:
-        lower, upper, step = _grid(record)
+    if record.summed_column is not None:
+        lower, upper, step = _grid_texts(record)
         words.append(
             f"What one {one} adds to one item was cut to {lower} at least and {upper} at most, in multiples of {step}."
         )
     most = known.get("max_items")
-    if record.partition is not None:
-        words.append(in_groups(record))
+    if record.partition_parameters is not None:
+        words.append(groups_text(record))
         every = "Every row of these groups counted."
-    if of_rows(record):
+    if is_row_level(record):
         return " ".join([*words, every])
     if most is None:
         counts = "counts for each item" if words else "counts once for each item, however many rows say so"
@@ -281,36 +298,36 @@ def caps(record: ReleaseRecord) -> str:
     return " ".join([*words, cut])
 
 
-def _grid(record: ReleaseRecord) -> tuple[str, str, str]:
+def _grid_texts(record: ReleaseRecord) -> tuple[str, str, str]:
     """The bounds and the step of numbers."""
     lower, upper, step = (f"{float(record.mechanism[name]):.12g}" for name in ("lower", "upper", "granularity"))
     return lower, upper, step
 
 
-def noise(record: ReleaseRecord) -> str:
+def noise_scale_text(record: ReleaseRecord) -> str:
     """The scale of the noise in full."""
     if len(record.quantiles) > 1:
         return f"{record.scale!r} rows"
     if record.quantiles:
         return f"{record.scale!r} / {record.quantiles[0].denominator} rows"
-    return f"{record.scale!r} {counted(record)}"
+    return f"{record.scale!r} {counted_noun(record)}"
 
 
-def silent(record: ReleaseRecord) -> list[str]:
+def limitation_texts(record: ReleaseRecord) -> list[str]:
     """What the list does not say."""
-    noun, words = record.noun, []
+    noun, words = record.score_noun, []
     if record.quantiles:
         return [
             "They are not the exact quantiles: other multiples with ranks as near could as well stand here."
             if len(record.quantiles) > 1
             else "It is not the exact quantile: another multiple with a rank as near could as well stand here.",
-            f"It does not tell how many rows there are, nor the number of any one {person(record)}.",
+            f"It does not tell how many rows there are, nor the number of any one {person_noun(record)}.",
         ]
-    if record.by_gap:
+    if record.is_chosen_by_gap:
         return [
             "It has no order, and does not tell how large the gap below it is.",
             "Where it ends was drawn: another gap nearly as large could as well have been taken, or none.",
-            f"It names no {person(record)}, and does not tell why an item is common.",
+            f"It names no {person_noun(record)}, and does not tell why an item is common.",
         ]
     if record.release == "ranking":
         words.append(f"Places are drawn: items whose {noun}s are close could as well stand the other way round.")
@@ -321,27 +338,27 @@ def silent(record: ReleaseRecord) -> list[str]:
             f"Ranks may contradict {noun}s: places were drawn first, and each {noun} afterwards with noise of its own, "
             f"so that a lower place can have the larger number. To sort by the {noun}s costs nothing."
         )
-    complete = record.listed and not record.may_stop
+    complete = record.has_listed_candidates and not record.can_release_fewer
     missing = "the last one that is" if complete else "one that is: it was not surely common enough"
     words.append(f"An item that is not here may be as common as {missing}.")
-    words.append(f"It names no {person(record)}, and does not tell why an item is common.")
-    if record.partition is not None:
+    words.append(f"It names no {person_noun(record)}, and does not tell why an item is common.")
+    if record.partition_parameters is not None:
         words.append("It does not tell how large a group is: each has its list, also one that nobody is in.")
     return words
 
 
-def checklist(record: ReleaseRecord) -> list[str]:
+def signing_checklist(record: ReleaseRecord) -> list[str]:
     """What somebody asks who signs it."""
-    one, column = person(record), record.mechanism["user"]
+    one, column = person_noun(record), record.mechanism["user"]
     *titles, last = TITLES.values()
     public = (
         "Were bounds and step chosen without a look at the table?"
         if record.quantiles
         else "Was the list of candidates made without a look at the table?"
-        if record.listed
+        if record.has_listed_candidates
         else "Were delta, limits and caps chosen without a look at the table?"
     )
-    if record.partition is not None:
+    if record.partition_parameters is not None:
         public = "Were the lists of candidates and of groups made without a look at the table?"
     bound = "Is the bound above true of everybody?"
     alone = f"Has each {one} one value of the column {column}? Who has two counts as two people."
@@ -354,57 +371,58 @@ def checklist(record: ReleaseRecord) -> list[str]:
     ]
 
 
-def spent(ledger: Ledger) -> list[tuple[str, str]]:
+def budget_rows(ledger: Ledger) -> list[tuple[str, str]]:
     """What was spent of the budget that has paid, and what is left of it."""
-    budget, gone, left, at = spent_and_left(ledger)
+    budget, gone, left, at = budget_summary_texts(ledger)
     of = f"of {budget}{at and f', {at}'}, on {ledger.count()} {'entry' if ledger.count() == 1 else 'entries'}"
     return [("spent so far", f"{gone} {of}"), ("left", left)]
 
 
-def at_stake(record: ReleaseRecord) -> str:
+def attack_text(record: ReleaseRecord) -> str:
     """What one person could lose, as the share of right guesses of somebody who knows everything else."""
-    claim, number = record.claim, people(record)
-    one = f"one particular {person(record)}" if number == 1 else f"one particular group of {number} people"
+    claim, number = record.claim, protected_people(record)
+    one = f"one particular {person_noun(record)}" if number == 1 else f"one particular group of {number} people"
     if claim.neighbors == "replace":
         what = f"{one} has this or that in the table"
     else:
         what = f"{one} is in the table" if number == 1 else f"{one} is in the table or not at all"
     return (
         f"Think of somebody who knows all other rows, and has to guess whether {what}, both being equally likely. "
-        f"Without this release the guess is right 50 % of the time. With it, at most {right_guesses(claim):g} %."
+        f"Without this release the guess is right 50 % of the time. With it, at most "
+        f"{claim_attack_accuracy(claim):g} %."
     )
 
 
-def right_guesses(claim: Claim) -> float:
+def claim_attack_accuracy(claim: PrivacyClaim) -> float:
     """How often a guess between two neighbouring tables that are equally likely is right at most, in percent."""
     main, delta = map(float, claim.d_out if isinstance(claim.d_out, tuple) else (claim.d_out, 0))
-    return percent_right(total_variation(main, delta, concentrated=claim.main == "rho"))
+    return attack_accuracy(total_variation(main, delta, concentrated=claim.main_symbol == "rho"))
 
 
-def paid(record: ReleaseRecord) -> str:
+def payment_text(record: ReleaseRecord) -> str:
     """What paid for it."""
     entry = record.ledger
     if entry is None:
         return "No ledger was named: this record alone tells of its cost."
-    return f"Entry {entry['entry']} of the ledger of {entry['dataset']}, debited {moment(entry['time'])}."
+    return f"Entry {entry['entry']} of the ledger of {entry['dataset']}, debited {format_time(entry['time'])}."
 
 
-def moment(time: str) -> str:
+def format_time(time: str) -> str:
     """A time as people read it."""
     return time.replace("T", " ").replace("+00:00", " UTC")
 
 
-def mechanism(record: ReleaseRecord) -> str:
+def mechanism_text(record: ReleaseRecord) -> str:
     """The mechanism and its parameters."""
     known, hidden = record.mechanism, ("mechanism", "transformation", "partition")
     shown = [f"{name} = {value}" for name, value in known.items() if name not in hidden]
-    partition = record.partition
+    partition = record.partition_parameters
     if partition is not None:
         shown.append(f"in each of {partition['groups']} groups of {partition['group']}")
     return f"{known['mechanism']}, with {', '.join(shown)}"
 
 
-def made_by(record: ReleaseRecord) -> str:
+def software_text(record: ReleaseRecord) -> str:
     """The software."""
     library, engine = record.library, record.read.engine
     return f"{library['name']} {library['version']}; the table was counted by {engine['name']} {engine['version']}"

@@ -18,9 +18,9 @@ from urllib.parse import unquote
 
 import typer
 
-from ...core.repeatable import Answer, hold, seconds_of
+from ...core.repeatable import Answer, parse_seconds, run_until_deadline
 from ...errors import MissingExtraError, ParameterError, TableError, checks
-from ...errors.extras import load
+from ...errors.extras import import_extra
 from ...tables import frames as parts
 from ...tables.files import (
     ISO,
@@ -28,34 +28,49 @@ from ...tables.files import (
     STDIN,
     ColumnTypes,
     Dialect,
-    Opened,
-    declared,
-    opened,
-    parquet_files,
-    require_columns,
+    OpenedTable,
+    common_columns,
+    find_parquet_files,
+    open_table,
+    parse_column_types,
+    require_column_names,
     require_readable,
-    same_columns,
 )
-from ...tables.guard import guarded
+from ...tables.guard import run_guarded
 from ...tables.hadoop import is_address
-from ...tables.hadoop import listed as hadoop_listed
+from ...tables.hadoop import list_hadoop_files as hadoop_listed
 from ...tables.listing import FileList, is_parquet
 from ...tables.rows import Rows
-from ...tables.where import STATISTICS, Where, parsed
+from ...tables.where import STATISTICS, WhereCondition, parse_condition
 from ..ledger import Ledger
-from ..ledger.journal import now
-from ..ledger.stated import Stated
-from ..planning.groups import InGroups
-from ..planning.plan import Plan, Query, Task, promises_of
-from ..planning.quantile import Numbers
-from ..planning.release_record import Other, Read, Released, ReleaseRecord, list_digest, parameters_of
-from ..planning.units import ROW, Users, parts_of
+from ..ledger.journal import utc_timestamp
+from ..ledger.stated import Metadata
+from ..planning.groups import GroupedTopK
+from ..planning.plan import Plan, Query, ReleaseTask, plan_guarantees
+from ..planning.quantile import NumericColumns
+from ..planning.release_record import (
+    OtherUsersCount,
+    ReleasedItems,
+    ReleaseRecord,
+    TableProvenance,
+    list_digest,
+    parameters_of,
+)
+from ..planning.units import ROW, UserUnit, split_item_parts
 from . import show
-from .asking import Options, met, stating
-from .exit_codes import Interrupted, uninterrupted
-from .files import FilesOption, as_integers, as_written, kept, one_of, read_candidates, remarked
-from .output import STDOUT, Destination, KeptRecord, flush, unprinted
-from .payment import budget, drawn, require_unpaid, told
+from .asking import Options, expand_option_groups, least_noise_plan
+from .exit_codes import Interrupted, ignore_interrupts
+from .files import (
+    FilesOption,
+    items_as_integers,
+    match_column_types,
+    print_list_remarks,
+    read_candidates,
+    read_single_release_plan,
+    write_file_list,
+)
+from .output import STDOUT, RecordDestination, RecordStore, flush_stdout, unprinted_release_error
+from .payment import draw_and_record, metadata_for_record, open_paying_ledger, require_unpaid
 from .record_file import read_fields
 from .shown import show_release
 
@@ -125,15 +140,15 @@ _LOCAL = re.compile("^file:/+")
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableReadOptions:
     """How a table is read: the dialect of CSV, whether some of it was asked for, and which rows."""
 
     dialect: Dialect
-    where: Where | None
+    where: WhereCondition | None
     as_csv: bool = False
 
     @classmethod
-    def of(
+    def from_options(
         cls,
         separator: str,
         encoding: str,
@@ -142,19 +157,19 @@ class Reading:
         decimal: str = POINT,
         date_format: str = ISO,
         number: str | None = None,
-    ) -> Reading:
+    ) -> TableReadOptions:
         """What --separator, --encoding, --where, --types, --decimal and --date-format ask for.
 
         ``number`` is a column that is one of decimals if no type is declared for it.
         """
         known = {} if number is None else {number: "decimal"}
-        dialect = Dialect(separator, encoding, ColumnTypes(known | declared(types), decimal, date_format))
+        dialect = Dialect(separator, encoding, ColumnTypes(known | parse_column_types(types), decimal, date_format))
         as_csv = (separator, encoding, types, decimal, date_format) != (",", "utf-8", None, POINT, ISO)
-        return cls(dialect, None if where is None else parsed(where), as_csv)
+        return cls(dialect, None if where is None else parse_condition(where), as_csv)
 
 
 @dataclass(frozen=True)
-class Table:
+class SourceTable:
     """A frame of an engine, and the files that it reads; None for standard input."""
 
     frame: Any
@@ -174,13 +189,13 @@ class Table:
             TableError: A file is damaged; of .parquet files it is named.
         """
         try:
-            held = rows.held()
+            held = rows.read_snapshot()
             if paid and held.implementation.is_pyspark():
-                guarded(held.to_native().write.format("noop").mode("overwrite").save)
+                run_guarded(held.to_native().write.format("noop").mode("overwrite").save)
             return
         except TableError as error:
             failed = error
-        if self.files is not None and all(os.path.isfile(one) and is_parquet(one) for one in self.files.places):
+        if self.files is not None and all(os.path.isfile(one) and is_parquet(one) for one in self.files.file_locations):
             require_readable(self.files, columns)
         raise failed
 
@@ -193,16 +208,16 @@ class Engine:
     master: str | None = None
 
     def __post_init__(self) -> None:
-        checks.choice("--engine", self.name, ENGINES)
+        checks.require_choice("--engine", self.name, ENGINES)
         if self.master is not None and self.name != "spark":
             raise ParameterError("--master goes with --engine spark: leave it out")
 
-    def recorded(self) -> dict[str, str]:
+    def engine_fields(self) -> dict[str, str]:
         """What a record says of it."""
         return {"name": self.name, "version": metadata.version(_PACKAGES[self.name])}
 
     @contextlib.contextmanager
-    def table(self, path: str, reading: Reading, columns: Sequence[str]) -> Iterator[Table]:
+    def open_engine_table(self, path: str, reading: TableReadOptions, columns: Sequence[str]) -> Iterator[SourceTable]:
         """The table at ``path``, for as long as the engine runs; it has the ``columns``.
 
         Raises:
@@ -212,56 +227,60 @@ class Engine:
         """
         with contextlib.ExitStack() as stack:
             if self.name == "polars":
-                found = opened(path, reading.dialect)
+                found = open_table(path, reading.dialect)
             else:
-                found = stack.enter_context(_in_duckdb(path) if self.name == "duckdb" else _in_spark(path, self.master))
+                found = stack.enter_context(
+                    _open_in_duckdb(path) if self.name == "duckdb" else _open_in_spark(path, self.master)
+                )
             if found.dialect is None and reading.as_csv:
                 raise ParameterError(
                     "--separator, --encoding, --types, --decimal and --date-format are for CSV: leave them out"
                 )
             where = reading.where
-            require_columns(found.columns, (*columns, *(where.columns if where else ())), found.dialect, found.files)
-            yield Table(where.kept(found.frame, columns) if where else found.frame, found.files)
+            require_column_names(
+                found.columns, (*columns, *(where.column_names if where else ())), found.dialect, found.files
+            )
+            yield SourceTable(where.filter_rows(found.frame, columns) if where else found.frame, found.files)
 
 
 @contextlib.contextmanager
-def _in_duckdb(path: str) -> Iterator[Opened]:
-    files = _parquet(path, "duckdb")
-    columns = same_columns(files)
-    duckdb = load("duckdb", "--engine duckdb needs DuckDB", "duckdb>=1.1")
-    named = [glob.escape(place) for place in files.places]
+def _open_in_duckdb(path: str) -> Iterator[OpenedTable]:
+    files = _list_parquet_files(path, "duckdb")
+    columns = common_columns(files)
+    duckdb = import_extra("duckdb", "--engine duckdb needs DuckDB", "duckdb>=1.1")
+    named = [glob.escape(place) for place in files.file_locations]
     with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder, duckdb.connect() as connection:
         connection.execute("SET temp_directory = $folder", {"folder": folder})
         read = "SELECT file_name FROM parquet_file_metadata($files)"
-        taken = guarded(lambda: [row[0] for row in connection.execute(read, {"files": named}).fetchall()])
-        _require_same(taken, files.places, "DuckDB")
-        frame: Any = guarded(lambda: connection.read_parquet(named, hive_partitioning=False, union_by_name=False))
-        yield Opened(frame, _same_names(frame.columns, columns, "DuckDB"), files, None)
+        taken = run_guarded(lambda: [row[0] for row in connection.execute(read, {"files": named}).fetchall()])
+        _require_same(taken, files.file_locations, "DuckDB")
+        frame: Any = run_guarded(lambda: connection.read_parquet(named, hive_partitioning=False, union_by_name=False))
+        yield OpenedTable(frame, _require_same_names(frame.columns, columns, "DuckDB"), files, None)
 
 
 @contextlib.contextmanager
-def _in_spark(path: str, master: str | None) -> Iterator[Opened]:
+def _open_in_spark(path: str, master: str | None) -> Iterator[OpenedTable]:
     remote = is_address(path)
-    files = None if remote else _parquet(path, "spark")
-    columns = None if files is None else same_columns(files)
+    files = None if remote else _list_parquet_files(path, "spark")
+    columns = None if files is None else common_columns(files)
     require_spark()
-    session = guarded(lambda: _session(master))
+    session = run_guarded(lambda: _spark_session(master))
     try:
         found = hadoop_listed(session, path) if files is None else files
-        places = found.places if remote else [f"file://{place}" for place in found.places]
+        places = found.file_locations if remote else [f"file://{place}" for place in found.file_locations]
         reader = session.read
         for name, value in _AS_LISTED.items():
             reader = reader.option(name, value)
-        frame = guarded(lambda: reader.parquet(*places))
-        taken, wanted = map(unquote, guarded(frame.inputFiles)), found.places
+        frame = run_guarded(lambda: reader.parquet(*places))
+        taken, wanted = map(unquote, run_guarded(frame.inputFiles)), found.file_locations
         _require_same([_LOCAL.sub("/", one) for one in taken], [_LOCAL.sub("/", one) for one in wanted], "Spark")
-        yield Opened(frame, _same_names(frame.columns, columns, "Spark"), found, None)
+        yield OpenedTable(frame, _require_same_names(frame.columns, columns, "Spark"), found, None)
     finally:
         session.stop()
 
 
-def _parquet(path: str, engine: str) -> FileList:
-    files = None if path == STDIN else parquet_files(path)
+def _list_parquet_files(path: str, engine: str) -> FileList:
+    files = None if path == STDIN else find_parquet_files(path)
     if files is None:
         raise ParameterError(
             f"--engine {engine} reads .parquet files, since engines differ in how they read CSV: leave it out"
@@ -278,7 +297,7 @@ def _require_same(taken: list[str], wanted: list[str], engine: str) -> None:
         )
 
 
-def _same_names(found: Sequence[str], columns: tuple[str, ...] | None, engine: str) -> tuple[str, ...]:
+def _require_same_names(found: Sequence[str], columns: tuple[str, ...] | None, engine: str) -> tuple[str, ...]:
     if columns is not None and tuple(found) != columns:
         raise TableError(
             f"path must name files with columns that {engine} tells apart: it has other names for some. Rename those "
@@ -287,7 +306,7 @@ def _same_names(found: Sequence[str], columns: tuple[str, ...] | None, engine: s
     return tuple(found)
 
 
-def _session(master: str | None) -> Any:
+def _spark_session(master: str | None) -> Any:
     """A session of Spark, whose messages stay away: some repeat rows."""
     from pyspark.sql import SparkSession
 
@@ -301,7 +320,7 @@ def _session(master: str | None) -> Any:
 
 def require_spark() -> None:
     """Raise MissingExtraError where pyspark or Java is missing, which says what to install."""
-    load("pyspark", "--engine spark needs pyspark", "opendp_topk[spark]")
+    import_extra("pyspark", "--engine spark needs pyspark", "opendp_topk[spark]")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
         raise MissingExtraError(
@@ -323,18 +342,18 @@ PadOption = Annotated[
 ]
 
 
-def require_fitting(pad: float | None, files: str | None, from_record: str | None) -> None:
+def require_pad_options(pad: float | None, files: str | None, from_record: str | None) -> None:
     """Raise unless the deadline is one, and holds back all that is written of the table."""
     if pad is None:
         return
-    seconds_of(pad, "--pad")
+    parse_seconds(pad, "--pad")
     if files is not None:
         raise ParameterError("--files writes as soon as the table was counted: leave it out, or --pad")
     if from_record is not None:
         raise ParameterError("--from-record looks at no table: leave --pad out")
 
 
-def held(pad: float | None, compute: Callable[[], Answer]) -> Answer:
+def hold_until_deadline(pad: float | None, compute: Callable[[], Answer]) -> Answer:
     """What ``compute`` returns or raises, at the deadline if there is one.
 
     Raises:
@@ -344,7 +363,7 @@ def held(pad: float | None, compute: Callable[[], Answer]) -> Answer:
     if pad is None:
         return compute()
     try:
-        return hold(seconds_of(pad, "--pad"), compute)
+        return run_until_deadline(parse_seconds(pad, "--pad"), compute)
     except KeyboardInterrupt:
         raise Interrupted(
             "interrupted before the deadline: there is no answer, and what was drawn has its cost"
@@ -364,7 +383,7 @@ PUBLIC = (
 GRID = f"Bounds and step must be public: a look at the table before they were chosen would reveal some of it. {MORE}"
 
 
-@stating
+@expand_option_groups
 def release(
     table: Annotated[
         str,
@@ -420,7 +439,7 @@ def release(
         ),
     ] = None,
     label: Annotated[str, typer.Option(metavar="TEXT", help="A line about the release, for people.")] = "",
-    own: Stated,
+    own: Metadata,
     at_most: Annotated[
         int | None,
         typer.Option(
@@ -499,7 +518,7 @@ def release(
         --group town --groups towns.txt --k 3 --epsilon 1
       opendp-topk release views.parquet --rows-per-person 10 --item page --candidates pages.txt --k 10 --epsilon 1
     """
-    require_fitting(pad, files, from_record)
+    require_pad_options(pad, files, from_record)
     chosen = Engine(engine, master)
     options = replace(options, user=user or "", item=item or "", at_most=at_most, shared=shared)
     _require_people(user, options, engine)
@@ -511,105 +530,116 @@ def release(
         raise ParameterError(
             "--quantile chooses among the multiples of --step within --bounds: leave --item and --candidates out"
         )
-    options.require_whole(listed=candidates is not None)
-    others = None if planned_by is not None else options.others
-    query: Query[Any, Users] | None
+    options.require_group_options(listed=candidates is not None)
+    others = None if planned_by is not None else options.other_users_count
+    query: Query[Any, UserUnit] | None
     if candidates is None:
-        listed, query = None, None if planned_by is not None else _without_a_list(options)
+        listed, query = None, None if planned_by is not None else _query_without_list(options)
     else:
-        options.require_listed()
-        listed = remarked(read_candidates(candidates, options.columns.parts), *options.items)
-        query = None if planned_by is not None else options.of_list(len(listed), _groups(options))
-    plan: Plan[Any, Users]
+        options.require_list_options()
+        listed = print_list_remarks(
+            read_candidates(candidates, options.counted_columns.parts), *options.item_column_names
+        )
+        query = None if planned_by is not None else options.known_domain_query(len(listed), _read_groups(options))
+    plan: Plan[Any, UserUnit]
     number = None if listed is None else len(listed)
-    with show.working("planning"):
-        plan = met(query) if query is not None else one_of(str(planned_by), number, options)
+    with show.show_progress("planning"):
+        plan = (
+            least_noise_plan(query) if query is not None else read_single_release_plan(str(planned_by), number, options)
+        )
     query = plan.query
     columns = query.unit.columns
-    reading = Reading.of(separator, encoding, where, types, decimal, date_format, columns.value)
+    reading = TableReadOptions.from_options(separator, encoding, where, types, decimal, date_format, columns.value)
     _LOG.info("planned: scale %s", parameters_of(plan.measurement).get("scale"))
     read = tuple(
         file for file in (table, candidates, options.groups, ledger, from_record, planned_by) if file is not None
     )
     listing = None if listed is None else list_digest(listed)
-    grouping = list_digest(query.task.groups) if isinstance(query.task, InGroups) else None
-    with Destination(out, force=force, keep=read) as destination, budget(ledger, query, words) as account:
+    grouping = list_digest(query.task.groups) if isinstance(query.task, GroupedTopK) else None
+    with (
+        RecordDestination(out, force=force, keep=read) as destination,
+        open_paying_ledger(ledger, query, words) as account,
+    ):
         failure: Exception | None = None
         if from_record is not None:
-            whole = plan if others is None else others.after(plan)
-            question = whole, where, listing, told(words, account), grouping
-            record = _again(from_record, account, question, files)
+            whole = plan if others is None else others.append_count(plan)
+            question = whole, where, listing, metadata_for_record(words, account), grouping
+            record = _answer_from_record(from_record, account, question, files)
         else:
-            started, store = now(), KeptRecord(account, out)
+            started, store = utc_timestamp(), RecordStore(account, out)
             if account is not None and planned is None:
                 require_unpaid(account, words, again)
 
-            def answered() -> tuple[ReleaseRecord, str]:
-                with chosen.table(table, reading, columns.names) as source:
-                    rows = columns.tables.validate(columns.read(source.frame))
+            def compute_answer() -> tuple[ReleaseRecord, str]:
+                with chosen.open_engine_table(table, reading, columns.column_names) as source:
+                    rows = columns.table_domain.validate(columns.prepare_rows(source.frame))
                     kinds = rows.collect_schema()
                     _LOG.info("the table has the columns")
-                    asked_for = plan if columns.group is None else _of_table(plan, kinds[columns.group].is_integer())
-                    if isinstance(columns, Numbers):
-                        asked_for = plan.on(None)
+                    asked_for = (
+                        plan if columns.group is None else _with_table_groups(plan, kinds[columns.group].is_integer())
+                    )
+                    if isinstance(columns, NumericColumns):
+                        asked_for = plan.bind_candidates(None)
                     elif listed is not None:
-                        asked_for = asked_for.on(
-                            as_written(listed, columns.parts, source.frame)
+                        asked_for = asked_for.bind_candidates(
+                            match_column_types(listed, columns.parts, source.frame)
                             if columns.parts
-                            else as_integers(listed, columns.item)
+                            else items_as_integers(listed, columns.item)
                             if kinds[columns.item].is_integer()
                             else listed
                         )
-                    promises = promises_of(asked_for)
-                    whole = asked_for if others is None else others.after(asked_for)
-                    source.require_readable(rows, columns.names, paid=account is not None)
-                    with kept(files, source.files) as digest:
-                        read_as = Read(chosen.recorded(), where, digest, listing, pad, grouping)
+                    promises = plan_guarantees(asked_for)
+                    whole = asked_for if others is None else others.append_count(asked_for)
+                    source.require_readable(rows, columns.column_names, paid=account is not None)
+                    with write_file_list(files, source.files) as digest:
+                        read_as = TableProvenance(chosen.engine_fields(), where, digest, listing, pad, grouping)
 
-                        def recorded(
+                        def build_record(
                             released: Any, entry: Mapping[str, Any] | None, stated: Mapping[str, Any]
                         ) -> ReleaseRecord:
                             source.require_unchanged()
-                            winners = _winners(released, asked_for.query.task, others)
+                            winners = _released_items(released, asked_for.query.task, others)
                             if columns.parts:
-                                winners = replace(winners, items=list(map(parts_of, winners.items)))
-                            made = ReleaseRecord.of(winners, whole, promises, entry, read_as, stated)
+                                winners = replace(winners, items=list(map(split_item_parts, winners.items)))
+                            made = ReleaseRecord.from_release(winners, whole, promises, entry, read_as, stated)
                             return made if pad is None else replace(made, time=started)
 
-                        kept_at_once = {} if pad is not None else {"keep": store.keep}
-                        return drawn(whole, rows, account, words, recorded, planned, again=again, **kept_at_once)
+                        kept_at_once = {} if pad is not None else {"keep": store.store_record}
+                        return draw_and_record(
+                            whole, rows, account, words, build_record, planned, again=again, **kept_at_once
+                        )
 
-            with show.working("reading and counting") as seen:
-                parts.watcher.set(seen.parts if pad is None else show.Working().parts)
-                record, unsettled = held(pad, answered)
+            with show.show_progress("reading and counting") as seen:
+                parts.watcher.set(seen.report_parts if pad is None else show.ProgressReporter().report_parts)
+                record, unsettled = hold_until_deadline(pad, compute_answer)
                 if pad is not None:
-                    store.keep(record)
-                failure = _unkept(store, record, ledger, unsettled)
+                    store.store_record(record)
+                failure = _unstored_error(store, record, ledger, unsettled)
                 _LOG.info("%d items were released", len(record.released.items))
         try:
-            with uninterrupted():
-                destination.write(record)
+            with ignore_interrupts():
+                destination.write_record(record)
         except TableError as error:
             failure = error
         try:
             if out != STDOUT:
                 why = [("why", plan.why)] if plan.why and from_record is None else []
-                show_release(record, [*why, *_other(record.released, others)])
-            flush()
+                show_release(record, [*why, *_other_users_row(record.released, others)])
+            flush_stdout()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
         except OSError as error:
-            failure = unprinted(error)
+            failure = unprinted_release_error(error)
         if failure is not None:
             raise failure
-        last = GRID if isinstance(columns, Numbers) else PUBLIC if listed else MORE
+        last = GRID if isinstance(columns, NumericColumns) else PUBLIC if listed else MORE
         last = last if from_record is None else AGAIN
         if from_record is None and store.path is not None:
             last = f"Its record is {store.path}. {last}"
-        show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
+        show.print_note(f"The release was written to {out}. {last}" if destination.is_file else last)
 
 
-def _unkept(store: KeptRecord, record: ReleaseRecord, ledger: str | None, unsettled: str) -> Exception | None:
+def _unstored_error(store: RecordStore, record: ReleaseRecord, ledger: str | None, unsettled: str) -> Exception | None:
     """What to say where the record of a release that was paid, or that it was released, is not kept."""
     settled = f"opendp-topk ledger settle {ledger} {record.ledger['entry']} --record" if record.ledger else ""
     told = [store.failure] if store.failure else []
@@ -617,25 +647,27 @@ def _unkept(store: KeptRecord, record: ReleaseRecord, ledger: str | None, unsett
     return TableError(f"the release above was drawn and has its cost, but {', and '.join(told)}") if told else None
 
 
-def _groups(options: Options) -> tuple[Any, ...] | None:
+def _read_groups(options: Options) -> tuple[Any, ...] | None:
     """The public list of groups."""
     if options.groups is None:
         return None
-    return remarked(read_candidates(options.groups, what="groups"), str(options.group), what="groups")
+    return print_list_remarks(read_candidates(options.groups, what="groups"), str(options.group), what="groups")
 
 
-def _of_table(plan: Plan[Any, Users], integers: bool) -> Plan[Any, Users]:
+def _with_table_groups(plan: Plan[Any, UserUnit], integers: bool) -> Plan[Any, UserUnit]:
     """The plan whose groups are those of a table, as integers or as they are."""
     query = plan.query
-    groups = as_integers(query.task.groups, str(query.unit.columns.group), "groups") if integers else query.task.groups
+    groups = (
+        items_as_integers(query.task.groups, str(query.unit.columns.group), "groups") if integers else query.task.groups
+    )
     return replace(plan, query=replace(query, task=replace(query.task, groups=groups)))
 
 
-def _winners(released: Any, task: Task, others: Other | None) -> Released:
+def _released_items(released: Any, task: ReleaseTask, others: OtherUsersCount | None) -> ReleasedItems:
     """What was released, for one list or for each of several groups, and the count of all others where there is one."""
-    if isinstance(task, InGroups):
-        return Released.of_groups(task.groups, released)
-    return Released.of(released) if others is None else others.released(released)
+    if isinstance(task, GroupedTopK):
+        return ReleasedItems.from_group_outputs(task.groups, released)
+    return ReleasedItems.from_output(released) if others is None else others.released_with_count(released)
 
 
 def _require_people(user: str | None, options: Options, engine: str) -> None:
@@ -648,13 +680,13 @@ def _require_people(user: str | None, options: Options, engine: str) -> None:
         )
     if rows is not None and (engine != ENGINES[0] or options.at_most is not None or options.shared):
         raise ParameterError("--rows-per-person goes with --engine polars alone, and without --at-most and --shared")
-    if len(options.items) > 1 and engine != ENGINES[0]:
+    if len(options.item_column_names) > 1 and engine != ENGINES[0]:
         raise ParameterError("--item with several columns goes with --engine polars alone")
 
 
-def _without_a_list(options: Options) -> Query[Any, Users]:
+def _query_without_list(options: Options) -> Query[Any, UserUnit]:
     """The query where no candidates are listed."""
-    return options.unlisted() if options.quantile is None else options.of_quantile()
+    return options.unknown_domain_query() if options.quantile is None else options.quantile_query()
 
 
 def _require_planned(
@@ -679,19 +711,21 @@ def _require_planned(
         raise ParameterError("--plan goes with no words but --label, and not with --from-record")
 
 
-def _again(path: str, account: Ledger | None, question: tuple[Any, ...], files: str | None) -> ReleaseRecord:
+def _answer_from_record(
+    path: str, account: Ledger | None, question: tuple[Any, ...], files: str | None
+) -> ReleaseRecord:
     """The record in the file ``path``, if it answers what ``asked`` makes of ``question``, and ``account`` has paid."""
-    from ..planning.verification import answer, asked
+    from ..planning.verification import answer_from_record, question_fields
 
     if account is None:
         raise ParameterError("--from-record needs --ledger: what it keeps tells whether the record is whole")
     if files is not None:
         raise ParameterError("--files lists what is read, and --from-record reads no table: leave one out")
-    return answer(read_fields(path), account, asked(*question))
+    return answer_from_record(read_fields(path), account, question_fields(*question))
 
 
-def _other(released: Released, count: Other | None) -> list[tuple[str, str]]:
+def _other_users_row(released: ReleasedItems, count: OtherUsersCount | None) -> list[tuple[str, str]]:
     """The row of the count of all other users, if it was asked for."""
     if count is None:
         return []
-    return [("other", f"{released.other} users, with noise, have another item {show.other(count, 'of it')}")]
+    return [("other", f"{released.other} users, with noise, have another item {show.other_cost_text(count, 'of it')}")]

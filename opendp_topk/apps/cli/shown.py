@@ -10,16 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import ParameterError, TableError
-from ...numerics.arithmetic import as_written
+from ...numerics.arithmetic import printed_fraction
 from ..ledger import Ledger
 from ..planning.release_record import ReleaseRecord
-from ..planning.units import written
+from ..planning.units import format_grid_score
 from . import record_words as words
 from . import show as terminal
-from .ledger_files import write
+from .ledger_files import write_text_file
 from .output import STDOUT
 from .record_file import read_fields
-from .release_page import page
+from .release_page import render_release_page
 
 
 def show(
@@ -59,47 +59,47 @@ def show(
         if account is not None:
             _require_paid(fields, account)
         if not html:
-            _print(found, account)
+            _print_record(found, account)
         elif to == STDOUT:
-            typer.echo(page(found, account), nl=False)
+            typer.echo(render_release_page(found, account), nl=False)
         else:
             target = str(Path(record).with_suffix(".html")) if to is None else to
             if Path(target).suffix.lower() != ".html":
                 raise ParameterError("--to must be a name that ends in .html")
-            write(target, page(found, account))
+            write_text_file(target, render_release_page(found, account))
 
 
 def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
     """Raise where the ledger and the record do not agree."""
-    from ..planning.verification import DISAGREES, verified
+    from ..planning.verification import DISAGREES, verify_record
 
-    wrong = [one.what for one in verified(fields, ledger) if one.verdict == DISAGREES]
+    wrong = [one.what for one in verify_record(fields, ledger) if one.verdict == DISAGREES]
     if wrong:
         raise TableError(
             f"the record and the ledger do not agree on {', '.join(wrong)}: `opendp-topk verify` says more"
         )
 
 
-def _print(record: ReleaseRecord, ledger: Ledger | None) -> None:
+def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
     """The record for people on the terminal."""
-    terminal.say(words.question(record), words.how(record), "")
-    counts = words.counts(record)
+    terminal.print_paragraphs(words.question_text(record), words.method_text(record), "")
+    counts = words.count_amounts(record)
     shown = None if counts is None else [f"{count:.12g}" for count in counts]
-    _table(record, shown, record.release == "ranking", "number" if record.quantiles else "item")
-    terminal.say("")
-    terminal.rows(
+    _print_items(record, shown, record.release == "ranking", "number" if record.quantiles else "item")
+    terminal.print_paragraphs("")
+    terminal.print_rows(
         [
-            ("released", words.moment(record.time)),
-            *((name.replace("_", " "), said) for name, said in words.promised(record).items()),
-            *words.other(record),
-            *((name, terminal.item(said)) for name, said in words.read(record)),
-            *words.facts(record),
-            ("cut", words.caps(record)),
-            ("at stake", words.at_stake(record)),
-            ("cost", words.loss(record.claim)),
-            ("paid by", words.paid(record)),
-            *([] if ledger is None else words.spent(ledger)),
-            ("made by", words.made_by(record)),
+            ("released", words.format_time(record.time)),
+            *((name.replace("_", " "), said) for name, said in words.accuracy_texts(record).items()),
+            *words.other_users_rows(record),
+            *((name, terminal.item_text(said)) for name, said in words.provenance_rows(record)),
+            *words.release_facts(record),
+            ("cut", words.truncation_text(record)),
+            ("at stake", words.attack_text(record)),
+            ("cost", words.loss_text(record.claim)),
+            ("paid by", words.payment_text(record)),
+            *([] if ledger is None else words.budget_rows(ledger)),
+            ("made by", words.software_text(record)),
             ("proof", f"{record.proof['status']} when it was released"),
         ]
     )
@@ -107,56 +107,60 @@ def _print(record: ReleaseRecord, ledger: Ledger | None) -> None:
 
 def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) -> None:
     """Print a release that was just made for people."""
-    counts, step = record.released.counts, as_written(record.mechanism.get("granularity", 1))
-    exactly = None if counts is None else [written(count, step) for count in counts]
+    counts, step = record.released.counts, printed_fraction(record.mechanism.get("granularity", 1))
+    exactly = None if counts is None else [format_grid_score(count, step) for count in counts]
     ranked = record.release == "ranking" and record.k is not None
-    _table(record, exactly, ranked, _head(record))
-    terminal.say("")
+    _print_items(record, exactly, ranked, _item_heading(record))
+    terminal.print_paragraphs("")
     documents = ((one["document"], one["status"]) for one in record.proof["documents"])
-    terminal.rows(
+    terminal.print_rows(
         [
-            *_end(record),
-            *terminal.promised(record.promises),
-            ("cost", terminal.cost(record.claim, of_rows=words.of_rows(record))),
-            ("proof", terminal.documents(documents)),
+            *_ending_rows(record),
+            *terminal.guarantee_rows(record.promises),
+            ("cost", terminal.cost_text(record.claim, of_rows=words.is_row_level(record))),
+            ("proof", terminal.document_lines(documents)),
         ]
     )
     if more:
-        terminal.rows(more)
+        terminal.print_rows(more)
 
 
-def _table(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: str = "item") -> None:
+def _print_items(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: str = "item") -> None:
     """What was released, a line an item."""
     released = record.released
-    items = [(name, [terminal.item(one) for one in values]) for name, values in words.item_columns(record, head)]
+    items = [(name, [terminal.item_text(one) for one in values]) for name, values in words.item_columns(record, head)]
     columns = [
-        *([("rank", list(map(str, words.ranks(record))))] if ranked else []),
+        *([("rank", list(map(str, words.item_ranks(record))))] if ranked else []),
         *([("quantile", list(map(str, record.quantiles)))] if len(record.quantiles) > 1 else []),
-        *([] if counts is None else [(f"noisy {record.noun}", counts)]),
+        *([] if counts is None else [(f"noisy {record.score_noun}", counts)]),
         *([] if released.gaps is None else [("noisy lead", [f"{gap:.6g}" for gap in released.gaps])]),
         *items,
     ]
-    groups = [(name, [terminal.item(one) for one in values]) for name, values in words.owners(record)]
+    groups = [(name, [terminal.item_text(one) for one in values]) for name, values in words.group_column(record)]
     heads, values = zip(*groups, *columns, strict=True)
     right = range(len(groups), len(groups) + len(columns) - len(items))
-    terminal.table(heads, zip(*values, strict=True), right=right)
+    terminal.print_table(heads, zip(*values, strict=True), right=right)
 
 
-def _head(record: ReleaseRecord) -> str:
+def _item_heading(record: ReleaseRecord) -> str:
     if record.quantiles:
         return "number"
     if record.release == "ranking":
         return "item"
-    return "items, in the order of the candidates" if record.listed else "items with enough users, in their order"
+    return (
+        "items, in the order of the candidates"
+        if record.has_listed_candidates
+        else "items with enough users, in their order"
+    )
 
 
-def _end(record: ReleaseRecord) -> list[tuple[str, str]]:
+def _ending_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Where a ranking ends that may have fewer items than were asked for; and that no item came out."""
     if record.k is None and not record.released.items:
         return [("none", "no item came out: none surely had enough users")]
-    if record.by_gap:
+    if record.is_chosen_by_gap:
         return [] if record.released.items else [("none", "no set came out: no gap surely was large enough")]
-    if record.k is None or not record.may_stop:
+    if record.k is None or not record.can_release_fewer:
         return []
     short = record.k - len(record.released.items)
     return [("end", f"stopped {short} short of {record.k}: no further item surely had enough" if short else "complete")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..ledger import Ledger
-from ..planning.verification import DISAGREES, verified
+from ..planning.verification import DISAGREES, verify_record
 from . import show
 from .exit_codes import DATA
 from .ledger_files import Json, KeyOption, print_json
@@ -43,12 +43,12 @@ def verify(
     fields = read_fields(record)
     with contextlib.ExitStack() as stack:
         account = None if ledger is None else stack.enter_context(Ledger(ledger))
-        with show.working("verifying"):
-            found = verified(fields, account, head, key)
+        with show.show_progress("verifying"):
+            found = verify_record(fields, account, head, key)
     agrees = all(one.verdict != DISAGREES for one in found)
     if as_json:
         print_json({"agrees": agrees, "findings": [vars(one) for one in found]})
     else:
-        show.rows([(one.what, f"{one.verdict}: {one.why}") for one in found])
+        show.print_rows([(one.what, f"{one.verdict}: {one.why}") for one in found])
     if not agrees:
         raise typer.Exit(DATA)

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ...errors import ParameterError, ParameterTypeError, SpaceError, checks
-from ...numerics.arithmetic import exact, round_down, round_up
-from ...spaces.costs import best_order, overhead
-from ...spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture, RangeSteps
+from ...numerics.arithmetic import round_down, round_up, to_fraction
+from ...spaces.costs import best_order, conversion_overhead
+from ...spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, UpToDelta, ZCDPBound
 from ...spaces.curves.composed import compose
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import (
@@ -25,10 +25,10 @@ from ...spaces.measures import (
     PrivacyProfile,
     RangeDivergence,
     ZeroConcentratedDivergence,
-    apart,
+    split_delta,
     without_delta,
 )
-from ...spaces.stated import exactly, pure_of, renyi_of, rho_of, steps_of
+from ...spaces.stated import pure_of, renyi_of, rho_of, steps_of, with_exact_parameters
 
 # Amounts of a budget as exact rationals: one for each number of a measure's distance.
 #
@@ -49,85 +49,87 @@ _DUST = 10**12  # what is left of a budget below this part of it is shown as not
 
 
 # proof-region: amounts
-def stated(value: Any, name: str) -> Fraction:
+def parse_exact(value: Any, name: str) -> Fraction:
     """What a person wrote, exactly: ``0.1`` is one tenth, as a float, a Decimal or a text.
 
     Raises:
         ParameterError: It is no finite number >= 0, or one with too many digits.
     """
     if isinstance(value, str | Decimal):
-        return _bounded(_read(checks.plain_text(value if isinstance(value, str) else str(value)), name), name)
+        return _require_bit_length(
+            _parse_number_text(checks.plain_text(value if isinstance(value, str) else str(value)), name), name
+        )
     if not checks.is_real(value):
         raise ParameterTypeError(f"{name} must be a number >= 0 (int, float, Fraction, Decimal or its text)")
-    number = checks.plain(value)  # [plain]
+    number = checks.plain_number(value)  # [plain]
     if isinstance(number, float) and math.isfinite(number):
-        return _bounded(_read(repr(number), name), name)  # [shortest]
+        return _require_bit_length(_parse_number_text(repr(number), name), name)  # [shortest]
     if isinstance(number, float) or number < 0:
         raise ParameterError(f"{name} must be a finite number >= 0")
-    return _bounded(exact(number), name)
+    return _require_bit_length(to_fraction(number), name)
 
 
-def _read(text: str, name: str) -> Fraction:
+def _parse_number_text(text: str, name: str) -> Fraction:
     text = text.strip()
     if _WRITTEN.fullmatch(text) and not re.search(r"/0+$", text):
         return Fraction(text)  # [decimal]
     raise ParameterError(f"{name} must be a finite number >= 0, such as 0.1 or 1/3, of at most 300 digits")
 
 
-def _bounded(value: Fraction, name: str) -> Fraction:
+def _require_bit_length(value: Fraction, name: str) -> Fraction:
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > _BITS:
         raise ParameterError(f"{name} must be a number of at most {_BITS} bits")
     return value
 
 
-def amount(measure: Measure, distance: Any) -> Amount | None:
+def loss_to_amount(measure: Measure, distance: Any) -> Amount | None:
     """What a loss of ``distance`` under ``measure`` is charged: the exact numbers, or as little above them as
 
     keeps sums short; None where the distance promises nothing.
     """
     given = distance if isinstance(measure, Approximate) else (distance,)
-    parts = [checks.distance(part, "the loss") for part in given]  # [not-negative]
+    parts = [checks.require_distance(part, "the loss") for part in given]  # [not-negative]
     if any(part == float("inf") for part in parts):
         return None  # [infinite]
-    return tuple(on_grid(exact(part)) for part in parts)  # [exact]
+    return tuple(round_up_to_grid(to_fraction(part)) for part in parts)  # [exact]
 
 
-def on_grid(value: Fraction) -> Fraction:
+def round_up_to_grid(value: Fraction) -> Fraction:
     """``value``, if the grid has it; otherwise the next number above that the grid has, or that is a float64."""
     if _GRID % value.denominator == 0:
         return value
     above, near = Fraction(math.ceil(value * _GRID), _GRID), round_up(value)
-    return above if near == math.inf else min(above, exact(near))  # [grid-up]
+    return above if near == math.inf else min(above, to_fraction(near))  # [grid-up]
 
 
-def total(spent: Amount, cost: Amount) -> Amount:
+def add_amounts(spent: Amount, cost: Amount) -> Amount:
     return tuple(one + other for one, other in zip(spent, cost, strict=True))  # [sum]
 
 
-def fits(spent: Amount, budget: Amount) -> bool:
+def is_amount_within(spent: Amount, budget: Amount) -> bool:
     return all(one <= other for one, other in zip(spent, budget, strict=True))  # [fits]
 
 
 # end-proof-region: amounts
 
 
-def distance_up(measure: Measure, value: Amount) -> Any:
+def round_up_to_distance(measure: Measure, value: Amount) -> Any:
     """``value`` as a distance of ``measure``, each number rounded up; it is so exactly, or as the decimal it reads."""
-    return _distance(measure, tuple(map(_reads_above, value)))
+    return _distance_from_parts(measure, tuple(map(_round_up_decimal, value)))
 
 
-def left(measure: Measure, budget: Amount, spent: Amount) -> Any:
+def remaining_distance(measure: Measure, budget: Amount, spent: Amount) -> Any:
     """Return the rest of ``budget``, rounded down so that it fits if typed again; 0 if it is next to nothing."""
-    return _distance(measure, tuple(map(rest_below, budget, spent)))
+    return _distance_from_parts(measure, tuple(map(remaining_rounded_down, budget, spent)))
 
 
-def rest_below(limit: Fraction, spent: Fraction) -> float:
+def remaining_rounded_down(limit: Fraction, spent: Fraction) -> float:
     """Return the rest of ``limit``, rounded down; 0 if it is next to nothing."""
     rest = limit - spent
-    return reads_below(rest) if rest * _DUST > limit else 0.0
+    return round_down_decimal(rest) if rest * _DUST > limit else 0.0
 
 
-def _reads_above(value: Fraction) -> float:
+def _round_up_decimal(value: Fraction) -> float:
     """The least float64 that is not below ``value``, as it is or as the decimal that it is written as."""
     if value == UNBOUNDED:
         return math.inf
@@ -136,23 +138,23 @@ def _reads_above(value: Fraction) -> float:
     return below if below > 0 and Fraction(repr(below)) >= value else found
 
 
-def reads_below(value: Fraction) -> float:
+def round_down_decimal(value: Fraction) -> float:
     """The largest float64 whose decimal is not above ``value`` > 0."""
     near = round_down(value)
     tried = math.nextafter(near, math.inf), near, math.nextafter(near, 0.0)
     return next((one for one in tried if one < math.inf and Fraction(repr(one)) <= value), 0.0)
 
 
-def _distance(measure: Measure, parts: tuple[float, ...]) -> Any:
+def _distance_from_parts(measure: Measure, parts: tuple[float, ...]) -> Any:
     return parts if isinstance(measure, Approximate) else parts[0]
 
 
-def written(value: Amount) -> str:
+def format_amount(value: Amount) -> str:
     """The exact numbers as people write them: decimals where they are short, fractions otherwise."""
-    return ", ".join(map(_decimal, value))
+    return ", ".join(map(_format_rational, value))
 
 
-def _decimal(value: Fraction) -> str:
+def _format_rational(value: Fraction) -> str:
     if value == UNBOUNDED:
         return "inf"
     short = repr(float(value)) if value < 2**1000 else ""
@@ -161,7 +163,7 @@ def _decimal(value: Fraction) -> str:
     return short if short and Fraction(short) == value else str(value)
 
 
-def to_texts(value: Amount) -> list[str]:
+def serialize_amount(value: Amount) -> list[str]:
     """As a record has it.
 
     Raises:
@@ -175,19 +177,19 @@ def to_texts(value: Amount) -> list[str]:
     return list(map(str, value))
 
 
-def from_texts(texts: Any) -> Amount:
-    """The inverse of :func:`to_texts`.
+def deserialize_amount(texts: Any) -> Amount:
+    """The inverse of :func:`serialize_amount`.
 
     Raises:
         ValueError: They are none that it writes.
     """
     if not isinstance(texts, list) or not texts or not all(isinstance(one, str) for one in texts):
         raise ValueError
-    return tuple(map(_from_text, texts))
+    return tuple(map(_parse_amount_part, texts))
 
 
 @functools.lru_cache(4096)  # the same costs come again and again
-def _from_text(text: str) -> Fraction:
+def _parse_amount_part(text: str) -> Fraction:
     part = UNBOUNDED if text == "inf" else Fraction(text)
     if str(part) != text or part < 0:
         raise ValueError
@@ -205,75 +207,77 @@ _HALVINGS = 60  # leave nothing that a float64 shows
 
 
 # proof-region: filters
-def curve_of(measure: Measure, loss: Any) -> PrivacyCurve | None:
+def curve_from_loss(measure: Measure, loss: Any) -> PrivacyCurve | None:
     """All that a loss under ``measure`` says of the laws, with exact parameters; None where the measure is unknown."""
     if measure == PrivacyProfile():
-        return exactly(loss)  # [curve]
+        return with_exact_parameters(loss)  # [curve]
     for kind, bound in _BOUNDS:
         if isinstance(measure, kind):
-            return exactly(PrivacyCurve(bound(loss)))  # [bound]
+            return with_exact_parameters(PrivacyCurve(bound(loss)))  # [bound]
     return None
 
 
 _BOUNDS: tuple[tuple[type[Measure], Callable[[Any], Any]], ...] = (
     (MaxDivergence, ApproximateDP),
-    (RangeDivergence, lambda loss: RangeSteps(1, loss)),
-    (ZeroConcentratedDivergence, Concentrated),
+    (RangeDivergence, lambda loss: AdaptiveRangeBound(1, loss)),
+    (ZeroConcentratedDivergence, ZCDPBound),
 )
 
 
-def mixed_curve(measure: Measure, loss: Any) -> PrivacyCurve | None:
-    """As :func:`curve_of`, for ``Approximate`` measures too: their laws are mixtures."""
-    inner, own = apart(measure, loss)
-    curve = curve_of(without_delta(measure), inner)
+def mixture_curve_from_loss(measure: Measure, loss: Any) -> PrivacyCurve | None:
+    """As :func:`curve_from_loss`, for ``Approximate`` measures too: their laws are mixtures."""
+    inner, own = split_delta(measure, loss)
+    curve = curve_from_loss(without_delta(measure), inner)
     if curve is None or own == 0:
         return curve
-    return PrivacyCurve(*(Mixture(bound, exact(own)) for bound in curve.bounds))  # [mixtures]
+    return PrivacyCurve(*(UpToDelta(bound, to_fraction(own)) for bound in curve.bounds))  # [mixtures]
 
 
-def charged(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | None, order: Fraction | None) -> Amount:
+def charges_per_filter(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | None, order: Fraction | None) -> Amount:
     """What laws that obey ``curve`` up to the delta ``own`` cost each filter, and of the deltas."""
     parts = [rho_of(curve), own, pure_of(curve)]
     parts += [] if step is None else [steps_of(curve, step)]
     parts += [] if order is None else [renyi_of(curve, order)]
-    found = [UNBOUNDED if one == math.inf else on_grid(Fraction(one)) for one in parts]  # [charged]
+    found = [UNBOUNDED if one == math.inf else round_up_to_grid(Fraction(one)) for one in parts]  # [charged]
     if order is not None:
-        found[-1] = min(found[-1], _times(order, found[0]))  # [at-most-rho]
+        found[-1] = min(found[-1], _multiply_finite(order, found[0]))  # [at-most-rho]
     return tuple(found)
 
 
-def up_to(curve: PrivacyCurve, delta: Fraction) -> list[PrivacyCurve]:
+def curves_up_to_delta(curve: PrivacyCurve, delta: Fraction) -> list[PrivacyCurve]:
     """What the first parts of mixtures obey that make up laws of this curve up to ``delta``: one curve a mixture."""
-    mixed = [bound for bound in curve.bounds if isinstance(bound, Mixture) and bound.delta <= delta]
-    inner = [exactly(PrivacyCurve(bound.bound)) for bound in mixed]  # [mixed]
+    mixed = [bound for bound in curve.bounds if isinstance(bound, UpToDelta) and bound.delta <= delta]
+    inner = [with_exact_parameters(PrivacyCurve(bound.bound)) for bound in mixed]  # [mixed]
     return [*inner, PrivacyCurve(ApproximateDP(curve.epsilon(delta)))]  # [one-delta]
 
 
-def most_renyi(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
+def largest_renyi_divergence(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
     """The order that has room for the largest rho, and how much of it keeps (epsilon, delta); 0 if none does."""
     order = best_order(epsilon, delta) if delta > 0 else Fraction(2)
-    if delta == 0 or (most := epsilon - overhead(order, delta)) <= 0:
+    if delta == 0 or (most := epsilon - conversion_overhead(order, delta)) <= 0:
         return order, Fraction(0)
-    return order, exact(round_down(most))  # [most-renyi]
+    return order, to_fraction(round_down(most))  # [most-renyi]
 
 
-def keeps_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+def is_renyi_within_budget(order: Fraction, divergence: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     """Return True if a divergence of this order keeps (epsilon, delta)."""
-    return divergence == 0 or (delta > 0 and divergence + overhead(order, delta) <= epsilon)  # [within-renyi]
+    return divergence == 0 or (
+        delta > 0 and divergence + conversion_overhead(order, delta) <= epsilon
+    )  # [within-renyi]
 
 
-def most_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho found whose curve passes below (epsilon, delta); 0 if none does."""
-    order, most = most_renyi(epsilon, delta)
+    order, most = largest_renyi_divergence(epsilon, delta)
     return most / order  # [most-rho]
 
 
-def keeps_rho(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+def is_rho_within_budget(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     """Return True if the curve of ``rho`` passes below (epsilon, delta)."""
-    return exact(Concentrated(rho)(epsilon)) <= delta  # [within-rho]
+    return to_fraction(ZCDPBound(rho)(epsilon)) <= delta  # [within-rho]
 
 
-def most_steps(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
+def largest_step_count(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
     """The largest number found of steps that keep (epsilon, delta) together, and the delta that they need.
 
     Raises:
@@ -282,28 +286,30 @@ def most_steps(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[
     pure, rho = pure_of(step), rho_of(step)
     if rho in (0, math.inf):
         raise ParameterError("step must lose something, and be a loss of which a rho is known")
-    limit = most_rho(epsilon, delta)
-    by_rho = (n for n in range(int(limit // Fraction(rho)), -1, -1) if keeps_rho(n * Fraction(rho), epsilon, delta))
+    limit = largest_rho(epsilon, delta)
+    by_rho = (
+        n for n in range(int(limit // Fraction(rho)), -1, -1) if is_rho_within_budget(n * Fraction(rho), epsilon, delta)
+    )
     low = int(max(0 if pure == math.inf else epsilon // Fraction(pure), next(by_rho)))
     beyond, tried, share, guesses = max(low, _CONVOLVED) + 1, low + 1, None, _GUESSES
     while beyond - low > 1:
-        need = delta_of(step, tried, epsilon)
+        need = composed_delta(step, tried, epsilon)
         low, share, beyond = (tried, need, beyond) if need <= delta else (low, share, tried)  # [keep-steps]
-        alike, guesses = most_rho(epsilon, need), guesses - 1  # the rho whose curve is about that of so many steps
+        alike, guesses = largest_rho(epsilon, need), guesses - 1  # the rho whose curve is about that of so many steps
         guess = tried * limit // alike if guesses > 0 and alike > 0 else (low + beyond) // 2
         tried = min(max(int(guess), low + 1), beyond - 1)
-    return low, delta_of(step, low, epsilon) if share is None else share
+    return low, composed_delta(step, low, epsilon) if share is None else share
 
 
-def delta_of(step: PrivacyCurve, count: int, epsilon: Fraction) -> Fraction:
+def composed_delta(step: PrivacyCurve, count: int, epsilon: Fraction) -> Fraction:
     """The delta at ``epsilon`` of ``count`` adaptive steps that obey ``step``, rounded up."""
     if count <= _CONVOLVED:
-        return exact(compose([step] * count, adaptive=True).delta(epsilon))  # [composed]
-    sums = ApproximateDP(_times(count, pure_of(step))), Concentrated(_times(count, rho_of(step)))
-    return exact(PrivacyCurve(*sums).delta(epsilon))  # [sums]
+        return to_fraction(compose([step] * count, adaptive=True).delta(epsilon))  # [composed]
+    sums = ApproximateDP(_multiply_finite(count, pure_of(step))), ZCDPBound(_multiply_finite(count, rho_of(step)))
+    return to_fraction(PrivacyCurve(*sums).delta(epsilon))  # [sums]
 
 
-def _times(count: Fraction | int, value: Any) -> Any:
+def _multiply_finite(count: Fraction | int, value: Any) -> Any:
     return value if value == math.inf else count * value
 
 
@@ -329,23 +335,23 @@ class Filter(NamedTuple):
         return self.spent <= self.limit
 
 
-def room(found: list[Filter]) -> dict[str, float | int]:
+def largest_next_losses(found: list[Filter]) -> dict[str, float | int]:
     """The largest epsilon, rho and number of steps that one more release may have, rounded down."""
-    left = {one.adds: rest_below(one.limit, min(one.limit, one.spent)) for one in found}
+    left = {one.adds: remaining_rounded_down(one.limit, min(one.limit, one.spent)) for one in found}
     order = next(one.order for one in found if one.order is not None)
-    pure = max(left.get("epsilon", 0.0), _pure_within(Fraction(repr(left["rho"])), order))
+    pure = max(left.get("epsilon", 0.0), _largest_pure_epsilon(Fraction(repr(left["rho"])), order))
     steps = {one.adds: int(one.limit - min(one.limit, one.spent)) for one in found if one.adds == "steps"}
     return {"epsilon": pure, "rho": left["rho"], **steps}
 
 
-def _pure_within(rho: Fraction, order: Fraction) -> float:
+def _largest_pure_epsilon(rho: Fraction, order: Fraction) -> float:
     """About the largest epsilon whose divergence of that order is at most that of ``rho``, rounded down."""
     low, high = Fraction(0), rho * order + 2  # as the divergence is at least T(epsilon) >= epsilon - 1
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        cost = charged(PrivacyCurve(ApproximateDP(middle)), Fraction(0), None, order)
+        cost = charges_per_filter(PrivacyCurve(ApproximateDP(middle)), Fraction(0), None, order)
         low, high = (middle, high) if cost[-1] <= order * rho else (low, middle)
-    return reads_below(low) if low * 10**12 > high else 0.0
+    return round_down_decimal(low) if low * 10**12 > high else 0.0
 
 
 # In which measure a ledger counts, how far its count may go, and what a release is charged.
@@ -361,7 +367,7 @@ MEASURES = {repr(measure): measure for measure in (*_ADDITIVE, PrivacyProfile())
 
 
 @dataclass(frozen=True)
-class Account:
+class BudgetAccount:
     """A budget under ``measure``, kept as a ``limit`` on the sums of charges.
 
     Under ``PrivacyProfile()`` the sums are of rho, of deltas that releases have of their own, of epsilon, of steps
@@ -378,51 +384,53 @@ class Account:
     order: Fraction | None = None
 
     @property
-    def counted(self) -> Measure:
+    def counted_measure(self) -> Measure:
         """The measure whose distances are added."""
-        return Approximate(ZeroConcentratedDivergence()) if self.mixes else self.measure  # [counted]
+        return Approximate(ZeroConcentratedDivergence()) if self.has_mixed_measures else self.measure  # [counted]
 
     @property
-    def mixes(self) -> bool:
+    def has_mixed_measures(self) -> bool:
         """Return True if releases under several measures are paid from it."""
         return self.measure == PrivacyProfile()
 
     @property
-    def nothing(self) -> Amount:
+    def zero_amount(self) -> Amount:
         return tuple(0 * part for part in self.limit)
 
-    def admits(self, spent: Amount) -> bool:
+    def is_total_allowed(self, spent: Amount) -> bool:
         """Return True if all charges together may be ``spent``: a filter is dead once its sum is above its limit."""
         if self.shares is None:
-            return fits(spent, self.limit)  # [fits]
+            return is_amount_within(spent, self.limit)  # [fits]
         rho, own, *others = map(operator.le, spent, self.limit)
         return own and any((rho, *others))  # [one-lives]
 
-    def charge(self, measure: Measure, distance: Any, delta: Any = None) -> Amount | None:
+    def charge_for_loss(self, measure: Measure, distance: Any, delta: Any = None) -> Amount | None:
         """What a release that loses ``distance`` under ``measure`` is charged; None where no amount is enough.
 
         Raises:
             SpaceError: The ledger does not count this measure.
             ParameterError: ``delta`` is given for a release that has no choice of it.
         """
-        if delta is not None and not (self.mixes and measure == PrivacyProfile()):
+        if delta is not None and not (self.has_mixed_measures and measure == PrivacyProfile()):
             raise ParameterError("delta is for releases under PrivacyProfile() from a ledger with such a budget only")
-        if not self.mixes:
+        if not self.has_mixed_measures:
             if measure != self.measure:  # [same-measure]
                 raise SpaceError(
                     f"the ledger counts {self.measure!r}, and the release is under {measure!r}: convert it first"
                 )
-            return amount(measure, distance)
-        at = Fraction(0) if delta is None else stated(delta, "delta")
-        loss, own = (distance, at) if measure == PrivacyProfile() else apart(measure, distance)
-        whole = curve_of(without_delta(measure), loss)
+            return loss_to_amount(measure, distance)
+        at = Fraction(0) if delta is None else parse_exact(delta, "delta")
+        loss, own = (distance, at) if measure == PrivacyProfile() else split_delta(measure, distance)
+        whole = curve_from_loss(without_delta(measure), loss)
         if whole is None:
             raise SpaceError(f"no amount of rho is known for {measure!r}: convert the measurement first")
-        ways = [whole] if at == 0 else up_to(whole, at)  # [no-delta]
-        cost = min(charged(one, on_grid(exact(own)), self.step, self.order) for one in ways)  # [least-rho]
+        ways = [whole] if at == 0 else curves_up_to_delta(whole, at)  # [no-delta]
+        cost = min(
+            charges_per_filter(one, round_up_to_grid(to_fraction(own)), self.step, self.order) for one in ways
+        )  # [least-rho]
         return None if all(one == UNBOUNDED for one in (*cost[:1], *cost[2:])) else cost
 
-    def filters(self, spent: Amount) -> list[Filter]:
+    def privacy_filters(self, spent: Amount) -> list[Filter]:
         """The filters of a budget from which releases under several measures are paid; none of another."""
         if self.shares is None:
             return []
@@ -436,28 +444,32 @@ class Account:
             for (name, delta), limit, so_far in sums
         ]
 
-    def told(self, spent: Amount) -> Amount:
+    def spent_with_least_rho(self, spent: Amount) -> Amount:
         """``spent``, of rho as little as the filter of Renyi divergences says: up to the limit the rest still fits."""
         return spent if self.order is None else (min(spent[0], spent[-1] / self.order), *spent[1:])
 
-    def room(self, spent: Amount) -> dict[str, float | int]:
+    def largest_next_losses(self, spent: Amount) -> dict[str, float | int]:
         """What one more release may cost at most, where releases under several measures are paid."""
-        return room(self.filters(self.told(spent))) if self.mixes else {}
+        return (
+            largest_next_losses(self.privacy_filters(self.spent_with_least_rho(spent)))
+            if self.has_mixed_measures
+            else {}
+        )
 
-    def said(self, cost: Amount) -> Amount:
+    def extend_to_filters(self, cost: Amount) -> Amount:
         """A stated amount, of rho and delta where releases are mixed, as a charge: epsilon and steps admit none."""
         divergence = [] if self.order is None else [self.order * cost[0]]
         rest = (UNBOUNDED if cost[0] > 0 else Fraction(0) for _ in self.limit[len(cost) + len(divergence) :])
         return (*cost, *rest, *divergence)  # [stated]
 
 
-def opened(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve | None = None) -> Account:
+def open_account(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve | None = None) -> BudgetAccount:
     """The account of a new ledger.
 
     Raises:
         ParameterError: The losses of adaptive releases do not add up under ``measure``, or the budget is none of it.
     """
-    checks.instance("measure", measure, Measure, "a measure such as MaxDivergence()")
+    checks.require_instance("measure", measure, Measure, "a measure such as MaxDivergence()")
     if measure not in MEASURES.values():  # [additive]
         raise ParameterError(
             "measure must be MaxDivergence(), ZeroConcentratedDivergence(), Approximate(...) of one of them, or "
@@ -466,47 +478,51 @@ def opened(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve 
     pair = isinstance(measure, Approximate | PrivacyProfile)
     if pair and not (isinstance(budget, tuple | list) and len(budget) == 2):
         raise ParameterError(f"budget must be a pair (amount, delta) under {measure!r}")
-    parts = tuple(stated(one, "budget") for one in (budget if pair else (budget,)))
+    parts = tuple(parse_exact(one, "budget") for one in (budget if pair else (budget,)))
     if pair and parts[1] > 1:
         raise ParameterError("delta of budget must be at most 1")
     if not (own_delta is None and step is None) and measure != PrivacyProfile():
         raise ParameterError("own_delta and step are parts of a budget under PrivacyProfile() only")
     if measure == PrivacyProfile():
-        return _with_filters(parts[0], parts[1], own_delta, step)
-    return Account(measure, parts, parts)
+        return _account_with_filters(parts[0], parts[1], own_delta, step)
+    return BudgetAccount(measure, parts, parts)
 
 
-def _with_filters(epsilon: Fraction, delta: Fraction, own_delta: Any, step: PrivacyCurve | None) -> Account:
+def _account_with_filters(
+    epsilon: Fraction, delta: Fraction, own_delta: Any, step: PrivacyCurve | None
+) -> BudgetAccount:
     """The account whose filters keep (epsilon, delta), ``step`` having as much of delta as it needs."""
-    own = Fraction(0) if own_delta is None else stated(own_delta, "own_delta")
+    own = Fraction(0) if own_delta is None else parse_exact(own_delta, "own_delta")
     if not own <= delta <= 1 or epsilon == 0:
         raise ParameterError("a budget needs an epsilon > 0, and own_delta must be at most its delta")
-    steps, share = (0, Fraction(0)) if step is None else most_steps(step, epsilon, (delta - own) * _FOR_STEPS)
+    steps, share = (0, Fraction(0)) if step is None else largest_step_count(step, epsilon, (delta - own) * _FOR_STEPS)
     rest = delta - own - share  # [split]
-    order, most = most_renyi(epsilon, rest)
+    order, most = largest_renyi_divergence(epsilon, rest)
     limit = (most / order, own, epsilon, *([] if step is None else [Fraction(steps)]), most)
-    return Account(PrivacyProfile(), (epsilon, delta), limit, (rest, share), step, order)
+    return BudgetAccount(PrivacyProfile(), (epsilon, delta), limit, (rest, share), step, order)
 
 
-def within(account: Account) -> bool:
+def is_limit_within_budget(account: BudgetAccount) -> bool:
     """Return True if the limit of ``account`` keeps its budget."""
     if account.shares is None:
-        return not account.mixes and account.limit == account.budget
+        return not account.has_mixed_measures and account.limit == account.budget
     epsilon, delta = account.budget
     (_, own, pure, *steps), (for_rho, for_steps) = account.limit, account.shares
     return (
         own + for_rho + for_steps <= delta  # [shares]
         and pure <= epsilon  # [within-pure]
-        and _within_share(account, for_rho)
-        and (account.step is None or delta_of(account.step, int(steps[0]), epsilon) <= for_steps)  # [within-steps]
+        and _is_within_delta_share(account, for_rho)
+        and (
+            account.step is None or composed_delta(account.step, int(steps[0]), epsilon) <= for_steps
+        )  # [within-steps]
     )
 
 
-def _within_share(account: Account, delta: Fraction) -> bool:
+def _is_within_delta_share(account: BudgetAccount, delta: Fraction) -> bool:
     """Return True if the filters of rho and of Renyi divergences keep their share of delta together."""
     rho, most, epsilon, order = account.limit[0], account.limit[-1], account.budget[0], account.order
     assert order is not None  # where there are shares, there is an order
-    return order * rho <= most and keeps_renyi(order, most, epsilon, delta)  # [one-share]
+    return order * rho <= most and is_renyi_within_budget(order, most, epsilon, delta)  # [one-share]
 
 
 # end-proof-region: accounts

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from ...core.measurement import Measurement
 from ...core.recipes import claims_digest
 from ...errors import ParameterError, SpaceError, checks
-from ...numerics.arithmetic import exact
+from ...numerics.arithmetic import to_fraction
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import ZeroConcentratedDivergence
-from ...spaces.stated import written
-from .amounts import Account, Amount, amount, curve_of, distance_up, stated
+from ...spaces.stated import serializable_curve
+from .amounts import Amount, BudgetAccount, curve_from_loss, loss_to_amount, parse_exact, round_up_to_distance
 from .journal import FAILED, Journal
-from .records import Record, damaged
-from .stated import Unit
+from .records import Record, damaged_log_error
+from .stated import LedgerPrivacyUnit
 
 # The entry of one release in the ledger, and its charge.
 #
@@ -39,25 +39,25 @@ class Charge(NamedTuple):
 _ANSWERED_LATER = "measurements/continual_top_k"
 
 
-def step_of(unit: Unit, measurement: Any) -> PrivacyCurve:
+def measurement_step_curve(unit: LedgerPrivacyUnit, measurement: Any) -> PrivacyCurve:
     """Return the curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases.
 
     Raises:
         ParameterError: If the loss has a delta, or is known only as functions.
     """
-    checks.instance("step", measurement, Measurement, "a measurement")
-    unit.require(measurement.input_metric)
-    unit.by_column(measurement.input_domain, None, False)
-    whole = curve_of(measurement.output_measure, measurement.exact_map(unit.distance(None)))  # [step]
-    found = None if whole is None else written(whole)
+    checks.require_instance("step", measurement, Measurement, "a measurement")
+    unit.require_metric(measurement.input_metric)
+    unit.for_user_column(measurement.input_domain, None, False)
+    whole = curve_from_loss(measurement.output_measure, measurement.exact_map(unit.charged_distance(None)))  # [step]
+    found = None if whole is None else serializable_curve(whole)
     if found is None:
         raise ParameterError("step must be under a measure without delta, or have a curve of the library's own bounds")
     return found
 
 
-def charge(
-    unit: Unit,
-    account: Account,
+def measurement_charge(
+    unit: LedgerPrivacyUnit,
+    account: BudgetAccount,
     measurement: Any,
     d_in: Any,
     delta: Any,
@@ -75,61 +75,63 @@ def charge(
             or is under a measure that is not counted.
         ParameterError: If the measurement is interactive, or ``d_in`` is smaller than the unit's.
     """
-    checks.instance("measurement", measurement, Measurement, "a measurement")
-    said = text_of(label)
-    unit.require(measurement.input_metric)  # [same-metric]
+    checks.require_instance("measurement", measurement, Measurement, "a measurement")
+    said = validate_label(label)
+    unit.require_metric(measurement.input_metric)  # [same-metric]
     if measurement.interactive and not (begins and measurement.proof.name == _ANSWERED_LATER):  # [no-queryable]
         raise ParameterError(
             "measurement must not be interactive: what is asked of its queryable would come after later releases; "
             "ask one by one in a conversation of the ledger instead (that of make_continual_top_k alone may be "
             "released, by `release` or `reserve` of the ledger itself)"
         )
-    counted = unit.by_column(measurement.input_domain, at_most, shared)  # [by-column]
-    distance = counted.distance(d_in)  # [distance]
+    counted = unit.for_user_column(measurement.input_domain, at_most, shared)  # [by-column]
+    distance = counted.charged_distance(d_in)  # [distance]
     measure, loss = measurement.output_measure, measurement.exact_map(distance)  # [map]
-    cost = account.charge(measure, loss, delta)  # [charge]
-    if measurement.interactive and account.mixes:
-        cost = _rho_alone(account, measure, loss)  # [answers]
-    shown = measure.distance(loss, "loss") if cost is None else distance_up(account.counted, cost[:2])
+    cost = account.charge_for_loss(measure, loss, delta)  # [charge]
+    if measurement.interactive and account.has_mixed_measures:
+        cost = _interactive_rho_charge(account, measure, loss)  # [answers]
+    shown = measure.distance(loss, "loss") if cost is None else round_up_to_distance(account.counted_measure, cost[:2])
     bound = {} if counted is unit else {"at_most": int(at_most), "shared": shared}
-    return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance), **bound})
+    return Charge(
+        cost, shown, {"label": said, **_measurement_fields(measurement), "d_in": _distance_text(distance), **bound}
+    )
 
 
-def _rho_alone(account: Account, measure: Any, loss: Any) -> Amount | None:
+def _interactive_rho_charge(account: BudgetAccount, measure: Any, loss: Any) -> Amount | None:
     """Return the charge of later answers if the account keeps several sums: their rhos are known to add up."""
     if measure != ZeroConcentratedDivergence():
         raise SpaceError(
             f"the answers of an interactive measurement are paid by their rho here, and this one is under {measure!r}: "
             "build it under ZeroConcentratedDivergence()"
         )
-    found = amount(measure, loss)
-    return None if found is None else account.said((*found, found[0] * 0))
+    found = loss_to_amount(measure, loss)
+    return None if found is None else account.extend_to_filters((*found, found[0] * 0))
 
 
 # end-proof-region: charges
 
 
-def charge_in(journal: Journal, *told: Any) -> Charge:
+def charge_for_journal(journal: Journal, *told: Any) -> Charge:
     """Return :func:`charge` in the unit and the account of ``journal``."""
-    return charge(journal.unit, journal.account, *told)
+    return measurement_charge(journal.unit, journal.account, *told)
 
 
-def stated_amount(journal: Journal, value: Any, name: str) -> Amount:
+def parse_user_amount(journal: Journal, value: Any, name: str) -> Amount:
     """Parse a value written by a user as an amount of the ledger: a number, or a pair if it counts deltas."""
     parts = value if isinstance(value, tuple | list) else (value,)
     pair = len(journal.account.limit) > 1
     if len(parts) != 1 + pair:
         raise ParameterError(f"{name} must be {'a pair' if pair else 'one number'} here")
-    return journal.account.said(tuple(stated(one, name) for one in parts))
+    return journal.account.extend_to_filters(tuple(parse_exact(one, name) for one in parts))
 
 
-def stated_charge(journal: Journal, cost: Amount, label: Any, what: str) -> Charge:
+def charge_for_amount(journal: Journal, cost: Amount, label: Any, what: str) -> Charge:
     """Return the charge for an amount stated by a user, for releases made outside of the library or later."""
-    said = {"label": text_of(label), "measurement": what, "proof": "stated by the operator", "claim": ""}
-    return Charge(cost, journal.shown(cost), {**said, "d_in": str(journal.unit.d_in)})
+    said = {"label": validate_label(label), "measurement": what, "proof": "stated by the operator", "claim": ""}
+    return Charge(cost, journal.amount_as_distance(cost), {**said, "d_in": str(journal.unit.d_in)})
 
 
-def text_of(label: Any) -> str:
+def validate_label(label: Any) -> str:
     """Check that ``label`` is one line of text, and return it in the Unicode normal form NFC."""
     text = unicodedata.normalize("NFC", checks.plain_text(label)) if isinstance(label, str) else None
     if text is None or len(text) > _LONGEST or not (text.isprintable() or not text):
@@ -142,66 +144,66 @@ def label_key(label: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold()).split())
 
 
-def _described(measurement: Measurement) -> dict[str, str]:
+def _measurement_fields(measurement: Measurement) -> dict[str, str]:
     text, proof = repr(measurement), str(measurement.proof)
     claim = hashlib.sha256("\0".join((claims_digest(), text, proof)).encode("utf-8", "replace")).hexdigest()
     return {"measurement": text, "proof": proof, "claim": f"sha256:{claim}"}
 
 
-def claimed(measurement: Measurement) -> str:
+def measurement_claim(measurement: Measurement) -> str:
     """Return the claim of an entry: the digest of the measurement, of its proof, and of all sources and proofs."""
-    return _described(measurement)["claim"]
+    return _measurement_fields(measurement)["claim"]
 
 
-def _text(distance: Any) -> str:
-    return str(distance) if distance == float("inf") or isinstance(distance, float) else str(exact(distance))
+def _distance_text(distance: Any) -> str:
+    return str(distance) if distance == float("inf") or isinstance(distance, float) else str(to_fraction(distance))
 
 
 # Releases that are paid once: check if an entry has already paid for the same label and period.
 
 
-class Paid:
+class PriorPayments:
     """Entries that have paid for a release of this label and period, except failed ones."""
 
     def __init__(self, journal: Journal, label: str, period: str | None) -> None:
         self.numbers: list[int] = []
         self._journal = journal
-        self._wanted = self._key(text_of(label), {} if period is None else {"period": period})
+        self._wanted = self._payment_key(validate_label(label), {} if period is None else {"period": period})
         self._seen: Record | None = None
-        self.look()
+        self.read_new_records()
 
-    def look(self) -> None:
+    def read_new_records(self) -> None:
         """Read the records written since the last call."""
         try:
-            for record in self._journal.log.records(self._seen):
-                self._take(record.fields)
+            for record in self._journal.log.iter_records(self._seen):
+                self._apply_record(record.fields)
                 self._seen = record
             return
         except (KeyError, TypeError, ValueError):
             pass
-        raise damaged(self._journal.log.place)
+        raise damaged_log_error(self._journal.log.place)
 
-    def _take(self, fields: Mapping[str, Any]) -> None:
+    def _apply_record(self, fields: Mapping[str, Any]) -> None:
         if fields["kind"] == "state" and fields["state"] == FAILED and fields["of"] in self.numbers:
             self.numbers.remove(fields["of"])
         released = fields["kind"] == "debit" and fields["claim"] and "within" not in fields
-        if released and self._key(fields["label"], fields) == self._wanted:
+        if released and self._payment_key(fields["label"], fields) == self._wanted:
             self.numbers.append(int(fields["entries"]))
 
-    def _key(self, label: str, words: Mapping[str, Any]) -> tuple[str, str]:
+    def _payment_key(self, label: str, words: Mapping[str, Any]) -> tuple[str, str]:
         return label_key(label), label_key(str(words.get("period") or self._journal.words.get("period", "")))
 
 
-def paying_once(journal: Journal, label: str, period: str | None) -> Callable[[], dict[str, Any]]:
+def pay_once_check(journal: Journal, label: str, period: str | None) -> Callable[[], dict[str, Any]]:
     """Return a step of :meth:`Journal.debit` that refuses a second payment; most of the ledger is read now.
 
     Raises:
         ParameterError: If an entry has paid for a release of this label and period. The step raises it as well.
     """
-    paid = Paid(journal, label, period)
+    paid = PriorPayments(journal, label, period)
 
-    def step() -> dict[str, Any]:
-        paid.look()
+    def refuse_second_payment() -> dict[str, Any]:
+        paid.read_new_records()
         if paid.numbers:
             raise ParameterError(
                 f"entry {paid.numbers[-1]} has paid for a release with this label and period already: answer from its "
@@ -209,5 +211,5 @@ def paying_once(journal: Journal, label: str, period: str | None) -> Callable[[]
             )
         return {}
 
-    step()
-    return step
+    refuse_second_payment()
+    return refuse_second_payment

@@ -13,14 +13,34 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import LedgerError, ParameterError, checks
-from ...errors.extras import load
-from ...errors.files import quoted, read_ordinary
-from .amounts import UNBOUNDED, Account, Amount, fits, from_texts, to_texts, total, within, written
-from .files import SEPARATOR, FileLog, sync_folder, write_new
-from .journal import RELEASED, Journal, described, now
-from .logs import SCHEMES, Log, path_of
+from ...errors.extras import import_extra
+from ...errors.files import quote_path, read_regular_file
+from .amounts import (
+    UNBOUNDED,
+    Amount,
+    BudgetAccount,
+    add_amounts,
+    deserialize_amount,
+    format_amount,
+    is_amount_within,
+    is_limit_within_budget,
+    serialize_amount,
+)
+from .files import SEPARATOR, FileLog, sync_folder, write_new_file
+from .journal import RELEASED, Journal, parse_header, utc_timestamp
+from .logs import SCHEMES, Log, resolve_path
 from .planned import PLANNED, WHAT
-from .records import Record, accepted_in, damaged, failure, follow, follows, head, seal, unseal
+from .records import (
+    Record,
+    accepted_kinds_in,
+    damaged_log_error,
+    is_next_record,
+    ledger_error,
+    next_record_text,
+    record_head,
+    seal_record,
+    unseal_record,
+)
 
 # Heads that are signed by Ed25519: that the holder of a key has seen the ledger's records, as they were up to one.
 
@@ -29,28 +49,28 @@ _PURPOSE = "opendp_topk ledger head "  # signed with each head, so that a signat
 _MOST = 2**16  # bytes of a file with a key
 
 
-def signed(head: str, key: str | os.PathLike[str]) -> str:
+def sign_head(head: str, key: str | os.PathLike[str]) -> str:
     """``head`` with its signature, in one line.
 
     Raises:
         LedgerError: The file is no private Ed25519 key in PEM without a password.
         MissingExtraError: The library for signatures is missing.
     """
-    keys, kind = _library()
-    content = _content(key)
+    keys, kind = _load_cryptography()
+    content = _read_key_file(key)
     try:
         found = keys.load_pem_private_key(content, password=None)
     except Exception:  # what is wrong with a key is told in words of our own, which hold nothing of it
         found = None
     if not isinstance(found, kind.Ed25519PrivateKey):
         raise LedgerError(
-            f"{quoted(os.fspath(key))} is no private Ed25519 key in PEM without a password: "
+            f"{quote_path(os.fspath(key))} is no private Ed25519 key in PEM without a password: "
             "openssl genpkey -algorithm ed25519 makes one"
         )
     return f"{head}:ed25519:{found.sign((_PURPOSE + head).encode('ascii')).hex()}"
 
 
-def told(line: Any) -> tuple[str, str | None]:
+def parse_head_line(line: Any) -> tuple[str, str | None]:
     """The head of a line that was kept, and its signature, if it has one.
 
     Raises:
@@ -70,16 +90,16 @@ def is_signed(line: Any, key: str | os.PathLike[str]) -> bool:
         LedgerError: The file is no such key.
         MissingExtraError: The library for signatures is missing.
     """
-    keys, kind = _library()
-    head, signature = told(line)
-    content = _content(key)
+    keys, kind = _load_cryptography()
+    head, signature = parse_head_line(line)
+    content = _read_key_file(key)
     try:
         found = keys.load_pem_public_key(content)
     except Exception:
         found = None
     if not isinstance(found, kind.Ed25519PublicKey):
         raise LedgerError(
-            f"{quoted(os.fspath(key))} is no public Ed25519 key in PEM: openssl pkey -pubout makes that of another"
+            f"{quote_path(os.fspath(key))} is no public Ed25519 key in PEM: openssl pkey -pubout makes that of another"
         )
     try:
         found.verify(bytes.fromhex(signature or ""), (_PURPOSE + head).encode("ascii"))
@@ -88,14 +108,14 @@ def is_signed(line: Any, key: str | os.PathLike[str]) -> bool:
     return signature is not None
 
 
-def _content(key: str | os.PathLike[str]) -> bytes:
-    return read_ordinary(key, "the key", LedgerError, at_most=_MOST)
+def _read_key_file(key: str | os.PathLike[str]) -> bytes:
+    return read_regular_file(key, "the key", LedgerError, at_most=_MOST)
 
 
-def _library() -> tuple[Any, Any]:
+def _load_cryptography() -> tuple[Any, Any]:
     names = ("serialization", "asymmetric.ed25519")
     keys, kind = (
-        load(f"cryptography.hazmat.primitives.{one}", "signatures need cryptography", "opendp_topk[sign]")
+        import_extra(f"cryptography.hazmat.primitives.{one}", "signatures need cryptography", "opendp_topk[sign]")
         for one in names
     )
     return keys, kind
@@ -108,9 +128,11 @@ def _library() -> tuple[Any, Any]:
 _NOTES = "accept", "repair"  # kinds of records that neither charge nor settle anything
 
 
-def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[str] | None = None) -> list[str]:
+def find_ledger_problems(
+    journal: Journal, kept: str | None = None, key: str | os.PathLike[str] | None = None
+) -> list[str]:
     """Return the flaws, one line each."""
-    anchor, signature = (None, None) if kept is None else told(kept)
+    anchor, signature = (None, None) if kept is None else parse_head_line(kept)
     if key is None and signature is not None:
         raise ParameterError("head is signed: give the key, too, or the head without its signature")
     if key is not None and anchor is None:
@@ -118,56 +140,58 @@ def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[s
     forged = key is not None and not is_signed(kept, key)
     found: list[str] = []
     try:
-        found.extend(contradictions(journal))  # what was found stays, if it cannot be read on
+        found.extend(find_contradictions(journal))  # what was found stays, if it cannot be read on
         if forged:
             return [*found, "the head that was kept is not signed with this key, or one of them was changed"]
-        return found if anchor is None else [*found, *_held_against(journal.log, anchor)]
+        return found if anchor is None else [*found, *_compare_with_head(journal.log, anchor)]
     except LedgerError as error:
         return [*found, str(error).replace(". Nothing was released", "")]
 
 
-def contradictions(journal: Journal) -> Iterator[str]:
+def find_contradictions(journal: Journal) -> Iterator[str]:
     """Yield the contradictions, one line each; raises LedgerError, when iterated, if the ledger cannot be read."""
-    yield from journal.log.flaws()
-    yield from _walk(journal.log.place, journal.log.records())
+    yield from journal.log.storage_flaws()
+    yield from _check_record_chain(journal.log.place, journal.log.iter_records())
 
 
-def _held_against(log: Log, kept: str) -> list[str]:
+def _compare_with_head(log: Log, kept: str) -> list[str]:
     number = int(kept.partition("-")[0])
-    found = log.find(lambda record: record.number >= number)
+    found = log.find_first_record(lambda record: record.number >= number)
     if found is None:
         return [f"record {number}, which was kept, is missing: the ledger was set back, or cut"]
-    if head(found) != kept:
+    if record_head(found) != kept:
         return [f"record {number} is not the one that was kept: the ledger was rewritten since"]
     return []
 
 
 # proof-region: checking
-class _Walk:
+class _RecordTotals:
     """What the records up to one of them add up to."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: BudgetAccount) -> None:
         self.account = account
-        self.spent = account.nothing
-        self.told = to_texts(self.spent)
+        self.spent = account.zero_amount
+        self.told = serialize_amount(self.spent)
         self.entries = 0
         self.paid: dict[int, Amount] = {}
         self.used: dict[int, Amount] = {}
         self.places: dict[int, set[int]] = {}  # of planned releases, those that are not drawn
 
-    def add(self, fields: dict[str, Any]) -> None:
+    def add_record(self, fields: dict[str, Any]) -> None:
         """Take up one record; ValueError where it does not add up."""
         if fields["kind"] == "debit":
-            self._debit(fields, from_texts(fields["cost"]))
-        elif fields["kind"] not in (*_NOTES, "state") or (fields["kind"] == "state" and not self._known(fields["of"])):
+            self._add_debit(fields, deserialize_amount(fields["cost"]))
+        elif fields["kind"] not in (*_NOTES, "state") or (
+            fields["kind"] == "state" and not self._is_entry_number(fields["of"])
+        ):
             raise ValueError
         if (fields["spent"], fields["entries"]) != (self.told, self.entries):  # [totals]
             raise ValueError
 
-    def _known(self, number: int) -> bool:
+    def _is_entry_number(self, number: int) -> bool:
         return 0 < number <= self.entries
 
-    def _debit(self, fields: dict[str, Any], cost: Amount) -> None:
+    def _add_debit(self, fields: dict[str, Any], cost: Amount) -> None:
         self.entries += 1
         if fields["measurement"] == WHAT:
             self.paid[self.entries] = cost
@@ -178,36 +202,38 @@ class _Walk:
             if any(cost):
                 raise ValueError
         if "used" not in fields:
-            self.spent = total(self.spent, cost)
-            self.told = to_texts(self.spent)
-            if not self.account.admits(self.spent):  # [totals-fit]
+            self.spent = add_amounts(self.spent, cost)
+            self.told = serialize_amount(self.spent)
+            if not self.account.is_total_allowed(self.spent):  # [totals-fit]
                 raise ValueError
             return
         number = fields["within"]
-        used = total(self.used.get(number, self.account.nothing), cost)
-        if from_texts(fields["used"]) != used or not fits(used, self.paid[number]):  # [used-totals]
+        used = add_amounts(self.used.get(number, self.account.zero_amount), cost)
+        if deserialize_amount(fields["used"]) != used or not is_amount_within(used, self.paid[number]):  # [used-totals]
             raise ValueError
         self.used[number] = used
 
 
-def _walk(place: str, records: Iterable[Record]) -> list[str]:
+def _check_record_chain(place: str, records: Iterable[Record]) -> list[str]:
     listed = iter(records)
     before = next(listed, None)
     if before is None or before.number != 0 or before.fields.get("kind") != "ledger":
         return ["the first record does not say what the ledger is for"]
-    _, account = described(place, before)
-    found = [] if within(account) else ["the limit is not that of the budget"]  # [limit]
-    walk, ledger = _Walk(account), before.digest
+    _, account = parse_header(place, before)
+    found = [] if is_limit_within_budget(account) else ["the limit is not that of the budget"]  # [limit]
+    walk, ledger = _RecordTotals(account), before.digest
     for after in listed:
-        if not follows(before, after) or after.fields.get("ledger") != ledger:  # [chain]
+        if not is_next_record(before, after) or after.fields.get("ledger") != ledger:  # [chain]
             return [
                 *found,
                 f"record {after.number} does not follow record {before.number}: one was removed, added or rewritten",
             ]
         try:
-            if after.fields["kind"] != "accept" and accepted_in(after) != accepted_in(before):  # [accepted-by-record]
+            if after.fields["kind"] != "accept" and accepted_kinds_in(after) != accepted_kinds_in(
+                before
+            ):  # [accepted-by-record]
                 raise ValueError
-            walk.add(after.fields)
+            walk.add_record(after.fields)
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return [*found, f"record {after.number} does not add up with those before it"]
         before = after
@@ -229,7 +255,7 @@ _SHORTEST = 200  # bytes: a record has three digests of 64 digits each
 _BLANKS = b"\0\t\n\v\f\r\x1a \xef\xbb\xbf"  # what editors, and systems whose power was cut, leave at an end
 
 
-class _Piece(NamedTuple):
+class _FilePiece(NamedTuple):
     """What stands between two separators: a record, what a death left unfinished, or damage."""
 
     data: bytes
@@ -237,30 +263,30 @@ class _Piece(NamedTuple):
     damaged: bool
 
 
-def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
+def repair_file(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
     """Mend the file at ``address`` while nobody else can write; what was found, one line each.
 
     Raises:
         ParameterError: It names a server.
         LedgerError: What it was charged cannot be told, or it is no ledger; the file is as it was.
     """
-    checks.flag("charge_rest", charge_rest)
+    checks.require_boolean("charge_rest", charge_rest)
     if isinstance(address, str) and address.startswith(SCHEMES):
         raise ParameterError("address must be that of a file: a server's table is restored from its backup")
-    log = FileLog(path_of(address))
-    return log.exclusively(lambda handle, data: _repaired(log, handle, data, charge_rest=charge_rest))
+    log = FileLog(resolve_path(address))
+    return log.run_exclusively(lambda handle, data: _repair_locked_file(log, handle, data, charge_rest=charge_rest))
 
 
-def _repaired(log: FileLog, handle: int, data: bytes, *, charge_rest: bool) -> list[str]:
+def _repair_locked_file(log: FileLog, handle: int, data: bytes, *, charge_rest: bool) -> list[str]:
     told: list[str] = []
     pieces = _pieces(data, told)
-    found, twice, tail = _in_order(pieces)
+    found, twice, tail = _ordered_records(pieces)
     if not found or found[0].number != 0:
-        raise failure(log.place, "repaired", "its first record, which says what it is for, cannot be read")
-    built = _Built(log.place, found)
+        raise ledger_error(log.place, "repaired", "its first record, which says what it is for, cannot be read")
+    built = _RepairedRecords(log.place, found)
     told += [f"{twice} {'record' if twice == 1 else 'records'} that stood there twice were left out"] if twice else []
     if tail and not charge_rest:
-        raise failure(
+        raise ledger_error(
             log.place,
             "repaired",
             "records at its end cannot be read, or went on from an older one: what they were charged together can be "
@@ -272,31 +298,31 @@ def _repaired(log: FileLog, handle: int, data: bytes, *, charge_rest: bool) -> l
     told += built.told
     if not told and not any(one.damaged for one in pieces):
         return []
-    kept = _kept(log.path)
-    built.end([*told, f"the damaged file is kept as {kept.name}"])
-    _exchange(log, handle, data, built, kept)
+    kept = _damaged_copy_path(log.path)
+    built.finish_repair([*told, f"the damaged file is kept as {kept.name}"])
+    _replace_damaged_file(log, handle, data, built, kept)
     return [*told, f"the damaged file is kept as {kept.name}"]
 
 
-def _pieces(data: bytes, told: list[str]) -> list[_Piece]:
+def _pieces(data: bytes, told: list[str]) -> list[_FilePiece]:
     """The pieces of a file, without what stands behind the last record's line feed if that cannot be of a record.
 
     An append begins with a separator. So a record of which all bits of that one but no length is lost would leave as
     many bytes as a record has, and no system leaves zeros in the place of what it has confirmed.
     """
-    pieces = [_piece(one, number > 0) for number, one in enumerate(data.split(SEPARATOR)) if one or number]
+    pieces = [_parse_piece(one, number > 0) for number, one in enumerate(data.split(SEPARATOR)) if one or number]
     last = pieces[-1] if pieces else None
     if last is None or not last.damaged:
         return pieces
     text, end, stray = last.data.partition(b"\n")
-    whole = _piece(text + end)
+    whole = _parse_piece(text + end)
     if whole.record is None or (len(stray) >= _SHORTEST and stray.strip(_BLANKS)):
         return pieces
     told.append(f"what stood behind record {whole.record.number} was no record and was left out, at no charge")
     return [*pieces[:-1], whole]
 
 
-def _in_order(pieces: list[_Piece]) -> tuple[list[Record], int, bool]:
+def _ordered_records(pieces: list[_FilePiece]) -> tuple[list[Record], int, bool]:
     """The records up to the first that comes no later than one before it, and how many behind stand there twice.
 
     And whether something else is behind them: what is damaged, or went on from an older record. What it was charged
@@ -319,65 +345,71 @@ def _in_order(pieces: list[_Piece]) -> tuple[list[Record], int, bool]:
     return list(kept.values()), twice, other
 
 
-def _piece(data: bytes, separated: bool = True) -> _Piece:
+def _parse_piece(data: bytes, separated: bool = True) -> _FilePiece:
     text = data.decode("ascii", "replace")
-    record = unseal(text.removesuffix("\n")) if separated else None
-    bad = record is None and (not separated or "\n" in text or unseal(text[:-1]) is not None)
-    return _Piece(data, record, bad)
+    record = unseal_record(text.removesuffix("\n")) if separated else None
+    bad = record is None and (not separated or "\n" in text or unseal_record(text[:-1]) is not None)
+    return _FilePiece(data, record, bad)
 
 
-class _Built:
+class _RepairedRecords:
     """The records of the repaired file: those that were found, and what stands for others between them."""
 
     def __init__(self, place: str, found: list[Record]) -> None:
         self.place = place
         self.told: list[str] = []
-        self._unit, self._account = described(place, found[0])
+        self._unit, self._account = parse_header(place, found[0])
         self._first = found[0]
         self._begun = {one.fields.get("within") for one in found if "used" in one.fields}
         self._used: dict[Any, Amount] = {}
         self._open: set[int] = set()
-        self._most = self._account.nothing
-        self.texts = [seal(found[0].fields)]
+        self._most = self._account.zero_amount
+        self.texts = [seal_record(found[0].fields)]
         try:
             for before, after in itertools.pairwise(found):
-                self._add(before, after)
+                self._append_found_record(before, after)
             return
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             pass
-        raise damaged(place)
+        raise damaged_log_error(place)
 
     @property
-    def _last(self) -> Record:
-        last = unseal(self.texts[-1])
+    def _last_record(self) -> Record:
+        last = unseal_record(self.texts[-1])
         assert last is not None
         return last
 
-    def _add(self, before: Record, after: Record) -> None:
+    def _append_found_record(self, before: Record, after: Record) -> None:
         fields, lost = dict(after.fields), after.number - before.number - 1
         if lost < 0 or fields["ledger"] != self._first.digest or (not lost and fields["previous"] != before.digest):
             raise ValueError
         if lost:
-            self._stand_in(before, after, lost)
+            self._append_placeholders(before, after, lost)
         if "used" in fields:
-            cost = from_texts(fields["cost"])
-            self._used[fields["within"]] = total(self._used.get(fields["within"], self._account.nothing), cost)
-            fields["used"] = to_texts(self._used[fields["within"]])
+            cost = deserialize_amount(fields["cost"])
+            self._used[fields["within"]] = add_amounts(
+                self._used.get(fields["within"], self._account.zero_amount), cost
+            )
+            fields["used"] = serialize_amount(self._used[fields["within"]])
         if fields["kind"] == "debit" and fields["measurement"] in (WHAT, PLANNED):
             self._open.add(fields["entries"])
         if "place" in fields and fields["within"] not in self._open:  # that plan's record is lost
             fields.pop("place")
         if fields["kind"] == "state":
             self._open.discard(fields["of"])
-        self._most = tuple(map(max, self._most, from_texts(fields["spent"])))
-        self.texts.append(seal({**fields, "previous": self._last.digest}))
+        self._most = tuple(map(max, self._most, deserialize_amount(fields["spent"])))
+        self.texts.append(seal_record({**fields, "previous": self._last_record.digest}))
 
-    def _stand_in(self, before: Record, after: Record, lost: int) -> None:
+    def _append_placeholders(self, before: Record, after: Record, lost: int) -> None:
         """Records in the place of those that are lost: their entries, and the cost that the next total tells."""
         debit = after.fields["kind"] == "debit"
-        own = from_texts(after.fields["cost"]) if debit and "used" not in after.fields else self._account.nothing
-        totals = from_texts(after.fields["spent"]), own, from_texts(before.fields["spent"])
-        charged = tuple(map(_between, *totals))
+        own = (
+            deserialize_amount(after.fields["cost"])
+            if debit and "used" not in after.fields
+            else self._account.zero_amount
+        )
+        totals = deserialize_amount(after.fields["spent"]), own, deserialize_amount(before.fields["spent"])
+        charged = tuple(map(_lost_charge, *totals))
         entries = after.fields["entries"] - debit - before.fields["entries"]
         if not 0 <= entries <= lost or (not entries and any(charged)):
             raise ValueError
@@ -385,51 +417,69 @@ class _Built:
         bearer = next((one for one in numbers if one in self._begun), next(iter(numbers), 0))
         for number in numbers:
             what = WHAT if number in self._begun else LOST
-            self._debit(charged if number == bearer else self._account.nothing, what)
+            self._append_debit(charged if number == bearer else self._account.zero_amount, what)
         for _ in range(lost - entries):
-            self._note(["lost: this record could not be read"])
+            self._append_repair_note(["lost: this record could not be read"])
         first, last = before.number + 1, before.number + lost
         self.told.append(
             f"lost: {f'record {first}' if lost == 1 else f'records {first} to {last}'}, "
             f"with {entries} {'entry' if entries == 1 else 'entries'}, "
-            f"charged {written(charged)} as the next total tells"
+            f"charged {format_amount(charged)} as the next total tells"
         )
 
-    def _debit(self, cost: Amount, what: str) -> None:
-        last = self._last
+    def _append_debit(self, cost: Amount, what: str) -> None:
+        last = self._last_record
         if what == WHAT:
             self._open.add(int(last.fields["entries"]) + 1)
-        count, spent = int(last.fields["entries"]) + 1, total(from_texts(last.fields["spent"]), cost)
-        said = {"time": now(), "operator": "unknown", "label": "", "measurement": what, "proof": "none", "claim": ""}
-        made = {"entries": count, "cost": to_texts(cost), "spent": to_texts(spent), "d_in": str(self._unit.d_in)}
-        self.texts.append(follow(last, self._first.digest, kind="debit", **made, **said))
+        count, spent = int(last.fields["entries"]) + 1, add_amounts(deserialize_amount(last.fields["spent"]), cost)
+        said = {
+            "time": utc_timestamp(),
+            "operator": "unknown",
+            "label": "",
+            "measurement": what,
+            "proof": "none",
+            "claim": "",
+        }
+        made = {
+            "entries": count,
+            "cost": serialize_amount(cost),
+            "spent": serialize_amount(spent),
+            "d_in": str(self._unit.d_in),
+        }
+        self.texts.append(next_record_text(last, self._first.digest, kind="debit", **made, **said))
 
-    def _note(self, told: list[str]) -> None:
-        self.texts.append(follow(self._last, self._first.digest, kind="repair", told=told, time=now()))
+    def _append_repair_note(self, told: list[str]) -> None:
+        self.texts.append(
+            next_record_text(self._last_record, self._first.digest, kind="repair", told=told, time=utc_timestamp())
+        )
 
     def charge_rest(self) -> None:
         """An entry with all that is left, for records that nobody can read."""
-        spent = from_texts(self._last.fields["spent"])
+        spent = deserialize_amount(self._last_record.fields["spent"])
         rest = tuple(max(one, Fraction(0)) for one in (a - b for a, b in zip(self._account.limit, spent, strict=True)))
-        self._debit(rest, _REST)
-        self.told.append(f"lost: records at the end, for which all that was left ({written(rest)}) is charged")
+        self._append_debit(rest, _REST)
+        self.told.append(f"lost: records at the end, for which all that was left ({format_amount(rest)}) is charged")
 
-    def end(self, told: list[str]) -> None:
+    def finish_repair(self, told: list[str]) -> None:
         """The last record, which tells of the repair; conversations of which steps may be lost are closed by it."""
         if self.told:
             for number in sorted(self._open):
-                state = {"of": number, "state": RELEASED, "time": now(), "operator": "unknown"}
-                self.texts.append(follow(self._last, self._first.digest, kind="state", **state))
-        self._note(told)
+                state = {"of": number, "state": RELEASED, "time": utc_timestamp(), "operator": "unknown"}
+                self.texts.append(next_record_text(self._last_record, self._first.digest, kind="state", **state))
+        self._append_repair_note(told)
 
-    def require(self, log: FileLog) -> None:
+    def require_consistent(self, log: FileLog) -> None:
         """Raise unless what was written as ``log`` is whole and spends no less than any record that was found."""
-        found = list(contradictions(Journal(log, "unknown")))
-        if found or any(one < other for one, other in zip(Journal(log, "unknown").spent(), self._most, strict=True)):
-            raise failure(self.place, "repaired", "what can be read of it does not add up: restore it from a backup")
+        found = list(find_contradictions(Journal(log, "unknown")))
+        if found or any(
+            one < other for one, other in zip(Journal(log, "unknown").total_spent(), self._most, strict=True)
+        ):
+            raise ledger_error(
+                self.place, "repaired", "what can be read of it does not add up: restore it from a backup"
+            )
 
 
-def _between(after: Fraction, own: Fraction, before: Fraction) -> Fraction:
+def _lost_charge(after: Fraction, own: Fraction, before: Fraction) -> Fraction:
     """What was charged between a total and the one that an entry, charged ``own``, made of it."""
     if after == UNBOUNDED:
         return Fraction(0) if UNBOUNDED in (own, before) else UNBOUNDED
@@ -438,21 +488,21 @@ def _between(after: Fraction, own: Fraction, before: Fraction) -> Fraction:
     return after - own - before
 
 
-def _kept(path: Path) -> Path:
+def _damaged_copy_path(path: Path) -> Path:
     """A name beside the file that no file has."""
     return path.parent / f"{path.name[:60]}.{uuid.uuid4().hex[:8]}.damaged"
 
 
-def _exchange(log: FileLog, handle: int, data: bytes, built: _Built, kept: Path) -> None:
+def _replace_damaged_file(log: FileLog, handle: int, data: bytes, built: _RepairedRecords, kept: Path) -> None:
     """Put the repaired file in the place of the damaged one, of which a copy is kept that is no ledger.
 
     Another name of the damaged file would be a second budget, so that nothing is left in it.
     """
     draft = kept.with_suffix(".new")
     try:
-        write_new(draft, b"".join(SEPARATOR + text.encode("ascii") + b"\n" for text in built.texts))
-        built.require(FileLog(draft))
-        write_new(kept, _FIRST_LINE + data)
+        write_new_file(draft, b"".join(SEPARATOR + text.encode("ascii") + b"\n" for text in built.texts))
+        built.require_consistent(FileLog(draft))
+        write_new_file(kept, _FIRST_LINE + data)
         sync_folder(kept.parent)
         os.replace(draft, log.path)
         os.ftruncate(handle, 0)

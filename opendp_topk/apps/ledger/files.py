@@ -15,10 +15,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...errors import LedgerError, ParameterError
-from ...errors.files import quoted, strangeness, write_whole
+from ...errors.files import irregular_file_reason, quote_path, write_atomically
 from . import locks
-from .records import DAMAGED, DAMAGED_FILE, EXISTS, Record, accepted_in, explained, failure, unseal
-from .turns import BUSY, Turn, in_work
+from .records import (
+    DAMAGED,
+    DAMAGED_FILE,
+    EXISTS,
+    Record,
+    accepted_kinds_in,
+    convert_to_ledger_error,
+    ledger_error,
+    unseal_record,
+)
+from .turns import BUSY, LedgerLock, busy_debit_key
 
 # Files that are open for a block, and closed at its end whatever interrupts it.
 #
@@ -34,7 +43,7 @@ _OWNER = 0o600  # who may read a ledger learns what was released and when, so th
 
 
 # proof-region: handles
-def opening(path: Path, flags: int) -> Iterator[io.FileIO]:
+def iter_opened_file(path: Path, flags: int) -> Iterator[io.FileIO]:
     """What ``with next(...) as stream`` opens: the file, and if it is made by this, for its owner alone."""
     return map(io.FileIO, map(os.open, (path,), (flags | _FLAGS,), (_OWNER,)), ("rb",))  # [one-step]
 
@@ -62,14 +71,14 @@ _WHY = {
 _FUSE = "which a program keeps, so that its locks and its disk are not relied on"
 
 
-def doubt(kind: str | None) -> str:
+def unreliability_reason(kind: str | None) -> str:
     """Why a ledger cannot rely on a kind of file system; nothing where it can, or where nothing is known."""
     if kind is None:
         return ""
     return _FUSE if kind == "fuse" or kind.startswith("fuse.") else _WHY.get(kind, "")
 
 
-def accepted(kind: str | None) -> frozenset[str]:
+def parse_accepted_kind(kind: str | None) -> frozenset[str]:
     """What a caller accepts, who names a kind that would be refused.
 
     Raises:
@@ -77,7 +86,7 @@ def accepted(kind: str | None) -> frozenset[str]:
     """
     if kind is None:
         return frozenset()
-    if not isinstance(kind, str) or not doubt(kind):
+    if not isinstance(kind, str) or not unreliability_reason(kind):
         raise ParameterError(
             "accept_file_system must be the kind of file system that an error named, such as 'overlay' or 'tmpfs'"
         )
@@ -85,20 +94,22 @@ def accepted(kind: str | None) -> frozenset[str]:
 
 
 # proof-region: mounts
-def kind_of(handle: int) -> str | None:
+def file_system_kind(handle: int) -> str | None:
     """The kind of file system on which the open file lies; None where the system has no table of mounts.
 
     Raises:
         OSError: There is one, and it cannot be read, as where no descriptor is left.
     """
-    table = _text("/proc/self/mountinfo")
+    table = _read_proc_file("/proc/self/mountinfo")
     if table is None:
         return None
-    found = listed(table, _mount(_text(f"/proc/self/fdinfo/{handle}") or ""), os.fstat(handle).st_dev)
+    found = find_mount_kind(
+        table, _parse_mount_id(_read_proc_file(f"/proc/self/fdinfo/{handle}") or ""), os.fstat(handle).st_dev
+    )
     return UNKNOWN if found is None else found  # [unlisted]
 
 
-def listed(table: str, mount: str | None, device: int) -> str | None:
+def find_mount_kind(table: str, mount: str | None, device: int) -> str | None:
     """The kind that Linux's ``table`` of mounts has for a mount's number, or for a device where that is not known.
 
     A file of an overlay may have the device of the folder below it, so that the device alone does not tell.
@@ -112,7 +123,7 @@ def listed(table: str, mount: str | None, device: int) -> str | None:
     return None
 
 
-def _mount(told: str) -> str | None:
+def _parse_mount_id(told: str) -> str | None:
     """The number of the mount through which a file was opened."""
     for line in told.splitlines():
         if line.startswith("mnt_id:"):
@@ -120,7 +131,7 @@ def _mount(told: str) -> str | None:
     return None
 
 
-def _text(name: str) -> str | None:
+def _read_proc_file(name: str) -> str | None:
     """What the system tells under a name: None where there is none, as without /proc, and nothing where it may not."""
     if not sys.platform.startswith("linux"):
         return None
@@ -159,11 +170,11 @@ class FileLog:
         self.path = path
         self.accepts = accepts
         self.place = str(path)
-        self.turn = Turn()
+        self.turn = LedgerLock()
         self._seen = [(-1, 0, "")]  # of all records that were seen here the last: its place, its length and its digest
 
     # proof-region: files
-    @explained("written")
+    @convert_to_ledger_error("written")
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         """Append the text that ``make`` makes of the last record, and return when it is on the disk.
 
@@ -171,82 +182,92 @@ class FileLog:
         while this waits for the disk. Without ``durable`` the record may be lost if the machine fails, alone or with
         others that follow it.
         """
-        with self._opened(os.O_RDWR) as other:  # before the write, so that it is told of every error of the disk
-            self._remember(self._last(other.fileno())[0])  # what others wrote is read before they have to wait
-            made = self._locked(lambda handle: self._extend(handle, make), other.fileno(), charges=durable)
+        with self._open_file(os.O_RDWR) as other:  # before the write, so that it is told of every error of the disk
+            self._remember_record(
+                self._read_last_record(other.fileno())[0]
+            )  # what others wrote is read before they have to wait
+            made = self._run_on_locked_file(
+                lambda handle: self._append_record(handle, make), other.fileno(), charges=durable
+            )
             if durable:
-                _sync(other.fileno())  # [durable]
-        self._remember(made)
+                _sync_to_disk(other.fileno())  # [durable]
+        self._remember_record(made)
         return made
 
-    @explained("written")
-    def exclusively(self, work: Callable[[int, bytes], T]) -> T:
+    @convert_to_ledger_error("written")
+    def run_exclusively(self, work: Callable[[int, bytes], T]) -> T:
         """What ``work`` makes of the open file and all its bytes, while no other process can write."""
-        with self._opened(os.O_RDWR) as other:
-            return self._locked(lambda one: work(one, _read(one, 0, os.fstat(one).st_size)), other.fileno())
+        with self._open_file(os.O_RDWR) as other:
+            return self._run_on_locked_file(
+                lambda one: work(one, _read_bytes(one, 0, os.fstat(one).st_size)), other.fileno()
+            )
 
-    def _locked(self, work: Callable[[int], T], other: int, *, charges: bool = True) -> T:
+    def _run_on_locked_file(self, work: Callable[[int], T], other: int, *, charges: bool = True) -> T:
         """What ``work`` makes of a handle that is locked; ``other`` is one by which nobody has locked the file."""
-        if not locks.available():
-            raise failure(self.place, "written", "this Python has no locks on files: use PostgreSQL")
-        with self.turn.lock, self._opened(os.O_RDWR | os.O_APPEND) as stream:  # [released]
+        if not locks.has_file_locks():
+            raise ledger_error(self.place, "written", "this Python has no locks on files: use PostgreSQL")
+        with self.turn.lock, self._open_file(os.O_RDWR | os.O_APPEND) as stream:  # [released]
             handle = stream.fileno()
             if charges:
-                self.require_fit(handle, lambda: accepted_in(self._last(handle)[0]))
+                self.require_reliable_storage(handle, lambda: accepted_kinds_in(self._read_last_record(handle)[0]))
             status = os.fstat(handle)
-            mine = in_work((status.st_dev, status.st_ino))
+            mine = busy_debit_key((status.st_dev, status.st_ino))
             if mine in BUSY:  # [not-within]
-                raise failure(self.place, "written", _WITHIN)
+                raise ledger_error(self.place, "written", _WITHIN)
             try:
                 BUSY.add(mine)
-                return self._alone(handle, work, other)
+                return self._lock_file_and_run(handle, work, other)
             finally:
                 BUSY.discard(mine)
 
-    def _alone(self, handle: int, work: Callable[[int], T], other: int) -> T:
+    def _lock_file_and_run(self, handle: int, work: Callable[[int], T], other: int) -> T:
         """Lock, work and unlock; the end of the block in which the file is open unlocks it if this is interrupted."""
-        if not locks.take(handle):  # [exclusive]
-            raise failure(self.place, "written", f"another process kept it locked for {locks.PATIENCE:.0f} seconds")
+        if not locks.acquire_lock(handle):  # [exclusive]
+            raise ledger_error(
+                self.place, "written", f"another process kept it locked for {locks.PATIENCE:.0f} seconds"
+            )
         try:
             names = os.stat(self.path), os.fstat(other)
             if not all(os.path.samestat(os.fstat(handle), one) for one in names):  # [same-file]
-                raise failure(self.place, "written", "another file is taking its place")
-            if locks.attempt(other):  # [lock-holds]
-                raise failure(self.place, "written", _NO_LOCKS)
+                raise ledger_error(self.place, "written", "another file is taking its place")
+            if locks.try_lock(other):  # [lock-holds]
+                raise ledger_error(self.place, "written", _NO_LOCKS)
             return work(handle)
         finally:
-            locks.release(handle)
+            locks.release_lock(handle)
 
-    def _extend(self, handle: int, make: Callable[[Record], str]) -> Record:
-        last, end = self._last(handle)
+    def _append_record(self, handle: int, make: Callable[[Record], str]) -> Record:
+        last, end = self._read_last_record(handle)
         text = make(last)
         data = SEPARATOR + text.encode("ascii") + _END
-        write(handle, data)  # [append]
-        if _read(handle, end, len(data) + 1) != data:  # [read-back]
-            raise failure(self.place, "written", _NO_LOCKS)
-        made = unseal(text, end)
+        write_all_bytes(handle, data)  # [append]
+        if _read_bytes(handle, end, len(data) + 1) != data:  # [read-back]
+            raise ledger_error(self.place, "written", _NO_LOCKS)
+        made = unseal_record(text, end)
         assert made is not None
         return made
 
-    def _opened(self, flags: int) -> io.FileIO:
+    def _open_file(self, flags: int) -> io.FileIO:
         """The file as a ``with`` block opens it: an ordinary one, since others wait for ever or are no disk."""
         self._require_ordinary(os.stat(self.path).st_mode)
-        return next(opening(self.path, flags))
+        return next(iter_opened_file(self.path, flags))
 
     def _require_ordinary(self, mode: int) -> None:
-        strange = strangeness(mode)
+        strange = irregular_file_reason(mode)
         if strange:  # [ordinary]
-            raise failure(self.place, "opened", f"it {strange.partition(':')[0]}, and a ledger is an ordinary file")
+            raise ledger_error(
+                self.place, "opened", f"it {strange.partition(':')[0]}, and a ledger is an ordinary file"
+            )
 
-    def require_fit(self, handle: int, recorded: Callable[[], Sequence[str]] = tuple) -> None:
+    def require_reliable_storage(self, handle: int, recorded: Callable[[], Sequence[str]] = tuple) -> None:
         """Raise where a ledger cannot rely on the file system, unless its caller or its records accept that kind."""
-        kind = kind_of(handle)
-        reason = doubt(kind)
+        kind = file_system_kind(handle)
+        reason = unreliability_reason(kind)
         if reason and kind not in self.accepts and kind not in recorded():  # [fit]
             advice = f"move it to a disk of this machine, use PostgreSQL, or state accept_file_system={kind!r}"
-            raise failure(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
+            raise ledger_error(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
 
-    def _last(self, handle: int) -> tuple[Record, int]:
+    def _read_last_record(self, handle: int) -> tuple[Record, int]:
         """The last record, and the size of the file; all records since the one that was seen last are looked at.
 
         Raises:
@@ -255,114 +276,116 @@ class FileLog:
         self._require_seen(handle)
         start, size = max(self._seen[0][0], 0), os.lseek(handle, 0, os.SEEK_END)
         most, before, behind = -1, b"", []
-        for place, piece in self._pieces(start, size, _BLOCK, functools.partial(_read, handle)):
+        for place, piece in self._iter_pieces(start, size, _BLOCK, functools.partial(_read_bytes, handle)):
             found = _NUMBERED.match(piece)
-            if found is None or not (piece.endswith(_END) or self._parsed(piece, place)):
+            if found is None or not (piece.endswith(_END) or self._parse_record(piece, place)):
                 behind.append((place, piece))  # it was left unfinished, or is damaged
                 continue
             if (number := int(found[1])) <= most:
-                raise failure(self.place, "read", _SET_BACK)  # [rising]
+                raise ledger_error(self.place, "read", _SET_BACK)  # [rising]
             if behind:
                 before = behind[0][1] if most >= 0 else b""
             most, behind = number, [(place, piece)]
-        return self._ending(behind, before), size  # [last]
+        return self._find_last_record(behind, before), size  # [last]
 
-    def _ending(self, pieces: list[tuple[int, bytes]], before: bytes) -> Record:
+    def _find_last_record(self, pieces: list[tuple[int, bytes]], before: bytes) -> Record:
         """The last record among the pieces that begin with it, which follows the one ``before``."""
         for place, piece in reversed(pieces):
-            record = self._parsed(piece, place)
+            record = self._parse_record(piece, place)
             if record is not None:
                 if before and record.fields.get("previous") != before.partition(b" ")[0].decode("ascii"):
-                    raise failure(self.place, "read", _SET_BACK)  # [linked]
+                    raise ledger_error(self.place, "read", _SET_BACK)  # [linked]
                 return record
-        raise failure(self.place, "read", DAMAGED_FILE if pieces else _EMPTY)
+        raise ledger_error(self.place, "read", DAMAGED_FILE if pieces else _EMPTY)
 
-    def _parsed(self, piece: bytes, place: int) -> Record | None:
+    def _parse_record(self, piece: bytes, place: int) -> Record | None:
         """The record of a piece; None for one that was left unfinished."""
         text = piece.decode("ascii", "replace")
-        record = unseal(text.removesuffix("\n"), place)
-        if record is None and ("\n" in text or unseal(text[:-1])):  # [finished]
-            raise failure(self.place, "read", DAMAGED_FILE)
+        record = unseal_record(text.removesuffix("\n"), place)
+        if record is None and ("\n" in text or unseal_record(text[:-1])):  # [finished]
+            raise ledger_error(self.place, "read", DAMAGED_FILE)
         return record
 
-    def _remember(self, record: Record) -> None:
+    def _remember_record(self, record: Record) -> None:
         """Keep a record that was seen, unless one that lies behind it was: one step, whichever threads do this."""
-        heapq.heappushpop(self._seen, _marked(record))
+        heapq.heappushpop(self._seen, _record_marker(record))
 
     def _require_seen(self, handle: int) -> None:
         """Raise unless the last record that was seen is still there, whole."""
         ((place, size, digest),) = self._seen
         if not digest:
             return
-        found = unseal(_read(handle, place, 1 + size).decode("ascii", "replace").removeprefix(SEPARATOR.decode()))
+        found = unseal_record(
+            _read_bytes(handle, place, 1 + size).decode("ascii", "replace").removeprefix(SEPARATOR.decode())
+        )
         if found is None or found.digest != digest:  # [mark]
-            raise failure(self.place, "read", _REPLACED)
+            raise ledger_error(self.place, "read", _REPLACED)
 
     # end-proof-region: files
 
-    @explained("opened")
-    def first(self) -> Record:
+    @convert_to_ledger_error("opened")
+    def first_record(self) -> Record:
         """The first record: what the ledger is for."""
-        with self._opened(os.O_RDONLY) as stream:
-            data = _read(stream.fileno(), 0, _BLOCK)
+        with self._open_file(os.O_RDONLY) as stream:
+            data = _read_bytes(stream.fileno(), 0, _BLOCK)
         if not data:
-            raise failure(self.place, "opened", _EMPTY)
-        found = self._parsed(data.split(SEPARATOR)[1], 0) if data.startswith(SEPARATOR) else None
+            raise ledger_error(self.place, "opened", _EMPTY)
+        found = self._parse_record(data.split(SEPARATOR)[1], 0) if data.startswith(SEPARATOR) else None
         if found is None:
-            raise failure(self.place, "opened", f"it is not a ledger, or {DAMAGED.removeprefix('it is ')}")
+            raise ledger_error(self.place, "opened", f"it is not a ledger, or {DAMAGED.removeprefix('it is ')}")
         return found
 
-    @explained("read")
-    def last(self) -> Record:
+    @convert_to_ledger_error("read")
+    def last_record(self) -> Record:
         """The last record. No lock is needed, and no right to write."""
-        with self._opened(os.O_RDONLY) as stream:
-            found, _ = self._last(stream.fileno())
-        self._remember(found)
+        with self._open_file(os.O_RDONLY) as stream:
+            found, _ = self._read_last_record(stream.fileno())
+        self._remember_record(found)
         return found
 
     # proof-region: reading
-    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+    def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
         """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
 
         They are read as they are asked for, up to those that are there at the first.
         """
         start = 0 if after is None else after.place + 1 + after.size  # [behind]
         last = None
-        for last in self._following(start, self._size(), holding=holding.encode("ascii")):
+        for last in self._iter_records_from(start, self._checked_file_size(), holding=holding.encode("ascii")):
             yield last
         if last is not None:
-            self._remember(last)
+            self._remember_record(last)
 
-    def find(self, reached: Callable[[Record], bool]) -> Record | None:
+    def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
         """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none.
 
         It is found by halving.
         """
-        low, end = 0, self._size()
+        low, end = 0, self._checked_file_size()
         high = end
         while high - low > _BLOCK:
             middle = (low + high) // 2
-            one = next(self._following(middle, end), None)
+            one = next(self._iter_records_from(middle, end), None)
             if one is None or one.place >= high or reached(one):
                 high = middle
             else:
                 low = one.place
-        return next(filter(reached, self._following(low, end)), None)
+        return next(filter(reached, self._iter_records_from(low, end)), None)
 
-    def _following(self, start: int, end: int, block: int = _BLOCK, holding: bytes = b"") -> Iterator[Record]:
+    def _iter_records_from(self, start: int, end: int, block: int = _BLOCK, holding: bytes = b"") -> Iterator[Record]:
         """The records that begin at ``start`` or later, of those that end at ``end``."""
-        for place, piece in self._pieces(start, end, block, self._block):
-            record = self._parsed(piece, place) if holding in piece else None
+        for place, piece in self._iter_pieces(start, end, block, self._read_block):
+            record = self._parse_record(piece, place) if holding in piece else None
             if record is not None:
                 yield record
 
-    @explained("read")
-    def _size(self) -> int:
-        with self._opened(os.O_RDONLY) as stream:
+    @convert_to_ledger_error("read")
+    def _checked_file_size(self) -> int:
+        with self._open_file(os.O_RDONLY) as stream:
             self._require_seen(stream.fileno())
             return os.fstat(stream.fileno()).st_size
 
-    def _pieces(
+    def _iter_pieces(
         self, start: int, end: int, block: int, read: Callable[[int, int], bytes]
     ) -> Iterator[tuple[int, bytes]]:
         """What stands between the separators from ``start`` on, with the places of those; all before ``end``."""
@@ -381,26 +404,26 @@ class FileLog:
         if rest is not None:
             yield start - len(rest) - 1, rest
 
-    @explained("read")
-    def _block(self, start: int, length: int) -> bytes:
-        with self._opened(os.O_RDONLY) as stream:
-            return _read(stream.fileno(), start, length)
+    @convert_to_ledger_error("read")
+    def _read_block(self, start: int, length: int) -> bytes:
+        with self._open_file(os.O_RDONLY) as stream:
+            return _read_bytes(stream.fileno(), start, length)
 
     # end-proof-region: reading
 
-    @explained("read")
-    def flaws(self) -> list[str]:
+    @convert_to_ledger_error("read")
+    def storage_flaws(self) -> list[str]:
         """Return the flaws of the file other than those of its records."""
-        with self._opened(os.O_RDONLY) as stream:
-            return [] if _read(stream.fileno(), 0, 1) == SEPARATOR else ["the file does not begin with a record"]
+        with self._open_file(os.O_RDONLY) as stream:
+            return [] if _read_bytes(stream.fileno(), 0, 1) == SEPARATOR else ["the file does not begin with a record"]
 
-    @explained("read")
-    def sync(self) -> Record:
+    @convert_to_ledger_error("read")
+    def sync_records(self) -> Record:
         """The last record, when it is on the disk with all before it."""
-        with self._opened(os.O_RDONLY) as stream:
-            found, _ = self._last(stream.fileno())
-            _sync(stream.fileno())
-        self._remember(found)
+        with self._open_file(os.O_RDONLY) as stream:
+            found, _ = self._read_last_record(stream.fileno())
+            _sync_to_disk(stream.fileno())
+        self._remember_record(found)
         return found
 
     def close(self) -> None:
@@ -420,11 +443,11 @@ _WITHIN = (
 )
 
 
-def _marked(record: Record) -> tuple[int, int, str]:
+def _record_marker(record: Record) -> tuple[int, int, str]:
     return record.place, record.size, record.digest
 
 
-def _read(handle: int, start: int, length: int) -> bytes:
+def _read_bytes(handle: int, start: int, length: int) -> bytes:
     os.lseek(handle, start, os.SEEK_SET)
     parts = []
     while length > 0 and (part := os.read(handle, length)):
@@ -433,14 +456,14 @@ def _read(handle: int, start: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def write(handle: int, data: bytes) -> None:
+def write_all_bytes(handle: int, data: bytes) -> None:
     while data:
         data = data[os.write(handle, data) :]
 
 
-def _sync(handle: int) -> None:
+def _sync_to_disk(handle: int) -> None:
     """Wait for the disk itself where the system can (macOS), for what it promises otherwise."""
-    if not locks.flush(handle):
+    if not locks.flush_to_disk(handle):
         os.fsync(handle)
 
 
@@ -450,8 +473,8 @@ def _sync(handle: int) -> None:
 
 
 # proof-region: creation
-@explained("created")
-def create(log: FileLog, header: str) -> None:
+@convert_to_ledger_error("created")
+def create_log_file(log: FileLog, header: str) -> None:
     """Make the file of ``log`` with this first record, whole or not at all.
 
     Raises:
@@ -460,18 +483,18 @@ def create(log: FileLog, header: str) -> None:
     path = log.path
     draft = path.parent / f".{path.name[:20]}.{uuid.uuid4().hex[:12]}.new"
     try:
-        write_new(draft, SEPARATOR + header.encode("ascii") + b"\n")  # [whole]
-        with next(opening(draft, os.O_RDONLY)) as stream:
-            log.require_fit(stream.fileno())  # [fit-first]
-        if not _placed(draft, path):
-            raise failure(log.place, "created", EXISTS)
+        write_new_file(draft, SEPARATOR + header.encode("ascii") + b"\n")  # [whole]
+        with next(iter_opened_file(draft, os.O_RDONLY)) as stream:
+            log.require_reliable_storage(stream.fileno())  # [fit-first]
+        if not _publish_draft(draft, path):
+            raise ledger_error(log.place, "created", EXISTS)
     finally:
         with suppress(OSError):
             draft.unlink()
     sync_folder(path.parent)
 
 
-def _placed(draft: Path, path: Path) -> bool:
+def _publish_draft(draft: Path, path: Path) -> bool:
     """Give the draft its name, unless a file has it; whether it got it."""
     with suppress(FileExistsError):  # [no-replacement]
         try:
@@ -479,20 +502,20 @@ def _placed(draft: Path, path: Path) -> bool:
         except FileExistsError:
             raise
         except OSError:  # a file system without links
-            write_new(path, draft.read_bytes())
+            write_new_file(path, draft.read_bytes())
         return True
     return False
 
 
-def write_new(path: Path, content: bytes) -> None:
+def write_new_file(path: Path, content: bytes) -> None:
     """A new file that only its owner may read, on the disk when this returns.
 
     Raises:
         FileExistsError: There is a file of that name.
     """
-    with next(opening(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as stream:
+    with next(iter_opened_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as stream:
         try:
-            write(stream.fileno(), content)
+            write_all_bytes(stream.fileno(), content)
             os.fsync(stream.fileno())
         except BaseException:
             with suppress(OSError):
@@ -523,10 +546,10 @@ def write_report(path: Path, content: bytes | Iterable[bytes], *, private: bool 
         LedgerError: There is a file of that name, or it could not be written.
     """
     try:
-        write_whole(path, content, private=private)
+        write_atomically(path, content, private=private)
         return
     except FileExistsError:
         reason = "it exists already: choose another name"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no file can have that name"
-    raise LedgerError(f"the file {quoted(str(path))} could not be written: {reason}")
+    raise LedgerError(f"the file {quote_path(str(path))} could not be written: {reason}")

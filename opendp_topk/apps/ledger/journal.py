@@ -13,14 +13,33 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import BudgetError, LedgerError, ParameterError, checks
-from ...errors.files import quoted
+from ...errors.files import quote_path
 from ...spaces.measures import MaxDivergence
 from ...spaces.stated import from_json, to_json
-from .amounts import MEASURES, UNBOUNDED, Account, Amount, distance_up, from_texts, left, to_texts, total
+from .amounts import (
+    MEASURES,
+    UNBOUNDED,
+    Amount,
+    BudgetAccount,
+    add_amounts,
+    deserialize_amount,
+    remaining_distance,
+    round_up_to_distance,
+    serialize_amount,
+)
 from .logs import Log
-from .records import FORMAT, VERSION, Record, accepted_in, damaged, failure, follow, seal
-from .stated import OWN, Unit, name_of
-from .stated import read as stated_in
+from .records import (
+    FORMAT,
+    VERSION,
+    Record,
+    accepted_kinds_in,
+    damaged_log_error,
+    ledger_error,
+    next_record_text,
+    seal_record,
+)
+from .stated import OWN, LedgerPrivacyUnit, validate_name
+from .stated import read_metadata as stated_in
 
 # The entries of a ledger: every debit and its state.
 
@@ -67,26 +86,26 @@ class Entry:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-def read(place: str, records: Iterable[Record], shown: Callable[[Any], Any]) -> list[Entry]:
+def read_entries(place: str, records: Iterable[Record], shown: Callable[[Any], Any]) -> list[Entry]:
     """Return the entries of a ledger's records; ``shown`` converts exact amounts for display.
 
     Raises:
         LedgerError: If a record is not one that a ledger writes.
     """
     found: dict[int, dict[str, Any]] = {}
-    shorter = functools.cache(lambda texts: shown(from_texts(list(texts))))
+    shorter = functools.cache(lambda texts: shown(deserialize_amount(list(texts))))
     try:
         for record in records:
-            _add(found, record.fields, lambda texts: shorter(tuple(texts)))
+            _apply_entry_record(found, record.fields, lambda texts: shorter(tuple(texts)))
         return [Entry(**one) for one in found.values()]
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         pass
-    raise damaged(place)
+    raise damaged_log_error(place)
 
 
-def _add(found: dict[int, dict[str, Any]], fields: dict[str, Any], shown: Callable[[Any], Any]) -> None:
+def _apply_entry_record(found: dict[int, dict[str, Any]], fields: dict[str, Any], shown: Callable[[Any], Any]) -> None:
     if fields["kind"] == "debit":
-        found[int(fields["entries"])] = _entry(fields, shown)
+        found[int(fields["entries"])] = _entry_fields(fields, shown)
     elif fields["kind"] == "state":
         one = found[int(fields["of"])]
         if one["state"] != RELEASED:  # the first release is final: later states are ignored
@@ -97,7 +116,7 @@ def _add(found: dict[int, dict[str, Any]], fields: dict[str, Any], shown: Callab
         raise ValueError
 
 
-def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> dict[str, Any]:
+def _entry_fields(fields: dict[str, Any], shown: Callable[[Any], Any]) -> dict[str, Any]:
     said = {name: kind(fields[name]) for name, kind in _SAID.items() if name in fields}
     texts = {name: str(fields[name]) for name in ("time", "label", "operator", "measurement", "proof", "claim", "d_in")}
     datetime.fromisoformat(texts["time"])  # raises ValueError if it is not a time: a ledger did not write it
@@ -120,19 +139,34 @@ def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> dict[str, Any
 _LOG = logging.getLogger(__name__)  # logs debits, refusals and settlements: entry numbers and costs, never data
 
 
-def header(unit: Unit, account: Account, accepts: str | None = None, words: Mapping[str, str] | None = None) -> str:
+def build_header(
+    unit: LedgerPrivacyUnit, account: BudgetAccount, accepts: str | None = None, words: Mapping[str, str] | None = None
+) -> str:
     """Return the first record of a new ledger."""
-    form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
+    form = {
+        "number": 0,
+        "kind": "ledger",
+        "format": FORMAT,
+        "version": VERSION,
+        "id": uuid.uuid4().hex,
+        "time": utc_timestamp(),
+    }
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
     people = {} if unit.user is None else {"user": unit.user, "person": unit.person}
     (measure,) = [text for text, one in MEASURES.items() if one == account.measure]
-    promise: dict[str, Any] = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
-    promise |= {} if account.shares is None else {"shares": to_texts(account.shares)}
+    promise: dict[str, Any] = {
+        "measure": measure,
+        "budget": serialize_amount(account.budget),
+        "limit": serialize_amount(account.limit),
+    }
+    promise |= {} if account.shares is None else {"shares": serialize_amount(account.shares)}
     promise |= {} if account.step is None else {"step": to_json(account.step)}
     promise |= {} if account.order is None else {"order": str(account.order)}
     stated = {} if accepts is None else {"accepted": [accepts]}
     said = {**people, **(words or {}), **stated}
-    return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing), **said})
+    return seal_record(
+        {**form, **whom, **promise, "entries": 0, "spent": serialize_amount(account.zero_amount), **said}
+    )
 
 
 class Journal:
@@ -141,11 +175,11 @@ class Journal:
     def __init__(self, log: Log, operator: str | None = None) -> None:
         self.log = log
         self.closed = False
-        self.operator = named(operator)
-        self.header = log.first()
-        self.unit, self.account = described(log.place, self.header)
+        self.operator = operator_name(operator)
+        self.header = log.first_record()
+        self.unit, self.account = parse_header(log.place, self.header)
         self.words = stated_in(self.header.fields)
-        self.spent()
+        self.total_spent()
 
     # proof-region: journal
     def debit(
@@ -157,18 +191,37 @@ class Journal:
         entry, and returns what the entry adds to a conversation that is already paid for, instead of the cost.
         """
 
-        def make(last: Record) -> str:
-            before = self.amounts(last)
+        def build_debit_record(last: Record) -> str:
+            before = self.spent_at_record(last)
             more = {} if step is None else step()
-            extra = self.account.nothing if "used" in more else cost  # [paid-before]
-            if cost is None or extra is None or not self.account.admits(after := total(before, extra)):  # [refuse]
-                raise self.refusal(shown, self.left(before), self.account.room(before), self._epsilon(cost))
-            entry = {"kind": "debit", "time": now(), "operator": self.operator, **said, **more}
+            extra = self.account.zero_amount if "used" in more else cost  # [paid-before]
+            if (
+                cost is None or extra is None or not self.account.is_total_allowed(after := add_amounts(before, extra))
+            ):  # [refuse]
+                raise self.budget_error(
+                    shown,
+                    self.remaining_amount(before),
+                    self.account.largest_next_losses(before),
+                    self._epsilon_charge_text(cost),
+                )
+            entry = {"kind": "debit", "time": utc_timestamp(), "operator": self.operator, **said, **more}
             count = int(last.fields["entries"]) + 1
-            return follow(last, self.header.digest, entries=count, cost=to_texts(cost), spent=to_texts(after), **entry)
+            return next_record_text(
+                last,
+                self.header.digest,
+                entries=count,
+                cost=serialize_amount(cost),
+                spent=serialize_amount(after),
+                **entry,
+            )
 
-        made = self._append(make)  # [debit]
-        _LOG.info("%s: entry %s is debited, and %s is left", self.log.place, made.fields["entries"], self._rest(made))
+        made = self._append_record(build_debit_record)  # [debit]
+        _LOG.info(
+            "%s: entry %s is debited, and %s is left",
+            self.log.place,
+            made.fields["entries"],
+            self._remaining_at_record(made),
+        )
         return made
 
     def settle(self, number: int, state: str, record: str | None = None) -> None:
@@ -177,54 +230,54 @@ class Journal:
         ``record`` is the digest of the release's record, if one is kept.
         """
 
-        def make(last: Record) -> str:
-            told = {"kind": "state", "of": number, "state": state, "time": now(), "operator": self.operator}
-            return follow(last, self.header.digest, **told, **({} if record is None else {"record": record}))
+        def build_state_record(last: Record) -> str:
+            told = {"kind": "state", "of": number, "state": state, "time": utc_timestamp(), "operator": self.operator}
+            return next_record_text(last, self.header.digest, **told, **({} if record is None else {"record": record}))
 
-        self._append(make, durable=False)
+        self._append_record(build_state_record, durable=False)
         _LOG.info("%s: entry %s is %s", self.log.place, number, state)
 
-    def _append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
+    def _append_record(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         self._require_open()
-        return self.log.append(lambda last: make(self._own(last)), durable=durable)
+        return self.log.append(lambda last: make(self._require_own_record(last)), durable=durable)
 
-    def amounts(self, record: Record) -> Amount:
+    def spent_at_record(self, record: Record) -> Amount:
         """Return the amount spent when ``record`` was written."""
         try:
-            found = from_texts(record.fields["spent"])
+            found = deserialize_amount(record.fields["spent"])
         except (KeyError, ValueError, ZeroDivisionError):
             found = ()
         if len(found) != len(self.account.limit):
-            raise damaged(self.log.place)
+            raise damaged_log_error(self.log.place)
         return found
 
-    def _own(self, last: Record) -> Record:
+    def _require_own_record(self, last: Record) -> Record:
         """Check that ``last`` belongs to the ledger that was opened, and return it."""
         if last.digest != self.header.digest and last.fields.get("ledger") != self.header.digest:  # [own]
-            raise failure(
+            raise ledger_error(
                 self.log.place,
                 "read",
                 "it does not belong to the first record: another file has taken its place, or it was edited",
             )
-        counted(self.log.place, last)
+        entry_count_at(self.log.place, last)
         return last
 
     # end-proof-region: journal
 
-    def accept(self, kind: str) -> None:
+    def record_accepted_kind(self, kind: str) -> None:
         """Record an accepted kind of file system, or a server to which the ledger was moved, if it is new."""
-        if kind not in self.accepted():
+        if kind not in self.recorded_accepted_kinds():
 
-            def make(last: Record) -> str:
-                kinds = sorted({*accepted_in(last), kind})
-                told = {"kind": "accept", "accepted": kinds, "time": now(), "operator": self.operator}
-                return follow(last, self.header.digest, **told)
+            def build_accept_record(last: Record) -> str:
+                kinds = sorted({*accepted_kinds_in(last), kind})
+                told = {"kind": "accept", "accepted": kinds, "time": utc_timestamp(), "operator": self.operator}
+                return next_record_text(last, self.header.digest, **told)
 
-            self._append(make)
+            self._append_record(build_accept_record)
 
-    def accepted(self) -> list[str]:
+    def recorded_accepted_kinds(self) -> list[str]:
         """Return the accepted kinds of file systems and servers."""
-        return accepted_in(self.last())
+        return accepted_kinds_in(self.last_record())
 
     def settle_if_possible(self, number: int, state: str, record: str | None = None) -> str:
         """Call :meth:`settle`; if that fails the entry stays reserved, at the same cost, and the reason is returned."""
@@ -234,81 +287,87 @@ class Journal:
         except LedgerError as error:
             return str(error).replace(". Nothing was released", "")
 
-    def settle_by_hand(self, number: Any, state: Any, record: str | None = None) -> None:
+    def settle_reserved_entry(self, number: Any, state: Any, record: str | None = None) -> None:
         """Check that the entry exists and is reserved, and call :meth:`settle`."""
-        found = self.entry(number)
-        if checks.choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
+        found = self.find_entry(number)
+        if checks.require_choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
             raise ParameterError(f"entry {found.number} is {found.state} already")
         self.settle(found.number, state, record)
 
-    def entry(self, number: Any) -> Entry:
+    def find_entry(self, number: Any) -> Entry:
         """Return one entry by its number."""
-        (found,) = read(self.log.place, self._of(self.debited(number)), self.shown)
+        (found,) = read_entries(
+            self.log.place, self._iter_entry_records(self.find_debit_record(number)), self.amount_as_distance
+        )
         return found
 
-    def _of(self, made: Record) -> Iterator[Record]:
+    def _iter_entry_records(self, made: Record) -> Iterator[Record]:
         """Yield the record of a debit and those of its states, up to the first that marks it as released."""
         yield made
         number = made.fields["entries"]
-        for record in self.log.records(made, holding=f'"of":{number},'):
+        for record in self.log.iter_records(made, holding=f'"of":{number},'):
             if record.fields.get("kind") == "state" and record.fields.get("of") == number:
                 yield record
                 if record.fields.get("state") == RELEASED:
                     return
 
-    def debited(self, number: Any) -> Record:
+    def find_debit_record(self, number: Any) -> Record:
         """Return the record of an entry's debit."""
         self._require_open()
-        wanted = checks.count("number", number)
-        found = self.log.find(lambda record: counted(self.log.place, record) >= wanted)
+        wanted = checks.require_positive_int("number", number)
+        found = self.log.find_first_record(lambda record: entry_count_at(self.log.place, record) >= wanted)
         if found is None:
-            there = counted(self.log.place, self.last())
+            there = entry_count_at(self.log.place, self.last_record())
             raise ParameterError(f"number must be that of an entry, and there are {there}")
         return found
 
-    def entries(self) -> list[Entry]:
+    def read_all_entries(self) -> list[Entry]:
         """Return all entries, oldest first."""
         self._require_open()
-        return read(self.log.place, self.log.records(), self.shown)
+        return read_entries(self.log.place, self.log.iter_records(), self.amount_as_distance)
 
-    def spent(self) -> Amount:
+    def total_spent(self) -> Amount:
         """Return the total charge of all entries."""
-        return self.amounts(self.last())
+        return self.spent_at_record(self.last_record())
 
     def has_room(self, cost: Amount) -> bool:
         """Return True if an entry with this cost would fit now."""
-        return self.account.admits(total(self.spent(), cost))
+        return self.account.is_total_allowed(add_amounts(self.total_spent(), cost))
 
-    def last(self) -> Record:
+    def last_record(self) -> Record:
         """Return the last record."""
         self._require_open()
-        return self._own(self.log.last())
+        return self._require_own_record(self.log.last_record())
 
-    def synced(self) -> Record:
+    def sync_last_record(self) -> Record:
         """Return the last record, once it is on the disk with all before it."""
         self._require_open()
-        return self._own(self.log.sync())
+        return self._require_own_record(self.log.sync_records())
 
-    def shown(self, value: Amount) -> Any:
+    def amount_as_distance(self, value: Amount) -> Any:
         """Return an amount as a distance of the ledger's measure, rounded up."""
-        return distance_up(self.account.counted, value[:2])
+        return round_up_to_distance(self.account.counted_measure, value[:2])
 
-    def left(self, spent: Amount) -> Any:
+    def remaining_amount(self, spent: Amount) -> Any:
         """Return the remaining part of the limit, rounded down."""
-        return left(self.account.counted, self.account.limit[:2], self.account.told(spent)[:2])
+        return remaining_distance(
+            self.account.counted_measure, self.account.limit[:2], self.account.spent_with_least_rho(spent)[:2]
+        )
 
-    def _rest(self, record: Record) -> Any:
-        return self.left(self.amounts(record))
+    def _remaining_at_record(self, record: Record) -> Any:
+        return self.remaining_amount(self.spent_at_record(record))
 
-    def _epsilon(self, cost: Amount | None) -> str:
+    def _epsilon_charge_text(self, cost: Amount | None) -> str:
         """Return the charge of the epsilon filter for a message, if there is one and it is finite."""
         if cost is None or len(cost) < 3 or cost[2] == UNBOUNDED:
             return ""
-        return f", or {distance_up(MaxDivergence(), cost[2:3])} of epsilon,"
+        return f", or {round_up_to_distance(MaxDivergence(), cost[2:3])} of epsilon,"
 
-    def refusal(self, cost: Any, remaining: Any, room: dict[str, Any] | None = None, epsilon: str = "") -> BudgetError:
+    def budget_error(
+        self, cost: Any, remaining: Any, room: dict[str, Any] | None = None, epsilon: str = ""
+    ) -> BudgetError:
         """Return the error for a release that does not fit; ``room`` is what would fit."""
-        symbol = self.account.counted.symbol
+        symbol = self.account.counted_measure.symbol
         _LOG.info("%s: a release is refused: it would cost %s, and %s is left", self.log.place, cost, remaining)
         fits = ", ".join(f"{name} up to {most}" for name, most in (room or {}).items())
         return BudgetError(
@@ -318,38 +377,42 @@ class Journal:
 
     def _require_open(self) -> None:
         if self.closed:
-            raise failure(self.log.place, "used", "it was closed: open it again")
+            raise ledger_error(self.log.place, "used", "it was closed: open it again")
 
 
-def counted(place: str, record: Record) -> int:
+def entry_count_at(place: str, record: Record) -> int:
     """Return the number of entries when ``record`` was written, including its own."""
     found = record.fields.get("entries")
     if not isinstance(found, int):
-        raise damaged(place)
+        raise damaged_log_error(place)
     return found
 
 
-def described(place: str, first: Record) -> tuple[Unit, Account]:
+def parse_header(place: str, first: Record) -> tuple[LedgerPrivacyUnit, BudgetAccount]:
     """Return the unit and the account in the first record."""
     fields = first.fields
     if fields.get("format") != FORMAT:
-        raise failure(place, "opened", "it is not a ledger")
+        raise ledger_error(place, "opened", "it is not a ledger")
     found = fields.get("version")
     if type(found) is not int or found != VERSION:
-        raise failure(
+        raise ledger_error(
             place,
             "opened",
-            f"its format has version {quoted(str(found))}, and this library reads version {VERSION} only: "
+            f"its format has version {quote_path(str(found))}, and this library reads version {VERSION} only: "
             "open it with the version of opendp_topk that wrote it",
         )
     try:
         column, person = (None if (one := fields.get(name)) is None else str(one) for name in ("user", "person"))
-        unit = Unit(str(fields["dataset"]), str(fields["metric"]), Fraction(fields["d_in"]), column, person)
-        account = Account(MEASURES[fields["measure"]], from_texts(fields["budget"]), from_texts(fields["limit"]))
+        unit = LedgerPrivacyUnit(
+            str(fields["dataset"]), str(fields["metric"]), Fraction(fields["d_in"]), column, person
+        )
+        account = BudgetAccount(
+            MEASURES[fields["measure"]], deserialize_amount(fields["budget"]), deserialize_amount(fields["limit"])
+        )
         numbers = len(account.budget)
-        if account.mixes:
+        if account.has_mixed_measures:
             step = from_json(fields["step"]) if "step" in fields else None
-            shares, order = from_texts(fields["shares"]), Fraction(fields["order"])
+            shares, order = deserialize_amount(fields["shares"]), Fraction(fields["order"])
             numbers = 4 + (step is not None)
             if len(shares) != 2 or order <= 1:
                 raise ValueError
@@ -359,19 +422,19 @@ def described(place: str, first: Record) -> tuple[Unit, Account]:
         return unit, account
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         pass
-    raise damaged(place)
+    raise damaged_log_error(place)
 
 
-def now() -> str:
+def utc_timestamp() -> str:
     """The time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def named(operator: str | None) -> str:
+def operator_name(operator: str | None) -> str:
     """``operator``, or else the name of the account that runs this process, where the system tells it."""
     if operator is not None:
-        return name_of("operator", operator)
+        return validate_name("operator", operator)
     try:
-        return name_of("operator", getpass.getuser())
+        return validate_name("operator", getpass.getuser())
     except (ImportError, KeyError, OSError, ParameterError):
         return "unknown"

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Unpack
 
 from ...core.measurement import Measurement
-from ...core.queryable import rescaled
+from ...core.queryable import rescale_measurement
 from ...errors import BudgetError, ParameterError, PickleError, checks
 from ...errors.checks import Number
 from ...markup import notebook
@@ -19,12 +19,12 @@ from ...spaces.measures import Measure
 from ...spaces.metrics import Metric
 from . import checking
 from . import checking as signing
-from .amounts import Filter, opened, total, written
-from .charges import charge_in, paying_once, stated_amount, stated_charge, step_of
-from .checking import problems, repair
-from .files import SEPARATOR, FileLog, accepted, write_report
-from .journal import Entry, Journal, header, named
-from .logs import log_at, log_of, path_of
+from .amounts import Filter, add_amounts, format_amount, open_account
+from .charges import charge_for_amount, charge_for_journal, measurement_step_curve, parse_user_amount, pay_once_check
+from .checking import find_ledger_problems, repair_file
+from .files import SEPARATOR, FileLog, parse_accepted_kind, write_report
+from .journal import Entry, Journal, build_header, operator_name
+from .logs import open_log, resolve_path, snapshot_log
 from .planned import (
     PLANNED,
     PREPAID,
@@ -32,36 +32,36 @@ from .planned import (
     Conversation,
     PlannedReleases,
     Reservation,
-    charge_all,
-    pairs_of,
-    require_presented,
+    charge_planned_releases,
+    require_readable_data,
+    validate_planned_pairs,
 )
-from .records import failure, head, seal
-from .stated import LINES, OWN, Stated, Unit, naming, said
+from .records import ledger_error, record_head, seal_record
+from .stated import LINES, OWN, LedgerPrivacyUnit, Metadata, add_metadata_parameters, validate_metadata
 
 # Copies of a ledger's records.
 
 
-def backup(journal: Journal, path: str | os.PathLike[str]) -> None:
+def copy_to_backup(journal: Journal, path: str | os.PathLike[str]) -> None:
     """All records of ``journal`` in a new file, which is a ledger itself.
 
     Raises:
         LedgerError: The records contradict themselves, there is a file of that name, or it cannot be written.
     """
-    where, log = path_of(path, "path"), log_of(journal.log)
-    found = problems(Journal(log, journal.operator))
+    where, log = resolve_path(path, "path"), snapshot_log(journal.log)
+    found = find_ledger_problems(Journal(log, journal.operator))
     if found:
-        raise failure(log.place, "copied", found[0])
-    texts = (seal(record.fields) for record in log.records())
+        raise ledger_error(log.place, "copied", found[0])
+    texts = (seal_record(record.fields) for record in log.iter_records())
     write_report(where, (SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
-    if problems(Journal(FileLog(where))):
-        raise failure(str(where), "copied", "it does not read back as it was written")
+    if find_ledger_problems(Journal(FileLog(where))):
+        raise ledger_error(str(where), "copied", "it does not read back as it was written")
 
 
 # Notebook display of a ledger: its purpose, the amount spent, and the amount left.
 
 
-def shown(ledger: Any) -> str:
+def ledger_html_table(ledger: Any) -> str:
     """The table; no entry and no data."""
     ledger = ledger.at_one_moment()
     rows = {
@@ -72,7 +72,7 @@ def shown(ledger: Any) -> str:
         "protects": f"data sets at distance {ledger.d_in} under {ledger.metric}",
         "measure": repr(ledger.measure),
     }
-    return notebook.facts(f"Privacy budget of {ledger.dataset}", rows.items())
+    return notebook.facts_table(f"Privacy budget of {ledger.dataset}", rows.items())
 
 
 # What would fit in the place of a release that a ledger has refused.
@@ -81,27 +81,27 @@ _DOUBLINGS = 40  # a release with 10^12 times the noise is of no use
 _HALVINGS = 14  # to the last of the four digits that are shown
 
 
-def least_scale(measurement: Measurement, fits: Callable[[Measurement], bool]) -> float | None:
+def least_fitting_scale(measurement: Measurement, fits: Callable[[Measurement], bool]) -> float | None:
     """About the least scale with which ``measurement`` would fit, of four digits; None where none is found."""
     own = measurement.parameters.get("scale")
     if not isinstance(own, int | float | Fraction) or not 0 < own < math.inf:
         return None
 
-    def passes(scale: float) -> bool:
-        made = rescaled(measurement, scale)
+    def fits_at_scale(scale: float) -> bool:
+        made = rescale_measurement(measurement, scale)
         return made is not None and fits(made)
 
     try:
-        wide = next((2.0**n for n in range(1, _DOUBLINGS) if passes(float(own) * 2.0**n)), None)
+        wide = next((2.0**n for n in range(1, _DOUBLINGS) if fits_at_scale(float(own) * 2.0**n)), None)
         if wide is None:
             return None
         low, high = float(own) * wide / 2, float(own) * wide
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            low, high = (low, middle) if passes(middle) else (middle, high)
+            low, high = (low, middle) if fits_at_scale(middle) else (middle, high)
         digits = 3 - math.floor(math.log10(high))
         shown = math.ceil(high * 10.0**digits) / 10.0**digits
-        return shown if passes(shown) else None
+        return shown if fits_at_scale(shown) else None
     except (ParameterError, ArithmeticError):
         return None
 
@@ -153,12 +153,12 @@ class Ledger:
     def __init__(
         self, address: str | os.PathLike[str], *, operator: str | None = None, accept_file_system: str | None = None
     ) -> None:
-        self._journal = Journal(log_at(address, accepts=accept_file_system), operator)
+        self._journal = Journal(open_log(address, accepts=accept_file_system), operator)
         if accept_file_system is not None:
-            self._journal.accept(accept_file_system)
+            self._journal.record_accepted_kind(accept_file_system)
 
     @classmethod
-    @naming(*LINES, before="own_delta")
+    @add_metadata_parameters(*LINES, before="own_delta")
     def create(
         cls,
         address: str | os.PathLike[str],
@@ -174,7 +174,7 @@ class Ledger:
         step: Measurement | None = None,
         operator: str | None = None,
         accept_file_system: str | None = None,
-        **words: Unpack[Stated],
+        **words: Unpack[Metadata],
     ) -> Ledger:
         """Make a ledger where there is none, and open it. Of several processes that try, one succeeds.
 
@@ -186,7 +186,7 @@ class Ledger:
             measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
                 ``PrivacyProfile()`` with a pair (epsilon, delta): then releases under all measures are paid from it.
                 Their epsilons, their rhos and, with a ``step``, the number of steps are added up side by side, and a
-                release fits while one of these sums keeps the budget (:meth:`filters`).
+                release fits while one of these sums keeps the budget (:meth:`privacy_filters`).
             dataset: The name of the data set.
             metric: The metric of neighbouring data sets, such as ``UserDistance()``.
             d_in: The distance of one protected unit; 1 if not given.
@@ -207,12 +207,12 @@ class Ledger:
             ParameterError: An argument is out of range.
             LedgerError: There is something at the address already, or nothing can be made there.
         """
-        unit = Unit.of(dataset, metric, d_in, user, person)
-        account = opened(measure, budget, own_delta, None if step is None else step_of(unit, step))
-        lines = said(words, LINES)
-        who, made = named(operator), cls.__new__(cls)
-        accepted(accept_file_system)  # before it is written into a header
-        log = log_at(address, header(unit, account, accept_file_system, lines), accept_file_system)
+        unit = LedgerPrivacyUnit.for_new_ledger(dataset, metric, d_in, user, person)
+        account = open_account(measure, budget, own_delta, None if step is None else measurement_step_curve(unit, step))
+        lines = validate_metadata(words, LINES)
+        who, made = operator_name(operator), cls.__new__(cls)
+        parse_accepted_kind(accept_file_system)  # before it is written into a header
+        log = open_log(address, build_header(unit, account, accept_file_system, lines), accept_file_system)
         made._journal = Journal(log, who)
         return made
 
@@ -224,7 +224,7 @@ class Ledger:
     @property
     def counted(self) -> Measure:
         """The measure in which charges are added: that of the budget, or under ``PrivacyProfile()`` rho and delta."""
-        return self._journal.account.counted
+        return self._journal.account.counted_measure
 
     @property
     def dataset(self) -> str:
@@ -239,7 +239,7 @@ class Ledger:
     @property
     def d_in(self) -> Number:
         """The distance of one protected unit."""
-        return self._journal.unit.distance(None)
+        return self._journal.unit.charged_distance(None)
 
     @property
     def user(self) -> str | None:
@@ -265,37 +265,37 @@ class Ledger:
     @property
     def promise(self) -> str:
         """The budget exactly, as people write it."""
-        return written(self._journal.account.budget)
+        return format_amount(self._journal.account.budget)
 
     @property
     def accepted(self) -> tuple[str, ...]:
         """The kinds of file systems that were accepted for it, and the servers to which it is bound."""
-        return tuple(self._journal.accepted())
+        return tuple(self._journal.recorded_accepted_kinds())
 
     @property
     def limit(self) -> Any:
-        """Upper limit of all charges together, under :attr:`counted`, rounded down."""
-        return self._journal.left(self._journal.account.nothing)
+        """Upper limit of all charges together, under :attr:`counted_measure`, rounded down."""
+        return self._journal.remaining_amount(self._journal.account.zero_amount)
 
     def spent(self) -> Any:
-        """Total charge of the releases so far, under :attr:`counted`, rounded up.
+        """Total charge of the releases so far, under :attr:`counted_measure`, rounded up.
 
         Charges are exact and floats are read as the decimals that they are written as, as in ``budget``: three times
         one tenth is 0.3.
         """
-        return self._journal.shown(self._journal.spent())
+        return self._journal.amount_as_distance(self._journal.total_spent())
 
     def remaining(self) -> Any:
         """Remaining part of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
-        return self._journal.left(self._journal.spent())
+        return self._journal.remaining_amount(self._journal.total_spent())
 
     def filters(self) -> list[Filter]:
         """Under ``PrivacyProfile()`` the sums that run side by side, each with its limit and its share of delta."""
-        return self._journal.account.filters(self._journal.spent())
+        return self._journal.account.privacy_filters(self._journal.total_spent())
 
     def room(self) -> dict[str, float | int]:
         """Under ``PrivacyProfile()`` the largest epsilon, rho and number of steps that still fit, each for itself."""
-        return self._journal.account.room(self._journal.spent())
+        return self._journal.account.largest_next_losses(self._journal.total_spent())
 
     def fits(
         self,
@@ -307,11 +307,11 @@ class Ledger:
         shared: bool = False,
     ) -> bool:
         """Return True if a release would fit now; another process may release in between."""
-        cost = charge_in(self._journal, measurement, d_in, delta, "", at_most, shared, True).cost
+        cost = charge_for_journal(self._journal, measurement, d_in, delta, "", at_most, shared, True).cost
         return cost is not None and self._journal.has_room(cost)
 
     # proof-region: release
-    @naming(*OWN)
+    @add_metadata_parameters(*OWN)
     def release(
         self,
         measurement: Measurement,
@@ -323,7 +323,7 @@ class Ledger:
         at_most: int | None = None,
         shared: bool = False,
         once: bool = False,
-        **words: Unpack[Stated],
+        **words: Unpack[Metadata],
     ) -> Any:
         """One release of ``measurement`` on ``data``, debited before a row of them is read or noise is drawn.
 
@@ -358,13 +358,13 @@ class Ledger:
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
         """
-        require_presented(measurement, data)  # [presented]
+        require_readable_data(measurement, data)  # [presented]
         reserved = self.reserve(
             measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, once=once, **words
         )
         return reserved.release(data)  # [debit-first]
 
-    @naming(*OWN)
+    @add_metadata_parameters(*OWN)
     def reserve(
         self,
         measurement: Measurement | None = None,
@@ -376,7 +376,7 @@ class Ledger:
         at_most: int | None = None,
         shared: bool = False,
         once: bool = False,
-        **words: Unpack[Stated],
+        **words: Unpack[Metadata],
     ) -> Reservation:
         """Pay for a release before a long job: of ``measurement``, or else for a stated ``cost``. It counts as spent.
 
@@ -384,19 +384,23 @@ class Ledger:
         """
         if (measurement is None) == (cost is None):
             raise ParameterError("give either a measurement or a cost")
-        lines = said(words)
-        step = paying_once(self._journal, label, lines.get("period")) if checks.flag("once", once) else None
+        lines = validate_metadata(words)
+        step = (
+            pay_once_check(self._journal, label, lines.get("period")) if checks.require_boolean("once", once) else None
+        )
         if measurement is not None:
-            charge = charge_in(self._journal, measurement, d_in, delta, label, at_most, shared, True)
+            charge = charge_for_journal(self._journal, measurement, d_in, delta, label, at_most, shared, True)
         else:
-            charge = stated_charge(self._journal, stated_amount(self._journal, cost, "cost"), label, "a stated amount")
+            charge = charge_for_amount(
+                self._journal, parse_user_amount(self._journal, cost, "cost"), label, "a stated amount"
+            )
         try:
             made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **lines}, step)  # [debit]
         except BudgetError as refused:
             message = str(refused)
         else:
             return Reservation(self._journal, made, measurement)
-        raise BudgetError(message + self._advice(measurement, d_in, delta, at_most, shared))
+        raise BudgetError(message + self._least_scale_advice(measurement, d_in, delta, at_most, shared))
 
     def reserve_all(
         self, planned: Iterable[tuple[Measurement, str]], *, d_in: Any = None, delta: Any = None, label: str = ""
@@ -414,29 +418,31 @@ class Ledger:
             ParameterError: No pairs are given, or a release has no finite loss, or no curve of the library's own.
             BudgetError: They do not fit together. Nothing was debited.
         """
-        pairs = pairs_of(planned)
-        charge = charge_all(self._journal, pairs, d_in, delta, label)
+        pairs = validate_planned_pairs(planned)
+        charge = charge_planned_releases(self._journal, pairs, d_in, delta, label)
         made = self._journal.debit(charge.cost, charge.shown, charge.said)  # [debit-all]
         return PlannedReleases(self._journal, made, [one for one, _ in pairs])
 
     # end-proof-region: release
 
-    def _advice(self, measurement: Measurement | None, d_in: Any, delta: Any, at_most: Any, shared: Any) -> str:
+    def _least_scale_advice(
+        self, measurement: Measurement | None, d_in: Any, delta: Any, at_most: Any, shared: Any
+    ) -> str:
         """The least scale with which a release that was refused would fit, for people."""
         if measurement is None or delta is not None:
             return ""
-        spent, account = self._journal.spent(), self._journal.account
+        spent, account = self._journal.total_spent(), self._journal.account
 
-        def fits(one: Measurement) -> bool:
-            cost = charge_in(self._journal, one, d_in, None, "", at_most, shared, True).cost
-            return cost is not None and account.admits(total(spent, cost))
+        def is_affordable(one: Measurement) -> bool:
+            cost = charge_for_journal(self._journal, one, d_in, None, "", at_most, shared, True).cost
+            return cost is not None and account.is_total_allowed(add_amounts(spent, cost))
 
-        scale = least_scale(measurement, fits)
+        scale = least_fitting_scale(measurement, is_affordable)
         return "" if scale is None else f"; with scale={scale:g} or more it would fit"
 
     def planned(self, number: int) -> PlannedReleases:
         """What :meth:`reserve_all` has paid for in another process, by the number of its entry."""
-        found = self._journal.debited(number)
+        found = self._journal.find_debit_record(number)
         if found.fields["measurement"] != PLANNED:
             raise ParameterError(f"entry {number} has paid for no planned releases")
         return PlannedReleases(self._journal, found)
@@ -446,33 +452,35 @@ class Ledger:
 
         ``record`` is the digest of the record of its release, where that could not be written at once.
         """
-        self._journal.settle_by_hand(number, state, record)
+        self._journal.settle_reserved_entry(number, state, record)
 
     def conversation(self, data: Any, *, budget: Any = None, label: str = "") -> Conversation:
         """Begin a conversation about ``data``: paid in full now with a budget of its own, or query by query without."""
-        amount = self._journal.account.nothing if budget is None else stated_amount(self._journal, budget, "budget")
-        charge = stated_charge(self._journal, amount, label, WHAT)
+        amount = (
+            self._journal.account.zero_amount if budget is None else parse_user_amount(self._journal, budget, "budget")
+        )
+        charge = charge_for_amount(self._journal, amount, label, WHAT)
         made = self._journal.debit(charge.cost, charge.shown, {**charge.said, PREPAID: budget is not None})
         return Conversation(self._journal, made, data)
 
     def resume(self, number: int, data: Any) -> Conversation:
         """Go on with a conversation that was begun in another process, about the same data."""
-        found = self._journal.debited(number)
+        found = self._journal.find_debit_record(number)
         if found.fields.get("measurement") != WHAT:
             raise ParameterError(f"entry {found.fields['entries']} is no conversation")
         return Conversation(self._journal, found, data)
 
     def count(self) -> int:
         """Return the number of entries."""
-        return int(self._journal.last().fields["entries"])
+        return int(self._journal.last_record().fields["entries"])
 
     def entry(self, number: int) -> Entry:
         """One entry by its number, found without reading the others."""
-        return self._journal.entry(number)
+        return self._journal.find_entry(number)
 
     def history(self) -> list[Entry]:
         """All entries, the oldest first: what, when, by whom, at what cost and what became of it; never data."""
-        return self._journal.entries()
+        return self._journal.read_all_entries()
 
     def head(self, number: int | None = None, *, sign: str | os.PathLike[str] | None = None) -> str:
         """One line that stands for all records so far, to be kept elsewhere and given to :meth:`verify`.
@@ -481,10 +489,10 @@ class Ledger:
             number: That of an entry, for the line of the moment in which it was debited.
             sign: A file with a private Ed25519 key in PEM, with which the line is signed (extra ``sign``).
         """
-        found = None if number is None else self._journal.debited(number)
-        last = self._journal.synced()  # what is not on the disk yet may be lost with its server
-        line = head(found or last)
-        return line if sign is None else signing.signed(line, sign)
+        found = None if number is None else self._journal.find_debit_record(number)
+        last = self._journal.sync_last_record()  # what is not on the disk yet may be lost with its server
+        line = record_head(found or last)
+        return line if sign is None else signing.sign_head(line, sign)
 
     def verify(self, head: str | None = None, *, key: str | os.PathLike[str] | None = None) -> list[str]:
         """Return the contradictions, one line each: every digest, link and total is computed again.
@@ -493,11 +501,11 @@ class Ledger:
             head: A line that was kept elsewhere; a ledger that was rewritten or set back since is told by it.
             key: A file with the public Ed25519 key in PEM with which that line must be signed.
         """
-        return checking.problems(self._journal, head, key)
+        return checking.find_ledger_problems(self._journal, head, key)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the records to a new file, whole, checked and on the disk."""
-        backup(self._journal, path)
+        copy_to_backup(self._journal, path)
 
     @staticmethod
     def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
@@ -514,12 +522,12 @@ class Ledger:
             ParameterError: ``address`` is no file's.
             LedgerError: What it was charged cannot be told, or it is no ledger. The file is as it was.
         """
-        return repair(address, charge_rest=charge_rest)
+        return repair_file(address, charge_rest=charge_rest)
 
     def at_one_moment(self) -> Ledger:
         """This ledger as it is now, to be read: all that it tells is of one moment, whatever others debit meanwhile."""
         made = type(self).__new__(type(self))
-        made._journal = Journal(log_of(self._journal.log), self._journal.operator)
+        made._journal = Journal(snapshot_log(self._journal.log), self._journal.operator)
         return made
 
     def close(self) -> None:
@@ -536,7 +544,7 @@ class Ledger:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise PickleError("a ledger cannot be copied or pickled: open it in the other process, with Ledger(address)")
 
-    _repr_html_ = shown
+    _repr_html_ = ledger_html_table
 
     def __repr__(self) -> str:
         named = f"budget={self.budget}, measure={self.measure!r}, dataset={self.dataset!r}"

@@ -16,32 +16,32 @@ _UNSUPPORTED = errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY
 _FAR = 2**40  # lock offset on Windows: beyond all records, since others cannot read locked bytes
 
 
-def _by_fcntl() -> Callable[[int, bool], None] | None:
+def _make_fcntl_lock() -> Callable[[int, bool], None] | None:
     try:
         import fcntl
     except ImportError:
         return None
 
-    def lock(handle: int, wanted: bool) -> None:
+    def lock_with_fcntl(handle: int, wanted: bool) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if wanted else fcntl.LOCK_UN)
 
-    return lock
+    return lock_with_fcntl
 
 
-def _by_msvcrt() -> Callable[[int, bool], None] | None:
+def _make_msvcrt_lock() -> Callable[[int, bool], None] | None:
     try:
         import msvcrt
     except ImportError:
         return None
 
-    def lock(handle: int, wanted: bool) -> None:
+    def lock_with_msvcrt(handle: int, wanted: bool) -> None:
         os.lseek(handle, _FAR, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_NBLCK if wanted else msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 
-    return lock
+    return lock_with_msvcrt
 
 
-def flush(handle: int) -> bool:
+def flush_to_disk(handle: int) -> bool:
     """Wait for the disk itself if the system's fsync does not (macOS); return True if that was done."""
     try:
         import fcntl
@@ -56,19 +56,19 @@ def flush(handle: int) -> bool:
     return True
 
 
-_lock = _by_fcntl() or _by_msvcrt()
+_lock = _make_fcntl_lock() or _make_msvcrt_lock()
 
 
 # proof-region: locks
-def available() -> bool:
+def has_file_locks() -> bool:
     """Return True if this Python supports file locks."""
     return _lock is not None
 
 
-def take(handle: int) -> bool:
+def acquire_lock(handle: int) -> bool:
     """Lock the open file for this handle alone; return True if that succeeded within :data:`PATIENCE`."""
     pause, end = _SHORTEST, time.monotonic() + PATIENCE
-    while not attempt(handle):  # [until-locked]
+    while not try_lock(handle):  # [until-locked]
         if time.monotonic() > end:
             return False
         time.sleep(pause)
@@ -76,7 +76,7 @@ def take(handle: int) -> bool:
     return True
 
 
-def attempt(handle: int) -> bool:
+def try_lock(handle: int) -> bool:
     """Lock the open file if no other handle has locked it; return True if it was locked."""
     assert _lock is not None
     try:
@@ -86,7 +86,7 @@ def attempt(handle: int) -> bool:
     return True
 
 
-def release(handle: int) -> None:
+def release_lock(handle: int) -> None:
     """Unlock the file, even if copies of the handle exist."""
     assert _lock is not None
     _lock(handle, False)

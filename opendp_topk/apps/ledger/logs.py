@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import ParameterError
-from .files import FileLog, accepted, create
-from .records import Record, failure
+from .files import FileLog, create_log_file, parse_accepted_kind
+from .records import Record, ledger_error
 
 # Logs of records, and the log that an address names: a file, or a table of a PostgreSQL server.
 
@@ -24,29 +24,29 @@ class Log(Protocol):
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         """Append the result of ``make`` on the last record, and return when it is on the disk."""
 
-    def first(self) -> Record:
+    def first_record(self) -> Record:
         """Return the record with which the ledger was created."""
 
-    def last(self) -> Record:
+    def last_record(self) -> Record:
         """Return the last record."""
 
-    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+    def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
         """Yield all records in order, or those after ``after``; only those whose text has ``holding``, if given."""
 
-    def find(self, reached: Callable[[Record], bool]) -> Record | None:
+    def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
         """Return the first record for which ``reached`` is true, as for all later ones; None if there is none."""
 
-    def flaws(self) -> list[str]:
+    def storage_flaws(self) -> list[str]:
         """Return the defects of the storage of the records."""
 
-    def sync(self) -> Record:
+    def sync_records(self) -> Record:
         """Return the last record, once it is on the disk with all before it."""
 
     def close(self) -> None:
         """Close what is open."""
 
 
-def log_at(address: Any, header: str | None = None, accepts: str | None = None) -> Log:
+def open_log(address: Any, header: str | None = None, accepts: str | None = None) -> Log:
     """Return the log at ``address``; if a ``header`` is given, create the log with it as its first record.
 
     ``accepts`` is a kind of file system on which a file may lie though a ledger cannot rely on it, or a server to which
@@ -63,27 +63,27 @@ def log_at(address: Any, header: str | None = None, accepts: str | None = None) 
             raise ParameterError("accept_file_system must be the server that an error named, for a ledger on a server")
         server = PostgresLog(address, accepts)
         if header is not None:
-            server.create(header)
+            server.create_first_record(header)
         return server
-    log = FileLog(path_of(address), accepted(accepts))
+    log = FileLog(resolve_path(address), parse_accepted_kind(accepts))
     if header is not None:
-        create(log, header)
+        create_log_file(log, header)
     return log
 
 
-def path_of(path: Any, name: str = "address") -> Path:
+def resolve_path(path: Any, name: str = "address") -> Path:
     """Return ``path`` without symbolic links.
 
     Raises:
         ParameterError: If it is not a path.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
-    if not isinstance(text, str) or not text or "\0" in text or not _encodes(text):
+    if not isinstance(text, str) or not text or "\0" in text or not _is_encodable(text):
         raise ParameterError(f"{name} must be the name of a file, or begin with postgresql://")
     return Path(os.path.realpath(text))
 
 
-def _encodes(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
@@ -94,43 +94,43 @@ def _encodes(text: str) -> bool:
 # Snapshot of a ledger: its records up to one of them, so that all facts read from it are consistent.
 
 
-class Moment:
+class LogSnapshot:
     """Read-only log with the records of ``log`` up to its present last record."""
 
     def __init__(self, log: Log) -> None:
         self.place = log.place
         self._log = log
-        self._last = log.sync()  # what is not on the disk yet may be lost with its server
+        self._last = log.sync_records()  # what is not on the disk yet may be lost with its server
 
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         """Raise an error: a moment is read-only."""
-        raise failure(self.place, "written", "it was opened to be read as it was at one moment")
+        raise ledger_error(self.place, "written", "it was opened to be read as it was at one moment")
 
-    def first(self) -> Record:
+    def first_record(self) -> Record:
         """Return the record with which the ledger was created."""
-        return self._log.first()
+        return self._log.first_record()
 
-    def last(self) -> Record:
+    def last_record(self) -> Record:
         """Return the last record of the moment."""
         return self._last
 
-    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+    def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
         """Yield the records of the log, up to the moment."""
-        for record in self._log.records(after, holding):
+        for record in self._log.iter_records(after, holding):
             if record.number > self._last.number:
                 return
             yield record
 
-    def find(self, reached: Callable[[Record], bool]) -> Record | None:
-        """Return the result of the log's ``find``, up to the moment."""
-        found = self._log.find(reached)
+    def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
+        """Return the result of the log's ``find_first_record``, up to the moment."""
+        found = self._log.find_first_record(reached)
         return None if found is None or found.number > self._last.number else found
 
-    def flaws(self) -> list[str]:
+    def storage_flaws(self) -> list[str]:
         """Return the defects of the storage of the records."""
-        return self._log.flaws()
+        return self._log.storage_flaws()
 
-    def sync(self) -> Record:
+    def sync_records(self) -> Record:
         """Return the last record of the moment, which is on the disk."""
         return self._last
 
@@ -139,6 +139,6 @@ class Moment:
         self._log.close()
 
 
-def log_of(log: Any) -> Log:
-    """Return a :class:`Moment` of ``log``; ``log`` itself if it is one."""
-    return log if isinstance(log, Moment) else Moment(log)
+def snapshot_log(log: Any) -> Log:
+    """Return a :class:`LogSnapshot` of ``log``; ``log`` itself if it is one."""
+    return log if isinstance(log, LogSnapshot) else LogSnapshot(log)

@@ -11,27 +11,38 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, NoReturn
 
-from ...core.home import process
+from ...core.home import process_identity
 from ...core.measurement import Measurement
 from ...core.transformation import public_lists
 from ...errors import ParameterError, PickleError, QueryError
-from ...numerics.arithmetic import exact
+from ...numerics.arithmetic import to_fraction
 from ...spaces.curves.composed import Composed, compose
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.domains import require_readable
-from ...spaces.stated import from_json, to_json, written
-from .amounts import Amount, charged, fits, from_texts, left, mixed_curve, on_grid, stated, to_texts, total
-from .charges import Charge, charge_in, label_key, text_of
+from ...spaces.stated import from_json, serializable_curve, to_json
+from .amounts import (
+    Amount,
+    add_amounts,
+    charges_per_filter,
+    deserialize_amount,
+    is_amount_within,
+    mixture_curve_from_loss,
+    parse_exact,
+    remaining_distance,
+    round_up_to_grid,
+    serialize_amount,
+)
+from .charges import Charge, charge_for_journal, label_key, validate_label
 from .journal import FAILED, RELEASED, Journal
-from .records import Record, damaged, head, lasts
-from .stated import in_words
+from .records import Record, damaged_log_error, is_durable_record, record_head
+from .stated import release_metadata
 
 # What an entry has begun and later records go on with, in this process or another one, until it is closed.
 #
 # Proof: proofs/ledger/ledger.tex
 
 
-class Following:
+class EntryFollower:
     """What records say of one entry and of those within it, whoever wrote them. ``number`` is that of the entry."""
 
     def __init__(self, journal: Journal, begun: Record) -> None:
@@ -39,33 +50,33 @@ class Following:
         self._journal = journal
         self._closed = False
         self._seen = begun
-        self._take_up((begun,))
+        self._apply_records((begun,))
 
     # proof-region: following
-    def _learn(self) -> None:
+    def _read_new_records(self) -> None:
         """Take up all records since the last one that was and is on the disk: a crash may take those behind it back."""
-        self._take_up(self._journal.log.records(self._seen))  # [since-last]
+        self._apply_records(self._journal.log.iter_records(self._seen))  # [since-last]
 
-    def _take_up(self, records: Iterable[Record]) -> None:
+    def _apply_records(self, records: Iterable[Record]) -> None:
         try:
             for record in records:
-                self._take(record.fields)  # [each-record]
+                self._apply_record(record.fields)  # [each-record]
                 if record.fields["kind"] == "state" and record.fields["of"] == self.number:
                     self._closed = True  # [closed]
-                self._seen = record if lasts(record) else self._seen  # [on-disk]
+                self._seen = record if is_durable_record(record) else self._seen  # [on-disk]
             return
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             pass
-        raise damaged(self._journal.log.place)
+        raise damaged_log_error(self._journal.log.place)
 
     # end-proof-region: following
 
-    def _take(self, fields: dict[str, Any]) -> None:
+    def _apply_record(self, fields: dict[str, Any]) -> None:
         raise NotImplementedError
 
     def close(self) -> None:
         """End it, in all processes. What was not used or drawn is not given back."""
-        self._learn()
+        self._read_new_records()
         if not self._closed:
             self._journal.settle(self.number, RELEASED)
             self._closed = True
@@ -78,7 +89,7 @@ class Following:
 KEPT = "the budget was spent: the ledger keeps the debit of entry "
 
 
-def require_presented(measurement: Any, data: Any) -> None:
+def require_readable_data(measurement: Any, data: Any) -> None:
     """Refuse, before anything is paid, what :func:`require_readable` refuses; no row is read."""
     if isinstance(measurement, Measurement):
         require_readable(measurement.input_domain, data, public_lists(measurement))
@@ -97,7 +108,7 @@ class Reservation:
         self._made = made
         self._journal = journal
         self._measurement = measurement
-        self._home = process()
+        self._home = process_identity()
         self.unsettled = ""  # why the ledger does not say that it was released, though it was
         self._open = [True]  # until it is taken out, once
 
@@ -118,8 +129,8 @@ class Reservation:
         """
         if self._measurement is None:
             raise ParameterError("an amount was reserved and no measurement: settle it when it was used")
-        require_presented(self._measurement, data)  # [still-open]
-        self._end()  # [once]
+        require_readable_data(self._measurement, data)  # [still-open]
+        self._consume_reservation()  # [once]
         try:
             released = self._measurement.invoke(data)  # [then-release]
             kept = None if recorded is None else recorded(released)  # [record]
@@ -136,8 +147,8 @@ class Reservation:
             )
         return released
 
-    def _end(self) -> None:
-        if self._home == process():
+    def _consume_reservation(self) -> None:
+        if self._home == process_identity():
             with suppress(IndexError):
                 self._open.pop()  # one step: a second thread, or the handler of a signal, finds nothing
                 return
@@ -146,17 +157,22 @@ class Reservation:
     # end-proof-region: reservation
 
     @property
-    def paid(self) -> dict[str, Any]:
+    def payment_fields(self) -> dict[str, Any]:
         """What a record of the release tells of its debit; ``head`` is the ledger's when it was made."""
         fields = self._made.fields
-        entry = {"entry": self.number, "time": fields["time"], "claim": fields["claim"], "head": head(self._made)}
+        entry = {
+            "entry": self.number,
+            "time": fields["time"],
+            "claim": fields["claim"],
+            "head": record_head(self._made),
+        }
         return {"dataset": self._journal.unit.dataset, **entry}
 
     @property
-    def told(self) -> dict[str, Any]:
+    def metadata_fields(self) -> dict[str, Any]:
         """What a record of the release tells of it in words."""
         unit = self._journal.unit
-        return in_words(unit.user, unit.person, self._journal.words, self._made.fields)
+        return release_metadata(unit.user, unit.person, self._journal.words, self._made.fields)
 
     def settle(self, state: str = RELEASED) -> None:
         """Say that what was reserved was ``released`` elsewhere, or has ``failed``. Nothing is given back.
@@ -167,15 +183,15 @@ class Reservation:
         """
         if state not in (RELEASED, FAILED):
             raise ParameterError(f"state must be {RELEASED!r} or {FAILED!r}")
-        self._end()
+        self._consume_reservation()
         self._journal.settle(self.number, state)
 
     def __enter__(self) -> Reservation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is not None and self._open and self._home == process():
-            self._end()
+        if error is not None and self._open and self._home == process_identity():
+            self._consume_reservation()
             self._journal.settle_if_possible(self.number, FAILED)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -190,51 +206,61 @@ PLANNED = "planned releases"
 
 
 # proof-region: planned_releases
-def charge_all(journal: Journal, pairs: list[tuple[Measurement, str]], d_in: Any, delta: Any, label: Any) -> Charge:
+def charge_planned_releases(
+    journal: Journal, pairs: list[tuple[Measurement, str]], d_in: Any, delta: Any, label: Any
+) -> Charge:
     """What releases, each with its label, cost together, and what the entry that pays for them tells."""
-    account, distance = journal.account, _finite(journal.unit.distance(d_in), "d_in must be finite")
+    account, distance = journal.account, _require_finite(journal.unit.charged_distance(d_in), "d_in must be finite")
     places: list[dict[str, Any]] = []
     costs: list[Amount] = []
     curves: list[PrivacyCurve] = []
     for measurement, name in pairs:
-        one = charge_in(journal, measurement, distance, None, name)
+        one = charge_for_journal(journal, measurement, distance, None, name)
         place = {"label": one.said["label"], "measurement": one.said["measurement"]}
-        if account.mixes:
-            curves.append(_curve(measurement, distance))
-            costs.append(charged(curves[-1], Fraction(0), account.step, account.order))
+        if account.has_mixed_measures:
+            curves.append(_release_curve(measurement, distance))
+            costs.append(charges_per_filter(curves[-1], Fraction(0), account.step, account.order))
             places.append({**place, "curve": to_json(curves[-1])})  # [place]
         else:
-            costs.append(_finite(one.cost, "a planned release must have a finite loss"))
-            places.append({**place, "cost": to_texts(costs[-1])})
-    cost = account.nothing
+            costs.append(_require_finite(one.cost, "a planned release must have a finite loss"))
+            places.append({**place, "cost": serialize_amount(costs[-1])})
+    cost = account.zero_amount
     for each in costs:
-        cost = total(cost, each)  # [sums]
-    if account.mixes:
-        cost = _composed(journal, cost, curves, delta)
+        cost = add_amounts(cost, each)  # [sums]
+    if account.has_mixed_measures:
+        cost = _compose_charges(journal, cost, curves, delta)
     elif delta is not None:
         raise ParameterError("delta is for a ledger with a budget under PrivacyProfile() only")
-    told = {"label": text_of(label), "measurement": PLANNED, "proof": "", "claim": "", "d_in": str(exact(distance))}
-    return Charge(cost, journal.shown(cost), {**told, "places": places})
+    told = {
+        "label": validate_label(label),
+        "measurement": PLANNED,
+        "proof": "",
+        "claim": "",
+        "d_in": str(to_fraction(distance)),
+    }
+    return Charge(cost, journal.amount_as_distance(cost), {**told, "places": places})
 
 
-def _composed(journal: Journal, cost: Amount, curves: list[PrivacyCurve], delta: Any) -> Amount:
+def _compose_charges(journal: Journal, cost: Amount, curves: list[PrivacyCurve], delta: Any) -> Amount:
     """The sums, or with a delta the epsilon of all together in the place of the sum of epsilons."""
-    own, spent = journal.account.limit[1], journal.spent()[1]
-    at = max(own - spent, Fraction(0)) if delta is None else stated(delta, "delta")
+    own, spent = journal.account.limit[1], journal.total_spent()[1]
+    at = max(own - spent, Fraction(0)) if delta is None else parse_exact(delta, "delta")
     epsilon = compose(curves, adaptive=True, ordered=False).epsilon(at) if at > 0 else float("inf")  # [together]
-    return cost if epsilon >= cost[2] else (cost[0], on_grid(at), exact(epsilon), *cost[3:])  # [with-delta]
+    return (
+        cost if epsilon >= cost[2] else (cost[0], round_up_to_grid(at), to_fraction(epsilon), *cost[3:])
+    )  # [with-delta]
 
 
-def _curve(measurement: Measurement, distance: Any) -> PrivacyCurve:
+def _release_curve(measurement: Measurement, distance: Any) -> PrivacyCurve:
     """All that the library's bounds say of a release, as an entry keeps it."""
-    whole = mixed_curve(measurement.output_measure, measurement.exact_map(distance))
-    found = None if whole is None else written(whole)
+    whole = mixture_curve_from_loss(measurement.output_measure, measurement.exact_map(distance))
+    found = None if whole is None else serializable_curve(whole)
     if found is None:
         raise ParameterError("a planned release must have a curve of the library's own bounds")
     return found
 
 
-class PlannedReleases(Following):
+class PlannedReleases(EntryFollower):
     """Releases that were fixed in advance and paid for together by :meth:`Ledger.reserve_all`.
 
     Each is drawn once, in any order and from any process: :meth:`Ledger.planned` finds them again by ``number``, that
@@ -262,55 +288,59 @@ class PlannedReleases(Following):
             ParameterError: There is no such place, or the measurement loses more or is under another measure.
             QueryError: The place was drawn before, here or elsewhere, or no place is free.
         """
-        self._learn()  # what is old is read before others have to wait
-        places = self._named(label)
+        self._read_new_records()  # what is old is read before others have to wait
+        places = self._find_places(label)
         chosen = self._measurements.get(places[0]) if measurement is None else measurement
         if chosen is None:
             raise ParameterError("measurement must be given in another process than the one that has planned it")
         if measurement is None:
             places = [place for place in places if self._measurements[place] is chosen]
-        said = charge_in(self._journal, chosen, self._d_in, None, "")
-        obeys = functools.cache(lambda listed: self._obeys(json.loads(listed), chosen, said))
+        said = charge_for_journal(self._journal, chosen, self._d_in, None, "")
+        obeys = functools.cache(lambda listed: self._is_within_plan(json.loads(listed), chosen, said))
         fitting = [place for place in places if obeys(json.dumps(self._places[place]))]  # [obeys]
         if not fitting:
             raise ParameterError(f"measurement may lose more than what was planned as {self.labels[places[0]]!r}")
 
-        def step() -> dict[str, Any]:
-            self._learn()  # [all-draws]
+        def draw_free_place() -> dict[str, Any]:
+            self._read_new_records()  # [all-draws]
             place = next((one for one in fitting if one not in self._drawn), None)
             if self._closed or place is None:  # [once]
                 raise QueryError("this planned release was drawn already, or its plan was closed")
             return {"within": self.number, "place": place, "label": self.labels[place]}  # [drawn]
 
-        nothing = self._journal.account.nothing
-        made = self._journal.debit(nothing, self._journal.shown(nothing), said.said, step)  # [draw-first]
+        nothing = self._journal.account.zero_amount
+        made = self._journal.debit(
+            nothing, self._journal.amount_as_distance(nothing), said.said, draw_free_place
+        )  # [draw-first]
         return Reservation(self._journal, made, chosen)
 
     def release(self, label: str | None, data: Any, measurement: Measurement | None = None) -> Any:
         """One of the planned releases, on ``data``; otherwise as :meth:`reserve`."""
-        planned = self._measurements.get(self._named(label)[0])
-        require_presented(planned if measurement is None else measurement, data)  # [presented]
+        planned = self._measurements.get(self._find_places(label)[0])
+        require_readable_data(planned if measurement is None else measurement, data)  # [presented]
         return self.reserve(label, measurement).release(data)
 
-    def _named(self, label: str | None) -> list[int]:
+    def _find_places(self, label: str | None) -> list[int]:
         """The place of a label; without one, all that are free, or else all."""
         places = range(len(self.labels))
         if label is None:
             return [place for place in places if place not in self._drawn] or list(places)
-        key = label_key(text_of(label))
+        key = label_key(validate_label(label))
         found = [place for place in places if label_key(self.labels[place]) == key]
         if not found:
             raise ParameterError("label must be that of a planned release")
         return found[:1]
 
-    def _obeys(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:
+    def _is_within_plan(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:
         """Return True if a measurement with this charge loses no more than what was planned, as the place lists it."""
         if "curve" not in listed:
-            return charge.cost is not None and fits(charge.cost, from_texts(listed["cost"]))  # [cost-obeys]
-        curve, planned = _curve(measurement, self._d_in), from_json(listed["curve"])
+            return charge.cost is not None and is_amount_within(
+                charge.cost, deserialize_amount(listed["cost"])
+            )  # [cost-obeys]
+        curve, planned = _release_curve(measurement, self._d_in), from_json(listed["curve"])
         return Composed(((curve, 1),)).implies(Composed(((planned, 1),)))  # [curve-obeys]
 
-    def _take(self, fields: dict[str, Any]) -> None:
+    def _apply_record(self, fields: dict[str, Any]) -> None:
         if fields["kind"] == "debit" and fields["entries"] == self.number:
             self._places = list(fields["places"])
             self.labels = tuple(one["label"] for one in self._places)
@@ -323,26 +353,26 @@ class PlannedReleases(Following):
 
     def left(self) -> tuple[str, ...]:
         """The labels of what was not drawn yet."""
-        self._learn()
+        self._read_new_records()
         return () if self._closed else tuple(one for n, one in enumerate(self.labels) if n not in self._drawn)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise PickleError("planned releases cannot be copied or pickled: find them again with Ledger.planned(number)")
 
 
-def pairs_of(planned: Any) -> list[tuple[Measurement, str]]:
+def validate_planned_pairs(planned: Any) -> list[tuple[Measurement, str]]:
     """Pairs of a measurement and a label, no label twice."""
     listed = list(planned) if isinstance(planned, Iterable) else []
     if not listed or not all(isinstance(one, tuple) and len(one) == 2 for one in listed):
         raise ParameterError("planned must be a list of one or more pairs (measurement, label)")
-    if len({label_key(text_of(label)) for _, label in listed}) < len(listed):
+    if len({label_key(validate_label(label)) for _, label in listed}) < len(listed):
         raise ParameterError(
             "the labels of planned releases must differ, and not by case, blanks or Unicode's forms alone"
         )
     return listed
 
 
-def _finite(value: Any, message: str) -> Any:
+def _require_finite(value: Any, message: str) -> Any:
     if value is None or value == float("inf"):
         raise ParameterError(message)
     return value
@@ -356,7 +386,7 @@ WHAT = "conversation"
 PREPAID = "prepaid"  # says of a conversation whether it has a budget of its own, which may be 0
 
 
-class Conversation(Following):
+class Conversation(EntryFollower):
     """Queries about the same data, each chosen after the answers before it: ``conversation(query)``.
 
     Made by :meth:`Ledger.conversation` and, in another process or later, :meth:`Ledger.resume`. Every query is an
@@ -366,7 +396,7 @@ class Conversation(Following):
     def __init__(self, journal: Journal, begun: Record, data: Any) -> None:
         self._data = data
         self._paid: Amount | None = None  # at the start; None where it is paid query by query
-        self._used: Amount = journal.account.nothing
+        self._used: Amount = journal.account.zero_amount
         super().__init__(journal, begun)
 
     # proof-region: conversation
@@ -386,46 +416,46 @@ class Conversation(Following):
             BudgetError: It does not fit with what is left of the conversation's budget, or of the ledger's.
             QueryError: The conversation was closed, here or elsewhere.
         """
-        charge = charge_in(self._journal, query, d_in, delta, label, at_most, shared)
-        require_presented(query, self._data)  # [presented-to-query]
-        self._learn()  # what is old is read before others have to wait
+        charge = charge_for_journal(self._journal, query, d_in, delta, label, at_most, shared)
+        require_readable_data(query, self._data)  # [presented-to-query]
+        self._read_new_records()  # what is old is read before others have to wait
 
-        def step() -> dict[str, Any]:
-            self._learn()  # [all-steps]
+        def add_to_conversation() -> dict[str, Any]:
+            self._read_new_records()  # [all-steps]
             if self._closed:
                 raise QueryError("this conversation was closed")
             paid = self._paid
             if paid is None or charge.cost is None:
                 return {"within": self.number}  # [step-by-step]
-            used = total(self._used, charge.cost)
-            if not fits(used, paid):  # [within]
-                raise self._journal.refusal(charge.shown, self.remaining())
-            return {"within": self.number, "used": to_texts(used)}  # [used]
+            used = add_amounts(self._used, charge.cost)
+            if not is_amount_within(used, paid):  # [within]
+                raise self._journal.budget_error(charge.shown, self.remaining())
+            return {"within": self.number, "used": serialize_amount(used)}  # [used]
 
-        made = self._journal.debit(charge.cost, charge.shown, charge.said, step)  # [step-first]
+        made = self._journal.debit(charge.cost, charge.shown, charge.said, add_to_conversation)  # [step-first]
         return Reservation(self._journal, made, query).release(self._data)
 
-    def _take(self, fields: dict[str, Any]) -> None:
+    def _apply_record(self, fields: dict[str, Any]) -> None:
         if fields["kind"] == "debit" and fields["entries"] == self.number and fields["measurement"] == WHAT:
-            cost = from_texts(fields["cost"])
+            cost = deserialize_amount(fields["cost"])
             self._paid = cost if fields.get(PREPAID, any(cost)) else None  # [prepaid]
         if fields["kind"] == "debit" and fields.get("within") == self.number and "used" in fields:
-            self._used = tuple(map(max, self._used, from_texts(fields["used"])))  # [last-used]
+            self._used = tuple(map(max, self._used, deserialize_amount(fields["used"])))  # [last-used]
 
     # end-proof-region: conversation
 
     def spent(self) -> Any:
         """What its queries were charged so far; of one that is paid step by step the ledger's history tells."""
-        self._learn()
-        return self._journal.shown(self._used)
+        self._read_new_records()
+        return self._journal.amount_as_distance(self._used)
 
     def remaining(self) -> Any:
         """Remaining part of the amount paid at the start."""
         paid = self._paid
         if paid is None:
             raise ParameterError("this conversation is paid query by query: ask the ledger what remains")
-        self._learn()
-        return left(self._journal.account.counted, paid[:2], self._used[:2])
+        self._read_new_records()
+        return remaining_distance(self._journal.account.counted_measure, paid[:2], self._used[:2])
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise PickleError("a conversation cannot be copied or pickled: resume it by its number, with Ledger.resume")

@@ -16,27 +16,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from ...core.home import process
+from ...core.home import process_identity
 from ...errors import LedgerError
-from ...errors.extras import load
+from ...errors.extras import import_extra
 from . import locks
 from .records import (
     EXISTS,
     GONE,
     MISSING,
     Record,
-    accepted_in,
-    bind,
-    damaged,
-    explained,
-    failure,
-    in_words,
-    lasts,
-    seal,
-    unseal,
+    accepted_kinds_in,
+    convert_to_ledger_error,
+    damaged_log_error,
+    is_durable_record,
+    ledger_error,
+    printable_message,
+    seal_record,
+    server_binding_text,
+    unseal_record,
 )
-from .stated import name_of
-from .turns import BUSY, Turn, in_work
+from .stated import validate_name
+from .turns import BUSY, LedgerLock, busy_debit_key
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,7 +59,7 @@ _WATCHED = {"connect_timeout": "60", **_KEEPALIVES, "tcp_user_timeout": "60000"}
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """Where a ledger is: what libpq connects to, the schema of its table, its name there, and what people are shown."""
 
     options: dict[str, Any] = field(repr=False)
@@ -68,7 +68,7 @@ class Address:
     place: str
 
 
-def read(address: str) -> Address:
+def parse_address(address: str) -> ServerAddress:
     """What ``address`` says.
 
     Raises:
@@ -79,25 +79,25 @@ def read(address: str) -> Address:
     head, _, fragment = text.partition("#")
     rest = head.partition("//")[2]
     if len(text) > _LONGEST or not text.isprintable():
-        raise _refused(f"it must be printable and at most {_LONGEST} characters")
+        raise _address_error(f"it must be printable and at most {_LONGEST} characters")
     if rest.count("@") > rest[: re.search(r"[/?]|$", rest).start()].count("@") or rest.count("@") > 1:  # type: ignore[union-attr]
-        raise _refused("`@` may stand only between account and host")
+        raise _address_error("`@` may stand only between account and host")
     if "@" in fragment or "#" in fragment:
-        raise _refused("neither `@` nor `#` may stand in the schema and the name")
-    schema, name = _named(fragment)
-    given = _parsed(head)
-    found = {**({} if "service" in given else _environment()), **given}
+        raise _address_error("neither `@` nor `#` may stand in the schema and the name")
+    schema, name = _parse_schema_and_name(fragment)
+    given = _parse_connection_options(head)
+    found = {**({} if "service" in given else _environment_options()), **given}
     where = [str(found.get(part) or "") for part in ("host", "port", "dbname")]
     if not re.fullmatch(r"[0-9,]*", where[1]) or not "".join(where).isprintable():
-        raise _refused("the port must be a number")
+        raise _address_error("the port must be a number")
     host, port, database = where[0] or str(found.get("hostaddr") or ""), where[1], where[2] or found.get("user", "")
     place = f"postgresql://{host}{port and f':{port}'}/{database}#{schema}/{name}"
-    stated = "service" in given or os.environ.get("PGSERVICE") or os.environ.get("PGSSLMODE") or _is_here(found)
+    stated = "service" in given or os.environ.get("PGSERVICE") or os.environ.get("PGSSLMODE") or _is_local_server(found)
     sealed = {} if stated else {"sslmode": "require"}
-    return Address({**_WATCHED, **sealed, **found, "client_encoding": "UTF8"}, schema, name, place)
+    return ServerAddress({**_WATCHED, **sealed, **found, "client_encoding": "UTF8"}, schema, name, place)
 
 
-def _is_here(found: dict[str, Any]) -> bool:
+def _is_local_server(found: dict[str, Any]) -> bool:
     """Return True if all hosts are this machine, to which nobody listens on the way."""
     hosts = str(found.get("hostaddr") or found.get("host") or "").split(",")
     return all(not one or one[0] in "/@" or one == ITSELF or _is_loopback(one) for one in hosts)
@@ -110,47 +110,47 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _named(fragment: str) -> tuple[str, str]:
+def _parse_schema_and_name(fragment: str) -> tuple[str, str]:
     """Schema and name; each of them may be left out."""
     try:
         parts = [unquote(part, errors="strict") for part in fragment.split("/")]
     except UnicodeDecodeError:
         parts = []
     if len(parts) not in (1, 2):
-        raise _refused("behind # stand a schema and a name")
+        raise _address_error("behind # stand a schema and a name")
     schema, name = ("", *parts)[-2:]
     schema = schema or _DEFAULT[0]
     if not _SCHEMA.fullmatch(schema):
-        raise _refused("the schema must be letters, digits and `_`, at most 63")
-    return schema, name_of("the ledger's name behind #", name or _DEFAULT[1])
+        raise _address_error("the schema must be letters, digits and `_`, at most 63")
+    return schema, validate_name("the ledger's name behind #", name or _DEFAULT[1])
 
 
-def _parsed(head: str) -> dict[str, Any]:
+def _parse_connection_options(head: str) -> dict[str, Any]:
     from psycopg import Error, conninfo
 
     try:
         return dict(conninfo.conninfo_to_dict(head))
     except (Error, UnicodeError):  # whose words may hold a password
         pass
-    known = {option.keyword.decode() for option in _options()} | {"ssl"}
+    known = {option.keyword.decode() for option in _libpq_options()} | {"ssl"}
     asked = [part.partition("=")[0] for part in head.partition("?")[2].split("&")]
     unknown = [name for name in asked if name and name not in known and name.isidentifier()]
-    raise _refused(f"libpq knows no option {unknown[0]!r}" if unknown else "libpq cannot read it")
+    raise _address_error(f"libpq knows no option {unknown[0]!r}" if unknown else "libpq cannot read it")
 
 
-def _environment() -> dict[str, str]:
+def _environment_options() -> dict[str, str]:
     """Return the values that libpq takes from the environment if the address does not set them."""
-    values = {option.keyword.decode(): option.val for option in _options()}
+    values = {option.keyword.decode(): option.val for option in _libpq_options()}
     return {name: value.decode() for name in _FIXED if (value := values.get(name))}
 
 
-def _options() -> list[Any]:
+def _libpq_options() -> list[Any]:
     from psycopg import pq
 
     return list(pq.Conninfo.get_defaults())
 
 
-def _refused(reason: str) -> LedgerError:
+def _address_error(reason: str) -> LedgerError:
     return LedgerError(f"the address of the ledger's server is refused: {reason}. It has the form {_FORM}")
 
 
@@ -165,20 +165,20 @@ _PATIENT, _ABANDONED = "120s", "60s"  # for a lock; and for a client that has be
 
 
 # proof-region: table
-def named(schema: str) -> str:
+def quoted_table_name(schema: str) -> str:
     """The table of ``schema``, as every statement names it."""
     return f'"{schema}"."{TABLE}"'  # [schema]
 
 
-def made(schema: str) -> str:
+def create_table_statement(schema: str) -> str:
     """The statement that makes the table."""
     return (
-        f'CREATE TABLE {named(schema)} (ledger text COLLATE "C" NOT NULL, number bigint NOT NULL,'
+        f'CREATE TABLE {quoted_table_name(schema)} (ledger text COLLATE "C" NOT NULL, number bigint NOT NULL,'
         ' record text COLLATE "C" NOT NULL, PRIMARY KEY (ledger, number)) USING heap'
     )
 
 
-def begun(mode: str) -> str:
+def begin_statements(mode: str) -> str:
     """The statements that begin a transaction, in which no setting of the role or the session counts."""
     return (
         f"BEGIN {mode};"
@@ -255,12 +255,12 @@ def is_server(kind: str) -> bool:
     return _SERVER.fullmatch(kind) is not None
 
 
-def accepts_server(accepted: Iterable[str], own: str) -> bool:
+def is_server_accepted(accepted: Iterable[str], own: str) -> bool:
     """Return True if a server is among those that are accepted, by its timeline or without one."""
     return not {own, own.rpartition("/")[0]}.isdisjoint(accepted)
 
 
-def look(schema: str) -> str:
+def inspection_query(schema: str) -> str:
     """The query by which the table and the server are looked at."""
     return (
         f"SELECT {', '.join(FLAWS.values())}, {_OWN}"
@@ -270,21 +270,21 @@ def look(schema: str) -> str:
     )
 
 
-def flaws(found: Rows) -> list[str]:
+def table_flaws(found: Rows) -> list[str]:
     """What of the table and the server is not as the proof assumes; the table is locked and cannot change meanwhile."""
     if not found:
         return ["its table is not to be found"]
     return [text for text, flawed in zip(FLAWS, found[0][:-1], strict=True) if flawed is not False]
 
 
-def require_sound(place: str, deed: str, found: Rows) -> str:
+def require_sound_table(place: str, deed: str, found: Rows) -> str:
     """What a ledger in this table is bound to; raise where there is a flaw."""
-    if wrong := flaws(found):
-        raise failure(place, deed, "; ".join(wrong))
+    if wrong := table_flaws(found):
+        raise ledger_error(place, deed, "; ".join(wrong))
     return str(found[0][-1])
 
 
-def said(connection: psycopg.Connection[Any], *statements: str) -> tuple[list[Rows], str | None]:
+def execute_statements(connection: psycopg.Connection[Any], *statements: str) -> tuple[list[Rows], str | None]:
     """The rows of each statement that returns any, and the status of the last statement.
 
     All are sent in one message; none is run after one that fails.
@@ -330,13 +330,13 @@ class PostgresLog:
     """The records of one name in the table ``opendp_topk_ledger`` of a schema."""
 
     def __init__(self, address: str, accepts: str | None = None) -> None:
-        self._driver = _driver()
+        self._driver = _load_driver()
         self._accepts = [] if accepts is None else [accepts]
         self._server = ""  # what the last look said that a ledger is bound to
-        self._address = read(address)
+        self._address = parse_address(address)
         self.place = self._address.place
-        self.turn = Turn()
-        self._table = named(self._address.schema)
+        self.turn = LedgerLock()
+        self._table = quoted_table_name(self._address.schema)
         self._key = _LOCK, zlib.crc32(self.place.partition("#")[2].encode()) - 2**31
         self._connection: psycopg.Connection[Any] | None = None
         self._lent: tuple[int, psycopg.Connection[Any]] | None = None  # to a thread
@@ -345,7 +345,7 @@ class PostgresLog:
         self._warned: list[str] = []
 
     # proof-region: postgres
-    @explained("written")
+    @convert_to_ledger_error("written")
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         """Append the text that ``make`` makes of the last record, and return when it is on the disk.
 
@@ -354,45 +354,49 @@ class PostgresLog:
         """
         bound = False
 
-        def followed(last: Record | None) -> str:
+        def build_next_record(last: Record | None) -> str:
             nonlocal bound
             if last is None:
-                raise failure(self.place, "read", GONE)
-            accepted = accepted_in(last)
-            if durable and (moved := self._moved(accepted)):
-                raise failure(self.place, "written", moved)  # [same-server]
+                raise ledger_error(self.place, "read", GONE)
+            accepted = accepted_kinds_in(last)
+            if durable and (moved := self._moved_server_reason(accepted)):
+                raise ledger_error(self.place, "written", moved)  # [same-server]
             bound = not durable or any(map(is_server, accepted))
-            return make(last) if bound else bind(last, self._server)  # [bound-first]
+            return make(last) if bound else server_binding_text(last, self._server)  # [bound-first]
 
         while True:
-            made = self._serialised(followed, self._locked("ROW EXCLUSIVE"), durable=durable)
+            made = self._append_with_retries(
+                build_next_record, self._lock_table_statement("ROW EXCLUSIVE"), durable=durable
+            )
             if bound:
                 return made
 
-    def _moved(self, accepted: list[str]) -> str:
+    def _moved_server_reason(self, accepted: list[str]) -> str:
         """Why no debit is taken here: nothing where the ledger is bound to no server, or to this one."""
-        elsewhere = any(map(is_server, accepted)) and not accepts_server([*accepted, *self._accepts], self._server)
+        elsewhere = any(map(is_server, accepted)) and not is_server_accepted([*accepted, *self._accepts], self._server)
         return _MOVED.format(self._server) if elsewhere else ""
 
-    def _locked(self, mode: str) -> str:
+    def _lock_table_statement(self, mode: str) -> str:
         """The statement that keeps the table as it is until the transaction ends; others may write rows meanwhile."""
         return f"LOCK TABLE ONLY {self._table} IN {mode} MODE"  # [kept-as-it-is]
 
-    def _serialised(self, make: Callable[[Record | None], str], start: str, *, durable: bool = True) -> Record:
+    def _append_with_retries(self, make: Callable[[Record | None], str], start: str, *, durable: bool = True) -> Record:
         """The record whose text ``make`` makes of the last one, once it is committed; again where another was first."""
 
-        def turns(connection: psycopg.Connection[Any]) -> Record:
+        def append_until_timeout(connection: psycopg.Connection[Any]) -> Record:
             end = time.monotonic() + locks.PATIENCE
             while time.monotonic() < end:
-                made = self._turn(connection, make, start, durable=durable)
+                made = self._try_append(connection, make, start, durable=durable)
                 if made is not None:
-                    self._remember(*([made] if durable else []))  # what may be lost with its server would be missed
+                    self._remember_records(
+                        *([made] if durable else [])
+                    )  # what may be lost with its server would be missed
                     return made
-            raise failure(self.place, "written", "other processes were always first")
+            raise ledger_error(self.place, "written", "other processes were always first")
 
-        return self._exclusively(turns)
+        return self._run_with_connection(append_until_timeout)
 
-    def _turn(
+    def _try_append(
         self, connection: psycopg.Connection[Any], make: Callable[[Record | None], str], start: str, *, durable: bool
     ) -> Record | None:
         """The record that is written in a transaction of its own; None where another process was first.
@@ -402,25 +406,32 @@ class PostgresLog:
         one, other = self._key
         alone = f"SELECT pg_advisory_xact_lock({one}, {other})"  # spares attempts: the key of the table decides
         try:
-            looks = [look(self._address.schema)] if durable else []  # what is not waited for charges nothing
-            mark, *ends = self._ends()
-            _, *found, seen, last, lasting = said(connection, begun(_WRITE), start, alone, *looks, *ends)[
-                0
-            ]  # [exclusive]
+            looks = (
+                [inspection_query(self._address.schema)] if durable else []
+            )  # what is not waited for charges nothing
+            mark, *ends = self._end_queries()
+            _, *found, seen, last, lasting = execute_statements(
+                connection, begin_statements(_WRITE), start, alone, *looks, *ends
+            )[0]  # [exclusive]
             for rows in found:
-                self._server = require_sound(self.place, "written", rows)  # [sound-table]
-            text = self._with(connection, lambda: make(self._last(mark, seen, last, lasting)))
-            made = unseal(text)
+                self._server = require_sound_table(self.place, "written", rows)  # [sound-table]
+            text = self._lend_connection(connection, lambda: make(self._checked_last_record(mark, seen, last, lasting)))
+            made = unseal_record(text)
             assert made is not None
             made = made._replace(place=made.number)
-            row = f"INSERT INTO {self._table} VALUES ({self._name}, {made.number}, {self._quoted(text)})"  # [append]
+            row = (
+                f"INSERT INTO {self._table} VALUES ({self._quoted_name}, {made.number}, "
+                f"{self._quote_literal(text)})"
+            )  # [append]
             wait = [] if durable else ["SET LOCAL synchronous_commit = off"]
             self._warned.clear()
-            (kept,), status = said(connection, *wait, row, self._rows(f"AND number = {made.number}"), "COMMIT")
-            if [one.digest for one in self._read(kept)] != [made.digest]:
-                raise failure(self.place, "written", "its table did not keep a row")  # [read-back]
+            (kept,), status = execute_statements(
+                connection, *wait, row, self._select_statement(f"AND number = {made.number}"), "COMMIT"
+            )
+            if [one.digest for one in self._parse_rows(kept)] != [made.digest]:
+                raise ledger_error(self.place, "written", "its table did not keep a row")  # [read-back]
             if status != "COMMIT" or self._warned:  # [durable]
-                raise failure(self.place, "written", "the server could not say that it is on all its disks")
+                raise ledger_error(self.place, "written", "the server could not say that it is on all its disks")
             return made
         except self._driver.Error as error:
             if error.sqlstate not in _AGAIN:
@@ -428,7 +439,7 @@ class PostgresLog:
         connection.execute("ROLLBACK")  # [rollback]
         return None
 
-    def _with(self, connection: psycopg.Connection[Any], work: Callable[[], T]) -> T:
+    def _lend_connection(self, connection: psycopg.Connection[Any], work: Callable[[], T]) -> T:
         """What ``work`` returns, which may read records by this connection while nobody else writes."""
         try:
             self._lent = threading.get_ident(), connection
@@ -436,66 +447,68 @@ class PostgresLog:
         finally:
             self._lent = None
 
-    def _ends(self) -> tuple[tuple[int, str], str, str, str]:
+    def _end_queries(self) -> tuple[tuple[int, str], str, str, str]:
         """The mark, and what is asked for its record, for the last one, and for the last that was waited for."""
         mark = self._mark[0]
-        last, lasting = (self._rows(f"{which} ORDER BY number DESC LIMIT 1") for which in ("", LASTING))
-        return mark, self._rows(f"AND number = {mark[0]}"), last, lasting
+        last, lasting = (self._select_statement(f"{which} ORDER BY number DESC LIMIT 1") for which in ("", LASTING))
+        return mark, self._select_statement(f"AND number = {mark[0]}"), last, lasting
 
-    def _last(self, mark: tuple[int, str], seen: Rows, last: Rows, lasting: Rows) -> Record | None:
+    def _checked_last_record(self, mark: tuple[int, str], seen: Rows, last: Rows, lasting: Rows) -> Record | None:
         if last:
-            self._require_there(mark, seen)
-            self._known(lasting)
-        return next(iter(self._read(last)), None)  # [last]
+            self._require_marked_record(mark, seen)
+            self._parse_committed_rows(lasting)
+        return next(iter(self._parse_rows(last)), None)  # [last]
 
-    def _require_there(self, kept: tuple[int, str], found: Rows) -> None:
+    def _require_marked_record(self, kept: tuple[int, str], found: Rows) -> None:
         """Raise unless the record with this number and digest, which was read before, is what was found."""
-        if kept[1] and [one.digest for one in self._read(found)] != [kept[1]]:
-            raise failure(self.place, "read", _SET_BACK)  # [mark]
+        if kept[1] and [one.digest for one in self._parse_rows(found)] != [kept[1]]:
+            raise ledger_error(self.place, "read", _SET_BACK)  # [mark]
 
-    def _known(self, rows: Rows) -> list[Record]:
+    def _parse_committed_rows(self, rows: Rows) -> list[Record]:
         """The records of rows that are committed, which are missed from now on if they are on the disk."""
-        found = self._read(rows)
-        self._remember(*filter(lasts, found))
+        found = self._parse_rows(rows)
+        self._remember_records(*filter(is_durable_record, found))
         return found
 
-    def _remember(self, *found: Record) -> None:
+    def _remember_records(self, *found: Record) -> None:
         """Keep as the mark what lies behind it of these records: one step each, whichever threads do this."""
         for record in found:
-            heapq.heappushpop(self._mark, _marked(record))
+            heapq.heappushpop(self._mark, _record_marker(record))
 
-    def _rows(self, rest: str) -> str:
-        return f"SELECT number, record FROM ONLY {self._table} WHERE ledger = {self._name} {rest}"
+    def _select_statement(self, rest: str) -> str:
+        return f"SELECT number, record FROM ONLY {self._table} WHERE ledger = {self._quoted_name} {rest}"
 
-    def _read(self, rows: Rows) -> list[Record]:
-        found = [(number, unseal(text, number)) for number, text in rows]
+    def _parse_rows(self, rows: Rows) -> list[Record]:
+        found = [(number, unseal_record(text, number)) for number, text in rows]
         if any(record is None or record.number != number for number, record in found):  # [own-number]
-            raise damaged(self.place)
+            raise damaged_log_error(self.place)
         return [record for _, record in found if record is not None]
 
-    def _quoted(self, text: str) -> str:
+    def _quote_literal(self, text: str) -> str:
         """A literal of SQL, by the rules of the connection that is open."""
         return str(self._driver.sql.Literal(text).as_string(self._connection))
 
     @property
-    def _name(self) -> str:
-        return self._quoted(self._address.name)
+    def _quoted_name(self) -> str:
+        return self._quote_literal(self._address.name)
 
-    def _exclusively(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
+    def _run_with_connection(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
         """What ``deed`` returns of the connection of this process, which is closed after every error.
 
         No generator stands between taking the turn and giving it back, where Ctrl-C would leave it taken.
         """
         with self.turn.lock:  # [one-thread]
-            mine = in_work(self.place)
+            mine = busy_debit_key(self.place)
             if mine in BUSY:
-                raise failure(self.place, "used", _WITHIN)
+                raise ledger_error(self.place, "used", _WITHIN)
             try:
                 BUSY.add(mine)
-                if self._connection is None or self._process != process() or _is_ended(self._connection):  # [process]
+                if (
+                    self._connection is None or self._process != process_identity() or _is_ended(self._connection)
+                ):  # [process]
                     self.close()
                     self._lent = None
-                    self._connection, self._process = self._connect(), process()
+                    self._connection, self._process = self._open_connection(), process_identity()
                 return deed(self._connection)
             except BaseException:
                 self.close()  # [closed-on-error]
@@ -503,170 +516,178 @@ class PostgresLog:
             finally:
                 BUSY.discard(mine)
 
-    def _connect(self) -> psycopg.Connection[Any]:
+    def _open_connection(self) -> psycopg.Connection[Any]:
         reason = ""
         try:
             connection: psycopg.Connection[Any] = self._driver.connect(**self._address.options, autocommit=True)
-            connection.add_notice_handler(self._notice)
+            connection.add_notice_handler(self._handle_notice)
             return connection
         except (self._driver.Error, UnicodeError) as error:
-            reason = in_words(str(error), str(self._address.options.get("password") or ""))
-        raise failure(self.place, "reached", reason)
+            reason = printable_message(str(error), str(self._address.options.get("password") or ""))
+        raise ledger_error(self.place, "reached", reason)
 
-    def _notice(self, notice: Any) -> None:
+    def _handle_notice(self, notice: Any) -> None:
         if notice.severity_nonlocalized not in _HARMLESS:  # as for a commit that did not wait for a replica
             self._warned.append(notice.sqlstate)
 
     # end-proof-region: postgres
 
-    @explained("created")
-    def create(self, header: str) -> None:
+    @convert_to_ledger_error("created")
+    def create_first_record(self, header: str) -> None:
         """Make the table if there is none, and the first record.
 
         Raises:
             LedgerError: There is a first record of this name, or it cannot be made.
         """
 
-        def first(last: Record | None) -> str:
+        def build_first_record(last: Record | None) -> str:
             if last is not None:
-                raise failure(self.place, "created", EXISTS)
-            told = unseal(header)
+                raise ledger_error(self.place, "created", EXISTS)
+            told = unseal_record(header)
             assert told is not None
-            return seal({**told.fields, "accepted": [self._server]})
+            return seal_record({**told.fields, "accepted": [self._server]})
 
-        lock = self._locked("ROW EXCLUSIVE")
-        for start in (lock, f"{made(self._address.schema)}; {lock}", lock):
+        lock = self._lock_table_statement("ROW EXCLUSIVE")
+        for start in (lock, f"{create_table_statement(self._address.schema)}; {lock}", lock):
             try:
-                self._serialised(first, start)
+                self._append_with_retries(build_first_record, start)
                 return
             except (self._driver.errors.UndefinedTable, self._driver.errors.DuplicateTable):
                 continue  # there is none yet; or another process has just made it
-        raise failure(self.place, "created", "its table comes and goes")
+        raise ledger_error(self.place, "created", "its table comes and goes")
 
-    @explained("opened")
-    def first(self) -> Record:
+    @convert_to_ledger_error("opened")
+    def first_record(self) -> Record:
         """The first record: what the ledger is for."""
-        (rows,) = self._reading(lambda: (self._rows("AND number = 0"),), "opened")
+        (rows,) = self._read_checked_rows(lambda: (self._select_statement("AND number = 0"),), "opened")
         if not rows:
-            raise failure(self.place, "opened", MISSING)
-        return self._known(rows)[0]
+            raise ledger_error(self.place, "opened", MISSING)
+        return self._parse_committed_rows(rows)[0]
 
-    @explained("read")
-    def last(self) -> Record:
+    @convert_to_ledger_error("read")
+    def last_record(self) -> Record:
         """The last record."""
-        rows, lasting = self._reading(lambda: self._ends()[2:], "read")
-        self._known(lasting)
-        for last in self._read(rows):
+        rows, lasting = self._read_checked_rows(lambda: self._end_queries()[2:], "read")
+        self._parse_committed_rows(lasting)
+        for last in self._parse_rows(rows):
             return last
-        raise failure(self.place, "read", GONE)
+        raise ledger_error(self.place, "read", GONE)
 
     # proof-region: pages
-    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+    def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
         """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
 
         They are read as they are asked for; also while :meth:`append` makes one.
         """
-        while page := self._page(after, holding):
+        while page := self._read_page(after, holding):
             yield from page
             after = page[-1]  # [next-page]
 
-    @explained("read")
-    def _page(self, after: Record | None, holding: str) -> list[Record]:
-        since = (-1, "") if after is None else _marked(after)
+    @convert_to_ledger_error("read")
+    def _read_page(self, after: Record | None, holding: str) -> list[Record]:
+        since = (-1, "") if after is None else _record_marker(after)
 
-        def query() -> tuple[str, ...]:
-            told = f"AND pg_catalog.strpos(record, {self._quoted(holding)}) > 0" if holding else ""
+        def page_queries() -> tuple[str, ...]:
+            told = f"AND pg_catalog.strpos(record, {self._quote_literal(holding)}) > 0" if holding else ""
             page = f"AND number > {since[0]} {told} ORDER BY number LIMIT {1 if holding else _PAGE}"
-            return self._rows(f"AND number = {since[0]}"), self._rows(page)
+            return self._select_statement(f"AND number = {since[0]}"), self._select_statement(page)
 
         lent = self._lent is not None and self._lent[0] == threading.get_ident()
-        there, rows = said(self._lent[1], *query())[0] if lent and self._lent else self._reading(query)
-        self._require_there(since, there)  # [same-before]
-        return self._known(rows)
+        there, rows = (
+            execute_statements(self._lent[1], *page_queries())[0]
+            if lent and self._lent
+            else self._read_checked_rows(page_queries)
+        )
+        self._require_marked_record(since, there)  # [same-before]
+        return self._parse_committed_rows(rows)
 
     # end-proof-region: pages
 
-    def find(self, reached: Callable[[Record], bool]) -> Record | None:
+    def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
         """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none.
 
         It is found by halving.
         """
-        high = self.last()
+        high = self.last_record()
         if not reached(high):
             return None
         low = -1
         while high.number - low > 1:
-            one = self._at((low + high.number) // 2)
+            one = self._read_record((low + high.number) // 2)
             if reached(one):
                 high = one
             else:
                 low = one.number
         return high
 
-    @explained("read")
-    def _at(self, number: int) -> Record:
-        (rows,) = self._reading(lambda: (self._rows(f"AND number = {number}"),))
-        for found in self._known(rows):
+    @convert_to_ledger_error("read")
+    def _read_record(self, number: int) -> Record:
+        (rows,) = self._read_checked_rows(lambda: (self._select_statement(f"AND number = {number}"),))
+        for found in self._parse_committed_rows(rows):
             return found
-        raise damaged(self.place)
+        raise damaged_log_error(self.place)
 
-    @explained("checked")
-    def flaws(self) -> list[str]:
+    @convert_to_ledger_error("checked")
+    def storage_flaws(self) -> list[str]:
         """Return the flaws of the table and of the server's settings."""
-        found, last = self._exclusively(lambda one: self._answers(one, look(self._address.schema), self._ends()[2]))
-        wrong = flaws(found)
+        found, last = self._run_with_connection(
+            lambda one: self._execute_read_only(one, inspection_query(self._address.schema), self._end_queries()[2])
+        )
+        wrong = table_flaws(found)
         if wrong:
             return wrong
-        self._server = require_sound(self.place, "checked", found)
-        return [moved for one in self._read(last) if (moved := self._moved(accepted_in(one)))]
+        self._server = require_sound_table(self.place, "checked", found)
+        return [moved for one in self._parse_rows(last) if (moved := self._moved_server_reason(accepted_kinds_in(one)))]
 
-    def _answers(self, connection: psycopg.Connection[Any], *queries: str) -> list[Rows]:
+    def _execute_read_only(self, connection: psycopg.Connection[Any], *queries: str) -> list[Rows]:
         """What the server answers in a transaction that changes nothing, in one message."""
-        return said(connection, begun(_READ), self._locked("ACCESS SHARE"), *queries, "COMMIT")[0]
+        return execute_statements(
+            connection, begin_statements(_READ), self._lock_table_statement("ACCESS SHARE"), *queries, "COMMIT"
+        )[0]
 
-    def _reading(self, queries: Callable[[], tuple[str, ...]], goal: str = "") -> list[Rows]:
+    def _read_checked_rows(self, queries: Callable[[], tuple[str, ...]], goal: str = "") -> list[Rows]:
         """What the server answers if the mark is there, and if the table is sound, where that is asked for a goal."""
 
-        def deed(connection: psycopg.Connection[Any]) -> list[Rows]:
-            mark, there, *_ = self._ends()
-            looks = [look(self._address.schema)] if goal else []
-            found = self._answers(connection, *looks, there, *queries())
+        def query_checked_rows(connection: psycopg.Connection[Any]) -> list[Rows]:
+            mark, there, *_ = self._end_queries()
+            looks = [inspection_query(self._address.schema)] if goal else []
+            found = self._execute_read_only(connection, *looks, there, *queries())
             for rows in found[: len(looks)]:
-                require_sound(self.place, goal, rows)
-            self._require_there(mark, found[len(looks)])
+                require_sound_table(self.place, goal, rows)
+            self._require_marked_record(mark, found[len(looks)])
             return found[len(looks) + 1 :]
 
-        return self._exclusively(deed)
+        return self._run_with_connection(query_checked_rows)
 
-    @explained("read")
-    def sync(self) -> Record:
+    @convert_to_ledger_error("read")
+    def sync_records(self) -> Record:
         """The last record, when it is on the disk with all before it: a commit waits for what was written before it."""
 
-        def deed(connection: psycopg.Connection[Any]) -> Record | None:
+        def wait_for_disk(connection: psycopg.Connection[Any]) -> Record | None:
             self._warned.clear()
-            mark, *ends = self._ends()
+            mark, *ends = self._end_queries()
             wait = "SELECT pg_logical_emit_message(true, '', '')"
-            (*found, _), status = said(connection, begun(_WRITE), *ends, wait, "COMMIT")
+            (*found, _), status = execute_statements(connection, begin_statements(_WRITE), *ends, wait, "COMMIT")
             if status != "COMMIT" or self._warned:
-                raise failure(self.place, "read", "the server could not say that it is on all its disks")
-            return self._last(mark, *found)
+                raise ledger_error(self.place, "read", "the server could not say that it is on all its disks")
+            return self._checked_last_record(mark, *found)
 
-        last = self._exclusively(deed)
+        last = self._run_with_connection(wait_for_disk)
         if last is None:
-            raise failure(self.place, "read", GONE)
-        self._remember(last)
+            raise ledger_error(self.place, "read", GONE)
+        self._remember_records(last)
         return last
 
     def close(self) -> None:
         """Close the connection; the next use opens one."""
         with self.turn.lock:
             connection, self._connection = self._connection, None
-            if connection is not None and self._process == process():
+            if connection is not None and self._process == process_identity():
                 with suppress(self._driver.Error):
                     connection.close()
 
 
-def _marked(record: Record) -> tuple[int, str]:
+def _record_marker(record: Record) -> tuple[int, str]:
     return record.number, record.digest
 
 
@@ -676,5 +697,5 @@ def _is_ended(connection: psycopg.Connection[Any]) -> bool:
         return connection.closed or bool(one.register(connection, selectors.EVENT_READ) and one.select(0))
 
 
-def _driver() -> Any:
-    return load("psycopg", "a ledger on a server needs psycopg 3", "opendp_topk[postgres]")
+def _load_driver() -> Any:
+    return import_extra("psycopg", "a ledger on a server needs psycopg 3", "opendp_topk[postgres]")

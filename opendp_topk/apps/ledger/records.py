@@ -9,12 +9,12 @@ from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ...errors import LedgerError
-from ...errors.files import quoted
+from ...errors.files import quote_path
 
 # Error messages for a ledger's log.
 
 
-class Placed(Protocol):
+class HasPlace(Protocol):
     """Object with a place that a message may name."""
 
     @property
@@ -22,7 +22,7 @@ class Placed(Protocol):
 
 
 P = ParamSpec("P")
-Holder = TypeVar("Holder", bound=Placed)
+Holder = TypeVar("Holder", bound=HasPlace)
 Result = TypeVar("Result")
 
 EXISTS = "there is something of that name already: open a ledger with Ledger(address), or choose another name"
@@ -57,24 +57,24 @@ _NO_TABLE = "42P01"
 _LONGEST = 400  # characters of a server's message
 
 
-def _missing(deed: str) -> str:
+def _missing_ledger_reason(deed: str) -> str:
     return MISSING if deed == "opened" else GONE
 
 
-def explained(
+def convert_to_ledger_error(
     deed: str,
 ) -> Callable[[Callable[Concatenate[Holder, P], Result]], Callable[Concatenate[Holder, P], Result]]:
     """Decorate an operation on a log: errors of the system and of a server become a :class:`LedgerError`."""
 
-    def decorate(function: Callable[Concatenate[Holder, P], Result]) -> Callable[Concatenate[Holder, P], Result]:
+    def wrap_operation(function: Callable[Concatenate[Holder, P], Result]) -> Callable[Concatenate[Holder, P], Result]:
         @wraps(function)
-        def guarded(holder: Holder, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        def run_with_conversion(holder: Holder, /, *args: P.args, **kwargs: P.kwargs) -> Result:
             try:
                 return function(holder, *args, **kwargs)
             except LedgerError:
                 raise
             except FileNotFoundError as error:
-                reason = str(error.strerror) if deed == "created" else _missing(deed)
+                reason = str(error.strerror) if deed == "created" else _missing_ledger_reason(deed)
             except OSError as error:
                 reason = error.strerror or type(error).__name__
             except Exception as error:
@@ -83,27 +83,27 @@ def explained(
                 state = getattr(error, "sqlstate", None) or "08"
                 known = STATES.get(state) or STATES.get(state[:2], "the server reports an error")
                 said = f"{known} (SQLSTATE {state})"
-                reason = _missing(deed) if state == _NO_TABLE else said
-            raise failure(holder.place, deed, reason)
+                reason = _missing_ledger_reason(deed) if state == _NO_TABLE else said
+            raise ledger_error(holder.place, deed, reason)
 
-        return guarded
+        return run_with_conversion
 
-    return decorate
+    return wrap_operation
 
 
-def in_words(said: str, secret: str) -> str:
+def printable_message(said: str, secret: str) -> str:
     """Return a server's message on one printable line without the password."""
     line = " ".join("".join(one if one.isprintable() else " " for one in said).split())
     return (line.replace(secret, "...") if secret else line)[:_LONGEST].rstrip(".")
 
 
-def failure(place: str, deed: str, reason: str) -> LedgerError:
-    return LedgerError(f"the ledger {quoted(place)} could not be {deed}: {reason}. Nothing was released")
+def ledger_error(place: str, deed: str, reason: str) -> LedgerError:
+    return LedgerError(f"the ledger {quote_path(place)} could not be {deed}: {reason}. Nothing was released")
 
 
-def damaged(place: str, where: str = "") -> LedgerError:
+def damaged_log_error(place: str, where: str = "") -> LedgerError:
     """Return the error for a log whose parts contradict each other."""
-    return failure(place, "read", f"{DAMAGED}{where and f' ({where})'}")
+    return ledger_error(place, "read", f"{DAMAGED}{where and f' ({where})'}")
 
 
 # Records of a ledger, each with the digest of its text and of the record before it.
@@ -129,14 +129,14 @@ class Record(NamedTuple):
 
 
 # proof-region: records
-def seal(fields: dict[str, Any]) -> str:
+def seal_record(fields: dict[str, Any]) -> str:
     """Return a record's text, in ASCII without control characters: the digest of the JSON, a blank, and the JSON."""
     text = json.dumps(fields, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return f"{_digest(text)} {text}"  # [sealed]
 
 
-def unseal(text: str, place: int = 0) -> Record | None:
-    """Invert :func:`seal`; return None for every text whose digest does not match."""
+def unseal_record(text: str, place: int = 0) -> Record | None:
+    """Invert :func:`seal_record`; return None for every text whose digest does not match."""
     digest, blank, content = text[:_HEX], text[_HEX : _HEX + 1], text[_HEX + 1 :]
     if blank != " " or digest != _digest(content):  # [own-digest]
         return None
@@ -148,30 +148,30 @@ def unseal(text: str, place: int = 0) -> Record | None:
     return Record(digest, fields, place, len(text)) if known else None
 
 
-def follow(last: Record, ledger: str, **fields: Any) -> str:
+def next_record_text(last: Record, ledger: str, **fields: Any) -> str:
     """Return the text of the record after ``last`` in the ledger whose first record has the digest ``ledger``."""
     kept = {name: last.fields[name] for name in _KEPT if name in last.fields}
     chained = {"number": last.number + 1, "previous": last.digest, "ledger": ledger}  # [chained]
-    return seal({**chained, **kept, **fields})
+    return seal_record({**chained, **kept, **fields})
 
 
-def follows(before: Record, after: Record) -> bool:
+def is_next_record(before: Record, after: Record) -> bool:
     """Return True if ``after`` was made as the record after ``before``."""
     return after.number == before.number + 1 and after.fields.get("previous") == before.digest  # [link]
 
 
-def lasts(record: Record) -> bool:
+def is_durable_record(record: Record) -> bool:
     """Return True if its append waited for the disk, as all do except records of an entry's state."""
     return record.fields.get("kind") != "state"  # [not-waited-for]
 
 
-def bind(last: Record, server: str) -> str:
+def server_binding_text(last: Record, server: str) -> str:
     """Return the text of the record after ``last`` that binds its ledger to a server."""
     ledger = str(last.fields.get("ledger", last.digest))
-    return follow(last, ledger, kind="accept", accepted=sorted({*accepted_in(last), server}))
+    return next_record_text(last, ledger, kind="accept", accepted=sorted({*accepted_kinds_in(last), server}))
 
 
-def accepted_in(record: Record) -> list[str]:
+def accepted_kinds_in(record: Record) -> list[str]:
     """Return the kinds of file systems and the servers that the ledger accepts, up to this record."""
     found = record.fields.get("accepted", [])
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
@@ -184,6 +184,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("ascii", "replace")).hexdigest()
 
 
-def head(record: Record) -> str:
+def record_head(record: Record) -> str:
     """Return one line that identifies the record and all records before it, to be stored elsewhere."""
     return f"{record.number}-{record.digest}"

@@ -12,21 +12,21 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
 from typing import Any
 
-from ...markup.elements import unbroken
-from ...markup.foreign import cell, json_text
-from ...markup.foreign import on_page as escape
-from ...numerics.arithmetic import exact, round_up
-from ...spaces.costs import overhead
-from ...spaces.curves.closed_forms import Concentrated, Mixture
+from ...markup.elements import bind_percent_signs
+from ...markup.foreign import escape_html as escape
+from ...markup.foreign import json_text, spreadsheet_cell
+from ...numerics.arithmetic import round_up, to_fraction
+from ...spaces.costs import conversion_overhead
+from ...spaces.curves.closed_forms import UpToDelta, ZCDPBound
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.curves.guesses import percent_right, total_variation
+from ...spaces.curves.guesses import attack_accuracy, total_variation
 from ...spaces.measures import Approximate, PrivacyProfile, without_delta
 from ...spaces.measures import ZeroConcentratedDivergence as Concentrating
-from .amounts import Account, Amount, Filter, from_texts, written
-from .journal import Entry, Journal, now
+from .amounts import Amount, BudgetAccount, Filter, deserialize_amount, format_amount
+from .journal import Entry, Journal, utc_timestamp
 from .ledger import Ledger
 from .records import Record
-from .stated import NOT_STATED, OWN, TITLES, lines
+from .stated import NOT_STATED, OWN, TITLES, metadata_lines
 
 # A budget over time as a picture: steps from nothing to what is spent, in percent of what may be.
 
@@ -35,25 +35,26 @@ _MOST = 600  # points: more than a screen shows
 _CLASSES = ("first", "second")
 
 
-def chart(entries: Sequence[Entry], limit: Any, names: Sequence[str]) -> str:
+def spending_chart(entries: Sequence[Entry], limit: Any, names: Sequence[str]) -> str:
     """An SVG of the share of each number of ``limit`` that was spent, at the time of each entry."""
     limits = limit if isinstance(limit, tuple) else (limit,)
     times = [datetime.fromisoformat(one.time).timestamp() for one in entries]
-    places = _places(times)
+    places = _horizontal_positions(times)
     lines = [
-        _steps(places, [_share_of_limit(_parts(one.spent)[at], top) for one in entries], _CLASSES[at])
+        _step_path(places, [_share_of_limit(_as_tuple(one.spent)[at], top) for one in entries], _CLASSES[at])
         for at, top in enumerate(limits)
     ]
     words = "; ".join(
-        f"{name}: {_last(entries, at, top):.0%} spent" for at, (name, top) in enumerate(zip(names, limits, strict=True))
+        f"{name}: {_final_share(entries, at, top):.0%} spent"
+        for at, (name, top) in enumerate(zip(names, limits, strict=True))
     )
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(words)}">'
-        f"<title>{escape(words)}</title>{_grid()}{''.join(lines)}{_dates(entries)}</svg>"
+        f"<title>{escape(words)}</title>{_grid_lines()}{''.join(lines)}{_date_labels(entries)}</svg>"
     )
 
 
-def _parts(value: Any) -> tuple[float, ...]:
+def _as_tuple(value: Any) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -61,11 +62,11 @@ def _share_of_limit(spent: float, limit: float) -> float:
     return min(spent / limit, 1.0) if limit > 0 else 0.0
 
 
-def _last(entries: Sequence[Entry], at: int, limit: float) -> float:
-    return _share_of_limit(_parts(entries[-1].spent)[at], limit) if entries else 0.0
+def _final_share(entries: Sequence[Entry], at: int, limit: float) -> float:
+    return _share_of_limit(_as_tuple(entries[-1].spent)[at], limit) if entries else 0.0
 
 
-def _places(times: Sequence[float]) -> list[float]:
+def _horizontal_positions(times: Sequence[float]) -> list[float]:
     """Where each entry stands from left to right; a clock that was set back does not move the line back."""
     latest, steady = float("-inf"), []
     for time in times:
@@ -76,35 +77,37 @@ def _places(times: Sequence[float]) -> list[float]:
     return [(one - steady[0]) / span if span else at / count for at, one in enumerate(steady)]
 
 
-def _steps(places: Sequence[float], shares: Sequence[float], kind: str) -> str:
+def _step_path(places: Sequence[float], shares: Sequence[float], kind: str) -> str:
     every = max(len(places) // _MOST, 1)
     chosen = sorted({*range(0, len(places), every), *([len(places) - 1] if places else [])})
-    path, height = [f"M{_LEFT} {_y(0):.1f}"], _y(0)
+    path, height = [f"M{_LEFT} {_y_coordinate(0):.1f}"], _y_coordinate(0)
     for at in chosen:
-        path.append(f"L{_x(places[at]):.1f} {height:.1f}")
-        height = _y(shares[at])
-        path.append(f"L{_x(places[at]):.1f} {height:.1f}")
-    path.append(f"L{_x(1):.1f} {height:.1f}")
+        path.append(f"L{_x_coordinate(places[at]):.1f} {height:.1f}")
+        height = _y_coordinate(shares[at])
+        path.append(f"L{_x_coordinate(places[at]):.1f} {height:.1f}")
+    path.append(f"L{_x_coordinate(1):.1f} {height:.1f}")
     return f'<path class="{kind}" d="{"".join(path)}"/>'
 
 
-def _x(place: float) -> float:
+def _x_coordinate(place: float) -> float:
     return _LEFT + place * (_WIDTH - _LEFT - 8)
 
 
-def _y(share: float) -> float:
+def _y_coordinate(share: float) -> float:
     return _TOP + (1 - share) * (_HEIGHT - _TOP - _BOTTOM)
 
 
-def _grid() -> str:
+def _grid_lines() -> str:
     return "".join(
-        f'<line class="{"limit" if share == 1 else "grid"}" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{_y(share):.1f}" '
-        f'y2="{_y(share):.1f}"/><text x="{_LEFT - 6}" y="{_y(share) + 4:.1f}" class="right">{share:.0%}</text>'
+        f'<line class="{"limit" if share == 1 else "grid"}" x1="{_LEFT}" x2="{_WIDTH - 8}" '
+        f'y1="{_y_coordinate(share):.1f}" '
+        f'y2="{_y_coordinate(share):.1f}"/><text x="{_LEFT - 6}" y="{_y_coordinate(share) + 4:.1f}" '
+        f'class="right">{share:.0%}</text>'
         for share in (0, 0.25, 0.5, 0.75, 1)
     )
 
 
-def _dates(entries: Sequence[Entry]) -> str:
+def _date_labels(entries: Sequence[Entry]) -> str:
     if not entries:
         return f'<text x="{_WIDTH / 2}" y="{_HEIGHT / 2}" class="middle">nothing was released yet</text>'
     first, last = entries[0].time[:10], max(one.time for one in entries)[:10]
@@ -123,7 +126,7 @@ _PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "wom
 _FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
 
 
-def plural(person: str) -> str:
+def plural_noun(person: str) -> str:
     """More than one of what a person is called."""
     if person in _PLURALS:
         return _PLURALS[person]
@@ -132,7 +135,7 @@ def plural(person: str) -> str:
     return f"{person}es" if re.search("(s|x|z|ch|sh)$", person) else f"{person}s"
 
 
-def protected(neighbors: str, people: Any, person: str | None) -> str:
+def protected_unit_text(neighbors: str, people: Any, person: str | None) -> str:
     """Whom a budget or a release protects."""
     one = "user" if person is None else person
     if neighbors == "add_remove":
@@ -142,41 +145,41 @@ def protected(neighbors: str, people: Any, person: str | None) -> str:
     return f"{people} people (each a {one}), whose rows are exchanged for others"
 
 
-def protects(ledger: Ledger) -> str:
+def ledger_protection_text(ledger: Ledger) -> str:
     """Whom the budget of ``ledger`` protects."""
     for neighbors in ("add_remove", "replace"):
         if ledger.metric == f"UserDistance(neighbors='{neighbors}')":
-            return protected(neighbors, ledger.d_in, ledger.person)
+            return protected_unit_text(neighbors, ledger.d_in, ledger.person)
     return f"data that differ by {ledger.d_in}, as {ledger.metric} measures it"
 
 
-def facts(ledger: Ledger) -> list[tuple[str, str]]:
+def ledger_facts(ledger: Ledger) -> list[tuple[str, str]]:
     """Which data, of whom, by whom and what for."""
     person = NOT_STATED if ledger.user is None else f"a {ledger.person}, told apart by the column {ledger.user}"
     return [
-        ("protects", protects(ledger)),
+        ("protects", ledger_protection_text(ledger)),
         ("a person is", person),
         ("table", ledger.dataset),
-        *lines(ledger.stated),
+        *metadata_lines(ledger.stated),
     ]
 
 
-def spent_and_left(ledger: Ledger) -> tuple[str, str, str, str]:
+def budget_summary_texts(ledger: Ledger) -> tuple[str, str, str, str]:
     """The budget, what was spent, rounded up, what is left, rounded down, and at which delta all this is told."""
     budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget,)
-    symbol = "rho" if _concentrated(ledger) else "epsilon"
+    symbol = "rho" if _is_zcdp_ledger(ledger) else "epsilon"
     at = f"at delta {budget[1]:.3g}" if len(budget) > 1 else ""
-    spent = main_spent(ledger)
+    spent = spent_epsilon_or_rho(ledger)
     left = Decimal(0) if spent >= budget[0] else Decimal(repr(budget[0])) - Decimal(repr(spent))
     return (
         f"{symbol} {budget[0]:.6g}",
-        f"{symbol} {four_up(spent)}",
+        f"{symbol} {round_up_four_digits(spent)}",
         f"{symbol} {float(_FOUR_DOWN.create_decimal(left)):g}",
         at,
     )
 
 
-def main_spent(ledger: Ledger) -> float:
+def spent_epsilon_or_rho(ledger: Ledger) -> float:
     """What was spent, rounded up: as an epsilon at the delta of the budget, or as a rho where the budget is one.
 
     Of a budget whose releases are mixed it is the least that a sum tells which keeps the budget.
@@ -184,67 +187,70 @@ def main_spent(ledger: Ledger) -> float:
     spent = ledger.spent()
     if ledger.measure != PrivacyProfile():
         return float(spent[0] if isinstance(spent, tuple) else spent)
-    told = [_epsilon(one, spent[1], ledger.budget) for one in ledger.filters() if one.alive]
+    told = [_epsilon_of_filter(one, spent[1], ledger.budget) for one in ledger.filters() if one.alive]
     return min(told, default=ledger.budget[0])
 
 
-def _epsilon(sums: Filter, own: float, budget: tuple[float, float]) -> float:
+def _epsilon_of_filter(sums: Filter, own: float, budget: tuple[float, float]) -> float:
     """The epsilon that one sum tells, at the delta of the budget; of steps, no less than their part of the budget."""
     if not sums.spent:
         return 0.0
     if sums.adds == "rho":
-        return PrivacyCurve(Mixture(Concentrated(exact(sums.spent)), exact(own))).epsilon(budget[1])
+        return PrivacyCurve(UpToDelta(ZCDPBound(to_fraction(sums.spent)), to_fraction(own))).epsilon(budget[1])
     if sums.order is not None:
-        rest = exact(budget[1]) - exact(own)
-        told = sums.spent + overhead(sums.order, rest) if rest > 0 else exact(budget[0])
+        rest = to_fraction(budget[1]) - to_fraction(own)
+        told = sums.spent + conversion_overhead(sums.order, rest) if rest > 0 else to_fraction(budget[0])
         return min(budget[0], max(0.0, round_up(told)))
     return round_up(sums.spent) if sums.adds == "epsilon" else budget[0]
 
 
-def shares(ledger: Ledger) -> dict[int, tuple[float, float]]:
+def entry_budget_shares(ledger: Ledger) -> dict[int, tuple[float, float]]:
     """Of each entry, which part of the budget it cost, and which part was spent up to it.
 
     Parts are of the number of which most is gone; of several sums that keep the budget, of the one of which least is.
     """
     journal = ledger._journal
-    best = _place(journal.account, journal.spent())
+    best = _counted_positions(journal.account, journal.total_spent())
     return {
-        int(one.fields["entries"]): (_part(journal, one, "cost", best), _part(journal, one, "spent", best))
-        for one in journal.log.records()
+        int(one.fields["entries"]): (
+            _largest_limit_share(journal, one, "cost", best),
+            _largest_limit_share(journal, one, "spent", best),
+        )
+        for one in journal.log.iter_records()
         if one.fields["kind"] == "debit"
     }
 
 
-def _place(account: Account, spent: Amount) -> list[int]:
+def _counted_positions(account: BudgetAccount, spent: Amount) -> list[int]:
     """Which numbers count: all, or of several sums the best one, beside delta."""
     places = [at for at, most in enumerate(account.limit) if most]
-    if not account.mixes:
+    if not account.has_mixed_measures:
         return places
     sums = [at for at in places if at != 1]
     return [min(sums, key=lambda at: float(spent[at] / account.limit[at])), *([1] if 1 in places else [])]
 
 
-def _part(journal: Journal, record: Record, name: str, places: list[int]) -> float:
-    found, limit = from_texts(record.fields[name]), journal.account.limit
+def _largest_limit_share(journal: Journal, record: Record, name: str, places: list[int]) -> float:
+    found, limit = deserialize_amount(record.fields[name]), journal.account.limit
     return max((float(found[at] / limit[at]) for at in places), default=0.0)
 
 
-def guess(ledger: Ledger) -> tuple[float, float]:
+def attack_accuracies(ledger: Ledger) -> tuple[float, float]:
     """How often somebody guesses right whether a person is there: after what was spent, and after the whole budget."""
     budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget, 0.0)
     spent = ledger.spent()
     own = budget[1] if ledger.measure == PrivacyProfile() else spent[1] if isinstance(spent, tuple) else 0.0
-    now = main_spent(ledger), own if any(spent if isinstance(spent, tuple) else (spent,)) else 0.0
-    shares = (total_variation(*one, concentrated=_concentrated(ledger)) for one in (now, budget))
-    first, second = map(percent_right, shares)
+    now = spent_epsilon_or_rho(ledger), own if any(spent if isinstance(spent, tuple) else (spent,)) else 0.0
+    shares = (total_variation(*one, concentrated=_is_zcdp_ledger(ledger)) for one in (now, budget))
+    first, second = map(attack_accuracy, shares)
     return first, second
 
 
-def _concentrated(ledger: Ledger) -> bool:
+def _is_zcdp_ledger(ledger: Ledger) -> bool:
     return ledger.measure != PrivacyProfile() and without_delta(ledger.measure) == Concentrating()
 
 
-def four_up(number: float) -> str:
+def round_up_four_digits(number: float) -> str:
     """Four digits, rounded up, of the decimal as which a number is written."""
     return f"{float(_FOUR_UP.create_decimal(Decimal(repr(float(number))))):g}"
 
@@ -254,7 +260,7 @@ def four_up(number: float) -> str:
 _COLUMNS = tuple(Entry.__dataclass_fields__)
 
 
-def summary(ledger: Ledger) -> dict[str, Any]:
+def ledger_summary(ledger: Ledger) -> dict[str, Any]:
     """What the ledger is for, what was spent, and what is left."""
     ledger = ledger.at_one_moment()
     return {
@@ -269,15 +275,15 @@ def summary(ledger: Ledger) -> dict[str, Any]:
         "limit": ledger.limit,
         "spent": ledger.spent(),
         "left": ledger.remaining(),
-        **({"filters": list(map(_filter, ledger.filters())), "room": ledger.room()} if ledger.filters() else {}),
+        **({"filters": list(map(_filter_fields, ledger.filters())), "room": ledger.room()} if ledger.filters() else {}),
         "head": ledger.head(),
         **({"accepted": list(ledger.accepted)} if ledger.accepted else {}),
     }
 
 
-def _filter(one: Filter) -> dict[str, Any]:
+def _filter_fields(one: Filter) -> dict[str, Any]:
     amounts = {"limit": one.limit, "spent": one.spent, "delta": one.delta}
-    return {"adds": one.adds, **{name: written((part,)) for name, part in amounts.items()}, "alive": one.alive}
+    return {"adds": one.adds, **{name: format_amount((part,)) for name, part in amounts.items()}, "alive": one.alive}
 
 
 def json_lines(ledger: Ledger) -> str:
@@ -285,7 +291,7 @@ def json_lines(ledger: Ledger) -> str:
     ledger = ledger.at_one_moment()
     return "".join(
         json_text(one, indent=None, ascii_only=True) + "\n"
-        for one in (summary(ledger), *(one.as_dict() for one in ledger.history()))
+        for one in (ledger_summary(ledger), *(one.as_dict() for one in ledger.history()))
     )
 
 
@@ -294,17 +300,17 @@ def csv_table(ledger: Ledger) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    writer.writerows([_cell(getattr(one, name)) for name in _COLUMNS] for one in ledger.history())
+    writer.writerows([_csv_cell(getattr(one, name)) for name in _COLUMNS] for one in ledger.history())
     return text.getvalue()
 
 
-def _cell(value: Any) -> str:
+def _csv_cell(value: Any) -> str:
     if value is None:
         return ""
-    return str(cell(value)) if isinstance(value, str) else words_of(value)
+    return str(spreadsheet_cell(value)) if isinstance(value, str) else format_distance(value)
 
 
-def words_of(distance: Any) -> str:
+def format_distance(distance: Any) -> str:
     """A distance as people read it; a pair with a comma."""
     return ", ".join(map(str, distance)) if isinstance(distance, tuple) else str(distance)
 
@@ -318,29 +324,29 @@ _LISTED = 2000  # entries: a browser shows a table of so many at once
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(ledger: Ledger) -> str:
+def ledger_page(ledger: Ledger) -> str:
     """The whole page."""
     ledger = ledger.at_one_moment()
     entries, problems = ledger.history(), ledger.verify()
-    names, parts = _names(ledger), shares(ledger)
+    names, parts = _amount_symbols(ledger), entry_budget_shares(ledger)
     body = [
         f"<h1>Privacy budget of {escape(ledger.dataset)}</h1>",
-        f'<p class="soft">As of {escape(_moment(now()))}. {_count(entries)}.</p>',
-        _verdict(problems),
-        _tiles(ledger),
-        _facts(facts(ledger)),
+        f'<p class="soft">As of {escape(_format_time(utc_timestamp()))}. {_entry_count_text(entries)}.</p>',
+        _verification_html(problems),
+        _budget_tiles(ledger),
+        _facts_html(ledger_facts(ledger)),
         "<h2>What somebody could find out</h2>",
-        *_promise(ledger),
+        *_attack_paragraphs(ledger),
         "<h2>Spent over time</h2>",
-        chart([replace(one, spent=parts[one.number][1]) for one in entries], 1.0, ["the budget"]),
+        spending_chart([replace(one, spent=parts[one.number][1]) for one in entries], 1.0, ["the budget"]),
         _KEY,
         "<h2>What was released</h2>",
-        *_earlier(len(entries)),
-        _table(entries[-_LISTED:], parts),
+        *_omitted_entries_note(len(entries)),
+        _entries_table(entries[-_LISTED:], parts),
         "<h2>To ask before the next release</h2>",
-        _checklist(ledger),
+        _checklist_html(ledger),
         "<h2>In numbers of the ledger</h2>",
-        _small(ledger, names),
+        _amounts_html(ledger, names),
     ]
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
     return (
@@ -348,46 +354,46 @@ def page(ledger: Ledger) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>Privacy budget of {escape(ledger.dataset)}</title><style>{style}</style></head>"
-        f"<body><main>{unbroken(''.join(body))}</main></body></html>\n"
+        f"<body><main>{bind_percent_signs(''.join(body))}</main></body></html>\n"
     )
 
 
-def _names(ledger: Ledger) -> tuple[str, ...]:
+def _amount_symbols(ledger: Ledger) -> tuple[str, ...]:
     if isinstance(ledger.counted, Approximate):
         return ledger.counted.measure.symbol, "delta"
     return (ledger.counted.symbol,)
 
 
-def _count(entries: Sequence[Entry]) -> str:
+def _entry_count_text(entries: Sequence[Entry]) -> str:
     states = {state: sum(one.state == state for one in entries) for state in ("released", "reserved", "failed")}
     listed = ", ".join(f"{number} {state}" for state, number in states.items() if number)
     return f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}{listed and f': {listed}'}"
 
 
-def _verdict(problems: Sequence[str]) -> str:
+def _verification_html(problems: Sequence[str]) -> str:
     if not problems:
         return "<p>Every record follows from the one before it, and the totals add up.</p>"
     return "".join(f'<p class="bad">This ledger contradicts itself: {escape(one)}.</p>' for one in problems)
 
 
-def _tiles(ledger: Ledger) -> str:
-    budget, spent, left, at = spent_and_left(ledger)
+def _budget_tiles(ledger: Ledger) -> str:
+    budget, spent, left, at = budget_summary_texts(ledger)
     whole = f"the budget of all releases together{at and f', {at}'}"
     values = (whole, budget), ("spent so far", spent), ("left", left)
     tiles = (f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>' for name, value in values)
     return f'<div class="tiles">{"".join(tiles)}</div>'
 
 
-def _facts(rows: Sequence[tuple[str, str]]) -> str:
+def _facts_html(rows: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{''.join(f'<div><dt>{escape(name)}</dt><dd>{escape(said)}</dd></div>' for name, said in rows)}</dl>"
 
 
-def _short(value: Any) -> str:
+def _format_short(value: Any) -> str:
     return ", ".join(f"{one:.6g}" for one in (value if isinstance(value, tuple) else (value,)))
 
 
-def _promise(ledger: Ledger) -> list[str]:
-    now_right, in_the_end = guess(ledger)
+def _attack_paragraphs(ledger: Ledger) -> list[str]:
+    now_right, in_the_end = attack_accuracies(ledger)
     there = "is in the data" if "add_remove" in ledger.metric else "has this or that in the data"
     who = f"one particular {ledger.person or 'person'}" if ledger.d_in == 1 else "a particular group"
     return [
@@ -401,7 +407,7 @@ def _promise(ledger: Ledger) -> list[str]:
     ]
 
 
-def _checklist(ledger: Ledger) -> str:
+def _checklist_html(ledger: Ledger) -> str:
     person, column = ledger.person or "person", ledger.user or "that tells people apart"
     questions = (
         f"Has each {person} one value of the column {column}? Who has two counts as two people.",
@@ -413,26 +419,26 @@ def _checklist(ledger: Ledger) -> str:
     return f'<ul class="ask">{"".join(f"<li>{escape(one)}</li>" for one in questions)}</ul>'
 
 
-def _small(ledger: Ledger, names: Sequence[str]) -> str:
+def _amounts_html(ledger: Ledger, names: Sequence[str]) -> str:
     listed = ", ".join(names)
     rows = [
         ("promised", f"{ledger.promise} under {ledger.measure!r}, at distance {ledger.d_in} under {ledger.metric}"),
-        (f"may be charged ({listed})", _short(ledger.limit)),
-        (f"spent ({listed})", _short(ledger.spent())),
-        (f"left ({listed})", _short(ledger.remaining())),
+        (f"may be charged ({listed})", _format_short(ledger.limit)),
+        (f"spent ({listed})", _format_short(ledger.spent())),
+        (f"left ({listed})", _format_short(ledger.remaining())),
         ("head of the records", ledger.head()),
     ]
-    return f'<div class="small">{_facts(rows)}</div>'
+    return f'<div class="small">{_facts_html(rows)}</div>'
 
 
-def _table(entries: Sequence[Entry], parts: Mapping[int, tuple[float, float]]) -> str:
+def _entries_table(entries: Sequence[Entry], parts: Mapping[int, tuple[float, float]]) -> str:
     names = ("no.", "time", "release", ", ".join(TITLES[name] for name in OWN), "state", "share", "spent", "by")
     head = "".join(f"<th>{name}</th>" for name in names)
-    rows = "".join(_row(one, names, *parts[one.number]) for one in entries)
+    rows = "".join(_entry_row(one, names, *parts[one.number]) for one in entries)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _earlier(count: int) -> list[str]:
+def _omitted_entries_note(count: int) -> list[str]:
     """That the first entries of a long ledger are not listed, and where they are."""
     if count <= _LISTED:
         return []
@@ -442,38 +448,38 @@ def _earlier(count: int) -> list[str]:
     ]
 
 
-def _row(one: Entry, names: Sequence[str], cost: float, spent: float) -> str:
+def _entry_row(one: Entry, names: Sequence[str], cost: float, spent: float) -> str:
     cells = (
         str(one.number),
-        escape(_moment(one.time)),
-        _release(one),
+        escape(_format_time(one.time)),
+        _release_cell(one),
         escape(", ".join(filter(None, (getattr(one, name) for name in OWN)))),
         f'<span class="{escape(one.state)}">{escape(one.state)}</span>',
-        _share(cost) + (f" of entry {one.within}" if one.used is not None else ""),
-        _share(spent),
+        _format_percent(cost) + (f" of entry {one.within}" if one.used is not None else ""),
+        _format_percent(spent),
         escape(one.operator),
     )
     filled = (f'<td data-name="{name}"><span>{cell}</span></td>' for name, cell in zip(names, cells, strict=True))
     return f"<tr>{''.join(filled)}</tr>"
 
 
-def _moment(time: str) -> str:
+def _format_time(time: str) -> str:
     return time[:16].replace("T", " ") + " UTC"
 
 
-def _share(part: float) -> str:
-    return f"{four_up(100 * part)} %"
+def _format_percent(part: float) -> str:
+    return f"{round_up_four_digits(100 * part)} %"
 
 
-def _release(one: Entry) -> str:
-    title = one.label or title_of(one)
+def _release_cell(one: Entry) -> str:
+    title = one.label or release_title(one)
     bound = "" if one.at_most is None else f"\nat most: {one.at_most}{', shared' if one.shared else ''}"
-    cost = f"cost: {_short(one.cost)}\nspent up to it: {_short(one.spent)}"
+    cost = f"cost: {_format_short(one.cost)}\nspent up to it: {_format_short(one.spent)}"
     told = f"{one.measurement}\nproof: {one.proof}\nclaim: {one.claim}\nd_in: {one.d_in}{bound}\n{cost}"
     return f"{escape(title)}<details><summary>details</summary><pre>{escape(told)}</pre></details>"
 
 
-def title_of(entry: Entry) -> str:
+def release_title(entry: Entry) -> str:
     """What was released, out of the repr of the measurement; its first line where it does not say."""
     fields = dict(line.split("=", 1) for line in entry.measurement.splitlines() if "=" in line)
     named = {name.strip(): value.strip() for name, value in fields.items()}

@@ -16,7 +16,7 @@ FORK_PATIENCE = 2.0  # seconds that a fork waits for all debits together; a debi
 BUSY: set[tuple[int, object]] = set()  # the thread of each debit in work, and the ledger that it writes to
 
 
-class Turn:
+class LedgerLock:
     """The ``lock`` of a ledger among the threads of this process."""
 
     def __init__(self) -> None:
@@ -26,17 +26,17 @@ class Turn:
 
 
 _LISTING = threading.RLock()  # no fork happens while a turn is listed
-_TURNS: weakref.WeakSet[Turn] = weakref.WeakSet()
-_ASKED: list[Turn] = []  # turns requested by the thread that forks
+_TURNS: weakref.WeakSet[LedgerLock] = weakref.WeakSet()
+_ASKED: list[LedgerLock] = []  # turns requested by the thread that forks
 
 
-def in_work(ledger: object) -> tuple[int, object]:
+def busy_debit_key(ledger: object) -> tuple[int, object]:
     """Return the element of :data:`BUSY` for a debit from ``ledger`` by this thread."""
     return threading.get_ident(), ledger
 
 
 # proof-region: forks
-def _fork_waits() -> None:
+def _before_fork() -> None:
     _LISTING.acquire()
     end = time.monotonic() + FORK_PATIENCE
     for turn in list(_TURNS):
@@ -44,24 +44,24 @@ def _fork_waits() -> None:
         turn.lock.acquire(timeout=max(end - time.monotonic(), 0.0))  # [forks]
 
 
-def _fork_done() -> None:
+def _after_fork_in_parent() -> None:
     while _ASKED:
-        _given_back(_ASKED.pop())
+        _release_turn(_ASKED.pop())
     _LISTING.release()
 
 
-def _fork_begins() -> None:
+def _after_fork_in_child() -> None:
     """In the child: only this thread is alive, so locks taken by other threads have no owner."""
     while _ASKED:
         turn = _ASKED.pop()
-        if not _given_back(turn):
+        if not _release_turn(turn):
             turn.lock = threading.RLock()  # [left-behind]
     mine = threading.get_ident()
     BUSY.intersection_update({one for one in BUSY if one[0] == mine})
     _LISTING.release()
 
 
-def _given_back(turn: Turn) -> bool:
+def _release_turn(turn: LedgerLock) -> bool:
     """Release a turn of this thread; return True if it had been taken in time."""
     try:
         turn.lock.release()
@@ -71,5 +71,5 @@ def _given_back(turn: Turn) -> bool:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_fork_waits, after_in_parent=_fork_done, after_in_child=_fork_begins)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 # end-proof-region: forks

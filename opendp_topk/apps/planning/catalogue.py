@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.measurement import Measurement
-from ...core.partials import Partial, partial
+from ...core.partials import Partial, partial_constructor
 from ...errors import NotDeclaredError, ParameterError, SpaceError
 from ...errors.checks import Number
-from ...measurements._listed import constructors, partial_of
+from ...measurements._listed import find_constructors, load_partial
 from ...measurements._selection import MOST_JOINT_WINNERS
 from ...measurements.report_noisy_top_k import then_report_noisy_top_k
-from ...numerics.arithmetic import exact
+from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.discrete import largest_range
 from ...sampling.noises.exponential import Exponential
 from ...sampling.noises.noise import Noise
@@ -32,9 +32,9 @@ _MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two se
 
 
 # proof-region: apart
-def apart(scale: Number, n_candidates: int, alpha: Any, *, gaussian: bool) -> float:
+def rank_error_bound(scale: Number, n_candidates: int, alpha: Any, *, gaussian: bool) -> float:
     """How far the t-th largest of all noisy counts may be from the t-th largest count, for every t."""
-    return largest_range(exact(scale), n_candidates, alpha, gaussian=gaussian)  # [apart]
+    return largest_range(to_fraction(scale), n_candidates, alpha, gaussian=gaussian)  # [apart]
 
 
 # end-proof-region: apart
@@ -68,11 +68,13 @@ class Mechanism:
     pure: Noise | None = None
 
     @property
-    def then(self) -> Then:
+    def loaded_constructor(self) -> Then:
         """Its constructor."""
-        return partial_of(self.constructor) if isinstance(self.constructor, str) else self.constructor
+        return load_partial(self.constructor) if isinstance(self.constructor, str) else self.constructor
 
-    def obstacle(self, k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False) -> str | None:
+    def release_obstacle(
+        self, k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False
+    ) -> str | None:
         """What keeps it from this release: "k", "candidates", "few", "release" or "counts"; None if nothing does."""
         if self.most is not None and k > self.most:
             return "k"
@@ -84,29 +86,31 @@ class Mechanism:
             return "release"
         return "counts" if counts and self.counted is None else None
 
-    def build(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
+    def build_partial(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
         """Its measurement, which still lacks the space."""
-        then = partial_of(self.counted) if counts and self.counted is not None else self.then
-        return self._made(then, measure, k, scale, release)
+        then = load_partial(self.counted) if counts and self.counted is not None else self.loaded_constructor
+        return self._call_constructor(then, measure, k, scale, release)
 
-    def profiled(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
-        """What :meth:`build` makes under ``measure``, under ``PrivacyProfile()``."""
-        options = _with(self.pure) if self.pure is not None and is_pure(measure) else None
-        then = self.then if options is None else partial_of("lipschitz_top_k")
-        return self._made(then, PrivacyProfile(), k, scale, release, options)
+    def build_curve_partial(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
+        """What :meth:`build_partial` makes under ``measure``, under ``PrivacyProfile()``."""
+        options = _noise_option(self.pure) if self.pure is not None and is_pure(measure) else None
+        then = self.loaded_constructor if options is None else load_partial("lipschitz_top_k")
+        return self._call_constructor(then, PrivacyProfile(), k, scale, release, options)
 
-    def _made(
+    def _call_constructor(
         self, then: Then, measure: Measure, k: int, scale: float, release: str, options: Mapping[str, Any] | None = None
     ) -> Chosen:
         accepted = inspect.signature(then).parameters
         asked = {"k": k, "scale": scale, "release": release, **(self.options if options is None else options)}
         return then(measure, **{name: value for name, value in asked.items() if name in accepted})
 
-    def accuracy(self, measurement: Measurement, k: int, n_candidates: int, release: str, alpha: Any) -> float | None:
+    def accuracy_bound(
+        self, measurement: Measurement, k: int, n_candidates: int, release: str, alpha: Any
+    ) -> float | None:
         """The bound of its accuracy theorem; None where counting the possible releases takes too long."""
         if self.few:
             known = measurement.parameters
-            return apart(known["scale"], n_candidates, alpha, gaussian=known["gaussian"])
+            return rank_error_bound(known["scale"], n_candidates, alpha, gaussian=known["gaussian"])
         factors = k if release == "ranking" else min(k, n_candidates - k)
         if self.numbered and factors > _MOST_FACTORS:
             return None
@@ -124,18 +128,18 @@ _ALL = "independent discrete {noise} noise on the count of every candidate; the 
 _SET = RELEASES[1:]  # all kinds but rankings
 
 
-def _with(noise: Noise) -> Mapping[str, Any]:
+def _noise_option(noise: Noise) -> Mapping[str, Any]:
     """The option of a constructor that takes a noise."""
     return {"noise": noise}
 
 
-def _perturbed(noise: Noise) -> Mechanism:
+def _one_shot_mechanism(noise: Noise) -> Mechanism:
     """The row of one-shot selection with a noise, named after it."""
     name = f"lipschitz_{noise.words.lower().replace('-', '_')}"
-    return Mechanism(name, RELEASES, _SUMS, "lipschitz_top_k", _with(noise))
+    return Mechanism(name, RELEASES, _SUMS, "lipschitz_top_k", _noise_option(noise))
 
 
-def _noisy_counts(noise: str) -> Mechanism:
+def _histogram_mechanism(noise: str) -> Mechanism:
     """The row of noise on all counts, named after it."""
     option, words = {"gaussian": noise == "Gaussian"}, _ALL.format(noise=noise)
     stem = "noisy_histogram"
@@ -153,7 +157,13 @@ DESCRIBED = (
     ),
     Mechanism("canonical", _SET, _SETS, "canonical_top_k", ranked=False, numbered=True),
     Mechanism(
-        "canonical_exponential", _SET, _SETS, "canonical_top_k", _with(Exponential()), ranked=False, numbered=True
+        "canonical_exponential",
+        _SET,
+        _SETS,
+        "canonical_top_k",
+        _noise_option(Exponential()),
+        ranked=False,
+        numbered=True,
     ),
     Mechanism("joint", RELEASES, _JOINT, "joint_top_k", most=MOST_JOINT_WINNERS, numbered=True),
     Mechanism("exponential_mechanism", RELEASES, _ODDS, "exponential_mechanism", most=1),
@@ -161,16 +171,16 @@ DESCRIBED = (
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "exponential"}),
     Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "permute_and_flip"}),
     Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, "noisy_top_k_with_gaps", led=True),
-    _noisy_counts("Laplace"),
-    _noisy_counts("Gaussian"),
-    *map(_perturbed, STANDARD),
+    _histogram_mechanism("Laplace"),
+    _histogram_mechanism("Gaussian"),
+    *map(_one_shot_mechanism, STANDARD),
 )
 # A constructor that nobody has described is tried on few candidates: four make all of its kinds of releases.
 _COUNTS = VectorDomain(AtomDomain(int), size=4), LInfDistance(monotonic=True)
 _ASKED: Mapping[str, Any] = {"k": 2, "scale": 1.0, "release": "ranking"}
 
 
-def discovered(make: Callable[..., Measurement]) -> Mechanism | None:
+def discover_mechanism(make: Callable[..., Measurement]) -> Mechanism | None:
     """The row of a constructor that nobody has described, from its signature, its first line and its law.
 
     None for what the command cannot offer: a constructor that needs more than k, a scale and a kind of release, that
@@ -179,7 +189,7 @@ def discovered(make: Callable[..., Measurement]) -> Mechanism | None:
     own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
     options = {p.name: _ASKED[p.name] for p in own if p.name in _ASKED}
     needed = {p.name for p in own if p.default is p.empty}
-    choices = _choices(make, options) if needed <= options.keys() else None
+    choices = _possible_choices(make, options) if needed <= options.keys() else None
     if not choices:
         return None
     one = len(choices[0]) == 1
@@ -187,10 +197,12 @@ def discovered(make: Callable[..., Measurement]) -> Mechanism | None:
     releases = RELEASES if one or "release" in options else _SET if sets else RELEASES[:1]
     said = (inspect.getdoc(make) or "").partition("\n")[0].rstrip(".").replace("{", "{{").replace("}", "}}")
     words, stem = said[:1].lower() + said[1:], make.__name__.removeprefix("make_")
-    return Mechanism(stem, releases, words, partial(make), most=1 if one else None, ranked=False, numbered=True)
+    return Mechanism(
+        stem, releases, words, partial_constructor(make), most=1 if one else None, ranked=False, numbered=True
+    )
 
 
-def _choices(make: Callable[..., Measurement], options: Mapping[str, Any]) -> list[tuple[int, ...]] | None:
+def _possible_choices(make: Callable[..., Measurement], options: Mapping[str, Any]) -> list[tuple[int, ...]] | None:
     """What ``make(..., **options)`` may release of four candidates, where that is known and they are items."""
     try:
         built = [make(*_COUNTS, measure, **options) for measure in (MaxDivergence(), ZeroConcentratedDivergence())]
@@ -202,29 +214,31 @@ def _choices(make: Callable[..., Measurement], options: Mapping[str, Any]) -> li
     return outcomes if all(len(set(one) & {0, 1, 2, 3}) == len(one) == k for one in outcomes) else None
 
 
-def _others() -> Iterator[Mechanism]:
-    described = {name for row in DESCRIBED for name in (row.then.__name__, f"then_{row.counted}")}
-    for name, make in constructors().items():
-        row = None if name.replace("make_", "then_", 1) in described else discovered(make)
+def _discovered_mechanisms() -> Iterator[Mechanism]:
+    described = {name for row in DESCRIBED for name in (row.loaded_constructor.__name__, f"then_{row.counted}")}
+    for name, make in find_constructors().items():
+        row = None if name.replace("make_", "then_", 1) in described else discover_mechanism(make)
         if row is not None:
             yield row
 
 
 @functools.cache
-def table() -> tuple[Mechanism, ...]:
+def all_mechanisms() -> tuple[Mechanism, ...]:
     """All rows; the first call loads every constructor."""
-    return (*DESCRIBED, *_others())
+    return (*DESCRIBED, *_discovered_mechanisms())
 
 
-def able(k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False) -> list[Mechanism]:
+def capable_mechanisms(
+    k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False
+) -> list[Mechanism]:
     """The mechanisms that can release this, in the order of the table; ``few`` as in :class:`Mechanism`."""
-    return [row for row in table() if row.obstacle(k, n_candidates, release, counts, few) is None]
+    return [row for row in all_mechanisms() if row.release_obstacle(k, n_candidates, release, counts, few) is None]
 
 
 HISTOGRAMS = tuple(row for row in DESCRIBED if row.few)
 
 
-def default(release: str, counts: bool = False) -> Mechanism:
+def default_mechanism(release: str, counts: bool = False) -> Mechanism:
     """The mechanism where none is named."""
     name = "canonical" if release == "set" and not counts else "report_noisy_top_k"
     return next(row for row in DESCRIBED if row.name == name)

@@ -13,20 +13,20 @@ from ...core.measurement import Measurement
 from ...core.spaces import require_space
 from ...errors import DistanceError, ParameterError, ParameterTypeError, SearchError, checks
 from ...errors.checks import Number
-from ...errors.extras import load
+from ...errors.extras import import_extra
 from ...markup import notebook
 from ...measurements._selection import SELECTABLE
-from ...numerics.arithmetic import exact, round_up
+from ...numerics.arithmetic import round_up, to_fraction
 from ...sampling.distributions.events import EVENTS, Enclosure
 from ...spaces.costs import require_measure
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.domains import VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile
 from ...spaces.metrics import ScoreMetric
-from .catalogue import RELEASES, able, default, table
-from .plan import WORDS, Plan, Query, likely, planned, several
+from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanism
+from .plan import WORDS, Plan, Query, composed_loss, goal_probability, plan_query
 from .top_k import TopK, TopKPlan
-from .units import Budget, Scores, Unit, few_change
+from .units import Budget, PrivacyUnit, ScoreUnit, has_contribution_bound
 
 # What a comparison draws: curves, several releases, and what a budget buys: accuracy and success.
 
@@ -51,23 +51,23 @@ Value = Callable[[TopKPlan], float | None]
 
 def new_figure() -> Any:
     """A figure for two plots."""
-    return _pyplot().figure(figsize=SIZE, layout="constrained")
+    return _load_pyplot().figure(figsize=SIZE, layout="constrained")
 
 
 def new_axes() -> Any:
     """The axes of a new figure."""
-    return _pyplot().subplots(figsize=(SIZE[0] / 2, SIZE[1]), layout="constrained")[1]
+    return _load_pyplot().subplots(figsize=(SIZE[0] / 2, SIZE[1]), layout="constrained")[1]
 
 
-def panels(figure: Any) -> Any:
+def side_by_side_axes(figure: Any) -> Any:
     """Two axes side by side."""
     return figure.subplots(1, 2)
 
 
-def curves(rows: Sequence[TopKPlan], query: Query[TopK, Unit], axes: Any) -> Any:
+def draw_privacy_curves(rows: Sequence[TopKPlan], query: Query[TopK, PrivacyUnit], axes: Any) -> Any:
     """Delta of all releases together against epsilon."""
-    groups = [(label, several(_PROFILE, curve, query.releases)) for label, curve in _groups(rows)]
-    ends = [_end(curve) for _, curve in groups]
+    groups = [(label, composed_loss(_PROFILE, curve, query.releases)) for label, curve in _distinct_curves(rows)]
+    ends = [_largest_drawn_epsilon(curve) for _, curve in groups]
     last = max((end for end in ends if end < math.inf), default=1.0)
     epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
     lines = [(label, [(at, curve.delta(at)) for at in epsilons]) for label, curve in groups]
@@ -79,108 +79,114 @@ def curves(rows: Sequence[TopKPlan], query: Query[TopK, Unit], axes: Any) -> Any
         xlim=(0, 1.02 * last),
         ylim=(_SMALLEST, 2),
     )
-    axes.set_title(f"Privacy of {_how_often(query.releases)}, each line a mechanism at its scale")
-    return drawn(axes, shown)
+    axes.set_title(f"Privacy of {_release_count_text(query.releases)}, each line a mechanism at its scale")
+    return draw_labelled_lines(axes, shown)
 
 
-def releases(rows: Sequence[TopKPlan], counts: Sequence[int], delta: Number, axes: Any) -> Any:
+def draw_release_epsilons(rows: Sequence[TopKPlan], counts: Sequence[int], delta: Number, axes: Any) -> Any:
     """Epsilon at one delta against the number of releases."""
     lines = [
-        (label, [(float(n), several(_PROFILE, curve, n).epsilon(delta)) for n in counts])
-        for label, curve in _groups(rows)
+        (label, [(float(n), composed_loss(_PROFILE, curve, n).epsilon(delta)) for n in counts])
+        for label, curve in _distinct_curves(rows)
     ]
     finite = [(label, [point for point in found if 0 < point[1] < math.inf]) for label, found in lines]
     axes.set(xlabel="number of releases", ylabel=f"epsilon at delta = {float(delta):g}", xscale="log", yscale="log")
     axes.set_title("What several releases cost together")
     axes.set_xticks(list(counts), labels=[str(n) for n in counts])
     axes.set_xticks([], minor=True)
-    return drawn(axes, finite)
+    return draw_labelled_lines(axes, finite)
 
 
-def budgets_asked(budgets: Iterable[Number] | None, query: Query[TopK, Unit]) -> list[Number]:
+def requested_budgets(budgets: Iterable[Number] | None, query: Query[TopK, PrivacyUnit]) -> list[Number]:
     """Budgets in the main number of the query's, each > 0."""
     if budgets is None:
-        main = exact(query.budget.main)
+        main = to_fraction(query.budget.main_distance)
         return [main * 2**step if step >= 0 else main / 2**-step for step in _BUDGET_STEPS]
-    found = [checks.distance(budget, "budgets") for budget in budgets]
+    found = [checks.require_distance(budget, "budgets") for budget in budgets]
     if not found or not all(0 < budget < math.inf for budget in found):
         raise ParameterError("budgets must be one or more finite numbers > 0")
     return found
 
 
-def accuracy(rows: Sequence[TopKPlan], query: Query[TopK, Unit], budgets: Sequence[Number], axes: Any) -> Any:
+def draw_accuracy_lines(
+    rows: Sequence[TopKPlan], query: Query[TopK, PrivacyUnit], budgets: Sequence[Number], axes: Any
+) -> Any:
     """The accuracy theorem's bound against the budget."""
-    lines = _lines(rows, budgets, lambda row: row.accuracy)
-    sure = f"{float(100 * (1 - exact(query.alpha))):g} %"
-    axes.set(xlabel=_budget_words(query), ylabel="largest shortfall of a winner (units of the scores)")
+    lines = _value_lines(rows, budgets, lambda row: row.accuracy)
+    sure = f"{float(100 * (1 - to_fraction(query.alpha))):g} %"
+    axes.set(xlabel=_budget_label(query), ylabel="largest shortfall of a winner (units of the scores)")
     axes.set(xscale="log", yscale="log")
     axes.set_title(f"Accuracy against cost: bounds for all scores, at {sure}")
-    return _marked(drawn(axes, lines), budgets)
+    return _mark_budget_ticks(draw_labelled_lines(axes, lines), budgets)
 
 
-def success(
-    rows: Sequence[TopKPlan], query: Query[TopK, Unit], budgets: Sequence[Number], wanted: tuple[Any, str], axes: Any
+def draw_success_lines(
+    rows: Sequence[TopKPlan],
+    query: Query[TopK, PrivacyUnit],
+    budgets: Sequence[Number],
+    wanted: tuple[Any, str],
+    axes: Any,
 ) -> Any:
     """The probability of success on some scores against the budget."""
     scores, event = wanted
     scores = rows[0].measurement.input_domain.validate(scores)
 
-    def success(row: TopKPlan) -> float | None:
-        found = likely(row.measurement, scores, event)
+    def success_lower_bound(row: TopKPlan) -> float | None:
+        found = goal_probability(row.measurement, scores, event)
         return None if found is None else found.lower
 
-    lines = _lines(rows, budgets, success)
+    lines = _value_lines(rows, budgets, success_lower_bound)
     article = "an" if event == "exact" else "a"
-    axes.set(xlabel=_budget_words(query), ylabel=f"probability of {article} {event} release")
+    axes.set(xlabel=_budget_label(query), ylabel=f"probability of {article} {event} release")
     axes.set(xscale="log", ylim=(-0.02, 1.02))
     axes.set_title(f"Success against cost: {query.task.release}s of {query.task.k}, on these scores")
-    return _marked(drawn(axes, lines, _apart(lines)), budgets)
+    return _mark_budget_ticks(draw_labelled_lines(axes, lines, _last_spread_budget(lines)), budgets)
 
 
-def _groups(rows: Sequence[TopKPlan]) -> list[tuple[str, PrivacyCurve]]:
+def _distinct_curves(rows: Sequence[TopKPlan]) -> list[tuple[str, PrivacyCurve]]:
     """The curves that differ to the eye, each with the names of its mechanisms."""
     names: dict[tuple[float, ...], list[TopKPlan]] = {}
     for row in rows:
-        key = tuple(float(f"{row.curve.delta(part * _end(row.curve)):.5g}") for part in _PARTS)
-        names.setdefault((*key, float(f"{_end(row.curve):.5g}")), []).append(row)
-    return [(_label(found), found[0].curve) for found in names.values()]
+        key = tuple(float(f"{row.curve.delta(part * _largest_drawn_epsilon(row.curve)):.5g}") for part in _PARTS)
+        names.setdefault((*key, float(f"{_largest_drawn_epsilon(row.curve):.5g}")), []).append(row)
+    return [(_mechanism_label(found), found[0].curve) for found in names.values()]
 
 
-def _label(rows: Sequence[TopKPlan]) -> str:
-    return joined([row.name for row in rows])
+def _mechanism_label(rows: Sequence[TopKPlan]) -> str:
+    return wrap_mechanism_names([row.name for row in rows])
 
 
-def joined(names: Sequence[str]) -> str:
+def wrap_mechanism_names(names: Sequence[str]) -> str:
     """Names of mechanisms as one label."""
     return "\n".join(textwrap.wrap(", ".join(names), _LETTERS))
 
 
-def _end(curve: PrivacyCurve) -> float:
+def _largest_drawn_epsilon(curve: PrivacyCurve) -> float:
     """The epsilon up to which a curve is drawn."""
     return curve.epsilon(1e-9)
 
 
-def drawn(axes: Any, lines: Sequence[Line], at: float = math.inf) -> Any:
+def draw_labelled_lines(axes: Any, lines: Sequence[Line], at: float = math.inf) -> Any:
     """Lines with their names at the right edge, in the order of their heights at ``at`` and none upon another."""
     for place, (_, points) in enumerate(lines):
         style = _STYLES[place // _COLOURS % len(_STYLES)]
         axes.plot(*zip(*points, strict=True), color=f"C{place % _COLOURS}", linestyle=style, linewidth=1.6)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    _named(axes, lines, at)
+    _draw_line_labels(axes, lines, at)
     return axes
 
 
-def _named(axes: Any, lines: Sequence[Line], at: float) -> None:
+def _draw_line_labels(axes: Any, lines: Sequence[Line], at: float) -> None:
     """The names beside the axes, spread evenly over their height, each joined to its line at ``at``."""
-    order = sorted(range(len(lines)), key=lambda place: _anchor(lines[place][1], at)[::-1])
+    order = sorted(range(len(lines)), key=lambda place: _label_anchor(lines[place][1], at)[::-1])
     heights = [lines[place][0].count("\n") + 1.4 for place in order]
     filled = 0.0
     for place, height in zip(order, heights, strict=True):
         label, points = lines[place]
         axes.annotate(
             label,
-            xy=_anchor(points, at),
+            xy=_label_anchor(points, at),
             xytext=(1.06, (filled + height / 2) / sum(heights)),
             textcoords="axes fraction",
             color=f"C{place % _COLOURS}",
@@ -192,16 +198,16 @@ def _named(axes: Any, lines: Sequence[Line], at: float) -> None:
         filled += height
 
 
-def _anchor(points: Points, at: float) -> tuple[float, float]:
+def _label_anchor(points: Points, at: float) -> tuple[float, float]:
     """The point of a line that is nearest to ``at`` from the left; by default its end."""
     return max((point for point in points if point[0] <= at), default=points[0])
 
 
-def _how_often(times: int) -> str:
+def _release_count_text(times: int) -> str:
     return "one release" if times == 1 else f"{times} releases"
 
 
-def _apart(lines: Sequence[Line]) -> float:
+def _last_spread_budget(lines: Sequence[Line]) -> float:
     """The last budget at which the lines lie well apart: a quarter as far as anywhere."""
     heights: dict[float, list[float]] = {}
     for _, points in lines:
@@ -211,48 +217,48 @@ def _apart(lines: Sequence[Line]) -> float:
     return max((budget for budget in apart if 4 * apart[budget] >= max(apart.values())), default=math.inf)
 
 
-def _marked(axes: Any, budgets: Sequence[Number]) -> Any:
+def _mark_budget_ticks(axes: Any, budgets: Sequence[Number]) -> Any:
     """The budgets at which was compared, as they are."""
     axes.set_xticks([float(budget) for budget in budgets], labels=[f"{float(budget):.3g}" for budget in budgets])
     axes.set_xticks([], minor=True)
     return axes
 
 
-def _lines(rows: Sequence[TopKPlan], budgets: Sequence[Number], value: Value) -> list[Line]:
+def _value_lines(rows: Sequence[TopKPlan], budgets: Sequence[Number], value: Value) -> list[Line]:
     """A line a mechanism, of the points that are known; those that agree to the eye share one."""
     found: dict[tuple[str, ...], tuple[list[str], list[tuple[float, float]]]] = {}
     for row in rows:
         points = []
         for budget in budgets:
-            other = _at(row, budget)
+            other = _plan_at_budget(row, budget)
             height = None if other is None else value(other)
             if height is not None and math.isfinite(height):
                 points.append((float(budget), height))
         if points:
             key = tuple(f"{height:.{_LINE_DIGITS}g}" for _, height in points)
             found.setdefault(key, ([], points))[0].append(row.name)
-    return [(joined(names), points) for names, points in found.values()]
+    return [(wrap_mechanism_names(names), points) for names, points in found.values()]
 
 
-def _at(row: TopKPlan, main: Number) -> TopKPlan | None:
+def _plan_at_budget(row: TopKPlan, main: Number) -> TopKPlan | None:
     """The row at another budget; None where no scale meets that."""
     budget = row.query.budget
     d_out = main if budget.delta is None else (main, budget.delta)
     try:
-        return planned(replace(row.query, budget=replace(budget, d_out=d_out)))
+        return plan_query(replace(row.query, budget=replace(budget, d_out=d_out)))
     except SearchError:
         return None
 
 
-def _budget_words(query: Query[TopK, Unit]) -> str:
+def _budget_label(query: Query[TopK, PrivacyUnit]) -> str:
     many, delta = "" if query.releases == 1 else f" of {query.releases} releases", query.budget.delta
     if delta is not None:
         return f"epsilon{many} at delta = {float(delta):g}"
     return f"{query.budget.measure.symbol}{many}"
 
 
-def _pyplot() -> Any:
-    return load("matplotlib.pyplot", "plot needs matplotlib", "opendp_topk[plot]")
+def _load_pyplot() -> Any:
+    return import_extra("matplotlib.pyplot", "plot needs matplotlib", "opendp_topk[plot]")
 
 
 # The mechanisms that can give one release, side by side, each at the least scale that meets a budget.
@@ -270,12 +276,12 @@ class Comparison:
     ``bound`` and ``curve``. It prints as a table, and draws plots (extra ``plot``).
     """
 
-    query: Query[TopK, Unit]
+    query: Query[TopK, PrivacyUnit]
     rows: tuple[TopKPlan, ...]
 
     def __post_init__(self) -> None:
-        checks.instance("query", self.query, Query, "a query, as compare makes it")
-        checks.instance("rows", self.rows, tuple, "a tuple of plans, as compare makes it")
+        checks.require_instance("query", self.query, Query, "a query, as compare makes it")
+        checks.require_instance("rows", self.rows, tuple, "a tuple of plans, as compare makes it")
 
     def __iter__(self) -> Any:
         return iter(self.rows)
@@ -292,7 +298,7 @@ class Comparison:
     def __repr__(self) -> str:
         query, task, budget = self.query, self.query.task, self.query.budget
         head = (
-            f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {_times(query.releases)} at "
+            f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {_times_text(query.releases)} at "
             f"d_in = {query.unit.d_in} within {budget.d_out} under {budget.measure!r}, alpha = {query.alpha}"
         )
         lines = [
@@ -331,16 +337,20 @@ class Comparison:
             A second or two; with a proxy some seconds, or minutes for more than 10^5 candidates.
         """
         default = NEAR if proxy is None else EVENTS[0]
-        chosen = default if goal is None else checks.choice("goal", goal, (NEAR, *EVENTS))
+        chosen = default if goal is None else checks.require_choice("goal", goal, (NEAR, *EVENTS))
         if chosen != NEAR and proxy is None:
             raise ParameterError(f"goal={chosen!r} needs a proxy: scores that are public or made up")
         domain: Any = self.rows[0].measurement.input_domain
         scores = None if proxy is None else replace(domain, size=self.query.task.n_candidates).validate(proxy)
-        options = sorted((_option(row, scores, chosen) for row in self.rows), key=_key(chosen))
-        best = _key(chosen)(options[0])[0]
-        rest = [one for one in options if _key(chosen)(one)[0] > best and (chosen == NEAR or one.success is not None)]
+        options = sorted((_evaluate_option(row, scores, chosen) for row in self.rows), key=_option_sort_key(chosen))
+        best = _option_sort_key(chosen)(options[0])[0]
+        rest = [
+            one
+            for one in options
+            if _option_sort_key(chosen)(one)[0] > best and (chosen == NEAR or one.success is not None)
+        ]
         other = rest[0] if rest else None
-        needed = None if other is None else _as_good(other, options[0], scores, chosen)
+        needed = None if other is None else _matching_loss(other, options[0], scores, chosen)
         return Recommendation(self.query, chosen, tuple(options), other, needed)
 
     def plot_curves(self, *, axes: Any = None) -> Any:
@@ -355,7 +365,7 @@ class Comparison:
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
         """
-        return curves(self.rows, self.query, new_axes() if axes is None else axes)
+        return draw_privacy_curves(self.rows, self.query, new_axes() if axes is None else axes)
 
     def plot_releases(self, counts: Iterable[int] = COUNTS, *, delta: Number | None = None, axes: Any = None) -> Any:
         """Draw epsilon at one delta against the number of releases, a line a mechanism, at the scale of its row.
@@ -372,9 +382,9 @@ class Comparison:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
             ParameterError: A count is not an integer >= 1, or ``delta`` is not in (0, 1).
         """
-        asked = [checks.count("counts", count) for count in counts]
-        at = checks.probability(delta if delta is not None else self.query.budget.delta or DELTA, "delta")
-        return releases(self.rows, asked, at, new_axes() if axes is None else axes)
+        asked = [checks.require_positive_int("counts", count) for count in counts]
+        at = checks.require_probability(delta if delta is not None else self.query.budget.delta or DELTA, "delta")
+        return draw_release_epsilons(self.rows, asked, at, new_axes() if axes is None else axes)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
@@ -389,7 +399,7 @@ class Comparison:
             MissingExtraError: No figure is given and matplotlib is not installed (extra ``plot``).
         """
         drawn = new_figure() if figure is None else figure
-        left, right = panels(drawn)
+        left, right = side_by_side_axes(drawn)
         self.plot_curves(axes=left)
         self.plot_releases(axes=right)
         return drawn
@@ -410,7 +420,7 @@ class Comparison:
             ParameterError: A budget is not a number > 0.
         """
         drawn = new_axes() if axes is None else axes
-        return accuracy(self.rows, self.query, budgets_asked(budgets, self.query), drawn)
+        return draw_accuracy_lines(self.rows, self.query, requested_budgets(budgets, self.query), drawn)
 
     def plot_success(
         self, scores: Any, event: str = "exact", budgets: Iterable[Number] | None = None, *, axes: Any = None
@@ -434,9 +444,11 @@ class Comparison:
             ParameterError: There is no such event, or a budget is not a number > 0.
             DataError: ``scores`` is not a member of the input domain.
         """
-        wanted = checks.choice("event", event, EVENTS)
+        wanted = checks.require_choice("event", event, EVENTS)
         drawn = new_axes() if axes is None else axes
-        return success(self.rows, self.query, budgets_asked(budgets, self.query), (scores, wanted), drawn)
+        return draw_success_lines(
+            self.rows, self.query, requested_budgets(budgets, self.query), (scores, wanted), drawn
+        )
 
 
 def compare(
@@ -505,41 +517,41 @@ def compare(
     size = input_domain.size if n_candidates is None or input_domain.size is not None else n_candidates
     if size is None:
         raise ParameterError("n_candidates must be given, or the size of input_domain")
-    count = checks.count("n_candidates", size)
-    most = checks.count("k", k, at_most=count, limit="the number of candidates")
-    unit = Scores((input_domain, input_metric), input_metric.distance(d_in, "d_in"))
-    budget = Budget(output_measure, _budget(output_measure, d_out))
-    kind = checks.choice("release", release, RELEASES)
-    likely = checks.probability(alpha, "alpha")
-    task = TopK(most, count, kind, default(kind))
-    query = Query(task, unit, budget, checks.count("releases", releases), likely)
-    rows = list(answers(query))
+    count = checks.require_positive_int("n_candidates", size)
+    most = checks.require_positive_int("k", k, at_most=count, limit="the number of candidates")
+    unit = ScoreUnit((input_domain, input_metric), input_metric.distance(d_in, "d_in"))
+    budget = Budget(output_measure, _validate_budget(output_measure, d_out))
+    kind = checks.require_choice("release", release, RELEASES)
+    likely = checks.require_probability(alpha, "alpha")
+    task = TopK(most, count, kind, default_mechanism(kind))
+    query = Query(task, unit, budget, checks.require_positive_int("releases", releases), likely)
+    rows = list(mechanism_plans(query))
     if not rows:
         raise ParameterError("the release is the same for all neighbours, or no scale meets d_out: raise d_in or d_out")
-    return Comparison(query, tuple(sorted(rows, key=_first)))
+    return Comparison(query, tuple(sorted(rows, key=_accuracy_sort_key)))
 
 
-def answers(query: Query[TopK, Unit], far: Callable[[str], None] = lambda _: None) -> Iterator[TopKPlan]:
+def mechanism_plans(query: Query[TopK, PrivacyUnit], far: Callable[[str], None] = lambda _: None) -> Iterator[TopKPlan]:
     """The plan of every mechanism that can give the release; ``far`` is told how far it is."""
     known: dict[Any, float] = {}
     task = query.task
-    few = few_change(query.unit.nameless(task.n_candidates))
-    asked = able(task.k, task.n_candidates, task.release, few=few)
+    few = has_contribution_bound(query.unit.map_only_scores(task.n_candidates))
+    asked = capable_mechanisms(task.k, task.n_candidates, task.release, few=few)
     for place, mechanism in enumerate(asked, 1):
         far(f"{place} of {len(asked)}, {mechanism.name}")
         try:
-            found = planned(replace(query, task=replace(task, mechanism=mechanism, alternatives=())), known)
+            found = plan_query(replace(query, task=replace(task, mechanism=mechanism, alternatives=())), known)
             _ = found.curve  # a comparison shows what has one
         except (SearchError, ParameterTypeError):
             continue  # what takes another measure, or costs nothing at any scale, has no least one
         yield found
 
 
-def _first(row: TopKPlan) -> tuple[float, str]:
+def _accuracy_sort_key(row: TopKPlan) -> tuple[float, str]:
     return (math.inf if row.accuracy is None else row.accuracy), row.name
 
 
-def _budget(measure: Measure, d_out: Any) -> Any:
+def _validate_budget(measure: Measure, d_out: Any) -> Any:
     """``d_out``, if a scale can meet it: a finite number > 0, with a delta below 1 under ``PrivacyProfile()``."""
     if measure == PrivacyProfile():
         d_out = (d_out, 0) if checks.is_real(d_out) else d_out
@@ -554,17 +566,17 @@ def _budget(measure: Measure, d_out: Any) -> Any:
 
 def _comparison_cells(row: TopKPlan) -> tuple[str, ...]:
     loss: Sequence[float] = row.loss if isinstance(row.loss, tuple) else (row.loss,)
-    shown = ", ".join(map(six_up, loss))
-    near = "-" if row.accuracy is None else six_up(row.accuracy)
-    return row.name, six_up(row.scale), f"({shown})" if len(loss) > 1 else shown, near, row.bound
+    shown = ", ".join(map(format_rounded_up, loss))
+    near = "-" if row.accuracy is None else format_rounded_up(row.accuracy)
+    return row.name, format_rounded_up(row.scale), f"({shown})" if len(loss) > 1 else shown, near, row.bound
 
 
-def six_up(number: float) -> str:
+def format_rounded_up(number: float) -> str:
     """Six digits, rounded up."""
     return f"{float(_SIX_UP.create_decimal(Decimal(repr(float(number))))):.6g}"
 
 
-def _times(releases: int) -> str:
+def _times_text(releases: int) -> str:
     return "once" if releases == 1 else f"{releases} times"
 
 
@@ -599,15 +611,17 @@ class Recommendation:
     number or an (epsilon, delta), rounded up; None where there is no other or no such scale was found.
     """
 
-    query: Query[TopK, Unit]
+    query: Query[TopK, PrivacyUnit]
     goal: str
     options: tuple[Option, ...]
     next_best: Option | None
     as_good: Any
 
     def __post_init__(self) -> None:
-        checks.instance("query", self.query, Query, "a query, as Comparison.best makes it")
-        checks.instance("options", self.options, tuple, "a tuple of one option or more, as Comparison.best makes it")
+        checks.require_instance("query", self.query, Query, "a query, as Comparison.best makes it")
+        checks.require_instance(
+            "options", self.options, tuple, "a tuple of one option or more, as Comparison.best makes it"
+        )
         if not self.options or not all(isinstance(one, Option) for one in self.options):
             raise ParameterError("options must hold one option or more, as Comparison.best makes them")
 
@@ -625,19 +639,27 @@ class Recommendation:
     def why(self) -> str:
         """The reason in words."""
         best = self.options[0]
-        said = f"{best.name} with scale {six_up(best.row.scale)}: {_reach(best, self.goal)}."
-        alike = [one.name for one in self.options[1:] if _key(self.goal)(one)[0] == _key(self.goal)(best)[0]]
+        said = f"{best.name} with scale {format_rounded_up(best.row.scale)}: {_goal_text(best, self.goal)}."
+        alike = [
+            one.name
+            for one in self.options[1:]
+            if _option_sort_key(self.goal)(one)[0] == _option_sort_key(self.goal)(best)[0]
+        ]
         said += f" As good: {', '.join(alike)}." if alike else ""
         if self.next_best is None:
             return said
         measure = self.query.budget.measure
-        need = "" if self.as_good is None else f", and would need {_loss(measure, self.as_good)} to do as well"
-        return f"{said} Next comes {self.next_best.name}: {_reach(self.next_best, self.goal)}{need}."
+        need = "" if self.as_good is None else f", and would need {_loss_text(measure, self.as_good)} to do as well"
+        return f"{said} Next comes {self.next_best.name}: {_goal_text(self.next_best, self.goal)}{need}."
 
     @property
     def caution(self) -> str:
         """What the reason leaves open."""
-        kept = " Counts are those of the rows that were kept, not of the whole table." if self._few else ""
+        kept = (
+            " Counts are those of the rows that were kept, not of the whole table."
+            if self._has_contribution_bound
+            else ""
+        )
         if self.goal != NEAR:
             said = (
                 "This holds on the proxy. It must be public or made up: private scores would reveal something of them."
@@ -652,51 +674,59 @@ class Recommendation:
         return f"These are bounds for the worst scores.{stand if far else ''}{kept}"
 
     @property
-    def _few(self) -> bool:
-        return few_change(self.query.unit.nameless(self.query.task.n_candidates))
+    def _has_contribution_bound(self) -> bool:
+        return has_contribution_bound(self.query.unit.map_only_scores(self.query.task.n_candidates))
 
     def _repr_html_(self) -> str:
         columns = zip(*(_recommendation_cells(one, self.goal) for one in self.options), strict=True)
         names = ("mechanism", "scale", "within", *([] if self.goal == NEAR else [f"P({self.goal})"]))
-        return notebook.grid(f"Take {self.why} {self.caution}", dict(zip(names, columns, strict=True)))
+        return notebook.columns_table(f"Take {self.why} {self.caution}", dict(zip(names, columns, strict=True)))
 
     def __repr__(self) -> str:
         return f"Take {self.why}\n{self.caution}"
 
 
-def _option(row: TopKPlan, scores: Any, goal: str) -> Option:
+def _evaluate_option(row: TopKPlan, scores: Any, goal: str) -> Option:
     """The mechanism with how likely the goal is on the proxy."""
-    return Option(row, None if scores is None or goal == NEAR else likely(row.measurement, scores, goal))
+    return Option(row, None if scores is None or goal == NEAR else goal_probability(row.measurement, scores, goal))
 
 
-def _key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
+def _option_sort_key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
     """What sorts options: the goal first, then the bound for all scores, then the order of the catalogue."""
 
-    order = [row.name for row in table()]  # of equal ones the first is the plainest
+    order = [row.name for row in all_mechanisms()]  # of equal ones the first is the plainest
 
-    def key(option: Option) -> tuple[float, float, int]:
+    def sort_key(option: Option) -> tuple[float, float, int]:
         near = math.inf if option.row.accuracy is None else float(f"{option.row.accuracy:.{_DIGITS}g}")
-        misses = 2.0 if option.success is None else float(f"{_misses(option.success):.{_DIGITS}g}")
+        misses = 2.0 if option.success is None else float(f"{_failure_probability(option.success):.{_DIGITS}g}")
         return (near if goal == NEAR else misses), near, order.index(option.name)
 
-    return key
+    return sort_key
 
 
-def _as_good(option: Option, best: Option, scores: Any, goal: str) -> Any:
+def _matching_loss(option: Option, best: Option, scores: Any, goal: str) -> Any:
     """The loss of ``option`` at a scale at which it reaches the goal as well as ``best``; None if there is none."""
     query = option.row.query
 
-    def at(scale: float) -> TopKPlan:
-        return Plan(query, query.task.built(query.unit.nameless(query.task.n_candidates), query.budget.measure, scale))
+    def plan_at_scale(scale: float) -> TopKPlan:
+        return Plan(
+            query,
+            query.task.build_measurement(
+                query.unit.map_only_scores(query.task.n_candidates), query.budget.measure, scale
+            ),
+        )
 
-    def reaches(scale: float) -> bool:
-        return _key(goal)(_option(at(scale), scores, goal))[0] <= _key(goal)(best)[0]
+    def reaches_goal(scale: float) -> bool:
+        return (
+            _option_sort_key(goal)(_evaluate_option(plan_at_scale(scale), scores, goal))[0]
+            <= _option_sort_key(goal)(best)[0]
+        )
 
-    scale = _largest(reaches, option.row.scale)
-    return None if scale is None else _paid(at(scale))
+    scale = _largest_passing_scale(reaches_goal, option.row.scale)
+    return None if scale is None else _plan_loss(plan_at_scale(scale))
 
 
-def _largest(reaches: Callable[[float], bool], above: float) -> float | None:
+def _largest_passing_scale(reaches: Callable[[float], bool], above: float) -> float | None:
     """A scale below ``above`` that passes, close to the largest one; None if none is found."""
     low = above
     for _ in range(_HALVINGS):
@@ -711,38 +741,38 @@ def _largest(reaches: Callable[[float], bool], above: float) -> float | None:
     return low
 
 
-def _paid(plan: TopKPlan) -> Any:
+def _plan_loss(plan: TopKPlan) -> Any:
     """The loss of all releases together, in the form of the budget."""
     query, d_out = plan.query, plan.query.budget.d_out
-    total = several(query.budget.measure, plan.measurement.exact_map(query.unit.d_in), query.releases)
+    total = composed_loss(query.budget.measure, plan.measurement.exact_map(query.unit.d_in), query.releases)
     loss = query.budget.measure.distance(total, "loss")
     return (loss.epsilon(d_out[1]), d_out[1]) if isinstance(loss, PrivacyCurve) else loss
 
 
-def _reach(option: Option, goal: str) -> str:
+def _goal_text(option: Option, goal: str) -> str:
     """How far an option reaches the goal, in words."""
     if goal != NEAR:
         if option.success is None:
             return f"how likely it is {goal} on the proxy is not known"
-        return f"{goal} on the proxy but for a probability of {six_up(_misses(option.success))}"
+        return f"{goal} on the proxy but for a probability of {format_rounded_up(_failure_probability(option.success))}"
     if option.row.accuracy is None:
         return "the number of possible releases is too large for its bound"
-    near, alpha = six_up(option.row.accuracy), option.row.query.alpha
+    near, alpha = format_rounded_up(option.row.accuracy), option.row.query.alpha
     return f"no winner falls short by more than {near}, but for a probability of {alpha}"
 
 
-def _loss(measure: Measure, loss: Any) -> str:
+def _loss_text(measure: Measure, loss: Any) -> str:
     if isinstance(loss, tuple):
-        return f"epsilon = {six_up(loss[0])} at delta = {float(loss[1]):g}"
-    return f"{measure.symbol} = {six_up(loss)}"
+        return f"epsilon = {format_rounded_up(loss[0])} at delta = {float(loss[1]):g}"
+    return f"{measure.symbol} = {format_rounded_up(loss)}"
 
 
-def _misses(success: Enclosure) -> float:
+def _failure_probability(success: Enclosure) -> float:
     """The probability, at most, that the goal is missed; of what is as good as certain, one and the same."""
-    return max(round_up(1 - exact(success.lower)), _CERTAIN)
+    return max(round_up(1 - to_fraction(success.lower)), _CERTAIN)
 
 
 def _recommendation_cells(option: Option, goal: str) -> list[str]:
-    near = "-" if option.row.accuracy is None else six_up(option.row.accuracy)
+    near = "-" if option.row.accuracy is None else format_rounded_up(option.row.accuracy)
     likely = "-" if option.success is None else f"{option.success.lower:.3f}"
-    return [option.name, six_up(option.row.scale), near, *([] if goal == NEAR else [likely])]
+    return [option.name, format_rounded_up(option.row.scale), near, *([] if goal == NEAR else [likely])]

@@ -21,7 +21,7 @@ from ...core.version import version
 from ...errors import ProofError
 from ...measurements.gaussian import then_gaussian
 from ...measurements.laplace import then_laplace
-from ...numerics.arithmetic import exact, round_down
+from ...numerics.arithmetic import round_down, to_fraction
 from ...proof import Proof, claim_digest
 from ...sampling.distributions.discrete import largest_noise
 from ...spaces.domains import FrameDomain
@@ -35,9 +35,9 @@ from ...spaces.measures import (
 )
 from ...spaces.metrics import L1Distance, L2Distance, UserDistance
 from ...transformations.count_outside import make_count_outside
-from ..ledger.journal import now
-from .plan import Plan, Promise, T_co, U_co
-from .units import Budget, Users, whom
+from ..ledger.journal import utc_timestamp
+from .plan import AccuracyGuarantee, Plan, T_co, U_co
+from .units import Budget, UserUnit, describe_neighbors
 
 # What was released, under which plan and with which claim: everything public about it, and no exact count or score.
 
@@ -46,7 +46,7 @@ _PROMISES = ("accuracy", "count_accuracy")
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedItems:
     """The items that were released, in order, and with each a noisy count or a noisy lead where the release has one.
 
     ``other`` is how many users have another item, with noise, where that was released. ``groups`` says of each item in
@@ -60,7 +60,7 @@ class Released:
     groups: list[Any] | None = None
 
     @classmethod
-    def of(cls, released: Any) -> Released:
+    def from_output(cls, released: Any) -> ReleasedItems:
         """What a measurement released: one item, a list or a tuple of items, or items and what comes with them."""
         if hasattr(released, "counts"):
             return cls(list(released.items), counts=[int(count) for count in released.counts])
@@ -71,33 +71,33 @@ class Released:
         return cls(list(released) if isinstance(released, list | tuple) else [released])
 
     @classmethod
-    def of_groups(cls, groups: Sequence[Any], released: Sequence[Any]) -> Released:
+    def from_group_outputs(cls, groups: Sequence[Any], released: Sequence[Any]) -> ReleasedItems:
         """What was released for each of ``groups``, one list after the other."""
-        lists = list(map(cls.of, released))
+        lists = list(map(cls.from_output, released))
 
-        def joint(name: str) -> Any:
+        def concatenate_field(name: str) -> Any:
             return [value for one in lists for value in getattr(one, name)] if getattr(lists[0], name) else None
 
         owners = [group for group, one in zip(groups, lists, strict=True) for _ in one.items]
-        return cls(joint("items"), joint("counts"), joint("gaps"), groups=owners)
+        return cls(concatenate_field("items"), concatenate_field("counts"), concatenate_field("gaps"), groups=owners)
 
     @property
-    def lists(self) -> list[tuple[Any, Released]]:
+    def group_lists(self) -> list[tuple[Any, ReleasedItems]]:
         """Each group with its list; the whole with None, where there are none."""
         if self.groups is None:
             return [(None, self)]
         runs = itertools.groupby(range(len(self.groups)), self.groups.__getitem__)
-        return [(group, self._part(list(places))) for group, places in runs]
+        return [(group, self._select_places(list(places))) for group, places in runs]
 
-    def _part(self, places: Sequence[int]) -> Released:
-        def only(values: list[Any] | None) -> Any:
+    def _select_places(self, places: Sequence[int]) -> ReleasedItems:
+        def select_values(values: list[Any] | None) -> Any:
             return None if values is None else [values[at] for at in places]
 
-        return Released(only(self.items), only(self.counts), only(self.gaps))
+        return ReleasedItems(select_values(self.items), select_values(self.counts), select_values(self.gaps))
 
 
 @dataclass(frozen=True)
-class Read:
+class TableProvenance:
     """How the table was read.
 
     Args:
@@ -118,7 +118,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Claim:
+class PrivacyClaim:
     """What a release costs at most, and for whom: ``d_out``, a number or a pair with a delta, under a measure."""
 
     measure: str
@@ -129,25 +129,25 @@ class Claim:
 
     # proof-region: record_claim
     @classmethod
-    def of(cls, plan: Plan[Any, Users]) -> Claim:
+    def from_plan(cls, plan: Plan[Any, UserUnit]) -> PrivacyClaim:
         """The claim of one release; an epsilon that was asked for is never written too small."""
         measure, unit, loss = plan.measurement.output_measure, plan.query.unit, plan.loss
         profile = measure == PrivacyProfile()
         symbol = "(epsilon, delta)" if profile else measure.symbol
-        d_out = (_written(loss[0]), loss[1]) if profile else loss  # [d-out]
-        return cls(named(measure), symbol, unit.neighbors, unit.d_in, d_out)  # [for-whom]
+        d_out = (_round_up_epsilon(loss[0]), loss[1]) if profile else loss  # [d-out]
+        return cls(measure_name(measure), symbol, unit.neighbors, unit.d_in, d_out)  # [for-whom]
 
     # end-proof-region: record_claim
 
     @property
-    def main(self) -> str:
+    def main_symbol(self) -> str:
         """What is lost beside a delta: epsilon, or rho."""
         return self.symbol.strip("()").partition(",")[0]
 
     @property
-    def whom(self) -> str:
+    def protected_users(self) -> str:
         """Whom it protects."""
-        return whom(self.neighbors, self.d_in)
+        return describe_neighbors(self.neighbors, self.d_in)
 
 
 @dataclass(frozen=True)
@@ -161,43 +161,43 @@ class ReleaseRecord:
     """
 
     time: str
-    released: Released
+    released: ReleasedItems
     k: int | None
     release: str
-    claim: Claim
+    claim: PrivacyClaim
     mechanism: Mapping[str, Any]
     scale: float | None
-    promises: Mapping[str, Promise]
+    promises: Mapping[str, AccuracyGuarantee]
     ledger: Mapping[str, Any] | None
     proof: Mapping[str, Any]
-    read: Read
+    read: TableProvenance
     library: Mapping[str, str]
     stated: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_release(
         cls,
-        released: Released,
-        plan: Plan[Any, Users],
-        promises: Mapping[str, Promise],
+        released: ReleasedItems,
+        plan: Plan[Any, UserUnit],
+        promises: Mapping[str, AccuracyGuarantee],
         entry: Mapping[str, Any] | None,
-        read: Read,
+        read: TableProvenance,
         stated: Mapping[str, Any] | None = None,
     ) -> ReleaseRecord:
         """The record of what the measurement of ``plan`` released now, paid for by ``entry``."""
         measurement, query = plan.measurement, plan.query
         parameters = parameters_of(measurement)
         return cls(
-            time=now(),
+            time=utc_timestamp(),
             released=released,
             k=query.task.k,
             release=query.task.release,
-            claim=Claim.of(plan),
+            claim=PrivacyClaim.from_plan(plan),
             mechanism={name: value for name, value in parameters.items() if name != "scale"},
-            scale=plain(parameters.get("scale")),
+            scale=plain_value(parameters.get("scale")),
             promises=promises,
-            ledger=None if entry is None else salted(entry),
-            proof=proof_of(measurement),
+            ledger=None if entry is None else add_salt(entry),
+            proof=proof_summary(measurement),
             read=read,
             library={"name": "opendp_topk", "version": version()},
             stated=stated or {},
@@ -206,10 +206,10 @@ class ReleaseRecord:
     @property
     def digest(self) -> str:
         """The digest of all that it says, as a ledger keeps it."""
-        return digest_of(self.as_dict())
+        return record_digest(self.as_dict())
 
     @property
-    def value(self) -> str | None:
+    def summed_column(self) -> str | None:
         """The column whose sums rank the items; None where they are ranked by their users, and of quantiles."""
         column = self.mechanism.get("value")
         return None if column is None or self.quantiles else str(column)
@@ -220,29 +220,29 @@ class ReleaseRecord:
         return quantiles_of(self.mechanism)
 
     @property
-    def noun(self) -> str:
+    def score_noun(self) -> str:
         """Count, or sum."""
-        return "count" if self.value is None else "sum"
+        return "count" if self.summed_column is None else "sum"
 
     @property
-    def listed(self) -> bool:
+    def has_listed_candidates(self) -> bool:
         """Whether the candidates were listed."""
         return self.mechanism["candidates"] is not None
 
     @property
-    def by_gap(self) -> bool:
+    def is_chosen_by_gap(self) -> bool:
         """Whether the data chose how many candidates were released, by a large gap."""
         return bool(self.mechanism["mechanism"] == "top_k_by_gap")
 
     @property
-    def partition(self) -> Mapping[str, Any] | None:
+    def partition_parameters(self) -> Mapping[str, Any] | None:
         """What makes the groups, where there is a list for each of several."""
         return self.mechanism.get("partition")
 
     @property
-    def may_stop(self) -> bool:
+    def can_release_fewer(self) -> bool:
         """Whether there may be fewer than k: a minimum of users leaves items out of a list, too."""
-        return self.by_gap or (self.k is not None and "limit" in self.mechanism)
+        return self.is_chosen_by_gap or (self.k is not None and "limit" in self.mechanism)
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> ReleaseRecord:
@@ -251,10 +251,17 @@ class ReleaseRecord:
         promises = {name: found[name] for name in _PROMISES if name in found}
         return cls(
             **own,
-            claim=Claim(found["measure"], found["symbol"], found["neighbors"], found["d_in"], _read(found["d_out"])),
-            released=Released(found["items"], *map(found.get, ("counts", "gaps", "other", "groups"))),
-            promises={name: Promise(one["words"], one["within_users"], one["alpha"]) for name, one in promises.items()},
-            read=Read(found["engine"], *map(found.get, ("where", "files", "candidate_list", "padded", "group_list"))),
+            claim=PrivacyClaim(
+                found["measure"], found["symbol"], found["neighbors"], found["d_in"], _parse_distance(found["d_out"])
+            ),
+            released=ReleasedItems(found["items"], *map(found.get, ("counts", "gaps", "other", "groups"))),
+            promises={
+                name: AccuracyGuarantee(one["words"], one["within_users"], one["alpha"])
+                for name, one in promises.items()
+            },
+            read=TableProvenance(
+                found["engine"], *map(found.get, ("where", "files", "candidate_list", "padded", "group_list"))
+            ),
             stated=found.get("stated", {}),
         )
 
@@ -272,7 +279,7 @@ class ReleaseRecord:
             "k": self.k,
             "release": self.release,
             **asdict(self.claim),
-            "mechanism": {name: plain(value) for name, value in self.mechanism.items()},
+            "mechanism": {name: plain_value(value) for name, value in self.mechanism.items()},
             "scale": self.scale,
             **{name: promise.as_dict() for name, promise in self.promises.items()},
             "ledger": None if self.ledger is None else dict(self.ledger),
@@ -288,10 +295,10 @@ _SAME = ("time", "k", "release", "mechanism", "scale", "ledger", "proof", "libra
 
 
 # proof-region: written_epsilon
-def _written(number: Any) -> float:
+def _round_up_epsilon(number: Any) -> float:
     """A float64 whose shortest decimal, as which a record is read, is at least what was stated."""
     near = float(number)
-    while Fraction(repr(near)) < exact(number):  # [no-less]
+    while Fraction(repr(near)) < to_fraction(number):  # [no-less]
         near = math.nextafter(near, math.inf)
     return near
 
@@ -299,7 +306,7 @@ def _written(number: Any) -> float:
 # end-proof-region: written_epsilon
 
 
-def _read(d_out: Any) -> Any:
+def _parse_distance(d_out: Any) -> Any:
     return tuple(d_out) if isinstance(d_out, list) else d_out
 
 
@@ -315,65 +322,72 @@ def parameters_of(measurement: Measurement) -> dict[str, Any]:
     return known if each is None else {**each, "partition": known}
 
 
-def named(measure: Measure) -> str:
+def measure_name(measure: Measure) -> str:
     """The name of a measure, as records have it."""
     inner = without_delta(measure)
     return type(inner).__name__ if inner is measure else f"Approximate({type(inner).__name__})"
 
 
-def links(proof: Proof) -> list[Proof]:
+def linked_proofs(proof: Proof) -> list[Proof]:
     """The documents on which a chain rests: those of its links, and the chain rules."""
-    below = [one for part in proof.parts for one in links(part)]
+    below = [one for part in proof.parts for one in linked_proofs(part)]
     return list(dict.fromkeys([*below, Proof(proof.name, assumption=proof.assumption)]))
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """A fraction as a float, or as an integer where it is beyond all floats; another value as it is."""
     if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: plain_value(one) for name, one in value.items()}
     if not isinstance(value, Fraction):
         return value
     return float(value) if abs(value) <= sys.float_info.max else int(value)
 
 
-def canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """JSON in which equal values are written alike: names are sorted, and a whole number has no point."""
-    return json.dumps(json.loads(json.dumps(value), parse_float=_number), sort_keys=True, separators=(",", ":"))
+    return json.dumps(
+        json.loads(json.dumps(value), parse_float=_parse_json_number), sort_keys=True, separators=(",", ":")
+    )
 
 
-def _number(text: str) -> int | float:
+def _parse_json_number(text: str) -> int | float:
     number = float(text)
     return int(number) if number.is_integer() else number
 
 
-def digest_of(record: Mapping[str, Any]) -> str:
+def record_digest(record: Mapping[str, Any]) -> str:
     """The digest of a record as JSON holds it, with its salt: the same whatever program has written the numbers."""
-    return "sha256:" + hashlib.sha256(canonical(record).encode("ascii")).hexdigest()
+    return "sha256:" + hashlib.sha256(canonical_json(record).encode("ascii")).hexdigest()
 
 
-def salted(entry: Mapping[str, Any]) -> dict[str, Any]:
+def add_salt(entry: Mapping[str, Any]) -> dict[str, Any]:
     """What has paid, with the random digits that keep everybody from guessing the record by its digest."""
     return {**entry, "salt": uuid.uuid4().hex + uuid.uuid4().hex}
 
 
 def list_digest(items: Iterable[Any]) -> str:
     """The digest of a list of candidates, as texts in their order."""
-    return "sha256:" + hashlib.sha256(canonical([str(item) for item in items]).encode("ascii")).hexdigest()
+    return "sha256:" + hashlib.sha256(canonical_json([str(item) for item in items]).encode("ascii")).hexdigest()
 
 
-def proof_of(measurement: Measurement) -> dict[str, Any]:
+def proof_summary(measurement: Measurement) -> dict[str, Any]:
     """What a record says of the proof: its state, and each document with its digests."""
-    documents = [_document(proof) for proof in links(measurement.proof)]
+    documents = [_document_summary(proof) for proof in linked_proofs(measurement.proof)]
     return {"status": measurement.proof.status, "documents": documents}
 
 
-def _document(proof: Proof) -> dict[str, Any]:
+def _document_summary(proof: Proof) -> dict[str, Any]:
     path = proof.path
     digest = None if path is None else "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": _claim(proof.name)}
+    return {
+        "document": proof.name,
+        "status": proof.status,
+        "digest": digest,
+        "claim": _optional_claim_digest(proof.name),
+    }
 
 
-def _claim(name: str | None) -> str | None:
+def _optional_claim_digest(name: str | None) -> str | None:
     """The digest that a reader of this claim signs; None where there is none."""
     try:
         return None if name is None else claim_digest(name)
@@ -387,51 +401,55 @@ _SHARE = Fraction(1, 10)  # of the loss: one count needs little, and the items n
 
 
 @dataclass(frozen=True)
-class Other:
+class OtherUsersCount:
     """The count of all other users, for a whole budget of which the release itself gets the rest."""
 
     whole: Budget
-    unit: Users
+    unit: UserUnit
 
     @property
-    def loss(self) -> float:
+    def count_loss(self) -> float:
         """What the count may lose."""
-        return round_down(exact(self.whole.d_out) * _SHARE)
+        return round_down(to_fraction(self.whole.d_out) * _SHARE)
 
     @property
-    def rest(self) -> Budget:
+    def release_budget(self) -> Budget:
         """What is left for the release."""
-        return Budget(self.whole.measure, round_down(exact(self.whole.d_out) - exact(self.loss)))
+        return Budget(self.whole.measure, round_down(to_fraction(self.whole.d_out) - to_fraction(self.count_loss)))
 
     @property
     def scale(self) -> float:
         """The scale of the noise."""
         domain = FrameDomain("user", "item")
-        return float(binary_search_param(lambda scale: self._of(domain, (), scale), self.unit.d_in, self.loss))
+        return float(
+            binary_search_param(
+                lambda scale: self._count_measurement(domain, (), scale), self.unit.d_in, self.count_loss
+            )
+        )
 
-    def after(self, plan: Plan[T_co, U_co]) -> Plan[T_co, U_co]:
+    def append_count(self, plan: Plan[T_co, U_co]) -> Plan[T_co, U_co]:
         """The plan with the count after what it releases."""
         measurement = plan.measurement
         domain, measure, scale = measurement.input_domain, measurement.output_measure, self.scale
         assert isinstance(domain, FrameDomain)
 
         def follow(released: Any) -> Measurement:
-            counted = self._of(domain, Released.of(released).items, scale)
+            counted = self._count_measurement(domain, ReleasedItems.from_output(released).items, scale)
             return counted if measure == counted.output_measure else make_approximate(counted)
 
-        d_out = self.loss if measure == self.whole.measure else (self.loss, 0.0)
+        d_out = self.count_loss if measure == self.whole.measure else (self.count_loss, 0.0)
         followed = make_followed_by(measurement, follow=follow, d_in=self.unit.d_in, d_out=d_out)
         return replace(plan, measurement=followed)
 
-    def released(self, both: Any) -> Released:
+    def released_with_count(self, both: Any) -> ReleasedItems:
         """What a plan with the count has released."""
-        return replace(Released.of(both[0]), other=int(both[1][0]))
+        return replace(ReleasedItems.from_output(both[0]), other=int(both[1][0]))
 
-    def deviation(self, alpha: Fraction) -> float:
+    def count_error_bound(self, alpha: Fraction) -> float:
         """By how many users the count may be off with probability at least 1 - alpha."""
-        return largest_noise(exact(self.scale), 1, alpha, gaussian=not is_pure(self.whole.measure))
+        return largest_noise(to_fraction(self.scale), 1, alpha, gaussian=not is_pure(self.whole.measure))
 
-    def _of(self, domain: FrameDomain, items: Any, scale: float) -> Measurement:
+    def _count_measurement(self, domain: FrameDomain, items: Any, scale: float) -> Measurement:
         pure = is_pure(self.whole.measure)
         metric = L1Distance() if pure else L2Distance()
         outside = make_count_outside(domain, UserDistance(self.unit.neighbors), items=items, output_metric=metric)

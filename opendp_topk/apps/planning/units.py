@@ -15,11 +15,11 @@ from ...errors import ColumnError, ParameterError
 from ...spaces.domains import FrameDomain, GroupedFrameDomain, ValuedFrameDomain, VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile, without_delta
 from ...spaces.metrics import L01InfDistance, ScoreMetric, UserDistance
-from ...transformations.count_by_item import make_count_by_item, nameless_count
-from ...transformations.keep_items import make_keep_items, nameless_keep
-from ...transformations.minimum_users import nameless_minimum, then_minimum_users
-from ...transformations.sum_by_item import make_sum_by_item, nameless_sum
-from ..ledger.amounts import stated
+from ...transformations.count_by_item import make_count_by_item, map_only_count
+from ...transformations.keep_items import make_keep_items, map_only_contributions
+from ...transformations.minimum_users import map_only_minimum, then_minimum_users
+from ...transformations.sum_by_item import make_sum_by_item, map_only_sum
+from ..ledger.amounts import parse_exact
 
 # Tables without a column of people: every row is taken for a user, and nobody has more than so many of them.
 #
@@ -44,7 +44,7 @@ def numbered_rows(frame: Any) -> Any:
 # end-proof-region: numbered_rows
 
 
-def in_rows(words: str) -> str:
+def users_to_rows(words: str) -> str:
     """A sentence about users where each of them is a row."""
     return re.sub(r"\buser(s?)\b", r"row\1", words)
 
@@ -55,13 +55,13 @@ def in_rows(words: str) -> str:
 
 
 # proof-region: joined_items
-def joined(parts: Sequence[str]) -> str:
+def join_item_parts(parts: Sequence[str]) -> str:
     """One text for several, with commas between them, and a backslash before each comma or backslash within."""
     return ",".join(part.replace("\\", "\\\\").replace(",", "\\,") for part in parts)  # [escaped]
 
 
-def parts_of(text: str) -> list[str]:
-    """The texts that :func:`joined` put together."""
+def split_item_parts(text: str) -> list[str]:
+    """The texts that :func:`join_item_parts` put together."""
     found, signs = [""], iter(text)
     for sign in signs:
         if sign == ",":
@@ -71,7 +71,7 @@ def parts_of(text: str) -> list[str]:
     return found
 
 
-def with_joined(frame: Any, names: Sequence[str]) -> Any:
+def add_joined_column(frame: Any, names: Sequence[str]) -> Any:
     """A frame of polars with the entries of these columns as one text, in the column ``joined(names)``.
 
     Raises:
@@ -95,7 +95,7 @@ def with_joined(frame: Any, names: Sequence[str]) -> Any:
         .str.replace_all(",", "\\,", literal=True)
         for name in names
     ]
-    return frame.with_columns(pl.concat_str(texts, separator=",").alias(joined(names)))  # [each-row]
+    return frame.with_columns(pl.concat_str(texts, separator=",").alias(join_item_parts(names)))  # [each-row]
 
 
 # end-proof-region: joined_items
@@ -134,32 +134,35 @@ class Columns:
         return 0 if self.minimum_users is None else self.minimum_users - 1
 
     @property
-    def noun(self) -> str:
+    def score_noun(self) -> str:
         """Count, or sum."""
         return "count" if self.value is None else "sum"
 
     @property
-    def ranked(self) -> str:
+    def ranking_clause(self) -> str:
         """The end of the question which items are released."""
         if self.value is not None:
             return f"have the largest sums of {self.value}"
-        return "have most rows" if self.of_rows else "do most users have"
+        return "have most rows" if self.is_row_level else "do most users have"
 
     @property
-    def capped(self) -> str:
+    def contribution_clause(self) -> str:
         """Which items of a user count, in words."""
-        capped = "" if self.max_items is None else f", of each user {self._most}"
+        capped = "" if self.max_items is None else f", of each user {self._max_items_phrase}"
         return capped + (f", without items of fewer than {self.minimum_users} users" if self.left_out else "")
 
     @property
-    def counted(self) -> str:
+    def truncation_clause(self) -> str:
         """What an accuracy theorem speaks of where some of a user's items are left out, as the end of a sentence."""
         if self.max_items is None:
             return ""
-        return f"; {self.noun}s are of the rows that were kept (of each user {self._most}), not of the whole table"
+        return (
+            f"; {self.score_noun}s are of the rows that were kept (of each user {self._max_items_phrase}), not "
+            f"of the whole table"
+        )
 
     @property
-    def _most(self) -> str:
+    def _max_items_phrase(self) -> str:
         which = {
             "order": "the first in alphabetical order",
             "random": "drawn at random",
@@ -169,25 +172,25 @@ class Columns:
         items = "1 item" if self.max_items == 1 else f"{self.max_items} items"
         return f"at most {items}, {which}"
 
-    def amount(self, steps: float) -> str:
+    def difference_text(self, steps: float) -> str:
         """A difference of scores in words."""
         if self.value is None:
             return "1 user" if steps == 1 else f"{steps} users"
-        return written(int(steps), self.step)
+        return format_grid_score(int(steps), self.step)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def column_names(self) -> tuple[str, ...]:
         """The columns that a table must have."""
         more = (one for one in (self.value, self.group) if one is not None)
-        return (*(() if self.of_rows else (self.user,)), *(self.parts or (self.item,)), *more)
+        return (*(() if self.is_row_level else (self.user,)), *(self.parts or (self.item,)), *more)
 
     @property
-    def of_rows(self) -> bool:
+    def is_row_level(self) -> bool:
         """Whether every row is taken for a user."""
         return self.user == ROW
 
     @property
-    def tables(self) -> FrameDomain | ValuedFrameDomain | GroupedFrameDomain:
+    def table_domain(self) -> FrameDomain | ValuedFrameDomain | GroupedFrameDomain:
         """The tables that have them."""
         return self.domain if self.group is None else GroupedFrameDomain(self.user, self.item, self.group)
 
@@ -198,21 +201,21 @@ class Columns:
             return FrameDomain(self.user, self.item)
         return ValuedFrameDomain(self.user, self.item, self.value)
 
-    def could_be(self, released: Sequence[Any]) -> bool:
+    def is_possible_release(self, released: Sequence[Any]) -> bool:
         """Whether this could be released, as a record writes it: no item comes twice, and all are of one kind.
 
         An item of several columns is a list of as many texts.
         """
-        wide, lists = len(parts_of(self.item)), [one for one in released if isinstance(one, list)]
-        distinct = {joined(one) if isinstance(one, list) else one for one in released}
+        wide, lists = len(split_item_parts(self.item)), [one for one in released if isinstance(one, list)]
+        distinct = {join_item_parts(one) if isinstance(one, list) else one for one in released}
         kinds = {type(item) for item in released}
         return len(distinct) == len(released) and len(kinds) <= 1 and all(len(one) == wide > 1 for one in lists)
 
-    def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
+    def score_transformation(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
         """From a table to the scores of ``candidates``, or where these are None, of its own items."""
         domain, metric = self.domain, UserDistance(neighbors)
         items = None if candidates is None else tuple(candidates)
-        scored: Any = self._scores(domain, metric, items)
+        scored: Any = self._aggregate_by_item(domain, metric, items)
         if self.keep != "order" and self.max_items is not None:
             by, step = self.keep, self.step
             kept = make_keep_items(domain, metric, most=self.max_items, by=by, candidates=items, granularity=step)
@@ -222,7 +225,7 @@ class Columns:
         chained: Transformation = scored
         return chained
 
-    def _scores(self, domain: Any, metric: UserDistance, candidates: Iterable[Any] | None) -> Transformation:
+    def _aggregate_by_item(self, domain: Any, metric: UserDistance, candidates: Iterable[Any] | None) -> Transformation:
         if self.value is None:
             return make_count_by_item(domain, metric, candidates=candidates, max_items=self.max_items)
         return make_sum_by_item(
@@ -234,45 +237,46 @@ class Columns:
             max_items=self.max_items,
         )
 
-    def nameless(self, neighbors: str, n_candidates: int) -> Transformation:
+    def map_only_scores(self, neighbors: str, n_candidates: int) -> Transformation:
         """The scores of so many candidates, for their map alone."""
         metric, most, domain = UserDistance(neighbors), self.max_items, self.domain
         if isinstance(domain, FrameDomain):
-            scored: Any = nameless_count(domain, metric, n_candidates=n_candidates, max_items=most)
+            scored: Any = map_only_count(domain, metric, n_candidates=n_candidates, max_items=most)
         else:
             options = {"bounds": self.bounds, "granularity": self.step, "max_items": most}
-            scored = nameless_sum(domain, metric, n_candidates=n_candidates, **options)
+            scored = map_only_sum(domain, metric, n_candidates=n_candidates, **options)
         if self.minimum_users is not None:
-            scored = scored >> nameless_minimum(
+            scored = scored >> map_only_minimum(
                 scored.output_domain, scored.output_metric, minimum_users=self.minimum_users
             )
         if self.keep != "order" and most is not None:
             by, step = self.keep, self.step
             scored = (
-                nameless_keep(domain, metric, most=most, by=by, n_candidates=n_candidates, granularity=step) >> scored
+                map_only_contributions(domain, metric, most=most, by=by, n_candidates=n_candidates, granularity=step)
+                >> scored
             )
         chained: Transformation = scored
         return chained
 
-    def read(self, rows: Any) -> Any:
+    def prepare_rows(self, rows: Any) -> Any:
         """A table with rows numbered where they are users, and items as one column."""
         import polars as pl
 
         if not isinstance(rows, pl.LazyFrame | pl.DataFrame):
             return rows
-        rows = with_joined(rows, self.parts) if self.parts else rows
-        return numbered_rows(rows) if self.of_rows else rows
+        rows = add_joined_column(rows, self.parts) if self.parts else rows
+        return numbered_rows(rows) if self.is_row_level else rows
 
 
-def signed(text: str, name: str) -> Fraction:
-    """What a person wrote, exactly, as ``stated`` reads it, with a sign or without."""
+def parse_signed(text: str, name: str) -> Fraction:
+    """What a person wrote, exactly, as ``parse_exact`` reads it, with a sign or without."""
     text = text.strip()
     with contextlib.suppress(ParameterError):
-        return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
+        return -parse_exact(text[1:], name) if text.startswith("-") else parse_exact(text, name)
     raise ParameterError(f"{name} must be a finite number, such as -2, 0.1 or 1/3, of at most 300 digits")
 
 
-def exactly(number: float) -> Fraction:
+def recover_fraction(number: float) -> Fraction:
     """The number that was written as a float: a fraction such as 1/3 if it is nothing shorter, else its decimal."""
     decimal = Fraction(repr(number))
     simple = decimal.limit_denominator(_PARTS)
@@ -280,21 +284,21 @@ def exactly(number: float) -> Fraction:
 
 
 # proof-region: numeral
-def numeral(number: Fraction) -> int | str:
+def serialize_grid_number(number: Fraction) -> int | str:
     """A number of a grid as records write it: an integer, or else a text that ``Fraction`` reads as the very same.
 
     The text is a decimal where that is finite and of at most 40 digits, and otherwise a fraction in lowest terms.
     """
     if number.denominator == 1:
         return int(number)  # [integer]
-    decimal = written(1, number)
+    decimal = format_grid_score(1, number)
     return decimal if Fraction(decimal) == number else str(number)  # [same]
 
 
 # end-proof-region: numeral
 
 
-def written(steps: int, step: Fraction) -> str:
+def format_grid_score(steps: int, step: Fraction) -> str:
     """A score of so many steps as people write it."""
     exact = steps * step
     return f"{_DIGITS.divide(Decimal(exact.numerator), Decimal(exact.denominator)):f}"
@@ -305,7 +309,7 @@ def written(steps: int, step: Fraction) -> str:
 Space = Transformation | tuple[VectorDomain, ScoreMetric]
 
 
-def few_change(space: Space) -> bool:
+def has_contribution_bound(space: Space) -> bool:
     """Whether the scores carry a bound on how many of them one person moves."""
     metric = space.output_metric if isinstance(space, Transformation) else space[1]
     return isinstance(metric, L01InfDistance)
@@ -319,7 +323,7 @@ class Budget:
     d_out: Any
 
     @property
-    def main(self) -> Any:
+    def main_distance(self) -> Any:
         """The distance, without its delta."""
         return self.d_out[0] if isinstance(self.d_out, tuple) else self.d_out
 
@@ -329,36 +333,36 @@ class Budget:
         return self.d_out[1] if isinstance(self.d_out, tuple) else None
 
     @property
-    def symbol(self) -> str:
+    def main_symbol(self) -> str:
         """What is stated, beside a delta."""
         return "epsilon" if isinstance(self.measure, PrivacyProfile) else without_delta(self.measure).symbol
 
 
-class Unit(Protocol):
+class PrivacyUnit(Protocol):
     """Whom the budget protects."""
 
     @property
     def d_in(self) -> Any:
         """How far apart neighbours are."""
 
-    def nameless(self, n_candidates: int) -> Space:
+    def map_only_scores(self, n_candidates: int) -> Space:
         """The scores of so many candidates, for maps alone."""
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreUnit:
     """Vectors of scores at a distance of ``d_in``."""
 
     space: tuple[VectorDomain, ScoreMetric]
     d_in: Any
 
-    def nameless(self, n_candidates: int) -> Space:
+    def map_only_scores(self, n_candidates: int) -> Space:
         """The vectors."""
         return self.space
 
 
 @dataclass(frozen=True)
-class Users:
+class UserUnit:
     """Tables that differ by ``d_in`` users, who are added or removed, or replaced; and the columns that count."""
 
     neighbors: str = "add_remove"
@@ -366,21 +370,21 @@ class Users:
     columns: Columns = field(default_factory=Columns)
 
     @property
-    def whom(self) -> str:
+    def protected_users(self) -> str:
         """Whom it protects, in words."""
-        users = whom(self.neighbors, self.d_in)
-        return in_rows(users) if self.columns.of_rows else users
+        users = describe_neighbors(self.neighbors, self.d_in)
+        return users_to_rows(users) if self.columns.is_row_level else users
 
-    def nameless(self, n_candidates: int) -> Space:
+    def map_only_scores(self, n_candidates: int) -> Space:
         """The scores of so many candidates."""
-        return self.columns.nameless(self.neighbors, n_candidates)
+        return self.columns.map_only_scores(self.neighbors, n_candidates)
 
-    def scores(self, candidates: Any) -> Transformation:
+    def score_transformation(self, candidates: Any) -> Transformation:
         """From a table to the scores of ``candidates``; of its own items where these are None."""
-        return self.columns.scores(self.neighbors, candidates)
+        return self.columns.score_transformation(self.neighbors, candidates)
 
 
-def whom(neighbors: str, d_in: int) -> str:
+def describe_neighbors(neighbors: str, d_in: int) -> str:
     """So many users, in words."""
     users = "1 user" if d_in == 1 else f"{d_in} users"
     return f"{users} {'added or removed' if neighbors == 'add_remove' else 'replaced'}"

@@ -15,69 +15,69 @@ from ...core.binary_search import binary_search_chain, binary_search_param
 from ...core.measurement import Measurement
 from ...errors import ParameterError, SearchError, checks
 from ...measurements._key_selection import MOST_KEYS
-from ...measurements._key_shares import shares
-from ...measurements._selection_curve import chances
+from ...measurements._key_shares import per_partition_budget
+from ...measurements._selection_curve import release_probabilities
 from ...measurements.partition_selection import then_partition_selection
 from ...measurements.stable_histogram import then_stable_histogram
 from ...measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from ...measurements.weighted_partition_selection import SCALES, UNIT, make_weighted_partition_selection
-from ...numerics.arithmetic import exact, round_down
+from ...numerics.arithmetic import round_down, to_fraction
 from ...sampling.distributions.discrete import largest_fall
-from ...spaces.curves.normal import tail
+from ...spaces.curves.normal import normal_tail_bound
 from ...spaces.domains import FrameDomain
 from ...spaces.measures import is_pure, without_delta
 from ...spaces.metrics import UserDistance
 from ...transformations.keep_items import make_keep_items
 from ...transformations.minimum_users import add_to_counts
-from ..ledger.amounts import stated
-from .plan import NO_BOUND, Plan, Promise, Query, finite, largest, sure
-from .units import Columns, Users
+from ..ledger.amounts import parse_exact
+from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, finite_bound, nth_largest_text
+from .units import Columns, UserUnit
 
 # Items that come from the table itself, where nobody lists the candidates: what such tasks share.
 
 _FAR = 2.0**60  # a threshold at which delta is no matter, while the scale is searched for
 
 
-class OfTable(Protocol):
+class VariableSizeTask(Protocol):
     """A task whose items are those of the table."""
 
     release: ClassVar[str] = "ranking"
     searched: ClassVar[tuple[str, ...]] = ("scale", "threshold")
 
-    def needs_no_noise(self, query: Query[Any, Users]) -> bool:
+    def needs_no_noise(self, query: Query[Any, UserUnit]) -> bool:
         """Never: whether an item comes out depends on the table."""
         return False
 
-    def on(self, plan: Plan[Any, Users], items: Any) -> Measurement:
+    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
         """The measurement of the plan, which takes items as they come."""
         return plan.measurement
 
-    def because(self, plan: Plan[Any, Users]) -> str:
+    def choice_reason(self, plan: Plan[Any, UserUnit]) -> str:
         """Nothing."""
         return ""
 
 
-class Unlisted(OfTable, Protocol):
+class ThresholdTask(VariableSizeTask, Protocol):
     """A task whose noise has a scale, and whose threshold keeps items of few users from coming out."""
 
-    def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
+    def build_measurement(self, query: Query[Any, UserUnit], scale: float, threshold: float) -> Measurement:
         """The chain from a table to what is released."""
 
-    def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
+    def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
         """The smallest threshold that meets the budget with this scale."""
-        built, budget = self.built, query.budget.d_out
+        built, budget = self.build_measurement, query.budget.d_out
         return float(binary_search_param(lambda t: built(query, scale, t), query.unit.d_in, budget))
 
-    def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
+    def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         """The chain with the smallest scale, and then the smallest threshold, that meet the budget.
 
         Raises:
             SearchError: None meets it.
         """
         whole = query.budget.d_out[0], 1.0
-        found = binary_search_chain(lambda scale: self.built(query, scale, _FAR), query.unit.d_in, whole)
+        found = binary_search_chain(lambda scale: self.build_measurement(query, scale, _FAR), query.unit.d_in, whole)
         scale = found.parameters["scale"]
-        return self.built(query, scale, self.least_threshold(query, scale))
+        return self.build_measurement(query, scale, self.least_threshold(query, scale))
 
 
 # The k best items of a table, where nobody lists the candidates.
@@ -86,7 +86,7 @@ _LIMIT = 10  # times k: enough that the base is a small count, and few enough th
 
 
 @dataclass(frozen=True)
-class TopKUnknownDomain(Unlisted):
+class TopKUnknownDomain(ThresholdTask):
     """The ``k`` best of ``limit`` items of the table itself, ten times k if not given.
 
     Where ``n_candidates`` are listed, a minimum of users leaves some of them out, and the best of the others are asked
@@ -100,72 +100,83 @@ class TopKUnknownDomain(Unlisted):
     name: ClassVar[str] = "unknown_domain_top_k"
 
     def __post_init__(self) -> None:
-        checks.count("k", self.k, at_most=MOST_KEYS, limit="2^22")
+        checks.require_positive_int("k", self.k, at_most=MOST_KEYS, limit="2^22")
         if self.n_candidates is not None:
-            checks.count("the number of candidates", self.n_candidates)
-            checks.count("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
+            checks.require_positive_int("the number of candidates", self.n_candidates)
+            checks.require_positive_int("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
 
     @property
-    def taking_part(self) -> int:
+    def participating_items(self) -> int:
         """How many items of the table take part."""
         if self.limit is not None:
             return self.limit
         return min(_LIMIT * self.k, MOST_KEYS, MOST_KEYS if self.n_candidates is None else self.n_candidates)
 
-    def built(self, query: Query[Any, Users], scale: float, threshold: float, items: Any = None) -> Measurement:
+    def build_measurement(
+        self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
+    ) -> Measurement:
         """The chain from a table to the items, those of a list if one is given."""
         named = items is not None or self.n_candidates is None
-        scores: Any = query.unit.scores(items) if named else query.unit.nameless(self.n_candidates or 0)
+        scores: Any = (
+            query.unit.score_transformation(items) if named else query.unit.map_only_scores(self.n_candidates or 0)
+        )
         measurement: Measurement = scores >> then_unknown_domain_top_k(
-            query.budget.measure, k=self.k, scale=scale, limit=self.taking_part, threshold=threshold
+            query.budget.measure, k=self.k, scale=scale, limit=self.participating_items, threshold=threshold
         )
         return measurement
 
-    def on(self, plan: Plan[Any, Users], items: Any) -> Measurement:
+    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
         """The chain for the candidates ``items``."""
         known = plan.measurement.parameters
-        return self.built(plan.query, known["scale"], known["threshold"], items)
+        return self.build_measurement(plan.query, known["scale"], known["threshold"], items)
 
-    def accuracy(self, plan: Plan[Any, Users]) -> float:
+    def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """How near the t-th released item comes to the t-th largest score."""
         near: float = plan.measurement.accuracy(1, plan.query.alpha)
         return near
 
-    def question(self, columns: Columns) -> str:
+    def question_text(self, columns: Columns) -> str:
         """What is asked."""
         if self.n_candidates is not None:
-            return f"which {self.k} of {self.n_candidates} candidates {columns.ranked}?"
-        return f"which {self.k} items {columns.ranked}, where nobody lists the items?"
+            return f"which {self.k} of {self.n_candidates} candidates {columns.ranking_clause}?"
+        return f"which {self.k} items {columns.ranking_clause}, where nobody lists the items?"
 
-    def words(self, plan: Plan[Any, Users]) -> str:
+    def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         """The mechanism in words."""
         columns = plan.query.unit.columns
         scores = "count of distinct users" if columns.value is None else f"sum of {columns.value}"
         return (
             f"{self.name} (ranking, best first): independent Gumbel noise on each lead over the "
-            f"{largest(self.taking_part + 1)} {scores}{columns.capped}; items come, best first, "
+            f"{nth_largest_text(self.participating_items + 1)} {scores}{columns.contribution_clause}; items come, "
+            f"best first, "
             "until a stop symbol with the score of the threshold"
         )
 
-    def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
+    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """The accuracy theorem."""
         columns, near = plan.query.unit.columns, plan.accuracy
         assert near is not None
-        within = finite(math.floor(near) if near < math.inf else near) if columns.value is None else None
-        return {"accuracy": Promise(self._guarantee(plan, near), within, float(plan.query.alpha))}
+        within = finite_bound(math.floor(near) if near < math.inf else near) if columns.value is None else None
+        return {"accuracy": AccuracyGuarantee(self._guarantee_text(plan, near), within, float(plan.query.alpha))}
 
-    def _guarantee(self, plan: Plan[Any, Users], near: float) -> str:
+    def _guarantee_text(self, plan: Plan[Any, UserUnit], near: float) -> str:
         columns = plan.query.unit.columns
-        lead = math.floor(exact(plan.measurement.parameters["threshold"]) + exact(near)) if near < math.inf else near
+        lead = (
+            math.floor(to_fraction(plan.measurement.parameters["threshold"]) + to_fraction(near))
+            if near < math.inf
+            else near
+        )
         if lead == math.inf:
             return NO_BOUND
-        amount, noun = columns.amount, columns.noun
+        amount, noun = columns.difference_text, columns.score_noun
         beyond = f", and beyond {amount(columns.left_out)}," if columns.left_out else ""
         return (
-            f"with probability at least {sure(plan.query.alpha)}, an item gets in if its {noun} is beyond the "
-            f"{largest(self.taking_part + 1)} one{beyond} by more than {amount(lead)}, as far as there is room for "
+            f"with probability at least {confidence_text(plan.query.alpha)}, an item gets in if its {noun} is "
+            f"beyond the "
+            f"{nth_largest_text(self.participating_items + 1)} one{beyond} by more than {amount(lead)}, as far as "
+            f"there is room for "
             f"{self.k}; and for every t the t-th released item has a {noun} within {amount(math.floor(near))} of the "
-            f"t-th largest {noun}{columns.counted}"
+            f"t-th largest {noun}{columns.truncation_clause}"
         )
 
 
@@ -175,7 +186,7 @@ _LEAST = 2  # one user alone must not reach it without noise
 
 
 @dataclass(frozen=True)
-class AboveThreshold(Unlisted):
+class StableHistogramTask(ThresholdTask):
     """All items of the table with enough users; with Gaussian noise, or of the two kinds that with which fewer do."""
 
     gaussian: bool = False
@@ -183,77 +194,88 @@ class AboveThreshold(Unlisted):
     counted: ClassVar[bool] = True
     name: ClassVar[str] = "stable_histogram"
 
-    def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
+    def build_measurement(self, query: Query[Any, UserUnit], scale: float, threshold: float) -> Measurement:
         """The chain from a table to the items and their counts."""
-        return self._chain(query, scale=scale, threshold=int(threshold))
+        return self._build_chain(query, scale=scale, threshold=int(threshold))
 
-    def within(self, query: Query[Any, Users], epsilon: Any, delta: Any) -> Measurement:
+    def build_within_budget(self, query: Query[Any, UserUnit], epsilon: Any, delta: Any) -> Measurement:
         """The chain whose scale and threshold are chosen so that one user costs no more than this."""
-        return self._chain(query, epsilon=epsilon, delta=delta)
+        return self._build_chain(query, epsilon=epsilon, delta=delta)
 
-    def _chain(self, query: Query[Any, Users], **options: Any) -> Measurement:
-        measurement: Measurement = query.unit.scores(None) >> then_stable_histogram(
+    def _build_chain(self, query: Query[Any, UserUnit], **options: Any) -> Measurement:
+        measurement: Measurement = query.unit.score_transformation(None) >> then_stable_histogram(
             query.budget.measure, gaussian=self.gaussian, **options
         )
         left_out = query.unit.columns.left_out
         return measurement >> add_to_counts(left_out) if left_out else measurement
 
-    def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
+    def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         """The chain with which an item of the fewest users surely gets in: with Laplace noise, or with Gaussian.
 
         Under epsilon and delta the noise of a group of users is Laplace.
         """
         pure = is_pure(without_delta(query.budget.measure))
         if pure and query.unit.d_in > 1:
-            return super().least(query, known)
+            return super().calibrate_measurement(query, known)
         kinds = (self,) if self.gaussian else (self, replace(self, gaussian=True))
         found = []
         for kind in kinds:
             with suppress(ParameterError):
-                found.append(kind._within_all(query) if pure else super(AboveThreshold, kind).least(query, known))
+                found.append(
+                    kind._build_for_query(query)
+                    if pure
+                    else super(StableHistogramTask, kind).calibrate_measurement(query, known)
+                )
         if not found:
             raise SearchError("no noise and no threshold meet the budget: raise epsilon or delta")
-        return min(found, key=lambda one: self.accuracy(Plan(query, one)))
+        return min(found, key=lambda one: self.accuracy_bound(Plan(query, one)))
 
-    def _within_all(self, query: Query[Any, Users]) -> Measurement:
+    def _build_for_query(self, query: Query[Any, UserUnit]) -> Measurement:
         budget = query.budget
-        return self.within(query, stated(budget.main, "epsilon"), stated(budget.delta, "delta"))
+        return self.build_within_budget(
+            query, parse_exact(budget.main_distance, "epsilon"), parse_exact(budget.delta, "delta")
+        )
 
-    def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
+    def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
         """The smallest threshold that meets the budget with this scale, a whole number."""
-        built, d_in, budget = self.built, query.unit.d_in, query.budget.d_out
+        built, d_in, budget = self.build_measurement, query.unit.d_in, query.budget.d_out
         if built(query, scale, _LEAST).check(d_in, budget):
             return _LEAST
         return int(binary_search_param(lambda t: built(query, scale, t), d_in, budget, T=int))
 
     # proof-region: gets_in
-    def accuracy(self, plan: Plan[Any, Users]) -> float:
+    def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """The score with which an item surely gets in."""
         scale, threshold, gaussian = (plan.measurement.parameters[key] for key in ("scale", "threshold", "gaussian"))
         left_out = plan.query.unit.columns.left_out
-        sure: float = left_out + threshold + largest_fall(exact(scale), plan.query.alpha, gaussian=gaussian)  # [falls]
+        sure: float = (
+            left_out + threshold + largest_fall(to_fraction(scale), plan.query.alpha, gaussian=gaussian)
+        )  # [falls]
         return sure
 
     # end-proof-region: gets_in
 
-    def question(self, columns: Columns) -> str:
+    def question_text(self, columns: Columns) -> str:
         """What is asked."""
-        return f"which items have a {columns.noun} above a threshold, where nobody lists the items?"
+        return f"which items have a {columns.score_noun} above a threshold, where nobody lists the items?"
 
-    def words(self, plan: Plan[Any, Users]) -> str:
+    def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         """The mechanism in words."""
         columns = plan.query.unit.columns
         kind = "Gaussian" if plan.measurement.parameters["gaussian"] else "Laplace"
-        return f"{self.name}: discrete {kind} noise on each {columns.noun}{columns.capped}"
+        return f"{self.name}: discrete {kind} noise on each {columns.score_noun}{columns.contribution_clause}"
 
-    def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
+    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Which items surely get in."""
         columns, least = plan.query.unit.columns, plan.accuracy
         assert least is not None
-        gets_in = f"an item gets in if its {columns.noun} is at least {columns.amount(least)}{columns.counted}"
-        words = f"with probability at least {sure(plan.query.alpha)}, {gets_in}"
-        within = finite(least) if columns.value is None else None
-        return {"accuracy": Promise(words, within, float(plan.query.alpha))}
+        gets_in = (
+            f"an item gets in if its {columns.score_noun} is at least {columns.difference_text(least)}"
+            f"{columns.truncation_clause}"
+        )
+        words = f"with probability at least {confidence_text(plan.query.alpha)}, {gets_in}"
+        within = finite_bound(least) if columns.value is None else None
+        return {"accuracy": AccuracyGuarantee(words, within, float(plan.query.alpha))}
 
 
 # All items of a table that enough users have, and nothing of how many.
@@ -268,7 +290,7 @@ _MOST = 2**40  # users: more than there are
 
 
 @dataclass(frozen=True)
-class Keys(OfTable):
+class PartitionSelectionTask(VariableSizeTask):
     """All items of the table with enough users, without counts; of the ways to find them that with which fewer do.
 
     ``rounds`` is None where each item is drawn for itself, and otherwise how often each user spreads a weight.
@@ -284,13 +306,13 @@ class Keys(OfTable):
         """The name of the mechanism."""
         return "partition_selection" if self.rounds is None else "weighted_partition_selection"
 
-    def built(self, query: Query[Any, Users], main: float, delta: float) -> Measurement:
+    def build_measurement(self, query: Query[Any, UserUnit], main: float, delta: float) -> Measurement:
         """The chain from a table to the items, for so much epsilon, or with a scale of so much under rho."""
         unit, measure = query.unit, query.budget.measure
         columns = unit.columns
         found: Any
         if self.rounds is None:
-            found = unit.scores(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
+            found = unit.score_transformation(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
         else:
             domain, metric = FrameDomain(columns.user, columns.item), UserDistance(unit.neighbors)
             how = {"epsilon" if is_pure(without_delta(measure)) else "scale": main, "delta": delta}
@@ -308,7 +330,7 @@ class Keys(OfTable):
         measurement: Measurement = found
         return measurement
 
-    def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
+    def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         """The chain that releases an item of the fewest users as likely as not, where each has ``max_items``.
 
         In two rounds users spread what items do not need over others that they have, which finds more items. So where
@@ -319,54 +341,60 @@ class Keys(OfTable):
         """
         pure, several = is_pure(without_delta(query.budget.measure)), query.unit.columns.max_items != 1
         if pure:
-            each = self._least(query)
-            once = replace(self, rounds=1)._least(query) if several else each
+            each = self._calibrate_rounds(query)
+            once = replace(self, rounds=1)._calibrate_rounds(query) if several else each
             if likely_users(each, _HALF) <= likely_users(once, _HALF):
                 return each
-        return replace(self, rounds=2 if several else 1)._least(query)
+        return replace(self, rounds=2 if several else 1)._calibrate_rounds(query)
 
-    def _least(self, query: Query[Any, Users]) -> Measurement:
-        d_in, main, delta = query.unit.d_in, query.budget.main, round_down(stated(query.budget.delta, "delta"))
+    def _calibrate_rounds(self, query: Query[Any, UserUnit]) -> Measurement:
+        d_in, main, delta = (
+            query.unit.d_in,
+            query.budget.main_distance,
+            round_down(parse_exact(query.budget.delta, "delta")),
+        )
         if is_pure(without_delta(query.budget.measure)):
             both_ways = self.rounds is None and query.unit.neighbors == "replace"
-            loss = round_down(exact(main) / (d_in * (2 if both_ways else 1)))
+            loss = round_down(to_fraction(main) / (d_in * (2 if both_ways else 1)))
         else:
             squares = d_in**2 * (2 if query.unit.neighbors == "replace" else 1)
             inverse = sum((1 / part**2 for part in SCALES[self.rounds or 1]), Fraction(0))
-            loss = _NEARLY * math.sqrt(squares * inverse / (2 * exact(main)))
-        whole = self.built(query, loss, delta)
+            loss = _NEARLY * math.sqrt(squares * inverse / (2 * to_fraction(main)))
+        whole = self.build_measurement(query, loss, delta)
         if whole.check(d_in, query.budget.d_out):
             return whole
 
-        def with_less(steps: int) -> Measurement:
-            return self.built(query, loss, delta * 2.0 ** (-steps / _STEPS))
+        def with_reduced_delta(steps: int) -> Measurement:
+            return self.build_measurement(query, loss, delta * 2.0 ** (-steps / _STEPS))
 
-        return with_less(binary_search_param(with_less, d_in, query.budget.d_out, T=int))
+        return with_reduced_delta(binary_search_param(with_reduced_delta, d_in, query.budget.d_out, T=int))
 
-    def accuracy(self, plan: Plan[Any, Users]) -> float:
+    def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """The number of users with which an item comes out as likely as not."""
         return likely_users(plan.measurement, _HALF)
 
-    def question(self, columns: Columns) -> str:
+    def question_text(self, columns: Columns) -> str:
         """What is asked."""
         return "which items do enough users have, where nobody lists the items?"
 
-    def words(self, plan: Plan[Any, Users]) -> str:
+    def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         """The mechanism in words."""
         rounds = plan.measurement.parameters.get("rounds")
-        capped = plan.query.unit.columns.capped
+        capped = plan.query.unit.columns.contribution_clause
         if rounds is None:
             return f"{plan.measurement.parameters['mechanism']}: each item with the largest probability{capped}"
         where = "" if rounds == 1 else ", once more where the first time they seemed to have too few"
         return f"{plan.measurement.parameters['mechanism']}: Gaussian noise on weights of users{where}{capped}"
 
-    def because(self, plan: Plan[Any, Users]) -> str:
+    def choice_reason(self, plan: Plan[Any, UserUnit]) -> str:
         """How many users an item would need if fewer items of a user counted."""
         query, most = plan.query, plan.query.unit.columns.max_items or 1
         found = []
         for cap in (cap for cap in self.fewer if cap < most):
             columns = replace(query.unit.columns, max_items=cap)
-            users = Plan(query, self.least(replace(query, unit=replace(query.unit, columns=columns)))).accuracy
+            users = Plan(
+                query, self.calibrate_measurement(replace(query, unit=replace(query.unit, columns=columns)))
+            ).accuracy
             if users is not None and users < (plan.accuracy or 0):
                 found.append(f"{users:.0f} where {f'at most {cap} items' if cap > 1 else '1 item'} of each counted")
         if not found:
@@ -376,14 +404,16 @@ class Keys(OfTable):
             f"--max-items: {' and '.join(found)}"
         )
 
-    def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
+    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """How many users an item needs."""
         users = plan.accuracy
         assert users is not None
         among = "or more have it, among the items of each that count"
         number = "1 user" if users == 1 else f"{users:.0f} users"
         words = f"with probability at least 50 %, an item gets in if {number} {among}"
-        return {"accuracy": Promise(NO_BOUND if users == math.inf else words, finite(users), float(_HALF))}
+        return {
+            "accuracy": AccuracyGuarantee(NO_BOUND if users == math.inf else words, finite_bound(users), float(_HALF))
+        }
 
 
 # proof-region: likely_users
@@ -392,53 +422,55 @@ def likely_users(measurement: Measurement, chance: Fraction) -> float:
     known = measurement.parameters
     least, most = known.get("minimum_users", 1), known["max_items"]
     if "rounds" not in known:
-        table = chances(*shares(exact(known["epsilon"]), exact(known["delta"]), most))  # [table]
+        table = release_probabilities(
+            *per_partition_budget(to_fraction(known["epsilon"]), to_fraction(known["delta"]), most)
+        )  # [table]
         return float(least - 1 + min(n for n, p in enumerate(table) if p >= chance * table[-1]))  # [first-enough]
-    return _least_integer(least, lambda users: comes_out(known, users) >= chance)  # [users]
+    return _least_integer(least, lambda users: least_release_probability(known, users) >= chance)  # [users]
 
 
-def comes_out(known: Mapping[str, Any], users: int) -> Fraction:
+def least_release_probability(known: Mapping[str, Any], users: int) -> Fraction:
     """A number that is not above the probability of an item of so many users, not fewer than the minimum."""
-    first, last, level, weight = _in_weights(known)
+    first, last, level, weight = _weight_parameters(known)
     weight *= users
     if known["rounds"] == 1:
-        return _at_least(weight - level, last)  # [one-round]
-    enough, kept = level + last, 1 - _root(known["max_items"]) / 2**16
-    sums = (weight * min(Fraction(1), enough / (weight + farthest)) * kept for farthest in _quantiles(first))
-    return sum((_at_least(one - level, last) for one in sums), Fraction(0)) / _CELLS  # [two-rounds]
+        return _noise_tail_lower_bound(weight - level, last)  # [one-round]
+    enough, kept = level + last, 1 - _sqrt_upper_bound(known["max_items"]) / 2**16
+    sums = (weight * min(Fraction(1), enough / (weight + farthest)) * kept for farthest in _noise_quantiles(first))
+    return sum((_noise_tail_lower_bound(one - level, last) for one in sums), Fraction(0)) / _CELLS  # [two-rounds]
 
 
-def _in_weights(known: Mapping[str, Any]) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+def _weight_parameters(known: Mapping[str, Any]) -> tuple[Fraction, Fraction, Fraction, Fraction]:
     """The scales of the first and the last noise, the threshold, and the weight of a user who has most items."""
     parts, most = SCALES[known["rounds"]], known["max_items"]
-    sigma, level = exact(known["scale"]), exact(math.nextafter(known["threshold"], math.inf))  # [level-up]
-    return sigma * parts[0], sigma * parts[-1], level, 1 / _root(most) - Fraction(2, UNIT)  # [weight]
+    sigma, level = to_fraction(known["scale"]), to_fraction(math.nextafter(known["threshold"], math.inf))  # [level-up]
+    return sigma * parts[0], sigma * parts[-1], level, 1 / _sqrt_upper_bound(most) - Fraction(2, UNIT)  # [weight]
 
 
-def _root(most: int) -> Fraction:
+def _sqrt_upper_bound(most: int) -> Fraction:
     """A number that is not below the square root."""
     return Fraction(math.isqrt(most * 2**80) + 1, 2**40)  # [root]
 
 
-def _at_least(gap: Fraction, scale: Fraction) -> Fraction:
+def _noise_tail_lower_bound(gap: Fraction, scale: Fraction) -> Fraction:
     """A number that is not above the probability that noise of this ``scale`` is at least -``gap``."""
     step = Fraction(1, UNIT)
     if gap >= step:
-        return 1 - tail((gap - step) / scale)  # [above-threshold]
+        return 1 - normal_tail_bound((gap - step) / scale)  # [above-threshold]
     nearly = _HALF - Fraction(2, 5) * (step + max(Fraction(0), -gap)) / scale
     return max(Fraction(0), nearly * (1 - Fraction(1, 2**12)))  # [below-threshold]
 
 
 @functools.lru_cache(maxsize=64)
-def _quantiles(scale: Fraction) -> tuple[Fraction, ...]:
+def _noise_quantiles(scale: Fraction) -> tuple[Fraction, ...]:
     """For all but one of the cells, from the lowest, numbers >= 0 that noise exceeds no likelier than all above it."""
     found = []
     for cell in range(1, _CELLS):
         beyond = Fraction(_CELLS - cell, _CELLS)
         at = max(0.0, NormalDist().inv_cdf(cell / _CELLS))
-        while beyond < _HALF and tail(exact(at)) > beyond:
+        while beyond < _HALF and normal_tail_bound(to_fraction(at)) > beyond:
             at += 2.0**-20  # [quantile]
-        found.append(exact(at) * scale + Fraction(1, UNIT))  # [one-step]
+        found.append(to_fraction(at) * scale + Fraction(1, UNIT))  # [one-step]
     return tuple(found)
 
 

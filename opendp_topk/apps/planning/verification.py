@@ -10,184 +10,201 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NoReturn
 
 from ...combinators.followed_by import make_followed_by
-from ...combinators.partition_by import ByGroup
+from ...combinators.partition_by import ReleaseByGroup
 from ...core.candidates import BestCounts, IndexCandidates
 from ...core.measurement import Measurement
 from ...core.version import version
 from ...errors import LedgerError, ParameterError, SpaceError, TableError, TopKError, checks
-from ...numerics.arithmetic import exact
+from ...numerics.arithmetic import to_fraction
 from ...sampling.noises.standard import STANDARD
 from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...spaces.metrics import UserDistance
 from ...transformations.quantile_scores import multiples
 from ..ledger import Entry, Ledger
-from ..ledger.charges import claimed
-from ..ledger.journal import RELEASED, now
-from ..ledger.planned import require_presented
-from ..ledger.stated import in_words
+from ..ledger.charges import measurement_claim
+from ..ledger.journal import RELEASED, utc_timestamp
+from ..ledger.planned import require_readable_data
+from ..ledger.stated import release_metadata
 from .by_gap import SetByGap
-from .catalogue import able
-from .groups import InGroups
-from .plan import Plan, Promise, Query, promises_of
-from .quantile import Numbers, Quantile
+from .catalogue import capable_mechanisms
+from .groups import GroupedTopK
+from .plan import AccuracyGuarantee, Plan, Query, plan_guarantees
+from .quantile import NumericColumns, Quantile
 from .release_record import (
-    Claim,
-    Read,
-    Released,
+    PrivacyClaim,
+    ReleasedItems,
     ReleaseRecord,
-    canonical,
-    digest_of,
+    TableProvenance,
+    add_salt,
+    canonical_json,
     list_digest,
-    named,
+    measure_name,
     parameters_of,
-    plain,
-    proof_of,
+    plain_value,
+    proof_summary,
     quantiles_of,
-    salted,
+    record_digest,
 )
-from .top_k import Counts, TopK
-from .units import Budget, Columns, Users, exactly, numeral
-from .unknown_domain import AboveThreshold, Keys, TopKUnknownDomain
+from .top_k import TopK, TopKWithCounts
+from .units import Budget, Columns, UserUnit, recover_fraction, serialize_grid_number
+from .unknown_domain import PartitionSelectionTask, StableHistogramTask, TopKUnknownDomain
 
 # The measurement of a release, built again from what its record says of it.
 
 _SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
-_MEASURES = {named(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
+_MEASURES = {measure_name(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
 _MOST = 2**32  # candidates and users: more than there are, so that no forged number keeps a computer busy
 
 
 @dataclass(frozen=True)
-class Rebuilt:
+class RebuiltPlan:
     """The plan of a release, whose measurement has all that was released, and what theorems promise of it."""
 
-    plan: Plan[Any, Users]
-    promises: dict[str, Promise]
+    plan: Plan[Any, UserUnit]
+    promises: dict[str, AccuracyGuarantee]
 
     @functools.cached_property
-    def claim(self) -> Claim:
+    def claim(self) -> PrivacyClaim:
         """What it costs."""
-        return Claim.of(self.plan)
+        return PrivacyClaim.from_plan(self.plan)
 
     @functools.cached_property
     def proof(self) -> dict[str, Any]:
         """What a record would say of its proof."""
-        return proof_of(self.plan.measurement)
+        return proof_summary(self.plan.measurement)
 
 
-def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
+def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
     """The measurement with exactly the parameters of the record, and its theorems; None where this library has none."""
     try:
-        if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _short(record):
+        if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _has_wrong_item_count(record):
             return None
-        wanted = canonical(dict(record.mechanism))
-        for plan in _plans(record):
-            whole = _followed(plan, record.mechanism.get("then"))
-            known = {name: plain(value) for name, value in parameters_of(whole).items() if name != "scale"}
-            if canonical(known) == wanted:
-                return Rebuilt(replace(plan, measurement=whole), promises_of(plan))
+        wanted = canonical_json(dict(record.mechanism))
+        for plan in _possible_plans(record):
+            whole = _with_other_count(plan, record.mechanism.get("then"))
+            known = {name: plain_value(value) for name, value in parameters_of(whole).items() if name != "scale"}
+            if canonical_json(known) == wanted:
+                return RebuiltPlan(replace(plan, measurement=whole), plan_guarantees(plan))
     except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
         pass
     return None
 
 
-def _short(record: ReleaseRecord) -> bool:
+def _has_wrong_item_count(record: ReleaseRecord) -> bool:
     """Whether another number of items was released than was asked for, of a list, or of one for each group."""
-    lists = 1 if record.partition is None else record.partition["groups"]
-    return record.listed and not record.may_stop and len(record.released.items) != (record.k or 0) * lists
+    lists = 1 if record.partition_parameters is None else record.partition_parameters["groups"]
+    return (
+        record.has_listed_candidates
+        and not record.can_release_fewer
+        and len(record.released.items) != (record.k or 0) * lists
+    )
 
 
-def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
+def _possible_plans(record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
     """What could have been planned, each with its measurement of the items."""
     claim, known = record.claim, record.mechanism
-    unit = Users(claim.neighbors, claim.d_in, _columns(known))
-    budget, alpha = Budget(_MEASURES[claim.measure], _stated(claim)), exactly(record.promises["accuracy"].alpha)
-    if record.partition is not None and record.listed and not record.may_stop:
-        for task in _listed(record):
-            grouped = Query(_grouped(task, record.partition), unit, budget, alpha=alpha)
+    unit = UserUnit(claim.neighbors, claim.d_in, _columns_from_parameters(known))
+    budget, alpha = (
+        Budget(_MEASURES[claim.measure], _exact_budget(claim)),
+        recover_fraction(record.promises["accuracy"].alpha),
+    )
+    if record.partition_parameters is not None and record.has_listed_candidates and not record.can_release_fewer:
+        for task in _possible_tasks(record):
+            grouped = Query(_group_task(task, record.partition_parameters), unit, budget, alpha=alpha)
             with suppress(ParameterError, SpaceError):
-                yield Plan(grouped, grouped.task.built(grouped, float(record.scale or 0)))
+                yield Plan(grouped, grouped.task.build_measurement(grouped, float(record.scale or 0)))
         return
-    if record.listed and not record.may_stop:
-        numbers = unit.columns if isinstance(unit.columns, Numbers) else None
-        for task in _listed(record) if numbers is None else [replace(Quantile.of(numbers), release=record.release)]:
+    if record.has_listed_candidates and not record.can_release_fewer:
+        numbers = unit.columns if isinstance(unit.columns, NumericColumns) else None
+        for task in (
+            _possible_tasks(record)
+            if numbers is None
+            else [replace(Quantile.from_columns(numbers), release=record.release)]
+        ):
             query = Query(task, unit, budget, alpha=alpha)
             with suppress(ParameterError, SpaceError):
                 yield Plan(
-                    query, task.built(unit.nameless(task.n_candidates), budget.measure, float(record.scale or 0))
+                    query,
+                    task.build_measurement(
+                        unit.map_only_scores(task.n_candidates), budget.measure, float(record.scale or 0)
+                    ),
                 )
         return
     if known["mechanism"].endswith("partition_selection"):
-        keys = Keys(known.get("rounds"))
+        keys = PartitionSelectionTask(known.get("rounds"))
         wanted = Query(keys, unit, budget, alpha=alpha)
-        yield Plan(wanted, keys.built(wanted, known.get("epsilon", record.scale), known["delta"]))
+        yield Plan(wanted, keys.build_measurement(wanted, known.get("epsilon", record.scale), known["delta"]))
         return
-    if record.by_gap and record.release == SetByGap.release:
+    if record.is_chosen_by_gap and record.release == SetByGap.release:
         noise = {one.name: one for one in STANDARD}[known["noise"]]
         apart = SetByGap(record.k or 0, known["candidates"], noise, known["test_scale"])
         stated = Query(apart, unit, budget, alpha=alpha)
-        yield Plan(stated, apart.built(stated, float(record.scale or 0), known["threshold"]))
+        yield Plan(stated, apart.build_measurement(stated, float(record.scale or 0), known["threshold"]))
         return
     above, drawn = record.k is None, known.get("gaussian") is True
     top = TopKUnknownDomain(int(record.k or 0), known["limit"], known["candidates"]) if not above else None
-    unlisted = AboveThreshold(drawn) if top is None else top
+    unlisted = StableHistogramTask(drawn) if top is None else top
     asked = Query(unlisted, unit, budget, alpha=alpha)
-    if isinstance(unlisted, AboveThreshold) and "epsilon" in known:
-        yield Plan(asked, unlisted.within(asked, exactly(known["epsilon"]), exactly(known["delta"])))
+    if isinstance(unlisted, StableHistogramTask) and "epsilon" in known:
+        yield Plan(
+            asked,
+            unlisted.build_within_budget(asked, recover_fraction(known["epsilon"]), recover_fraction(known["delta"])),
+        )
         return
-    yield Plan(asked, unlisted.built(asked, float(record.scale or 0), known["threshold"]))
+    yield Plan(asked, unlisted.build_measurement(asked, float(record.scale or 0), known["threshold"]))
 
 
-def _listed(record: ReleaseRecord) -> Iterator[TopK]:
+def _possible_tasks(record: ReleaseRecord) -> Iterator[TopK]:
     k, candidates, counted = record.k or 0, record.mechanism["candidates"], record.released.counts is not None
     few = record.mechanism.get("max_items") is not None
-    for row in able(k, candidates, record.release, counted, few):
-        yield (Counts if counted else TopK)(k, candidates, record.release, row)
+    for row in capable_mechanisms(k, candidates, record.release, counted, few):
+        yield (TopKWithCounts if counted else TopK)(k, candidates, record.release, row)
 
 
-def _grouped(task: TopK, partition: Mapping[str, Any]) -> InGroups:
-    return InGroups(task, range(partition["groups"]), partition.get("max_groups", 1), partition.get("by"))
+def _group_task(task: TopK, partition: Mapping[str, Any]) -> GroupedTopK:
+    return GroupedTopK(task, range(partition["groups"]), partition.get("max_groups", 1), partition.get("by"))
 
 
-def _columns(known: Mapping[str, Any]) -> Columns:
+def _columns_from_parameters(known: Mapping[str, Any]) -> Columns:
     """The columns that counted."""
     if "quantile" in known or "quantiles" in known:
-        return _numbers(known)
+        return _numeric_from_parameters(known)
     columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
     columns = replace(columns, keep=known.get("by", "order"), minimum_users=known.get("minimum_users"))
     if "partition" in known:
         columns = replace(columns, group=known["partition"]["group"])
     if columns.value is None:
         return columns
-    return replace(columns, **_grid(known))
+    return replace(columns, **_grid_from_parameters(known))
 
 
-def _numbers(known: Mapping[str, Any]) -> Numbers:
-    grid, asked = _grid(known), {"quantiles": quantiles_of(known), "max_rows": known["max_rows"]}
+def _numeric_from_parameters(known: Mapping[str, Any]) -> NumericColumns:
+    grid, asked = _grid_from_parameters(known), {"quantiles": quantiles_of(known), "max_rows": known["max_rows"]}
     spread = {"places": known["places"]} if "places" in known else {}
-    return Numbers(known["user"], value=known["value"], **grid, **asked, **spread)
+    return NumericColumns(known["user"], value=known["value"], **grid, **asked, **spread)
 
 
-def _grid(known: Mapping[str, Any]) -> dict[str, Any]:
-    lower, upper, step = (exactly(known[name]) for name in ("lower", "upper", "granularity"))
+def _grid_from_parameters(known: Mapping[str, Any]) -> dict[str, Any]:
+    lower, upper, step = (recover_fraction(known[name]) for name in ("lower", "upper", "granularity"))
     return {"bounds": (lower, upper), "step": step}
 
 
-def _stated(claim: Claim) -> Any:
+def _exact_budget(claim: PrivacyClaim) -> Any:
     """The budget at which a curve was read: its epsilon as the decimal that it is written as."""
     if not isinstance(claim.d_out, tuple):
         return claim.d_out
-    return exactly(claim.d_out[0]), claim.d_out[1]
+    return recover_fraction(claim.d_out[0]), claim.d_out[1]
 
 
-def _followed(plan: Plan[Any, Users], loss: Any) -> Measurement:
+def _with_other_count(plan: Plan[Any, UserUnit], loss: Any) -> Measurement:
     """The measurement with the count of all others after it, where that was released."""
     if loss is None:
         return plan.measurement
     d_out = tuple(loss) if isinstance(loss, list) else loss
-    return make_followed_by(plan.measurement, follow=_nothing, d_in=plan.query.unit.d_in, d_out=d_out)
+    return make_followed_by(plan.measurement, follow=_refuse_release, d_in=plan.query.unit.d_in, d_out=d_out)
 
 
-def _nothing(released: Any) -> NoReturn:
+def _refuse_release(released: Any) -> NoReturn:
     raise ParameterError("a measurement that was rebuilt for its map releases nothing")
 
 
@@ -199,7 +216,7 @@ _OTHER_SOURCES = "the entry was debited for this measurement, by other sources o
 
 
 @dataclass(frozen=True)
-class Finding:
+class RecordFinding:
     """What was looked at, whether it agrees, and why. The words may repeat what the record says."""
 
     what: str
@@ -207,9 +224,9 @@ class Finding:
     why: str
 
 
-def verified(
+def verify_record(
     fields: Mapping[str, Any], ledger: Ledger | None = None, head: str | None = None, key: str | None = None
-) -> list[Finding]:
+) -> list[RecordFinding]:
     """What agrees of a record, what does not, and what cannot be known, in the order in which one would ask.
 
     Args:
@@ -225,74 +242,87 @@ def verified(
     if (head is not None or key is not None) and ledger is None:
         raise ParameterError("a head is that of a ledger: name it, too")
     record = ReleaseRecord.from_dict(fields)
-    found = rebuilt(record)
+    found = rebuild_plan(record)
     same = record.library == {"name": "opendp_topk", "version": version()}
-    paid = list(_paid(record, digest_of(fields), found if same else None, ledger))
+    paid = list(_payment_findings(record, record_digest(fields), found if same else None, ledger))
     same = same and all(one.why != _OTHER_SOURCES for one in paid)
-    held = [] if ledger is None else [_whole(ledger, head, key)]
-    return [*_computed(fields, record, found, same), *held, *paid, *_untold(paid)]
+    held = [] if ledger is None else [_ledger_finding(ledger, head, key)]
+    return [*_computed_findings(fields, record, found, same), *held, *paid, *_unverifiable_findings(paid)]
 
 
-def _computed(fields: Mapping[str, Any], record: ReleaseRecord, found: Rebuilt | None, same: bool) -> Iterator[Finding]:
+def _computed_findings(
+    fields: Mapping[str, Any], record: ReleaseRecord, found: RebuiltPlan | None, same: bool
+) -> Iterator[RecordFinding]:
     """What this library computes again."""
     made = f"{record.library['name']} {record.library['version']}"
     other = f"made by {made}, of other sources than are here: what they computed, they alone can compute again"
-    yield Finding("library", AGREES if same else UNKNOWN, f"{made}, as here" if same else other)
-    own = canonical(record.as_dict()) == canonical(fields)
-    yield Finding(
+    yield RecordFinding("library", AGREES if same else UNKNOWN, f"{made}, as here" if same else other)
+    own = canonical_json(record.as_dict()) == canonical_json(fields)
+    yield RecordFinding(
         "fields", AGREES if own else DISAGREES, "those of a record" if own else "it has some that no release writes"
     )
     if found is None:
         none = "this library builds no measurement with these parameters, so many items and this measure"
-        yield Finding("measurement", DISAGREES if same else UNKNOWN, none if same else _LATER)
+        yield RecordFinding("measurement", DISAGREES if same else UNKNOWN, none if same else _LATER)
         return
-    yield Finding("measurement", AGREES, "it was built again, and has exactly these parameters")
-    yield _cost(record.claim, found.claim, same, found.plan.query.unit.whom)
+    yield RecordFinding("measurement", AGREES, "it was built again, and has exactly these parameters")
+    yield _cost_finding(record.claim, found.claim, same, found.plan.query.unit.protected_users)
     for name in sorted({*record.promises, *found.promises}):
         told, computed = record.promises.get(name), found.promises.get(name)
-        yield _same(name.replace("_", " "), told == computed, same, "the theorem gives these words and this number")
-    yield _same("items", _fitting(record, found), same, "as many, and with as much beside them, as it releases")
+        yield _compare_finding(
+            name.replace("_", " "), told == computed, same, "the theorem gives these words and this number"
+        )
+    yield _compare_finding(
+        "items", _is_release_consistent(record, found), same, "as many, and with as much beside them, as it releases"
+    )
     state = f"{found.proof['status']}, as it was then"
-    yield _same("proof", record.proof["status"] == found.proof["status"], same, state)
+    yield _compare_finding("proof", record.proof["status"] == found.proof["status"], same, state)
     told, here = record.proof["documents"], found.proof["documents"]
     for place in range(max(len(told), len(here))):
         one, other = (dict(enumerate(documents)).get(place, {}) for documents in (told, here))
         name = str(other.get("document", one.get("document")))
-        yield _same(
-            f"proof {name}", canonical(one) == canonical(other), same, "this library has the same, by its digests"
+        yield _compare_finding(
+            f"proof {name}",
+            canonical_json(one) == canonical_json(other),
+            same,
+            "this library has the same, by its digests",
         )
 
 
-def _same(what: str, agrees: bool, same: bool, why: str) -> Finding:
+def _compare_finding(what: str, agrees: bool, same: bool, why: str) -> RecordFinding:
     if agrees:
-        return Finding(what, AGREES, why)
+        return RecordFinding(what, AGREES, why)
     if not same:
-        return Finding(what, UNKNOWN, _LATER)
-    return Finding(what, DISAGREES, "the same version of the library gives another: it was edited, or the library was")
-
-
-def _cost(told: Claim, computed: Claim, same: bool, whom: str) -> Finding:
-    """Whether the map gives what is claimed; what another version claims may be more, and no less."""
-    if told == computed:
-        return Finding("cost", AGREES, f"the map gives the same {computed.symbol} for {whom}")
-    if not same and _covers(told, computed):
-        return Finding("cost", AGREES, f"this version computes no more {computed.symbol} for {whom}")
-    return Finding("cost", DISAGREES, f"the map gives {computed.symbol} = {_written(computed.d_out)} for {whom}")
-
-
-def _covers(told: Claim, computed: Claim) -> bool:
-    one, other = (claim.d_out if isinstance(claim.d_out, tuple) else (claim.d_out,) for claim in (told, computed))
-    alike = (told.measure, told.symbol, told.neighbors, told.d_in)
-    return alike == (computed.measure, computed.symbol, computed.neighbors, computed.d_in) and all(
-        exact(loss) >= exact(least) for loss, least in zip(one, other, strict=True)
+        return RecordFinding(what, UNKNOWN, _LATER)
+    return RecordFinding(
+        what, DISAGREES, "the same version of the library gives another: it was edited, or the library was"
     )
 
 
-def _written(d_out: Any) -> str:
+def _cost_finding(told: PrivacyClaim, computed: PrivacyClaim, same: bool, whom: str) -> RecordFinding:
+    """Whether the map gives what is claimed; what another version claims may be more, and no less."""
+    if told == computed:
+        return RecordFinding("cost", AGREES, f"the map gives the same {computed.symbol} for {whom}")
+    if not same and _is_claim_sufficient(told, computed):
+        return RecordFinding("cost", AGREES, f"this version computes no more {computed.symbol} for {whom}")
+    return RecordFinding(
+        "cost", DISAGREES, f"the map gives {computed.symbol} = {_distance_text(computed.d_out)} for {whom}"
+    )
+
+
+def _is_claim_sufficient(told: PrivacyClaim, computed: PrivacyClaim) -> bool:
+    one, other = (claim.d_out if isinstance(claim.d_out, tuple) else (claim.d_out,) for claim in (told, computed))
+    alike = (told.measure, told.symbol, told.neighbors, told.d_in)
+    return alike == (computed.measure, computed.symbol, computed.neighbors, computed.d_in) and all(
+        to_fraction(loss) >= to_fraction(least) for loss, least in zip(one, other, strict=True)
+    )
+
+
+def _distance_text(d_out: Any) -> str:
     return ", ".join(map(str, d_out)) if isinstance(d_out, tuple) else str(d_out)
 
 
-def _fitting(record: ReleaseRecord, found: Rebuilt) -> bool:
+def _is_release_consistent(record: ReleaseRecord, found: RebuiltPlan) -> bool:
     """Whether what was released is of the kind that the measurement releases."""
     released, known, task = record.released, record.mechanism, found.plan.query.task
     led = bool(getattr(getattr(task, "mechanism", None), "led", False))
@@ -300,45 +330,51 @@ def _fitting(record: ReleaseRecord, found: Rebuilt) -> bool:
     counted = bool(getattr(task, "counted", False))
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
     columns = found.plan.query.unit.columns
-    possible = columns.could_be(released.items) if released.groups is None else _one_each(record, columns)
-    grouped = (released.groups is None) == (record.partition is None)
+    possible = (
+        columns.is_possible_release(released.items) if released.groups is None else _has_list_per_group(record, columns)
+    )
+    grouped = (released.groups is None) == (record.partition_parameters is None)
     return beside == (counted, led, "then" in known) and whole and possible and grouped
 
 
-def _one_each(record: ReleaseRecord, columns: Columns) -> bool:
+def _has_list_per_group(record: ReleaseRecord, columns: Columns) -> bool:
     """Whether there is one list for each group, all as long, and of one kind."""
-    lists, items = record.released.lists, record.released.items
+    lists, items = record.released.group_lists, record.released.items
     alike = all(len({type(one) for one in values}) == 1 for values in (items, record.released.groups or ()))
     return (
         alike
-        and len({group for group, _ in lists}) == len(lists) == (record.partition or {}).get("groups")
-        and all(len(part.items) == record.k and columns.could_be(part.items) for _, part in lists)
+        and len({group for group, _ in lists}) == len(lists) == (record.partition_parameters or {}).get("groups")
+        and all(len(part.items) == record.k and columns.is_possible_release(part.items) for _, part in lists)
     )
 
 
-def _paid(record: ReleaseRecord, digest: str, found: Rebuilt | None, ledger: Ledger | None) -> Iterator[Finding]:
+def _payment_findings(
+    record: ReleaseRecord, digest: str, found: RebuiltPlan | None, ledger: Ledger | None
+) -> Iterator[RecordFinding]:
     """What the ledger says."""
     told = record.ledger
     if ledger is None or told is None:
         unpaid = told is None and ledger is not None
         why = "the record names none, so that no ledger has paid for it" if unpaid else "no ledger was named"
-        yield Finding("entry", DISAGREES if unpaid else UNKNOWN, why)
+        yield RecordFinding("entry", DISAGREES if unpaid else UNKNOWN, why)
         return
     try:
         if not 0 < told["entry"] <= ledger.count():
-            yield Finding("entry", DISAGREES, f"there are {ledger.count()} entries")
+            yield RecordFinding("entry", DISAGREES, f"there are {ledger.count()} entries")
             return
         entry, at = ledger.entry(told["entry"]), ledger.head(told["entry"])
     except LedgerError:
-        yield Finding("entry", UNKNOWN, "the ledger cannot be read")
+        yield RecordFinding("entry", UNKNOWN, "the ledger cannot be read")
         return
-    yield from _entry(record, told, entry, ledger, at)
-    yield from _words(record, in_words(ledger.user, ledger.person, ledger.stated, entry.as_dict()))
-    yield from _described(found, entry)
-    yield _digest(entry, digest)
+    yield from _entry_findings(record, told, entry, ledger, at)
+    yield from _metadata_findings(record, release_metadata(ledger.user, ledger.person, ledger.stated, entry.as_dict()))
+    yield from _debit_findings(found, entry)
+    yield _digest_finding(entry, digest)
 
 
-def _entry(record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger: Ledger, at: str) -> Iterator[Finding]:
+def _entry_findings(
+    record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger: Ledger, at: str
+) -> Iterator[RecordFinding]:
     claim = record.claim
     expected = {
         "data set": (told["dataset"], ledger.dataset),
@@ -353,63 +389,65 @@ def _entry(record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger:
     why = (
         f"another {', another '.join(others)}" if others else f"number {entry.number} has this data set, time and claim"
     )
-    yield Finding("entry", DISAGREES if others else AGREES, why)
+    yield RecordFinding("entry", DISAGREES if others else AGREES, why)
 
 
-def _words(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[Finding]:
+def _metadata_findings(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[RecordFinding]:
     """Whether what people said of the release is what they said to the ledger."""
-    same = canonical(dict(record.stated)) == canonical(dict(said))
+    same = canonical_json(dict(record.stated)) == canonical_json(dict(said))
     why = "the entry and its ledger state the same" if same else "the entry, or its ledger, states another"
-    yield Finding("words", AGREES if same else DISAGREES, why)
+    yield RecordFinding("words", AGREES if same else DISAGREES, why)
 
 
-def _described(found: Rebuilt | None, entry: Entry) -> Iterator[Finding]:
+def _debit_findings(found: RebuiltPlan | None, entry: Entry) -> Iterator[RecordFinding]:
     """Whether the entry was debited for the measurement of the record, by what it says of it but for its proof."""
     if found is None:
         return
     measurement = found.plan.measurement
-    if lines(entry.measurement) != lines(repr(measurement)):
-        yield Finding("debit", DISAGREES, "the entry was debited for another measurement")
-    elif entry.claim != claimed(measurement):
-        yield Finding("debit", AGREES, _OTHER_SOURCES)
+    if lines_without_proofs(entry.measurement) != lines_without_proofs(repr(measurement)):
+        yield RecordFinding("debit", DISAGREES, "the entry was debited for another measurement")
+    elif entry.claim != measurement_claim(measurement):
+        yield RecordFinding("debit", AGREES, _OTHER_SOURCES)
     else:
-        yield Finding("debit", AGREES, "the entry was debited for this measurement, by the very sources that are here")
+        yield RecordFinding(
+            "debit", AGREES, "the entry was debited for this measurement, by the very sources that are here"
+        )
 
 
-def lines(shown: str) -> list[str]:
+def lines_without_proofs(shown: str) -> list[str]:
     """What the repr of a measurement says, but for its proofs."""
     return [" ".join(line.split()) for line in shown.splitlines() if not line.strip().startswith("proof ")]
 
 
-def _digest(entry: Entry, digest: str) -> Finding:
+def _digest_finding(entry: Entry, digest: str) -> RecordFinding:
     if entry.record is None:
-        return Finding("digest", UNKNOWN, "the entry has none of its record: it was never settled with one")
+        return RecordFinding("digest", UNKNOWN, "the entry has none of its record: it was never settled with one")
     if entry.record != digest:
-        return Finding("digest", DISAGREES, "the record is not the one that was made at the release")
-    return Finding("digest", AGREES, "the record is, in every field, the one that was made at the release")
+        return RecordFinding("digest", DISAGREES, "the record is not the one that was made at the release")
+    return RecordFinding("digest", AGREES, "the record is, in every field, the one that was made at the release")
 
 
-def _whole(ledger: Ledger, head: str | None, key: str | None) -> Finding:
+def _ledger_finding(ledger: Ledger, head: str | None, key: str | None) -> RecordFinding:
     """Whether the ledger's records are whole, and go on from a head."""
     wrong = ledger.verify(head, key=key)
     if wrong:
-        return Finding("ledger", DISAGREES, "; ".join(wrong))
+        return RecordFinding("ledger", DISAGREES, "; ".join(wrong))
     if head is None:
-        return Finding("ledger", AGREES, "its records are whole; who can write it could have rewritten it whole")
+        return RecordFinding("ledger", AGREES, "its records are whole; who can write it could have rewritten it whole")
     signed = "" if key is None else " and signed"
-    return Finding("ledger", AGREES, f"its records are whole; it goes on from the head that was kept{signed}")
+    return RecordFinding("ledger", AGREES, f"its records are whole; it goes on from the head that was kept{signed}")
 
 
-def _untold(paid: list[Finding]) -> Iterator[Finding]:
+def _unverifiable_findings(paid: list[RecordFinding]) -> Iterator[RecordFinding]:
     """What no computation can tell."""
     sealed = any(one.what == "digest" and one.verdict == AGREES for one in paid)
     if not sealed:
-        yield Finding(
+        yield RecordFinding(
             "what was released",
             UNKNOWN,
             "without a digest in a ledger, items, numbers, words and the list of candidates may have been edited",
         )
-    yield Finding("table", UNKNOWN, "that these rows were read, by this engine, a record cannot show")
+    yield RecordFinding("table", UNKNOWN, "that these rows were read, by this engine, a record cannot show")
 
 
 # A question that is asked again is answered from the record of its release: the same answer, which costs nothing.
@@ -418,13 +456,13 @@ def _untold(paid: list[Finding]) -> Iterator[Finding]:
 # at, because the answer to that would be one more release.
 
 
-def answer(fields: Mapping[str, Any], ledger: Ledger, question: Mapping[str, Any]) -> ReleaseRecord:
+def answer_from_record(fields: Mapping[str, Any], ledger: Ledger, question: Mapping[str, Any]) -> ReleaseRecord:
     """The record ``fields``, if it is whole, paid for by a released entry of ``ledger``, and answers ``question``.
 
     Raises:
         TableError: It is not, or it answers another question.
     """
-    found = verified(fields, ledger)
+    found = verify_record(fields, ledger)
     wrong = [one for one in found if one.verdict == DISAGREES]
     sealed = any(one.what == "digest" and one.verdict == AGREES for one in found)
     if wrong or not sealed:
@@ -433,8 +471,8 @@ def answer(fields: Mapping[str, Any], ledger: Ledger, question: Mapping[str, Any
             "released; `opendp-topk verify` says what does not agree"
         )
     record = ReleaseRecord.from_dict(fields)
-    asked, told = question, _answered(record)
-    others = [name for name in asked if canonical(asked[name]) != canonical(told[name])]
+    asked, told = question, _question_of_record(record)
+    others = [name for name in asked if canonical_json(asked[name]) != canonical_json(told[name])]
     if others:
         raise TableError(
             f"the record is no answer: it is of another question, by its {', '.join(others)}. Nothing was released: "
@@ -443,8 +481,8 @@ def answer(fields: Mapping[str, Any], ledger: Ledger, question: Mapping[str, Any
     return record
 
 
-def asked(
-    plan: Plan[Any, Users],
+def question_fields(
+    plan: Plan[Any, UserUnit],
     where: str | None,
     candidates: str | None,
     words: Mapping[str, Any],
@@ -456,9 +494,9 @@ def asked(
         "k": task.k,
         "counts": getattr(task, "counted", False),
         "kind of release": task.release,
-        "cost": asdict(Claim.of(plan)),
-        "mechanism": {name: plain(value) for name, value in known.items() if name != "scale"},
-        "scale": plain(known["scale"]),
+        "cost": asdict(PrivacyClaim.from_plan(plan)),
+        "mechanism": {name: plain_value(value) for name, value in known.items() if name != "scale"},
+        "scale": plain_value(known["scale"]),
         "rows": where,
         "candidates": candidates,
         "groups": groups,
@@ -467,7 +505,7 @@ def asked(
     }
 
 
-def _answered(record: ReleaseRecord) -> dict[str, Any]:
+def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
     """The question of which a record tells the answer."""
     stated = record.stated
     return {
@@ -475,7 +513,7 @@ def _answered(record: ReleaseRecord) -> dict[str, Any]:
         "counts": record.released.counts is not None,
         "kind of release": record.release,
         "cost": asdict(record.claim),
-        "mechanism": {name: plain(value) for name, value in record.mechanism.items()},
+        "mechanism": {name: plain_value(value) for name, value in record.mechanism.items()},
         "scale": record.scale,
         "rows": record.read.where,
         "candidates": record.read.candidates,
@@ -532,59 +570,61 @@ def release_with_record(
         >>> ledger.close(), folder.cleanup()
         (None, None)
     """
-    checks.instance("ledger", ledger, Ledger, "a ledger")
-    checks.instance("measurement", measurement, Measurement, "a measurement")
+    checks.require_instance("ledger", ledger, Ledger, "a ledger")
+    checks.require_instance("measurement", measurement, Measurement, "a measurement")
     distance = ledger.d_in if d_in is None else d_in
     times = words.get("at_most")
     if d_in is None and times is not None:
-        distance *= checks.count("at_most", times) * (2 if words.get("shared") else 1)
-    groups = _groups(measurement)
-    draft = _draft(measurement, distance, alpha, data)
-    found = rebuilt(draft)
-    if found is None or lines(repr(found.plan.measurement)) != lines(repr(measurement)):
+        distance *= checks.require_positive_int("at_most", times) * (2 if words.get("shared") else 1)
+    groups = _partition_groups(measurement)
+    draft = _draft_record(measurement, distance, alpha, data)
+    found = rebuild_plan(draft)
+    if found is None or lines_without_proofs(repr(found.plan.measurement)) != lines_without_proofs(repr(measurement)):
         raise ParameterError(
             "measurement must be one that `opendp-topk release` makes, from a table to items, for a record: release it "
             "by ledger.release, without one"
         )
-    require_presented(measurement, data)
+    require_readable_data(measurement, data)
     reserved, made = ledger.reserve(measurement, d_in=distance, **words), []
 
     def digest(released: Any) -> str:
         written = _release_as_written(released, found.plan.query.unit.columns)
-        listed = Released.of(written) if groups is None else Released.of_groups(groups, written)
-        made.append(_finished(draft, found, listed, salted(reserved.paid), reserved.told))
+        listed = (
+            ReleasedItems.from_output(written) if groups is None else ReleasedItems.from_group_outputs(groups, written)
+        )
+        made.append(_finish_record(draft, found, listed, add_salt(reserved.payment_fields), reserved.metadata_fields))
         return made[0].digest
 
     return reserved.release(data, recorded=digest), made[0].as_dict()
 
 
-def _parted(measurement: Measurement) -> ByGroup | None:
+def _partition_function(measurement: Measurement) -> ReleaseByGroup | None:
     """What releases one list for each of several groups, alone or after what chooses the groups of a user."""
     last = getattr(measurement.function, "then", None)
     found = getattr(last if isinstance(last, Measurement) else measurement, "function", None)
-    return found if isinstance(found, ByGroup) else None
+    return found if isinstance(found, ReleaseByGroup) else None
 
 
-def _groups(measurement: Measurement) -> tuple[Any, ...] | None:
-    parted = _parted(measurement)
+def _partition_groups(measurement: Measurement) -> tuple[Any, ...] | None:
+    parted = _partition_function(measurement)
     return None if parted is None else parted.groups
 
 
-def _member(measurement: Measurement) -> Measurement:
+def _group_measurement(measurement: Measurement) -> Measurement:
     """The measurement of each group; of one list, itself."""
-    parted = _parted(measurement)
+    parted = _partition_function(measurement)
     return measurement if parted is None else parted.plan.members[0]
 
 
-def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
+def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
     """The record before there is a release, with as many items as there will be."""
     known, metric, measure = parameters_of(measurement), measurement.input_metric, measurement.output_measure
-    groups = _groups(measurement)
+    groups = _partition_groups(measurement)
     asked = quantiles_of(known)
     column = "value" if asked else "item"
     if not isinstance(metric, UserDistance) or not {"user", column, "candidates"} <= known.keys():
         raise ParameterError("measurement must start from a table of users and items, or numbers, for a record")
-    last = getattr(_member(measurement).function, "then", None)
+    last = getattr(_group_measurement(measurement).function, "then", None)
     items = last.items if isinstance(last, IndexCandidates | BestCounts) else None
     if known["candidates"] is not None and "minimum_users" in known:
         raise ParameterError(
@@ -601,21 +641,21 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         k, counted = last.k, True
     kind, length = type(data).__module__.partition(".")[0], (k or 0) * len(groups or [None])
     loss = measurement.map(d_in)
-    claim = Claim(named(measure), measure.symbol, metric.neighbors, int(d_in), loss)
+    claim = PrivacyClaim(measure_name(measure), measure.symbol, metric.neighbors, int(d_in), loss)
     return ReleaseRecord(
         time="",
-        released=Released([""] * length, counts=[0] * length if counted else None),
+        released=ReleasedItems([""] * length, counts=[0] * length if counted else None),
         k=k,
         release="set"
         if known["mechanism"].endswith(("partition_selection", "quantiles", "by_gap"))
         else known.get("release", "ranking"),
         claim=claim,
-        mechanism={name: plain(value) for name, value in known.items() if name != "scale"},
-        scale=plain(known.get("scale")),
-        promises={"accuracy": Promise("", None, float(checks.probability(alpha, "alpha")))},
+        mechanism={name: plain_value(value) for name, value in known.items() if name != "scale"},
+        scale=plain_value(known.get("scale")),
+        promises={"accuracy": AccuracyGuarantee("", None, float(checks.require_probability(alpha, "alpha")))},
         ledger=None,
-        proof=proof_of(measurement),
-        read=Read(
+        proof=proof_summary(measurement),
+        read=TableProvenance(
             {"name": kind, "version": str(getattr(sys.modules.get(kind), "__version__", ""))},
             candidates=None if items is None else list_digest(items),
             groups=None if groups is None else list_digest(groups),
@@ -626,13 +666,13 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
 
 def _release_as_written(released: Any, columns: Columns) -> Any:
     """What was released as a record writes it: a number of a grid as the very same, and not as the nearest float."""
-    if not isinstance(columns, Numbers):
+    if not isinstance(columns, NumericColumns):
         return released
     places = multiples(columns.bounds, columns.step)
-    return [numeral((columns.least + places.index(one)) * columns.step) for one in released]
+    return [serialize_grid_number((columns.least_candidate + places.index(one)) * columns.step) for one in released]
 
 
-def _finished(
-    draft: ReleaseRecord, found: Rebuilt, released: Released, paid: dict[str, Any], stated: dict[str, Any]
+def _finish_record(
+    draft: ReleaseRecord, found: RebuiltPlan, released: ReleasedItems, paid: dict[str, Any], stated: dict[str, Any]
 ) -> ReleaseRecord:
-    return replace(draft, time=now(), released=released, promises=found.promises, ledger=paid, stated=stated)
+    return replace(draft, time=utc_timestamp(), released=released, promises=found.promises, ledger=paid, stated=stated)

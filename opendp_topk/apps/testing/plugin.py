@@ -64,12 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Raise an error before any test runs if no audit would use a claim, or if the audit does not accept it."""
     marked = [(item, marker) for item in items if (marker := item.get_closest_marker(_SAID))]
-    problems = [f"{item.nodeid}: {problem}" for item, marker in marked if (problem := _problem(item, marker))]
+    problems = [f"{item.nodeid}: {problem}" for item, marker in marked if (problem := _marker_problem(item, marker))]
     if problems:
         raise pytest.UsageError(*problems)
 
 
-def _problem(item: pytest.Item, marker: pytest.Mark) -> str:
+def _marker_problem(item: pytest.Item, marker: pytest.Mark) -> str:
     """Return the problem with the claim of a test; empty if there is none."""
     if _SAID not in getattr(item, "fixturenames", ()):
         return "the marker dp_audit states a claim that nothing tests: take the fixture dp_audit and call it"
@@ -102,29 +102,29 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Audited]]
     replay = request.config.getoption("--dp-replay")
     made = 0
 
-    def audited(function: Callable[..., Any], **options: Any) -> Audited:
+    def audit_function(function: Callable[..., Any], **options: Any) -> Audited:
         nonlocal made
         from ..audit.audited import audit_claim, audit_pair
 
         made += 1
         place = _KEPT.format(hashlib.sha256(f"{node.nodeid} {made}".encode()).hexdigest()[:24])
-        kept = _kept(request.config, place)
+        kept = _load_refuted_pair(request.config, place)
         if replay and kept is None:
             pytest.skip("dp_audit: nothing to replay: this claim was not refuted in the last run")
-        settings = {"samples": _samples(request.config), **stated, **options}
+        settings = {"samples": _sample_count(request.config), **stated, **options}
         confidence = _SURE if replay else math.nextafter(1 - share * 2.0**-made, 1.0)
         settings["confidence"] = confidence
         found = audit_pair(function, kept, **settings) if replay else audit_claim(function, **settings)
         node.user_properties.append((_SAID, found.verdict))
         if found.exit_code == 1:
             if not replay:
-                _keep(request.config, place, found.pair)
-            _refuted(node.nodeid, found, replay)
+                _save_refuted_pair(request.config, place, found.pair)
+            _fail_refuted_test(node.nodeid, found, replay)
         elif found.exit_code:
             pytest.skip(f"dp_audit: {found.lines[0]}; more samples or a smaller claim would")
         return found
 
-    yield audited
+    yield audit_function
     if not made and marker:
         pytest.fail("dp_audit: the test has a claim and audits nothing: call dp_audit(function)", pytrace=False)
 
@@ -149,22 +149,22 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"of claims that are all kept, any is refuted with probability at most {alarm:g}")
 
 
-def _samples(config: pytest.Config) -> int:
+def _sample_count(config: pytest.Config) -> int:
     wanted = [kind for kind in ("quick", "thorough") if config.getoption(f"--dp-{kind}")]
     return _SAMPLES[wanted[0] if wanted else "usual"]
 
 
-def _kept(config: pytest.Config, place: str) -> Any:
+def _load_refuted_pair(config: pytest.Config, place: str) -> Any:
     cache = getattr(config, "cache", None)
     return None if cache is None else cache.get(place, None)
 
 
-def _keep(config: pytest.Config, place: str, pair: Any) -> None:
+def _save_refuted_pair(config: pytest.Config, place: str, pair: Any) -> None:
     """Save the pair for another audit: a constructed pair in full, of a caller's own pairs only the number."""
     if (cache := getattr(config, "cache", None)) is not None:
         cache.set(place, pair)
 
 
-def _refuted(test: str, found: Audited, replay: bool) -> None:
+def _fail_refuted_test(test: str, found: Audited, replay: bool) -> None:
     again = "" if replay else f'\naudit this pair anew, at an error probability of 1e-9: pytest "{test}" --dp-replay'
     pytest.fail(f"dp_audit: {found}{again}", pytrace=False)

@@ -14,7 +14,7 @@ from typing import Any
 import mpmath
 
 from ...errors import CapacityError, ParameterError
-from ...numerics.arithmetic import exact, scaled_log_up
+from ...numerics.arithmetic import scaled_log_up, to_fraction
 from ..noises.noise import Noise
 from . import one_shot
 
@@ -26,7 +26,7 @@ Subset = tuple[int, ...]
 
 
 # proof-region: canonical_law
-def utilities(scores: Sequence[Fraction], k: int, gamma: Fraction, capped: bool) -> dict[Subset, Fraction]:
+def subset_utilities(scores: Sequence[Fraction], k: int, gamma: Fraction, capped: bool) -> dict[Subset, Fraction]:
     """gamma m - (1 - gamma) M of every k-subset, with m its least score and M the greatest outside (k < d).
 
     If ``capped``, M is replaced by max(M, m).
@@ -40,7 +40,7 @@ def utilities(scores: Sequence[Fraction], k: int, gamma: Fraction, capped: bool)
     return result
 
 
-def law(
+def output_distribution(
     noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, gamma: Fraction, capped: bool
 ) -> dict[Hashable, Any]:
     """The probability of every k-subset, an ascending tuple of indices.
@@ -68,10 +68,10 @@ def law(
         raise CapacityError(
             f"the exact distribution over {n} sets of {k} among {d} is too large to enumerate: use fewer scores"
         )
-    table = utilities(scores, k, gamma, capped)
+    table = subset_utilities(scores, k, gamma, capped)
     if noise.is_max_stable:
         return softmax(table)  # [softmax]
-    single = one_shot.law(noise, list(table.values()), False, 1, True)
+    single = one_shot.output_distribution(noise, list(table.values()), False, 1, True)
     return {subset: single[(i,)] for i, subset in enumerate(table)}  # [one-winner]
 
 
@@ -99,5 +99,5 @@ def accuracy(n_candidates: int, k: int, gamma: Fraction, tau: Fraction, alpha: A
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")
     # proof-region: canonical_accuracy
-    return scaled_log_up(tau / gamma, comb(n_candidates, k) / exact(alpha))  # [bound]
+    return scaled_log_up(tau / gamma, comb(n_candidates, k) / to_fraction(alpha))  # [bound]
     # end-proof-region: canonical_accuracy

@@ -14,14 +14,14 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from ...errors import CapacityError
-from ...numerics.floats import Floats, parts
+from ...numerics.floats import Floats, exp_mantissa_power
 from ..noises.exponential import Exponential
 from ..noises.noise import Noise
 from ..samplers import entropy as noiseless
-from ..samplers.advantages import Scores
+from ..samplers.advantages import ScaledScores
 from . import quadrature as arrivals
-from .one_shot_success import grouped
-from .quadrature import TERMS, Crowd, Groups, integral
+from .one_shot_success import group_ranks
+from .quadrature import TERMS, LateCandidates, RankGroups, integral_bounds
 
 # Sums over classes of k-subsets, in floats with an exponent of their own.
 #
@@ -38,52 +38,52 @@ _COLUMNS = 2**15  # columns at a time, so that arrays stay small
 
 # proof-region: subset_classes
 @dataclass(frozen=True)
-class Scaled:
+class ScaledFloat:
     """The nonnegative number ``mantissa * 2 ** exponent``."""
 
     mantissa: float
     exponent: int
 
-    def at(self, exponent: int) -> float:
+    def divide_by_power(self, exponent: int) -> float:
         """The number divided by ``2 ** exponent``."""
         return float(np.ldexp(self.mantissa, max(min(self.exponent - exponent, 4000), -4000)))
 
 
-def total(mantissas: Floats, exponents: NDArray[np.int64]) -> Scaled:
+def sum_scaled(mantissas: Floats, exponents: NDArray[np.int64]) -> ScaledFloat:
     """The sum of ``mantissas * 2 ** exponents``; terms below 2^-900 of the largest are lost."""
     if len(mantissas) == 0 or not mantissas.any():
-        return Scaled(0.0, 0)
+        return ScaledFloat(0.0, 0)
     mantissas, shifts = np.frexp(mantissas)
     exponents = exponents + shifts
     top = int(exponents[mantissas > 0].max())
     terms = np.ldexp(mantissas, np.maximum(exponents - top, -1000).astype(np.int32))  # [align]
     padded = np.zeros(-(-len(terms) // 1024) * 1024)
     padded[: len(terms)] = terms
-    return Scaled(float(padded.reshape(-1, 1024).sum(axis=1).sum()), top)  # [blocks]
+    return ScaledFloat(float(padded.reshape(-1, 1024).sum(axis=1).sum()), top)  # [blocks]
 
 
-def scaled(log: float, count: mpz) -> Scaled:
+def scaled_exponential(log: float, count: mpz) -> ScaledFloat:
     """``count * e ** log``."""
-    mantissa, power = parts(np.array([log]))
+    mantissa, power = exp_mantissa_power(np.array([log]))
     shift = max(count.bit_length() - 60, 0)
-    return total(mantissa * float(count >> shift), power.astype(np.int64) + shift)  # [exact-count]
+    return sum_scaled(mantissa * float(count >> shift), power.astype(np.int64) + shift)  # [exact-count]
 
 
-def block(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int, power: int = 1) -> Scaled:
+def sum_class_block(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int, power: int = 1) -> ScaledFloat:
     """The sum of n w^power over the classes (h, t) with first_h <= h < k < t <= last_t; n is the size, w the weight.
 
     ``fall[t - k]`` belongs to t = k, ..., d and is 0 at k; ``rise[h]`` to h = 0, ..., k - 1.
     """
     columns = [
-        _columns(k, fall, rise, first_h, np.arange(start, min(start + _COLUMNS, last_t - k)), power)
+        _column_sums(k, fall, rise, first_h, np.arange(start, min(start + _COLUMNS, last_t - k)), power)
         for start in range(0, last_t - k, _COLUMNS)
     ]
     if first_h >= k or not columns:
-        return Scaled(0.0, 0)
-    return total(np.concatenate([m for m, _ in columns]), np.concatenate([e for _, e in columns]))
+        return ScaledFloat(0.0, 0)
+    return sum_scaled(np.concatenate([m for m, _ in columns]), np.concatenate([e for _, e in columns]))
 
 
-def _columns(
+def _column_sums(
     k: int, fall: Floats, rise: Floats, first_h: int, j: NDArray[np.int64], power: int
 ) -> tuple[Floats, NDArray[np.int64]]:
     """For each t = k + 1 + j the sum over h, by Horner's rule in the binomials C(j + m, m), m = k - 1 - h."""
@@ -94,32 +94,35 @@ def _columns(
         growth = float(np.log2(1 + j[-1] / m)) + drop * _PER_LN2
         drift += abs(growth) + drop * _PER_LN2 + 1
         while drop > _STEP:
-            value, exponent, drop = *_normal(value * _factor(_STEP), exponent), drop - _STEP  # [long-drop]
-        value = value * ((j + m) * (_factor(drop) / m))
+            value, exponent, drop = (
+                *_normalise_mantissas(value * _exp_negative(_STEP), exponent),
+                drop - _STEP,
+            )  # [long-drop]
+        value = value * ((j + m) * (_exp_negative(drop) / m))
         if drift < _REACH:
             value = value + one  # [horner]
         else:
-            value, exponent = _normal(value, exponent)
+            value, exponent = _normalise_mantissas(value, exponent)
             common = np.maximum(exponent, 0)
             one = np.ldexp(1.0, -np.minimum(common, 2000).astype(np.int32))
             value = np.ldexp(value, np.maximum(exponent - common, -2000).astype(np.int32)) + one  # [normalised]
             exponent, drift = common, 0.0
-    mantissa, powers = parts(power * (fall[j + 1] + rise[k - 1]))  # [column]
+    mantissa, powers = exp_mantissa_power(power * (fall[j + 1] + rise[k - 1]))  # [column]
     return value * mantissa, exponent + powers
 
 
-def _normal(value: Floats, exponent: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+def _normalise_mantissas(value: Floats, exponent: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
     mantissa, shift = np.frexp(value)
     return mantissa, exponent + shift
 
 
-def _factor(drop: float) -> float:
+def _exp_negative(drop: float) -> float:
     """e^-drop."""
-    mantissa, power = parts(np.array([-drop]))
+    mantissa, power = exp_mantissa_power(np.array([-drop]))
     return float(np.ldexp(mantissa, power)[0])
 
 
-def near(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int, cut: float) -> list[tuple[int, int]]:
+def heavy_classes(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int, cut: float) -> list[tuple[int, int]]:
     """The classes of the block whose log-weight is at least ``cut``."""
     found = []
     for t in range(k + 1, last_t + 1):
@@ -145,7 +148,7 @@ _START = 2.0**-52  # where the integral starts; what lies before is bounded inst
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
+class WeightedOutcomes:
     """How many outcomes of each large weight there are, and how many of them are right; sums of powers of all weights,
     and of those that are right; ``error`` is a bound on the relative error of the sums and of the weights."""
 
@@ -157,7 +160,7 @@ class Outcomes:
 
 
 # proof-region: permute_and_flip_success
-def first_is_right(outcomes: Outcomes, exact_end: bool) -> tuple[float, float]:
+def first_correct_bounds(outcomes: WeightedOutcomes, exact_end: bool) -> tuple[float, float]:
     """Bounds on the probability that the first outcome to arrive is right.
 
     Every weight above arrivals.NEAR is listed. With ``exact_end`` the largest weight is 1.
@@ -167,43 +170,49 @@ def first_is_right(outcomes: Outcomes, exact_end: bool) -> tuple[float, float]:
     n_right = np.array([outcomes.near_right.get(w, 0) for w in weights.tolist()], dtype=np.int64)
     b = (1 / weights)[:, None]
     powers = np.cumprod(np.repeat(weights[:, None], arrivals.TERMS, axis=1), axis=1)
-    right = _rest(outcomes.sums_right, np.asarray(n_right @ powers, dtype=np.float64), outcomes.error)
+    right = _light_outcomes(outcomes.sums_right, np.asarray(n_right @ powers, dtype=np.float64), outcomes.error)
     wrong_error = (outcomes.sums + outcomes.sums_right) * outcomes.error
     others = np.asarray((n - n_right) @ powers, dtype=np.float64)
-    wrong = _rest(outcomes.sums - outcomes.sums_right, others, outcomes.error, wrong_error)  # [rest]
+    wrong = _light_outcomes(outcomes.sums - outcomes.sums_right, others, outcomes.error, wrong_error)  # [rest]
     count = (float(n.sum()) + 4 * len(n) + 64) * 2.0**-50
 
-    def rates(law: arrivals.Law, x: Floats, bound: int) -> Floats:
-        none_right, rate = right.bounds(x)[bound]
-        none = wrong.bounds(x)[bound][0]
+    def integrand_rate(law: arrivals.ArrivalBounds, x: Floats, bound: int) -> Floats:
+        none_right, rate = right.none_and_rate_bounds(x)[bound]
+        none = wrong.none_and_rate_bounds(x)[bound][0]
         waiting = np.prod(np.repeat(law.waiting, n, axis=0), axis=0)  # [all-waiting]
         odds = np.sum(n_right[:, None] * law.rate / np.maximum(law.waiting, 2.0**-900), axis=0)
         return np.asarray(none * (none_right * odds + rate) * waiting)  # [right-rate]
 
-    def values(x: Floats, left: Floats, end: Floats) -> tuple[Floats, Floats]:
+    def integrand_bounds(x: Floats, left: Floats, end: Floats) -> tuple[Floats, Floats]:
         z = x / b
-        lower, upper = arrivals.bounds(Exponential(), z, z <= 1)
-        return rates(lower, x, 0) / x * (1 - count), rates(upper, x, 1) / x * (1 + count)
+        lower, upper = arrivals.arrival_bounds(Exponential(), z, z <= 1)
+        return integrand_rate(lower, x, 0) / x * (1 - count), integrand_rate(upper, x, 1) / x * (1 + count)
 
-    def greatest(low: Floats, high: Floats, left: Floats, end: Floats) -> Floats:
-        law = arrivals.majorants(Exponential(), low / b, high / b, np.ones((len(b), 1), dtype=bool))
-        return np.asarray(rates(law, low, 1) * (high / low) / low * (1 + count))
+    def integrand_majorant(low: Floats, high: Floats, left: Floats, end: Floats) -> Floats:
+        law = arrivals.arrival_majorants(Exponential(), low / b, high / b, np.ones((len(b), 1), dtype=bool))
+        return np.asarray(integrand_rate(law, low, 1) * (high / low) / low * (1 + count))
 
-    lower, upper = integral(np.append(_START * 2.0 ** (np.arange(208) / 4), 1.0), values, greatest)
+    lower, upper = integral_bounds(
+        np.append(_START * 2.0 ** (np.arange(208) / 4), 1.0), integrand_bounds, integrand_majorant
+    )
     head = 2 * _START * (float(outcomes.sums_right[0]) + 1)  # [head]
     tail = 0.0
     if not exact_end:
         one = np.ones(1)
-        waiting = np.repeat(arrivals.bounds(Exponential(), 1 / b, b >= 1)[1].waiting, n, axis=0)
-        tail = 2 * float(np.prod(waiting)) * float(right.bounds(one)[1][0][0] * wrong.bounds(one)[1][0][0])  # [tail]
+        waiting = np.repeat(arrivals.arrival_bounds(Exponential(), 1 / b, b >= 1)[1].waiting, n, axis=0)
+        tail = (
+            2
+            * float(np.prod(waiting))
+            * float(right.none_and_rate_bounds(one)[1][0][0] * wrong.none_and_rate_bounds(one)[1][0][0])
+        )  # [tail]
     slack = 8 * outcomes.error
     return lower * (1 - slack), (upper + head + tail) * (1 + slack)  # [perturbation]
 
 
-def _rest(sums: Floats, near: Floats, error: float, more: Floats | float = 0.0) -> Crowd:
+def _light_outcomes(sums: Floats, near: Floats, error: float, more: Floats | float = 0.0) -> LateCandidates:
     """The outcomes that are not near, from sums over all of them."""
     errors = (np.abs(sums) + near) * (error + 2.0**-44) + more
-    return Crowd(Exponential(), np.maximum(sums - near, 0.0), errors)  # [subtract]
+    return LateCandidates(Exponential(), np.maximum(sums - near, 0.0), errors)  # [subtract]
 
 
 # end-proof-region: permute_and_flip_success
@@ -223,7 +232,7 @@ _TINY = Fraction(1, 2**900)  # products with a smaller weight could underflow: r
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class SubsetFamily:
     """The right subsets: classes from ``first_h`` to ``last_t``, the k best if ``best``, and (log-weight, number)."""
 
     first_h: int
@@ -233,7 +242,7 @@ class Family:
 
 
 # proof-region: canonical_success
-def probability(
+def success_probability(
     noise: Noise,
     values: NDArray[Any],
     tau: Fraction,
@@ -255,30 +264,34 @@ def probability(
     if k * (d - k) > _MOST_WORK or depth > _DEEPEST or any(0 < weight < _TINY for weight in (gamma, 1 - gamma)):
         raise CapacityError("the probability needs sums over too many classes of sets: use fewer scores or winners")
     order = noiseless.top_k(values, d, sign=sign, ordered=True)
-    scores = Scores(np.ascontiguousarray(values[order]), tau, sign)
+    scores = ScaledScores(np.ascontiguousarray(values[order]), tau, sign)
     ranked = scores.values
     with np.errstate(all="ignore"):
-        fall = _logs(gamma, scores.advantages(ranked[k - 1 :], ranked[k - 1]), depth)  # [fall]
-        rise = _logs(1 - gamma, -scores.advantages(ranked[:k], ranked[k - 1 if capped else k]), depth)  # [rise]
-        everything = Family(0, d, True, [])
-        right = family(grouped(ranked, k, sure, reach), k, fall, rise)
+        fall = _scaled_log_weights(
+            gamma, scores.approximate_advantages(ranked[k - 1 :], ranked[k - 1]), depth
+        )  # [fall]
+        rise = _scaled_log_weights(
+            1 - gamma, -scores.approximate_advantages(ranked[:k], ranked[k - 1 if capped else k]), depth
+        )  # [rise]
+        everything = SubsetFamily(0, d, True, [])
+        right = correct_subsets(group_ranks(ranked, k, sure, reach), k, fall, rise)
         powers = TERMS if noise.is_memoryless else 1
         error = 2.0**-48 * (k + 400) + 2.0**-60 * d + 2.0**-48 * depth * max(1, powers / 4)  # [error]
         if noise.is_memoryless:
-            lower, upper = _flip(k, fall, rise, everything, right, error)
+            lower, upper = _permute_and_flip_bounds(k, fall, rise, everything, right, error)
         else:
-            whole, part = (mass(k, fall, rise, subsets, 1) for subsets in (everything, right))
-            ratio = part.at(whole.exponent) / whole.mantissa  # [ratio]
+            whole, part = (weight_power_sum(k, fall, rise, subsets, 1) for subsets in (everything, right))
+            ratio = part.divide_by_power(whole.exponent) / whole.mantissa  # [ratio]
             lower, upper = ratio * (1 - 4 * error), ratio * (1 + 4 * error)
     return max(float(lower) - 2.0**-80, 0.0), min(float(upper) + 2.0**-80, 1.0)  # [clipped]
 
 
-def _logs(weight: Fraction, advantages: Floats, depth: float) -> Floats:
+def _scaled_log_weights(weight: Fraction, advantages: Floats, depth: float) -> Floats:
     """``weight`` times advantages that are not positive, at least -depth."""
     return np.asarray(np.maximum(np.clip(advantages, -_CLIP, 0.0) * float(weight), -depth))  # [logs]
 
 
-def family(groups: Groups, k: int, fall: Floats, rise: Floats) -> Family:
+def correct_subsets(groups: RankGroups, k: int, fall: Floats, rise: Floats) -> SubsetFamily:
     """The right subsets as classes, and those that split a tied group apart, by their log-weights."""
     free, start = k - groups.sure, groups.sure + groups.top
     end = start + groups.middle
@@ -293,7 +306,7 @@ def family(groups: Groups, k: int, fall: Floats, rise: Floats) -> Family:
     for t in range(start + 1, end + 1):
         if t > k and 1 <= free <= len(counts):
             others.append((fall[t - k] + rise[groups.sure], counts[free - 1]))  # [some-above]
-        counts = _one_more(counts, free)
+        counts = _times_one_plus_z(counts, free)
     if groups.top and groups.low:
         both = sum((counts[free - n] * m for n, m in enumerate(below) if 0 <= free - n < len(counts)), mpz(0))
         others.append((lowest + rise[groups.sure], both))  # [both]
@@ -301,50 +314,54 @@ def family(groups: Groups, k: int, fall: Floats, rise: Floats) -> Family:
     for h in range(end - 1, start - 1, -1):
         if h < k and groups.low and 0 <= k - h < len(counts):
             others.append((lowest + rise[h], counts[k - h]))  # [some-below]
-        counts = _one_more(counts, free)
-    return Family(start, end, start <= k <= end, [(log, n) for log, n in others if n])  # [classes]
+        counts = _times_one_plus_z(counts, free)
+    return SubsetFamily(start, end, start <= k <= end, [(log, n) for log, n in others if n])  # [classes]
 
 
-def _one_more(counts: list[mpz], degree: int) -> list[mpz]:
+def _times_one_plus_z(counts: list[mpz], degree: int) -> list[mpz]:
     """The coefficients times 1 + z, up to the degree."""
     return [a + b for a, b in pairwise([mpz(0), *counts, mpz(0)])][: degree + 1]  # [one-more]
 
 
-def mass(k: int, fall: Floats, rise: Floats, subsets: Family, power: int) -> Scaled:
+def weight_power_sum(k: int, fall: Floats, rise: Floats, subsets: SubsetFamily, power: int) -> ScaledFloat:
     """The sum of w^power over the subsets, w their weight relative to that of the k best."""
-    terms = [scaled(power * log, n) for log, n in subsets.others]
+    terms = [scaled_exponential(power * log, n) for log, n in subsets.others]
     if subsets.best:
-        terms.append(Scaled(1.0, 0))  # [best]
+        terms.append(ScaledFloat(1.0, 0))  # [best]
     if subsets.last_t > k > subsets.first_h:
-        terms.append(block(k, fall, rise, subsets.first_h, subsets.last_t, power))  # [block]
-    return total(
+        terms.append(sum_class_block(k, fall, rise, subsets.first_h, subsets.last_t, power))  # [block]
+    return sum_scaled(
         np.array([term.mantissa for term in terms]), np.array([term.exponent for term in terms], dtype=np.int64)
     )
 
 
-def _flip(k: int, fall: Floats, rise: Floats, everything: Family, right: Family, error: float) -> tuple[float, float]:
+def _permute_and_flip_bounds(
+    k: int, fall: Floats, rise: Floats, everything: SubsetFamily, right: SubsetFamily, error: float
+) -> tuple[float, float]:
     """Permute-and-flip over the subsets: the first to arrive at a uniform time in [0, 1 / w] wins."""
-    whole = mass(k, fall, rise, everything, 1)
+    whole = weight_power_sum(k, fall, rise, everything, 1)
     shift = max(int(np.ceil(np.log2(whole.mantissa))) + whole.exponent - 6, 0)  # [unit]
     cut = (shift - 3) / 1.4426950408889634
-    near = [_near(k, fall, rise, subsets, cut, shift) for subsets in (everything, right)]
+    near = [_heavy_weight_counts(k, fall, rise, subsets, cut, shift) for subsets in (everything, right)]
     far = [
-        np.array([mass(k, fall, rise, subsets, m).at(m * shift) for m in range(1, TERMS + 1)])
+        np.array([weight_power_sum(k, fall, rise, subsets, m).divide_by_power(m * shift) for m in range(1, TERMS + 1)])
         for subsets in (everything, right)
     ]  # [all-powers]
-    return first_is_right(Outcomes(near[0], near[1], far[0], far[1], error), exact_end=shift == 0)
+    return first_correct_bounds(WeightedOutcomes(near[0], near[1], far[0], far[1], error), exact_end=shift == 0)
 
 
-def _near(k: int, fall: Floats, rise: Floats, subsets: Family, cut: float, shift: int) -> dict[float, int]:
+def _heavy_weight_counts(
+    k: int, fall: Floats, rise: Floats, subsets: SubsetFamily, cut: float, shift: int
+) -> dict[float, int]:
     """The number of subsets of each log-weight from ``cut`` on, by weight in units of 2^shift."""
     found = [
         (fall[t - k] + rise[h], comb(t - h - 2, k - 1 - h))
-        for h, t in near(k, fall, rise, subsets.first_h, subsets.last_t, cut)
+        for h, t in heavy_classes(k, fall, rise, subsets.first_h, subsets.last_t, cut)
     ]
     found += [(0.0, 1)] * (subsets.best and cut <= 0) + [(log, int(n)) for log, n in subsets.others if log >= cut]
     result: dict[float, int] = {}
     for log, n in found:
-        mantissa, exponent = parts(np.array([log]))
+        mantissa, exponent = exp_mantissa_power(np.array([log]))
         weight = float(np.ldexp(mantissa, exponent - shift)[0])
         result[weight] = result.get(weight, 0) + n  # [near-weights]
     return result

@@ -13,13 +13,13 @@ from ...numerics.arithmetic import (
     Interval,
     Intervals,
     as_mpq,
-    exact,
     exp_up,
     log1p_down,
     one_minus_exp_down,
     one_minus_exp_up,
     round_up,
     scaled_log_up,
+    to_fraction,
 )
 
 # How likely discrete Gaussian noise reaches a number, rounded up.
@@ -38,7 +38,7 @@ _ROOT = Fraction(25066282746310005, 10**16)  # the root of 2 pi, cut off: 2.5066
 
 # proof-region: gaussian_tail
 @functools.lru_cache(maxsize=256)
-def gaussian_beyond(scale: Fraction, least: int) -> Fraction:
+def gaussian_tail_bound(scale: Fraction, least: int) -> Fraction:
     """A float64, at most 1/2, that is not below P(Z >= least), for discrete Gaussian noise Z and least >= 1.
 
     Args:
@@ -49,26 +49,26 @@ def gaussian_beyond(scale: Fraction, least: int) -> Fraction:
     if block > 1 and least < scale:
         return Fraction(1, 2)  # [symmetric]
     first = exp_up(-Fraction(least * least) / (2 * scale * scale))  # [first]
-    found = first * _in_proportion(scale, least, block) / _all(scale)  # [quotient]
-    return min(Fraction(1, 2), exact(round_up(found)))  # [tail-up]
+    found = first * _relative_tail_sum(scale, least, block) / _total_weight(scale)  # [quotient]
+    return min(Fraction(1, 2), to_fraction(round_up(found)))  # [tail-up]
 
 
-def _in_proportion(scale: Fraction, least: int, block: int) -> Fraction:
+def _relative_tail_sum(scale: Fraction, least: int, block: int) -> Fraction:
     """The sum of all weights from ``least`` on, in proportion to the first, or more."""
     step, square = Fraction(block), 2 * scale * scale
     ratio, shrink = (
-        _units(exp_up(-(2 * least * step + step * step) / square)),
-        _units(exp_up(-2 * step * step / square)),
+        _ceil_units(exp_up(-(2 * least * step + step * step) / square)),
+        _ceil_units(exp_up(-2 * step * step / square)),
     )
     weight, total = 1 << _UNIT, 0
     while weight >> (_UNIT - _GONE):
         total += weight
-        weight, ratio = _times(weight, ratio), _times(ratio, shrink)  # [next]
+        weight, ratio = _multiply_up(weight, ratio), _multiply_up(ratio, shrink)  # [next]
     rest = Fraction(weight, 1 << _UNIT) / (1 - Fraction(ratio, 1 << _UNIT))  # [rest]
     return block * (Fraction(total, 1 << _UNIT) + rest) - Fraction(block - 1, 2)  # [blocks]
 
 
-def _all(scale: Fraction) -> Fraction:
+def _total_weight(scale: Fraction) -> Fraction:
     """The sum of all weights, or less."""
     if scale >= _SMALL:
         return scale * _ROOT  # [integral]
@@ -78,11 +78,11 @@ def _all(scale: Fraction) -> Fraction:
     )  # [all]
 
 
-def _units(value: Fraction) -> int:
+def _ceil_units(value: Fraction) -> int:
     return -((-value.numerator << _UNIT) // value.denominator)  # [units-up]
 
 
-def _times(one: int, other: int) -> int:
+def _multiply_up(one: int, other: int) -> int:
     return -(-one * other >> _UNIT)  # [product-up]
 
 
@@ -118,7 +118,7 @@ def largest_noise(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
         raise ParameterError("largest_noise needs scale >= 0, k >= 1 and alpha in (0, 1)")  # [check]
     if scale == 0:
         return 0  # [no-noise]
-    each = _each(exact(alpha), k)
+    each = _per_draw_probability(to_fraction(alpha), k)
     ratio = 0 if gaussian else 1 - one_minus_exp_up(1 / scale)  # [ratio]
     bound = scaled_log_up(2 * scale * scale if gaussian else scale, 2 / ((1 + ratio) * each))  # [bound]
     if math.isinf(bound):
@@ -132,34 +132,34 @@ def largest_fall(scale: Fraction, alpha: Fraction | float, *, gaussian: bool) ->
 
     It may be too large as :func:`largest_noise` may, whose arguments and errors it has.
     """
-    both = 2 * exact(alpha)
+    both = 2 * to_fraction(alpha)
     if both >= 1 and alpha < 1:
         return 0  # [no-fall]
     return largest_noise(scale, 1, both, gaussian=gaussian)  # [one-side]
 
 
-def _each(alpha: Fraction, k: int) -> Fraction:
+def _per_draw_probability(alpha: Fraction, k: int) -> Fraction:
     """A number > 0, not above the probability of one of ``k`` equal independent events of which one has ``alpha``."""
     return alpha if k == 1 else one_minus_exp_down(log1p_down(alpha / (1 - alpha)) / k)  # [each]
 
 
 def _least_gaussian(scale: Fraction, each: Fraction, surely: int) -> int:
     """A size, up to ``surely``, beyond which a draw is with a probability of at most ``each``, and nearly the least."""
-    near, close = _near(scale, each), max(1, int(scale / _CLOSE))
+    near, close = _estimate_quantile(scale, each), max(1, int(scale / _CLOSE))
     places, low, high = [near - close, near, near + close], -1, surely
     while high - low > close:
         middle = min(max(places.pop(), low + 1), high - 1) if places else (low + high) // 2
-        if 2 * gaussian_beyond(scale, middle + 1) <= each:
+        if 2 * gaussian_tail_bound(scale, middle + 1) <= each:
             high = middle  # [enough]
         else:
             low = middle
     return high
 
 
-def _near(scale: Fraction, each: Fraction) -> int:
+def _estimate_quantile(scale: Fraction, each: Fraction) -> int:
     """About the size beyond which normal noise is with a probability of ``each``: where a search begins."""
     share = float(each) / 2
-    return int(exact(-NormalDist().inv_cdf(share)) * scale) if share > 0 else 0
+    return int(to_fraction(-NormalDist().inv_cdf(share)) * scale) if share > 0 else 0
 
 
 # end-proof-region: discrete_law
@@ -191,37 +191,37 @@ def largest_range(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
     low, high = 0, int(surely) // block  # [widths]
     while high - low > 1:
         middle = (low + high) // 2
-        if _within(scale, k, block, middle, gaussian) >= 1 - exact(alpha):
+        if _window_probability(scale, k, block, middle, gaussian) >= 1 - to_fraction(alpha):
             high = middle  # [likely]
         else:
             low = middle
-    found = _within(scale, k, block, high, gaussian) >= 1 - exact(alpha)
+    found = _window_probability(scale, k, block, high, gaussian) >= 1 - to_fraction(alpha)
     return min(surely, high * block) if found else surely  # [least]
 
 
-def _within(scale: Fraction, k: int, block: int, count: int, gaussian: bool) -> Fraction:
+def _window_probability(scale: Fraction, k: int, block: int, count: int, gaussian: bool) -> Fraction:
     """A lower bound on the probability that all draws and 0 lie in a window of ``count`` blocks."""
-    tails = [_beyond(scale, place * block + 1, gaussian) for place in range(count + 1)]
+    tails = [_tail_bound(scale, place * block + 1, gaussian) for place in range(count + 1)]
     tails = list(itertools.accumulate(reversed(tails), max))[::-1]  # [falling]
     at = Intervals(_PRECISION + k.bit_length())
     total = at.rational(0)
     for left, right in zip(tails, reversed(tails), strict=True):
-        total = at.add(total, _power(at, 1 - left - right, k))  # [windows]
+        total = at.add(total, _power_interval(at, 1 - left - right, k))  # [windows]
     for left, right in zip(tails, reversed(tails[:-1]), strict=False):
-        total = at.add(total, at.negative(_power(at, 1 - left - right, k)))  # [both-windows]
+        total = at.add(total, at.negative(_power_interval(at, 1 - left - right, k)))  # [both-windows]
     numerator, denominator = total[0].as_integer_ratio()  # [lower-end]
     return Fraction(int(numerator), int(denominator))
 
 
-def _power(at: Intervals, p: Fraction, k: int) -> Interval:
+def _power_interval(at: Intervals, p: Fraction, k: int) -> Interval:
     """p^k, for 0 <= p < 1."""
     return at.exp(at.multiply(at.rational(k), at.log1p(at.rational(as_mpq(p - 1))))) if p else at.rational(0)  # [power]
 
 
-def _beyond(scale: Fraction, least: int, gaussian: bool) -> Fraction:
+def _tail_bound(scale: Fraction, least: int, gaussian: bool) -> Fraction:
     """A number, at most 1/2, that is not below the probability that a draw is at least ``least`` >= 1."""
     if gaussian:
-        return gaussian_beyond(scale, least)  # [gaussian-tail]
+        return gaussian_tail_bound(scale, least)  # [gaussian-tail]
     ratio = 1 - one_minus_exp_up(1 / scale)
     return min(Fraction(1, 2), exp_up(-least / scale) / (1 + ratio))  # [laplace-tail]
 

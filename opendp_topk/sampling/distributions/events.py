@@ -9,7 +9,7 @@ import gmpy2
 from gmpy2 import mpq
 
 from ...errors import ParameterError
-from ...numerics.arithmetic import exact, round_up
+from ...numerics.arithmetic import round_up, to_fraction
 from ..noises.noise import Noise
 
 # Events by which the success of a selection is measured, and enclosures of their probabilities.
@@ -27,7 +27,7 @@ class Enclosure(NamedTuple):
 
 
 # proof-region: events
-def ranks(event: str, k: int, d: int) -> tuple[int, int]:
+def event_ranks(event: str, k: int, d: int) -> tuple[int, int]:
     """(sure, reach): the event is that the k winners contain the ranks 1..sure and none beyond reach.
 
     exact: (k, k). great: (ceil(k / 10), floor(1.1 k)). good: (ceil(k / 100), floor(1.5 k)). reach is at most d.
@@ -54,7 +54,7 @@ def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any)
     """
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")
-    share = exact(alpha) / (2 * n_candidates)
+    share = to_fraction(alpha) / (2 * n_candidates)
     tail = mpq(share.numerator, share.denominator)  # [share]
     lowest, highest = noise.quantile(tail, _PRECISION)[0], noise.quantile(1 - tail, _PRECISION)[1]  # [ends]
     if not (gmpy2.is_finite(lowest) and gmpy2.is_finite(highest)):

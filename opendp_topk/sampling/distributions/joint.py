@@ -19,7 +19,7 @@ from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
 from ...errors import CapacityError, ParameterError
-from ...numerics.arithmetic import as_mpq, exact, round_down, round_up, scaled_log_up
+from ...numerics.arithmetic import as_mpq, round_down, round_up, scaled_log_up, to_fraction
 from ...numerics.floats import Floats
 from .canonical import Subset, softmax
 
@@ -38,7 +38,7 @@ Bound = tuple[int, int]
 
 
 # proof-region: joint_law
-def losses(scores: Sequence[Fraction], k: int, ordered: bool) -> dict[Subset, Fraction]:
+def output_losses(scores: Sequence[Fraction], k: int, ordered: bool) -> dict[Subset, Fraction]:
     """max_i (x_[i] - x_{S[i]}) for every ranking S of k indices, or every set, its members from best to worst."""
     best = sorted(scores, reverse=True)
     table = {}
@@ -48,7 +48,7 @@ def losses(scores: Sequence[Fraction], k: int, ordered: bool) -> dict[Subset, Fr
     return table
 
 
-def law(scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool) -> dict[Hashable, Any]:
+def output_distribution(scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool) -> dict[Hashable, Any]:
     """The probability of every ranking or set of k indices; a set is an ascending tuple.
 
     Args:
@@ -67,14 +67,15 @@ def law(scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool) -> d
     if noiseless:
         best = sorted(range(d), key=lambda i: (-scores[i], i))[:k]
         return {tuple(best if ordered else sorted(best)): mpmath.mpf(1)}  # [point-mass]
-    if outputs(d, k, ordered) > _MOST_OUTPUTS:
+    if count_outputs(d, k, ordered) > _MOST_OUTPUTS:
         raise CapacityError(
-            f"the exact distribution over {outputs(d, k, ordered)} outcomes is too large to enumerate: use fewer scores"
+            f"the exact distribution over {count_outputs(d, k, ordered)} outcomes is too large to enumerate: use "
+            f"fewer scores"
         )
-    return softmax({output: -loss for output, loss in losses(scores, k, ordered).items()})  # [softmax]
+    return softmax({output: -loss for output, loss in output_losses(scores, k, ordered).items()})  # [softmax]
 
 
-def outputs(d: int, k: int, ordered: bool) -> int:
+def count_outputs(d: int, k: int, ordered: bool) -> int:
     """The number of rankings, or sets, of k among d."""
     return perm(d, k) if ordered else comb(d, k)
 
@@ -90,13 +91,13 @@ def accuracy(n_candidates: int, k: int, ordered: bool, tau: Fraction, alpha: Any
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")
     # proof-region: joint_accuracy
-    return scaled_log_up(tau, outputs(n_candidates, k, ordered) / exact(alpha))  # [bound]
+    return scaled_log_up(tau, count_outputs(n_candidates, k, ordered) / to_fraction(alpha))  # [bound]
     # end-proof-region: joint_accuracy
 
 
 # proof-region: shortfalls
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class ScoreDeficits:
     """``steps[j] * unit`` is how far the j-th best score falls short of the best.
 
     ``steps`` is ascending from 0: int64 below 2^62, or Python integers as objects.
@@ -106,16 +107,16 @@ class Ranked:
     unit: Fraction
 
 
-def ranked(values: NDArray[Any], sign: int) -> Ranked:
+def score_deficits(values: NDArray[Any], sign: int) -> ScoreDeficits:
     """Canonical scores, ranked: the largest first for ``sign`` = 1, the smallest first for -1."""
-    whole, unit = _whole(np.sort(values)[::-sign])  # [rank]
+    whole, unit = _to_integer_multiples(np.sort(values)[::-sign])  # [rank]
     if whole.dtype != object and abs(int(whole[0]) - int(whole[-1])) >= _SMALL:
         whole = whole.astype(object)  # [objects]
     steps = whole[0] - whole if sign > 0 else whole - whole[0]  # [steps]
-    return Ranked(steps if steps.dtype == object else steps.astype(np.int64), unit)
+    return ScoreDeficits(steps if steps.dtype == object else steps.astype(np.int64), unit)
 
 
-def _whole(values: NDArray[Any]) -> tuple[NDArray[Any], Fraction]:
+def _to_integer_multiples(values: NDArray[Any]) -> tuple[NDArray[Any], Fraction]:
     """Integers and a power of two whose products are ``values``."""
     if values.dtype != np.float64:
         return values, Fraction(1)  # [integers]
@@ -137,7 +138,7 @@ def _whole(values: NDArray[Any]) -> tuple[NDArray[Any], Fraction]:
 
 
 # proof-region: joint_success
-def success(
+def success_probability(
     scores: NDArray[Any], tau: Fraction, k: int, sign: int, ordered: bool, sure: int, reach: int
 ) -> tuple[float, float]:
     """Bounds on the probability that the winners hold all of the ranks 1..sure and none beyond ``reach``.
@@ -162,24 +163,24 @@ def success(
         raise CapacityError(
             f"the success probability of the joint mechanism is known for at most {_MOST_WINNERS} winners"
         )
-    ladder = ranked(scores, sign)
+    ladder = score_deficits(scores, sign)
     step, farthest = as_mpq(ladder.unit / tau), int(ladder.steps[-1])
-    events: list[list[Bound]] = [_event(ladder.steps, k, sure, reach), []]
+    events: list[list[Bound]] = [_event_constraints(ladder.steps, k, sure, reach), []]
 
-    def counts(levels: Integers) -> list[Floats]:
+    def event_counts(levels: Integers) -> list[Floats]:
         reached = np.searchsorted(ladder.steps, levels[:, None] + ladder.steps[:k], side="right")  # [reached]
-        return [_count(reached, event, ordered) for event in events]
+        return [_count_event_outputs(reached, event, ordered) for event in events]
 
-    most = [Fraction(*_count(np.full((1, k), len(scores)), event, ordered)) for event in events]  # [most]
+    most = [Fraction(*_count_event_outputs(np.full((1, k), len(scores)), event, ordered)) for event in events]  # [most]
     sums, start = [Fraction(0), Fraction(0)], 0
     while True:
         end = min(start + max(1, int(_STAGE / step)), farthest)  # [stage]
-        for levels in _levels(ladder.steps, k, start, end):
-            drops = _drops(levels, step)
-            for i, found in enumerate(counts(levels[:-1])):
+        for levels in _loss_levels(ladder.steps, k, start, end):
+            drops = _weight_drops(levels, step)
+            for i, found in enumerate(event_counts(levels[:-1])):
                 sums[i] += Fraction(fsum((drops * found).tolist()))  # [sum]
-        weight = Fraction(float(_weight(end, step)))
-        least = [Fraction(*found) for found in counts(ladder.steps[:1] + end)]  # [least]
+        weight = Fraction(float(_level_weight(end, step)))
+        least = [Fraction(*found) for found in event_counts(ladder.steps[:1] + end)]  # [least]
         wanted, total = (
             ((known + low * weight) * (1 - _SLACK), (known + high * weight) * (1 + _SLACK))
             for known, low, high in zip(sums, least, most, strict=True)
@@ -189,52 +190,52 @@ def success(
         start = end
 
 
-def _event(steps: Integers, k: int, sure: int, reach: int) -> list[Bound]:
+def _event_constraints(steps: Integers, k: int, sure: int, reach: int) -> list[Bound]:
     """Pairs (p, m): the event is that at least m of the winners are among the p best ranks, for all of the pairs."""
 
-    def ends(rank: int) -> tuple[int, int]:
+    def tie_range(rank: int) -> tuple[int, int]:
         left = np.searchsorted(steps, steps[rank - 1], side="left")
         return int(left), int(np.searchsorted(steps, steps[rank - 1], side="right"))  # [ends]
 
     found: list[Bound] = []
     if sure:
-        above, to = ends(sure)
+        above, to = tie_range(sure)
         found += [(above, above), (to, sure)]  # [sure]
-    above, to = ends(reach)
+    above, to = tie_range(reach)
     return [*found, (above, k - reach + above), (to, k)]  # [reach]
 
 
-def _levels(steps: Integers, k: int, start: int, end: int) -> Iterator[Integers]:
+def _loss_levels(steps: Integers, k: int, start: int, end: int) -> Iterator[Integers]:
     """``start``, the levels of loss between it and ``end``, and ``end``: ascending, in chunks that share an element."""
     rows = []
-    for best in _distinct(steps[:k]).tolist():
+    for best in _drop_duplicates(steps[:k]).tolist():
         first, last = (
             np.searchsorted(steps, min(best + level, int(steps[-1])), side="right") for level in (start, end)
         )
-        rows.append(_distinct(steps[first:last]) - best)  # [row]
+        rows.append(_drop_duplicates(steps[first:last]) - best)  # [row]
     if sum(map(len, rows)) > _MOST_LEVELS:
         raise CapacityError("there are too many levels of loss to list: use a smaller scale, or fewer scores")
-    levels = _distinct(np.sort(np.concatenate([steps[:1] + start, *rows, steps[:1] + end])))  # [merge]
+    levels = _drop_duplicates(np.sort(np.concatenate([steps[:1] + start, *rows, steps[:1] + end])))  # [merge]
     for first in range(0, len(levels) - 1, _CHUNK):
         yield levels[first : first + _CHUNK + 1]
 
 
-def _distinct(ascending: Integers) -> Integers:
+def _drop_duplicates(ascending: Integers) -> Integers:
     found: Integers = ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
     return found
 
 
-def _drops(levels: Integers, step: mpq) -> Floats:
+def _weight_drops(levels: Integers, step: mpq) -> Floats:
     """e^-(a step) - e^-(b step) for each level a and the next one b."""
-    weights = [_weight(level, step) for level in levels.tolist()]
+    weights = [_level_weight(level, step) for level in levels.tolist()]
     return np.array([float(_NEAR.sub(a, b)) for a, b in pairwise(weights)])  # [drop]
 
 
-def _weight(level: int, step: mpq) -> mpfr:
+def _level_weight(level: int, step: mpq) -> mpfr:
     return _NEAR.exp(_NEAR.add(-level * step, mpfr(0)))  # [weight]
 
 
-def _count(ceilings: Integers, event: list[Bound], ordered: bool) -> Floats:
+def _count_event_outputs(ceilings: Integers, event: list[Bound], ordered: bool) -> Floats:
     """The number of rankings, or sets, under each row of ceilings for which the event holds."""
     n, k = ceilings.shape
     ends = np.concatenate([ceilings, *(np.full((n, 1), p) for p, _ in event)], axis=1)

@@ -32,7 +32,7 @@ Outcome = tuple[int, ...]
 
 
 # proof-region: series
-def ranking(noise: Noise, scores: Sequence[Fraction], k: int) -> Callable[[Outcome], Any]:
+def ranking_probability(noise: Noise, scores: Sequence[Fraction], k: int) -> Callable[[Outcome], Any]:
     """The probability of a ranking of ``k`` indices, as a function of the ranking.
 
     Args:
@@ -43,9 +43,9 @@ def ranking(noise: Noise, scores: Sequence[Fraction], k: int) -> Callable[[Outco
     Raises:
         CapacityError: The rankings, cells and terms need more than 20,000,000 steps.
     """
-    build = noise.law_in_a_race().cells
+    build = noise.arrival_distribution().cells
     assert build is not None
-    d, edges = len(scores), _edges(scores)
+    d, edges = len(scores), _cell_edges(scores)
     n = len(edges) + 1
     digits = _DIGITS + ceil((k * (int(edges[-1]) + 1) + d * log(30 * n)) / 2.3)  # [digits]
     bits = 10 * digits // 3 + 8  # [bits]
@@ -60,28 +60,28 @@ def ranking(noise: Noise, scores: Sequence[Fraction], k: int) -> Callable[[Outco
     one = [[mpfr(1)] + [mpfr(0)] * (bits - 1) for _ in cells]  # [degree]
     rising: dict[Outcome, list[Series]] = {(): one}
 
-    def probability(outcome: Outcome) -> Any:
+    def outcome_probability(outcome: Outcome) -> Any:
         with context:
             for t in range(1, k):
                 if outcome[:t] not in rising:
                     before, winner = rising[outcome[: t - 1]], outcome[t - 1]
-                    rising[outcome[:t]] = _integrals(
-                        [density[winner].times(g) for g, (density, _) in zip(before, cells, strict=True)]
+                    rising[outcome[:t]] = _cumulative_integrals(
+                        [density[winner].multiply_series(g) for g, (density, _) in zip(before, cells, strict=True)]
                     )[0]
             integrands = []
             for g, (density, survival) in zip(rising[outcome[:-1]], cells, strict=True):
-                integrand = density[outcome[-1]].times(g)
+                integrand = density[outcome[-1]].multiply_series(g)
                 for j in range(d):
                     if j not in outcome:
-                        integrand = survival[j].times(integrand)
+                        integrand = survival[j].multiply_series(integrand)
                 integrands.append(integrand)
-            mantissa, exponent = _integrals(integrands)[1].as_mantissa_exp()
+            mantissa, exponent = _cumulative_integrals(integrands)[1].as_mantissa_exp()
         return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))  # [total]
 
-    return probability
+    return outcome_probability
 
 
-def _integrals(integrands: list[Series]) -> tuple[list[Series], mpfr]:
+def _cumulative_integrals(integrands: list[Series]) -> tuple[list[Series], mpfr]:
     """The integral from the left end of the first cell, as a series in each cell, and the whole integral."""
     start, result = mpfr(0), []
     for p in integrands:
@@ -92,7 +92,7 @@ def _integrals(integrands: list[Series]) -> tuple[list[Series], mpfr]:
     return result, start
 
 
-def _edges(scores: Sequence[Fraction]) -> list[Fraction]:
+def _cell_edges(scores: Sequence[Fraction]) -> list[Fraction]:
     """Logarithms of the ends of the cells between the least and the largest 1 / w_i: every -score is one."""
     corners = sorted({-score for score in scores})
     edges = corners[:1]
@@ -118,7 +118,9 @@ _MOST_WORK = 5_000_000  # a limit of work: rankings, and d^2 for each
 
 
 # proof-region: one_shot_law
-def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool) -> dict[Hashable, Any]:
+def output_distribution(
+    noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool
+) -> dict[Hashable, Any]:
     """The probability of every ranking (or set) of k indices.
 
     Args:
@@ -134,7 +136,7 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
-    require_listable(d, k)
+    require_enumerable(d, k)
     if noiseless:
         best = tuple(sorted(range(d), key=lambda i: (-scores[i], i))[:k])
         return {best if ordered else tuple(sorted(best)): mpmath.mpf(1)}  # [point-mass]
@@ -142,7 +144,7 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
     shifted = [score - top for score in scores]  # [shift]
     spread = int(top - min(scores))
     with mpmath.workdps(_WORKING_DIGITS + spread.bit_length() // 3 + 1):  # [digits]
-        ranking = _ranking(noise, shifted, k)
+        ranking = _ranking_probability(noise, shifted, k)
         result: dict[Hashable, Any] = {}
         for outcome in permutations(range(d), k):
             released = outcome if ordered else tuple(sorted(outcome))
@@ -150,7 +152,7 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
         return result
 
 
-def require_listable(d: int, k: int) -> None:
+def require_enumerable(d: int, k: int) -> None:
     """Raise unless there are k among d scores, and few enough rankings of them to list."""
     if k > d:
         raise ParameterError(f"the exact distribution needs at least k scores ({k})")
@@ -161,11 +163,11 @@ def require_listable(d: int, k: int) -> None:
         )
 
 
-def _ranking(noise: Noise, scores: list[Fraction], k: int) -> Callable[[Outcome], Any]:
+def _ranking_probability(noise: Noise, scores: list[Fraction], k: int) -> Callable[[Outcome], Any]:
     """The probability of a ranking, as a function of the ranking, at the caller's precision or a higher one."""
     if not (noise.is_max_stable or noise.is_memoryless):
-        return ranking(noise, scores, k)  # [series]
-    weights = [mpmath.exp(_number(score)) for score in scores]  # [weights]
+        return ranking_probability(noise, scores, k)  # [series]
+    weights = [mpmath.exp(_to_mpf(score)) for score in scores]  # [weights]
     if noise.is_max_stable:
         return lambda outcome: _gumbel_ranking(weights, outcome)
     return lambda outcome: _exponential_ranking(scores, weights, outcome)
@@ -191,9 +193,9 @@ def _exponential_ranking(scores: Sequence[Fraction], weights: Sequence[Any], out
     volume = [mpmath.mpf(1)] + [mpmath.mpf(0)] * k
     total = mpmath.mpf(0)
     for i, edge in enumerate(edges):
-        upper = mpmath.exp(-_number(edge))
-        length = upper * (-mpmath.expm1(_number(edge - edges[i - 1])) if i else 1)  # [length]
-        others = _survival(scores, weights, losers, edge, length)
+        upper = mpmath.exp(-_to_mpf(edge))
+        length = upper * (-mpmath.expm1(_to_mpf(edge - edges[i - 1])) if i else 1)  # [length]
+        others = _survival_coefficients(scores, weights, losers, edge, length)
         for m in range(1, k + 1):
             beta = mpmath.fsum(g * factorial(n) / mpmath.mpf(factorial(m + n)) for n, g in enumerate(others))
             total += volume[k - m] * length**m * beta  # [last-cell]
@@ -207,19 +209,19 @@ def _exponential_ranking(scores: Sequence[Fraction], weights: Sequence[Any], out
     return total * mpmath.fprod(weights[i] for i in outcome)
 
 
-def _survival(
+def _survival_coefficients(
     scores: Sequence[Fraction], weights: Sequence[Any], losers: Sequence[int], edge: Fraction, length: Any
 ) -> list[Any]:
     """Coefficients, in powers of (1 - y), of the product over losers of 1 - w_j x at x = upper - length (1 - y)."""
     coefficients = [mpmath.mpf(1)]
     for j in losers:
-        constant, slope = -mpmath.expm1(_number(scores[j] - edge)), weights[j] * length  # [bernstein]
+        constant, slope = -mpmath.expm1(_to_mpf(scores[j] - edge)), weights[j] * length  # [bernstein]
         shifted = [mpmath.mpf(0), *(slope * c for c in coefficients)]
         coefficients = [constant * c + s for c, s in zip([*coefficients, mpmath.mpf(0)], shifted, strict=True)]
     return coefficients
 
 
-def _number(value: Fraction) -> Any:
+def _to_mpf(value: Fraction) -> Any:
     return mpmath.mpf(value.numerator) / value.denominator  # [number]
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import ParameterError
-from ...numerics.arithmetic import exact, scaled_log_up
+from ...numerics.arithmetic import scaled_log_up, to_fraction
 from ..noises.noise import Noise
 
 
@@ -25,5 +25,5 @@ def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any)
     assert noise.tail is not None
     sides = 2 if noise.is_two_sided else 1  # [sides]
     odds = sides * noise.tail * (k if noise.is_max_stable else 1)  # [union]
-    return scaled_log_up(sides * tau, odds * n_candidates / exact(alpha))  # [bound]
+    return scaled_log_up(sides * tau, odds * n_candidates / to_fraction(alpha))  # [bound]
     # end-proof-region: accuracy

@@ -13,7 +13,7 @@ from typing import Any
 import mpmath
 
 from ...errors import ParameterError
-from ...numerics.arithmetic import exact, scaled_log_up
+from ...numerics.arithmetic import scaled_log_up, to_fraction
 from ..noises.noise import Noise
 from . import one_shot
 
@@ -25,14 +25,14 @@ def accuracy(n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
     """tau ln(d k / alpha), rounded up: with probability at least 1 - alpha no winner falls shorter of its rank."""
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")
-    return scaled_log_up(tau, k * n_candidates / exact(alpha))  # [bound]
+    return scaled_log_up(tau, k * n_candidates / to_fraction(alpha))  # [bound]
 
 
 # end-proof-region: peeled_accuracy
 
 
 # proof-region: peeled_law
-def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> dict[Hashable, Any]:
+def output_distribution(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> dict[Hashable, Any]:
     """The probability of every ranking of k indices, where each winner leaves before the next race.
 
     Args:
@@ -46,14 +46,14 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> di
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
-    one_shot.require_listable(d, k)
+    one_shot.require_enumerable(d, k)
     if noiseless:
-        return one_shot.law(noise, scores, True, k, True)  # [point-mass]
+        return one_shot.output_distribution(noise, scores, True, k, True)  # [point-mass]
     steps: dict[tuple[int, ...], dict[int, Any]] = {}
     for t in range(k):
         for gone in combinations(range(d), t):
             left = [i for i in range(d) if i not in gone]
-            choice = one_shot.law(noise, [scores[i] for i in left], False, 1, True)  # [choice]
+            choice = one_shot.output_distribution(noise, [scores[i] for i in left], False, 1, True)  # [choice]
             steps[gone] = {i: choice[(place,)] for place, i in enumerate(left)}
     with mpmath.workdps(_DIGITS):
         return {

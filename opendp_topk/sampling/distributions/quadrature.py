@@ -31,35 +31,37 @@ NEAR = 0.125  # who has z = x / b of at most this is in the crowd: one series fo
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class ArrivalBounds:
     """Bounds on G, q = 1 - G and the rate x G'(x), arrays of one shape."""
 
     arrived: Floats
     waiting: Floats
     rate: Floats
 
-    def __getitem__(self, rows: Any) -> Law:
-        return Law(self.arrived[rows], self.waiting[rows], self.rate[rows])
+    def __getitem__(self, rows: Any) -> ArrivalBounds:
+        return ArrivalBounds(self.arrived[rows], self.waiting[rows], self.rate[rows])
 
 
 # proof-region: arrival_bounds
-def bounds(noise: Noise, z: Floats, before: Side) -> tuple[Law, Law]:
+def arrival_bounds(noise: Noise, z: Floats, before: Side) -> tuple[ArrivalBounds, ArrivalBounds]:
     """Lower and upper bounds at z = x / b > 0; ``before`` says on which side of the kink z = 1 the formulas hold."""
-    arrived, waiting, rate = noise.law_in_a_race().at(z, before)  # [formulas]
-    lower = Law(
+    arrived, waiting, rate = noise.arrival_distribution().at(z, before)  # [formulas]
+    lower = ArrivalBounds(
         arrived * (1 - _RELATIVE), np.maximum(waiting - _ABSOLUTE, 0.0), np.maximum(rate * (1 - _RELATIVE) - _TINY, 0.0)
     )  # [lower]
-    return lower, Law(arrived * (1 + _RELATIVE), waiting + _ABSOLUTE, rate * (1 + _RELATIVE) + _TINY)  # [upper]
+    return lower, ArrivalBounds(
+        arrived * (1 + _RELATIVE), waiting + _ABSOLUTE, rate * (1 + _RELATIVE) + _TINY
+    )  # [upper]
 
 
-def majorants(noise: Noise, left: Floats, right: Floats, before: Side) -> Law:
+def arrival_majorants(noise: Noise, left: Floats, right: Floats, before: Side) -> ArrivalBounds:
     """Bounds on |G|, |q| and |x G'(x)| on the complex disc with the diameter [left, right] in z, 0 < left."""
-    arrived, waiting, rate = noise.law_in_a_race().on_disc(left, right, before)
+    arrived, waiting, rate = noise.arrival_distribution().on_disc(left, right, before)
     up = 1 + _RELATIVE
-    return Law(arrived * up, waiting * up + _ABSOLUTE, rate * up + _TINY)  # [majorants]
+    return ArrivalBounds(arrived * up, waiting * up + _ABSOLUTE, rate * up + _TINY)  # [majorants]
 
 
-class Crowd:
+class LateCandidates:
     """Many candidates who will hardly have arrived by the time 1: b >= 1 / NEAR for each (any b > 0 with Gumbel noise).
 
     ``sums[m - 1]`` is the sum of b^-m over them, m = 1, 2, ..., within ``errors[m - 1]``.
@@ -69,21 +71,21 @@ class Crowd:
 
     def __init__(self, noise: Noise, sums: Floats, errors: Floats) -> None:
         self._sums, self._errors = sums, errors + sums * 2.0**-46
-        coefficient = noise.law_in_a_race().coefficient
+        coefficient = noise.arrival_distribution().coefficient
         self._weights = np.array([coefficient(m) for m in range(1, len(sums) + 1)])  # [coefficients]
         self._rest = 0.0 if noise.is_max_stable else 2.5 * (sums[0] + errors[0]) * NEAR**TERMS  # [remainder]
 
     @staticmethod
-    def of(noise: Noise, b: Floats) -> Crowd:
+    def from_candidates(noise: Noise, b: Floats) -> LateCandidates:
         """The crowd of candidates with these b."""
         power, sums = np.ones_like(b), []
         for _ in range(1 if noise.is_max_stable else TERMS):
             power = power / b
-            sums.append(_sum(power))  # [power-sums]
+            sums.append(_block_sum(power))  # [power-sums]
         exact = np.array(sums)
-        return Crowd(noise, exact, exact * (2 * TERMS + 1200 + len(b) / 512) * 2.0**-52)  # [sum-error]
+        return LateCandidates(noise, exact, exact * (2 * TERMS + 1200 + len(b) / 512) * 2.0**-52)  # [sum-error]
 
-    def bounds(self, x: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    def none_and_rate_bounds(self, x: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """((none, rate) lower, (none, rate) upper) at each x."""
         exponent, error, slope, slope_error = np.zeros((4, *x.shape))
         for m in range(len(self._sums), 0, -1):
@@ -98,12 +100,12 @@ class Crowd:
         return lower, (above, above * (slope + slope_error) * (1 + _RELATIVE))  # [crowd-rate]
 
 
-def total(values: Floats) -> float:
+def sum_upper_bound(values: Floats) -> float:
     """An upper bound on the sum of nonnegative numbers."""
-    return _sum(values) * (1 + 2.0**-20)  # [total]
+    return _block_sum(values) * (1 + 2.0**-20)  # [total]
 
 
-def _sum(values: Floats) -> float:
+def _block_sum(values: Floats) -> float:
     """The sum of nonnegative numbers in blocks of 1024."""
     padded = np.zeros(-(-len(values) // 1024) * 1024)
     padded[: len(values)] = values
@@ -122,7 +124,7 @@ def _sum(values: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Groups:
+class RankGroups:
     """How many of the ranks, in order, must win (sure), are tied above (top: at least ``least`` of them must win), are
     free (middle), and are tied below (low: at most ``most`` of them may win); no other may win. ``k`` win."""
 
@@ -140,14 +142,14 @@ class Groups:
         return self.sure + self.top + self.middle + self.low
 
     @property
-    def rows(self) -> list[int]:
+    def representative_ranks(self) -> list[int]:
         """Ranks, less one, that stand for all that may win: one for each tied group."""
         free = self.sure + self.top
         ties = [self.sure] * bool(self.top), [self.size - 1] * bool(self.low)
         return [*range(self.sure), *ties[0], *range(free, free + self.middle), *ties[1]]
 
     @property
-    def steps(self) -> int:
+    def product_sum_count(self) -> int:
         """How many sums of products a rate costs."""
         free = self.k - self.sure + 1
         ties = self.top.bit_length() + self.low.bit_length()
@@ -155,7 +157,7 @@ class Groups:
 
 
 # proof-region: departures
-def rate(groups: Groups, law: Law, crowd: FloatBounds, floor: float = 0.0) -> Floats:
+def departure_rate(groups: RankGroups, law: ArrivalBounds, crowd: FloatBounds, floor: float = 0.0) -> Floats:
     """The rate at which the event is left: k have arrived, as it demands, and one more arrives.
 
     ``law`` has a row for each of ``groups.rows``, and then for each other candidate outside of the crowd; ``crowd`` is
@@ -165,7 +167,9 @@ def rate(groups: Groups, law: Law, crowd: FloatBounds, floor: float = 0.0) -> Fl
     first = groups.sure + bool(groups.top)
     last = first + groups.middle
     stay, leave = crowd
-    for waiting, arriving in zip(law.waiting[len(groups.rows) :], law.rate[len(groups.rows) :], strict=True):
+    for waiting, arriving in zip(
+        law.waiting[len(groups.representative_ranks) :], law.rate[len(groups.representative_ranks) :], strict=True
+    ):
         leave = np.maximum(leave * waiting + stay * arriving, floor)
         stay = np.maximum(stay * waiting, floor)  # [rest]
     for arrived in law.arrived[: groups.sure]:
@@ -173,20 +177,20 @@ def rate(groups: Groups, law: Law, crowd: FloatBounds, floor: float = 0.0) -> Fl
     counts = np.zeros((free + 1, 2, *stay.shape))
     counts[0, 0] = 1.0
     if groups.top:
-        counts = _power(law[groups.sure], groups.top, free, floor)
+        counts = _equal_candidate_counts(law[groups.sure], groups.top, free, floor)
         counts[: groups.least] = 0.0  # [least]
     for row in range(first, last):
         fewest = max(0, free - (last - row - 1) - groups.most)
         most = min(free, groups.top + row - first + 1)
-        _one_more(counts, law[row], fewest, most, floor)  # [middle]
+        _add_candidate(counts, law[row], fewest, most, floor)  # [middle]
     if groups.low:
-        low = _power(law[last], groups.low, free, floor)
+        low = _equal_candidate_counts(law[last], groups.low, free, floor)
         low[groups.most + 1 :] = 0.0  # [most]
-        counts = _product(counts, low, floor)
+        counts = _multiply_counts(counts, low, floor)
     return np.asarray(leave * counts[free, 0] + stay * counts[free, 1])  # [leave]
 
 
-def _one_more(counts: Floats, law: Law, fewest: int, most: int, floor: float) -> None:
+def _add_candidate(counts: Floats, law: ArrivalBounds, fewest: int, most: int, floor: float) -> None:
     """One more candidate, in place, for the counts that matter."""
     before = counts[max(fewest - 1, 0) : most].copy()
     now = counts[fewest : most + 1]
@@ -196,18 +200,18 @@ def _one_more(counts: Floats, law: Law, fewest: int, most: int, floor: float) ->
     np.maximum(now, floor, out=now)  # [one-more]
 
 
-def _power(law: Law, n: int, degree: int, floor: float) -> Floats:
+def _equal_candidate_counts(law: ArrivalBounds, n: int, degree: int, floor: float) -> Floats:
     """The counts of n candidates with one law, by repeated squaring."""
     result = np.zeros((degree + 1, 2, *law.arrived.shape))
     result[0, 0] = 1.0
     for digit in f"{n:b}":
-        result = _product(result, result, floor)  # [square]
+        result = _multiply_counts(result, result, floor)  # [square]
         if digit == "1":
-            _one_more(result, law, 0, degree, floor)
+            _add_candidate(result, law, 0, degree, floor)
     return result
 
 
-def _product(left: Floats, right: Floats, floor: float) -> Floats:
+def _multiply_counts(left: Floats, right: Floats, floor: float) -> Floats:
     result = np.zeros_like(left)
     for n in range(len(left)):
         if left[n].any():
@@ -216,7 +220,7 @@ def _product(left: Floats, right: Floats, floor: float) -> Floats:
     return np.maximum(result, floor)  # [product]
 
 
-def roundings(groups: Groups, rows: int) -> int:
+def rounding_count_bound(groups: RankGroups, rows: int) -> int:
     """More than the number of roundings on any way from an argument to the result."""
     return 8 * (rows + groups.k + 64) + 4 * sum(n * (n.bit_length() + 2) for n in (groups.top, groups.low))
 
@@ -239,7 +243,7 @@ MOST_PANELS = 20_000  # a limit of work, on which the error of the sums counts
 
 
 # proof-region: quadrature
-def integral(
+def integral_bounds(
     ends: Floats,
     values: Callable[[Floats, Floats, Floats], FloatBounds],
     greatest: Callable[[Floats, Floats, Floats, Floats], Floats],
@@ -260,10 +264,10 @@ def integral(
     for turn in range(_ROUNDS):
         if len(left) > MOST_PANELS:  # [panels]
             raise CapacityError("the probability needs too many panels: use fewer winners, or a larger scale")
-        error, mass = _errors(left, right, greatest)
+        error, mass = _panel_errors(left, right, greatest)
         small, heavy = mass <= _NEGLIGIBLE, (mass > _HEAVY) & (turn < _ROUNDS - 1)
         kept = ~small & ~heavy
-        below, above = _rule(left[kept], right[kept], values)
+        below, above = _apply_quadrature_rule(left[kept], right[kept], values)
         lower, upper = lower + below, upper + above + float(np.sum(mass[small]))  # [negligible]
         wrong += float(np.sum(error[kept]))
         left, right = left[heavy], right[heavy]
@@ -274,7 +278,7 @@ def integral(
     return lower * (1 - _SUMS) - wrong * (1 + _SUMS), (upper + wrong) * (1 + _SUMS)  # [sum]
 
 
-def _errors(left: Floats, right: Floats, greatest: Callable[..., Floats]) -> FloatBounds:
+def _panel_errors(left: Floats, right: Floats, greatest: Callable[..., Floats]) -> FloatBounds:
     """For each panel a bound on the error of the rule, and a bound on the integral."""
     error, mass = np.zeros((2, len(left)))
     for start in range(0, len(left), _NODES * _CHUNK):
@@ -288,8 +292,8 @@ def _errors(left: Floats, right: Floats, greatest: Callable[..., Floats]) -> Flo
     return error, mass
 
 
-def _rule(left: Floats, right: Floats, values: Callable[..., FloatBounds]) -> tuple[float, float]:
-    nodes, weights = rule()
+def _apply_quadrature_rule(left: Floats, right: Floats, values: Callable[..., FloatBounds]) -> tuple[float, float]:
+    nodes, weights = gauss_legendre_rule()
     below = above = 0.0
     for start in range(0, len(left), _CHUNK):
         a, b = (side[start : start + _CHUNK, None] for side in (left, right))
@@ -302,7 +306,7 @@ def _rule(left: Floats, right: Floats, values: Callable[..., FloatBounds]) -> tu
 
 
 @functools.cache
-def rule() -> FloatBounds:
+def gauss_legendre_rule() -> FloatBounds:
     """The nodes in (-1, 1) and the positive weights of Gauss and Legendre, in float64.
 
     Every moment of degree below 24 is right up to 2^-50: this is checked in exact arithmetic.

@@ -9,24 +9,26 @@ from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from ..samplers.unlisted import Search, slots_of, top_k
+from ..samplers.unlisted import Search, build_slots, top_k
 from . import one_shot
-from .events import ranks
+from .events import event_ranks
 
 
 # proof-region: unlisted_law
-def law(counts: Mapping[Any, int], search: Search) -> dict[Hashable, Any]:
+def output_distribution(counts: Mapping[Any, int], search: Search) -> dict[Hashable, Any]:
     """The probability of every tuple of keys that may be released, best first.
 
     Raises:
         CapacityError: There are too many rankings of k of the limit + 1 slots.
     """
-    slots = slots_of(counts, search.limit, search.threshold)
+    slots = build_slots(counts, search.limit, search.threshold)
     scale = search.scale
     units = [Fraction(value) / (slots.unit * (scale or 1)) for value in slots.values.tolist()]  # [units]
     found: dict[Hashable, Any] = {}
-    for ranking, probability in one_shot.law(search.noise, units, scale == 0, search.k, ordered=True).items():
-        keys = slots.named(ranking)  # type: ignore[arg-type]
+    for ranking, probability in one_shot.output_distribution(
+        search.noise, units, scale == 0, search.k, ordered=True
+    ).items():
+        keys = slots.released_keys(ranking)  # type: ignore[arg-type]
         found[keys] = found[keys] + probability if keys in found else probability  # [merge]
     return found
 
@@ -35,7 +37,7 @@ def law(counts: Mapping[Any, int], search: Search) -> dict[Hashable, Any]:
 
 
 # proof-region: unlisted_success
-def success(counts: Mapping[Any, int], search: Search, event: str) -> tuple[float, float]:
+def success_probability(counts: Mapping[Any, int], search: Search, event: str) -> tuple[float, float]:
     """Bounds on the probability that k keys are released and that they are right, for at least k counts by key.
 
     Raises:
@@ -43,13 +45,13 @@ def success(counts: Mapping[Any, int], search: Search, event: str) -> tuple[floa
     """
     from . import one_shot_success  # a release needs none of it
 
-    slots, k, scale = slots_of(counts, search.limit, search.threshold), search.k, search.scale
+    slots, k, scale = build_slots(counts, search.limit, search.threshold), search.k, search.scale
     if scale == 0:
         sure = float(len(top_k(counts, search)) == k)
         return sure, sure  # [no-noise]
-    sure_of, reach = ranks(event, k, len(slots.keys))  # [ranks-of-keys]
+    sure_of, reach = event_ranks(event, k, len(slots.keys))  # [ranks-of-keys]
     barred = len(slots.values) - len(slots.keys)  # [no-keys]
-    return one_shot_success.probability(
+    return one_shot_success.success_probability(
         search.noise, slots.values, scale * slots.unit, k, 1, sure_of, reach, barred
     )  # [success]
 

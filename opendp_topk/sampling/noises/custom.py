@@ -74,28 +74,28 @@ def CustomNoise(
         raise ParameterTypeError(f"name must be a string, not {type(name).__name__}")
     if not name or any(name == known.name for known in STANDARD):
         raise ParameterError("name must not be empty, nor that of a noise of the library")
-    condition = checks.choice("condition", condition, ("class_a", "lipschitz"))
-    extended = _Extended(checks.function("quantile", quantile))
-    checks.function("survival", survival)
-    noise = Noise(name, extended, _Floats(extended), condition == "class_a", True, survival, is_proven=False)
+    condition = checks.require_choice("condition", condition, ("class_a", "lipschitz"))
+    extended = _ExtendedQuantile(checks.require_callable("quantile", quantile))
+    checks.require_callable("survival", survival)
+    noise = Noise(name, extended, _FloatQuantile(extended), condition == "class_a", True, survival, is_proven=False)
     for role, function in (("quantile", quantile), ("survival", survival)):
         if not isinstance(function, Hashable):
             raise ParameterTypeError(f"{role} must be hashable, as functions are")
         if not _takes_two(function):
             raise ParameterTypeError(f"{role} must take two arguments, the second of which is a precision")
-    points = _grid()
+    points = _grid_points()
     nodes = [_checked_quantile(noise, u) for u in points]
     if any(lower[0] > upper[1] for lower, upper in pairwise(nodes)):  # [increasing-quantile]
         raise ParameterError("quantile must not decrease: its enclosures are crossed between two points of a grid")
     for u, (lower, upper) in zip(points, nodes, strict=True):
-        if not _survival(noise, mpq(upper))[0] <= 1 - u <= _survival(noise, mpq(lower))[1]:  # [inverse]
+        if not _checked_survival(noise, mpq(upper))[0] <= 1 - u <= _checked_survival(noise, mpq(lower))[1]:  # [inverse]
             raise ParameterError("quantile and survival must be inverse to each other: survival(quantile(u)) = 1 - u")
     _check_condition(noise, sorted({mpq(lower) for lower, _ in nodes}))
     return noise
 
 
 @dataclass(frozen=True)
-class _Extended:
+class _ExtendedQuantile:
     """The quantile on [0, 1], by enclosures of a quantile on (0, 1); the support of the noise is unbounded above."""
 
     inside: IntervalFunction
@@ -107,34 +107,34 @@ class _Extended:
 
 
 @dataclass(frozen=True)
-class _Floats:
+class _FloatQuantile:
     """Float64 bounds on the quantile, by MPFR: a Python loop that takes some microseconds an element."""
 
-    quantile: _Extended
+    quantile: _ExtendedQuantile
 
     def __call__(self, u: FloatBounds, v: FloatBounds) -> FloatBounds:
         bounds = zip(*(end.tolist() for end in (*u, *v)), strict=True)
-        ends = [self._ends(max(mpq(a), 1 - mpq(d)), min(mpq(b), 1 - mpq(c))) for a, b, c, d in bounds]  # [both]
+        ends = [self._float_bounds(max(mpq(a), 1 - mpq(d)), min(mpq(b), 1 - mpq(c))) for a, b, c, d in bounds]  # [both]
         lower, upper = np.array(ends).reshape(-1, 2).T
         return (
             np.minimum(np.nextafter(lower, -np.inf), _WIDEST),  # [float-lower]
             np.maximum(np.nextafter(upper, np.inf), -_WIDEST),  # [float-upper]
         )
 
-    def _ends(self, least: mpq, most: mpq) -> tuple[float, float]:
+    def _float_bounds(self, least: mpq, most: mpq) -> tuple[float, float]:
         lower = self.quantile(least, _FLOAT_PRECISION)
         upper = lower if most == least else self.quantile(most, _FLOAT_PRECISION)
         return float(lower[0]), float(upper[1])  # [faithful]
 
 
-def _grid() -> list[mpq]:
+def _grid_points() -> list[mpq]:
     """Return points of (0, 1), dense at both ends; on the right they extend far beyond any that is drawn."""
     small = [mpq(1, 2**j) for j in range(1, 65)]
     far = [mpq(1, 2**j) for j in (128, 256, 512, 1024, 4096, 16384)]
     return sorted({*small, *(mpq(i, 64) for i in range(1, 64)), *(1 - u for u in (*small, *far))})  # [grid]
 
 
-def _pair(role: str, value: Any) -> Interval:
+def _check_enclosure(role: str, value: Any) -> Interval:
     if not (isinstance(value, tuple) and len(value) == 2 and all(isinstance(end, _MPFR) for end in value)):
         raise ParameterTypeError(
             f"{role} must return an enclosure, a pair (lower, upper) of gmpy2.mpfr numbers: "
@@ -158,7 +158,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
 
 def _checked_quantile(noise: Noise, u: mpq) -> Interval:
     """Return the enclosure at the precision of the checks, after comparing it with a coarser one."""
-    coarse, fine = (_pair("quantile", noise.quantile(u, p)) for p in (_FLOAT_PRECISION, _CHECK_PRECISION))
+    coarse, fine = (_check_enclosure("quantile", noise.quantile(u, p)) for p in (_FLOAT_PRECISION, _CHECK_PRECISION))
     if coarse[0] > fine[1] or fine[0] > coarse[1]:  # [consistent]
         raise ParameterError("quantile must return enclosures of one number, at whatever precision")
     for (lower, upper), bits in ((coarse, _FLOAT_PRECISION), (fine, _CHECK_PRECISION)):
@@ -169,10 +169,10 @@ def _checked_quantile(noise: Noise, u: mpq) -> Interval:
     return fine
 
 
-def _survival(noise: Noise, z: mpq) -> Interval:
+def _checked_survival(noise: Noise, z: mpq) -> Interval:
     """Return the enclosure of the survival function at the precision of the checks, after checking it."""
     assert noise.survival is not None
-    lower, upper = _pair("survival", noise.survival(z, _CHECK_PRECISION))
+    lower, upper = _check_enclosure("survival", noise.survival(z, _CHECK_PRECISION))
     if lower > 1 or (mpq(upper) - mpq(lower)) * 2 ** (_CHECK_PRECISION // 2) > mpq(lower):  # [relative]
         raise ParameterError("survival must lie in (0, 1] and be enclosed to a small relative error")
     return lower, upper
@@ -180,12 +180,14 @@ def _survival(noise: Noise, z: mpq) -> Interval:
 
 def _check_condition(noise: Noise, nodes: list[mpq]) -> None:
     at = Intervals(_CHECK_PRECISION)
-    tails = [_survival(noise, z) for z in nodes]
+    tails = [_checked_survival(noise, z) for z in nodes]
     if any(upper[1] < lower[0] for upper, lower in pairwise(tails)):  # [decreasing-survival]
         raise ParameterError("survival must not increase")
     _refuse_decay(at, nodes, tails, "lipschitz")  # [check-lipschitz]
     for step in _STEPS if noise.is_class_a else ():
-        masses = [at.add(tail, at.negative(_survival(noise, z + step))) for z, tail in zip(nodes, tails, strict=True)]
+        masses = [
+            at.add(tail, at.negative(_checked_survival(noise, z + step))) for z, tail in zip(nodes, tails, strict=True)
+        ]
         _refuse_decay(at, nodes, masses, "class_a")  # [check-class-a]
 
 

@@ -15,7 +15,7 @@ from gmpy2 import mpq
 from ...numerics.arithmetic import Interval, Intervals
 from ...numerics.floats import FloatBounds, log_bounds
 from .noise import Noise
-from .outward import down, up
+from .outward import next_above, next_below
 
 
 # proof-region: half_logistic_noise
@@ -27,7 +27,7 @@ def _quantile(u: mpq, precision: int) -> Interval:
 def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:
     above = log_bounds((1 + u[0]) * (1 - 2.0**-52), (1 + u[1]) * (1 + 2.0**-52))
     below = log_bounds(*v)
-    return np.maximum(down(above[0] - below[1]), 0.0), up(above[1] - below[0])
+    return np.maximum(next_below(above[0] - below[1]), 0.0), next_above(above[1] - below[0])
 
 
 def _survival(z: mpq, precision: int) -> Interval:

@@ -14,7 +14,7 @@ from gmpy2 import mpq
 from ...numerics.arithmetic import Interval, Intervals
 from ...numerics.floats import FloatBounds, log_bounds
 from .noise import Noise
-from .outward import down, up
+from .outward import next_above, next_below
 
 
 # proof-region: logistic_noise
@@ -25,7 +25,7 @@ def _quantile(u: mpq, precision: int) -> Interval:
 
 def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:
     left, right = log_bounds(*u), log_bounds(*v)
-    return down(left[0] - right[1]), up(left[1] - right[0])
+    return next_below(left[0] - right[1]), next_above(left[1] - right[0])
 
 
 def _survival(z: mpq, precision: int) -> Interval:

@@ -25,7 +25,7 @@ from ...numerics.arithmetic import Interval
 from ...numerics.floats import FloatBounds
 
 if TYPE_CHECKING:
-    from .races.law import RaceLaw
+    from .races.law import ArrivalDistribution
 
 IntervalFunction = Callable[[mpq, int], Interval]
 """A function at a rational point, as an interval rounded outward at a precision in bits."""
@@ -72,15 +72,15 @@ class Noise:
     words: str = ""
 
     @property
-    def claims_more(self) -> bool:
+    def has_standard_property(self) -> bool:
         """Whether it claims one of the properties that are known for the five noises only."""
         flags = self.is_max_stable, self.is_memoryless, self.is_two_sided, self.has_exponential_odds
         return any(flags) or (self.tail, self.steepness, self.race) != (None,) * 3  # [claims-more]
 
-    def law_in_a_race(self) -> RaceLaw:
+    def arrival_distribution(self) -> ArrivalDistribution:
         """Return the distribution of the arrival time of a candidate with this noise; this call loads its module."""
         assert self.race is not None
-        return cast("RaceLaw", import_module(self.race).LAW)  # [law-in-a-race]
+        return cast("ArrivalDistribution", import_module(self.race).LAW)  # [law-in-a-race]
 
     def __hash__(self) -> int:
         return hash((self.name, self.quantile))

@@ -11,12 +11,12 @@ from ...numerics.floats import Floats
 
 
 # proof-region: outward_floats
-def down(x: Floats) -> Floats:
+def next_below(x: Floats) -> Floats:
     """Return the float64 numbers before these."""
     return np.nextafter(x, -np.inf)  # [down]
 
 
-def up(x: Floats) -> Floats:
+def next_above(x: Floats) -> Floats:
     """Return the float64 numbers after these."""
     return np.nextafter(x, np.inf)  # [up]
 

@@ -19,32 +19,32 @@ _ERROR = 2.0**-72  # error of one logarithm
 
 
 # proof-region: paired
-def _exponential(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
+def _exponential_quantile(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
     high, low = log(v)
     return -high, -low, np.full_like(high, _ERROR)  # [exponential]
 
 
-def _laplace(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
+def _laplace_quantile(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
     left = (u[0] - 0.5) + u[1] < 0  # [side]
     high, low = log((2 * np.where(left, u[0], v[0]), 2 * np.where(left, u[1], v[1])))
     return np.where(left, high, -high), np.where(left, low, -low), np.full_like(high, _ERROR)  # [laplace]
 
 
-def _logistic(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
-    return _difference(log(u), log(v))  # [logistic]
+def _logistic_quantile(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
+    return _subtract_pairs(log(u), log(v))  # [logistic]
 
 
-def _half_logistic(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
+def _half_logistic_quantile(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
     high, low = two_sum(u[0], np.ones_like(u[0]))
-    return _difference(log(two_sum(high, low + u[1])), log(v))  # [half-logistic]
+    return _subtract_pairs(log(two_sum(high, low + u[1])), log(v))  # [half-logistic]
 
 
-def _difference(a: Pair, b: Pair) -> tuple[Floats, Floats, Floats]:
+def _subtract_pairs(a: Pair, b: Pair) -> tuple[Floats, Floats, Floats]:
     high, low = two_sum(a[0], -b[0])
     return high, low + (a[1] - b[1]), np.full_like(high, 4 * _ERROR)  # [difference]
 
 
-def _gumbel(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
+def _gumbel_quantile(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
     high, low = log(u)
     inner = two_sum(-high, -low)
     error = np.minimum(_ERROR, high * high * 2.0**-46 + 2.0**-100)
@@ -53,10 +53,10 @@ def _gumbel(u: Pair, v: Pair) -> tuple[Floats, Floats, Floats]:
 
 
 QUANTILES: dict[str, Quantile] = {
-    "Exponential": _exponential,
-    "Gumbel": _gumbel,
-    "HalfLogistic": _half_logistic,
-    "Laplace": _laplace,
-    "Logistic": _logistic,
+    "Exponential": _exponential_quantile,
+    "Gumbel": _gumbel_quantile,
+    "HalfLogistic": _half_logistic_quantile,
+    "Laplace": _laplace_quantile,
+    "Logistic": _logistic_quantile,
 }  # [by-name]
 # end-proof-region: paired

@@ -23,7 +23,7 @@ def is_standard(noise: Noise) -> bool:
     return noise in STANDARD  # [five]
 
 
-def named(name: str) -> Noise:
+def find_standard_noise(name: str) -> Noise:
     """Return the noise of the library with this name."""
     return next(noise for noise in STANDARD if noise.name == name)  # [named]
 
@@ -32,6 +32,6 @@ def named(name: str) -> Noise:
 
 
 @functools.cache
-def kinds() -> str:
+def describe_noise_options() -> str:
     """Return the possible arguments for a noise, in words."""
     return f"{', '.join(map(repr, STANDARD))} or CustomNoise(...)"

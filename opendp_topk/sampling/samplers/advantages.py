@@ -27,7 +27,7 @@ _SMALLEST_NORMAL = Fraction(2) ** -1022  # smaller numbers have fewer digits, so
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class ScaledScores:
     """Scores with a scale > 0 and a direction: integers or finite floats of at most 64 bits, or Python integers.
 
     Scores of fewer than 64 bits are widened by :meth:`take`, so the arguments ``values`` of the other methods are
@@ -41,47 +41,53 @@ class Scores:
     # proof-region: advantages
     def take(self, where: Any) -> NDArray[Any]:
         """Return some of the scores, in the widest type of their kind."""
-        return widened(self.values[where])
+        return widen_scores(self.values[where])
 
-    def exact(self, index: int, reference: Any) -> Fraction:
+    def exact_advantage(self, index: int, reference: Any) -> Fraction:
         """Return the exact advantage of one candidate."""
-        return self.sign * (Fraction(_plain(self.values[index])) - Fraction(_plain(reference))) / self.scale  # [exact]
+        return (
+            self.sign
+            * (Fraction(_to_python_number(self.values[index])) - Fraction(_to_python_number(reference)))
+            / self.scale
+        )  # [exact]
 
-    def advantages(self, values: NDArray[Any], reference: Any) -> Floats:
+    def approximate_advantages(self, values: NDArray[Any], reference: Any) -> Floats:
         """Return the advantages of ``values`` (a part of the scores), each within 2^-50 of itself + 2^-1070.
 
         ``reference`` is one score for all, or an array with one score for each. An advantage above the largest float64
         is infinite.
         """
-        if self._divisor is not None and values.dtype != object:
-            differences = _differences(values, reference)
+        if self._float_divisor is not None and values.dtype != object:
+            differences = _rounded_differences(values, reference)
             if np.isfinite(differences).all():  # [no-overflow]
-                return differences / self._divisor  # [divide]
+                return differences / self._float_divisor  # [divide]
         references = np.broadcast_to(np.asarray(reference, dtype=values.dtype), values.shape)  # [each]
         pairs = zip(values, references, strict=True)
-        return np.array([_nearest(self.sign * self._ratio(value, origin)) for value, origin in pairs])  # [ratio]
+        return np.array(
+            [_nearest_float(self.sign * self._scaled_difference(value, origin)) for value, origin in pairs]
+        )  # [ratio]
 
     def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:
         """Return a mask of the ``values`` with an advantage above ``bound``; it may include some at or below it."""
-        return self.exceeding(bound, reference)(values)
+        return self.exceedance_test(bound, reference)(values)
 
-    def exceeding(self, bound: Fraction | mpq, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+    def exceedance_test(self, bound: Fraction | mpq, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
         """Return :meth:`may_exceed` for one bound, as a function of the values."""
-        cut = mpq(_plain(reference)) + self._unit * as_mpq(bound)
+        cut = mpq(_to_python_number(reference)) + self._signed_scale * as_mpq(bound)
         if self.values.dtype.kind == "f":
-            limit: Any = _rounded(cut, self.sign)  # [float-cut]
+            limit: Any = _round_cut(cut, self.sign)  # [float-cut]
         else:
             limit = int(math.floor(cut) if self.sign > 0 else math.ceil(cut))  # [integer-cut]
         compare: Any = np.greater if self.sign > 0 else np.less
         return lambda values: np.asarray(compare(values, limit), dtype=np.bool_)  # [compare]
 
     @functools.cached_property
-    def _unit(self) -> mpq:
+    def _signed_scale(self) -> mpq:
         """The exact ``sign * scale``."""
         return self.sign * as_mpq(self.scale)
 
     @functools.cached_property
-    def _divisor(self) -> float | None:
+    def _float_divisor(self) -> float | None:
         """``sign * scale`` as a float64 that is exact or a normal number; None if no such float64 exists."""
         try:
             nearest = float(self.scale)  # [nearest-scale]
@@ -92,8 +98,8 @@ class Scores:
 
     # end-proof-region: advantages
 
-    def _ratio(self, value: Any, reference: Any) -> Fraction:
-        return (Fraction(_plain(value)) - Fraction(_plain(reference))) / self.scale
+    def _scaled_difference(self, value: Any, reference: Any) -> Fraction:
+        return (Fraction(_to_python_number(value)) - Fraction(_to_python_number(reference))) / self.scale
 
 
 # proof-region: advantage-bounds
@@ -114,7 +120,7 @@ def noisy_upper(advantages: Floats, upper: Floats) -> Floats:
     return (above + upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE)  # [noisy-upper]
 
 
-def _differences(values: NDArray[Any], reference: Any) -> Floats:
+def _rounded_differences(values: NDArray[Any], reference: Any) -> Floats:
     if values.dtype == np.float64:
         return np.asarray(values - reference)  # [float-difference]
     raw, origin = values.view(np.uint64), np.asarray(reference).view(np.uint64)
@@ -129,29 +135,29 @@ def _differences(values: NDArray[Any], reference: Any) -> Floats:
 _WIDEST = {"i": np.int64, "u": np.uint64, "f": np.float64, "O": np.object_}
 
 
-def widened(values: NDArray[Any]) -> NDArray[Any]:
+def widen_scores(values: NDArray[Any]) -> NDArray[Any]:
     """Return ``values`` as int64, uint64, float64 or Python integers: the same numbers."""
     return values.astype(_WIDEST[values.dtype.kind], copy=False)  # [widest]
 
 
 # proof-region: float-cuts
-def _rounded(cut: mpq, sign: int) -> float:
+def _round_cut(cut: mpq, sign: int) -> float:
     """Return the largest float64 not above ``cut``, or, if ``sign`` is negative, the smallest not below it."""
     try:
         nearest = int(cut.numerator) / int(cut.denominator)  # [nearest-cut]
     except OverflowError:
-        return round_down(_fraction(cut)) if sign > 0 else round_up(_fraction(cut))
+        return round_down(_to_fraction(cut)) if sign > 0 else round_up(_to_fraction(cut))
     return math.nextafter(nearest, -sign * math.inf) if sign * mpq(nearest) > sign * cut else nearest  # [step]
 
 
 # end-proof-region: float-cuts
 
 
-def _fraction(ratio: mpq) -> Fraction:
+def _to_fraction(ratio: mpq) -> Fraction:
     return Fraction(int(ratio.numerator), int(ratio.denominator))
 
 
-def _nearest(ratio: Fraction) -> float:
+def _nearest_float(ratio: Fraction) -> float:
     try:
         return float(ratio)
     except OverflowError:
@@ -159,5 +165,5 @@ def _nearest(ratio: Fraction) -> float:
     return np.inf if positive else -np.inf
 
 
-def _plain(value: Any) -> Any:
+def _to_python_number(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value

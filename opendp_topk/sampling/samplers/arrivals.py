@@ -16,34 +16,34 @@ _ALIKE = mpq(-1, 1000)  # replaces a logarithm of 0, whose exponential would tak
 
 
 # proof-region: arrivals
-class Uniform:
+class LazyUniform:
     """A uniform variable on [0, 1] whose binary digits are drawn when they are needed, and only once."""
 
     def __init__(self, entropy: Entropy) -> None:
         self._entropy = entropy
         self._digits = self._known = 0
 
-    def bounds(self, known: int) -> tuple[mpq, mpq]:
+    def rational_bounds(self, known: int) -> tuple[mpq, mpq]:
         """Return bounds that are 2^-known apart; ``known`` is a multiple of 64 and never decreases between calls."""
         while self._known < known:
-            self._digits = self._digits << _WORD | int(self._entropy.auxiliary(1)[0])  # [digits]
+            self._digits = self._digits << _WORD | int(self._entropy.draw_auxiliary_words(1)[0])  # [digits]
             self._known += _WORD
         return mpq(self._digits, 1 << self._known), mpq(self._digits + 1, 1 << self._known)  # [enclose]
 
 
-class Clock:
+class ArrivalClock:
     """The time y of the latest arrival of a Poisson process with ``rate`` arrivals per unit of time."""
 
     def __init__(self, rate: mpq, entropy: Entropy) -> None:
         self._rate = rate
         self._entropy = entropy
-        self._waits: list[Uniform] = []
+        self._waits: list[LazyUniform] = []
 
-    def tick(self) -> None:
+    def add_arrival(self) -> None:
         """Add the next arrival."""
-        self._waits.append(Uniform(self._entropy))  # [wait]
+        self._waits.append(LazyUniform(self._entropy))  # [wait]
 
-    def lag(self, log_weight: mpq, known: int) -> Interval:
+    def lag_interval(self, log_weight: mpq, known: int) -> Interval:
         """Return an interval that contains ln(w + (1 - w) e^y), with w = e^log_weight <= 1.
 
         If w = 1, digits are drawn and functions computed as well, so neither the number of digits nor the time reveals
@@ -52,16 +52,16 @@ class Clock:
         at = Intervals(known + _WORD)
         down = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundDown)
         up = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundUp)
-        lower, upper = self._time(at, known, down, up)
+        lower, upper = self._time_interval(at, known, down, up)
         exponent = at.rational(log_weight or _ALIKE)  # [exponent]
         rest = at.negative((down.expm1(exponent[0]), up.expm1(exponent[1])))  # [rest]
         lag = at.log1p((down.mul(rest[0], down.expm1(lower)), up.mul(rest[1], up.expm1(upper))))  # [lag]
         return at.rational(mpq(0)) if log_weight == 0 else lag  # [no-lag]
 
-    def _time(self, at: Intervals, known: int, down: gmpy2.context, up: gmpy2.context) -> tuple[mpfr, mpfr]:
+    def _time_interval(self, at: Intervals, known: int, down: gmpy2.context, up: gmpy2.context) -> tuple[mpfr, mpfr]:
         lower = upper = mpq(1)
         for wait in self._waits:
-            bounds = wait.bounds(known)
+            bounds = wait.rational_bounds(known)
             lower, upper = lower * bounds[0], upper * bounds[1]  # [product]
         rate = at.rational(self._rate)
         span = at.negative(at.log((at.rational(lower)[0], at.rational(upper)[1])))

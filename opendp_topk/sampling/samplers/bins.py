@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .entropy import Indices
-from .ladder import Ladder, ascending, ladder, largest_gap, limited, lowered, lowest, mirrored
+from .ladder import (
+    SortedScores,
+    largest_gap,
+    limit_for_dtype,
+    lower_by_limit,
+    lowest_of_dtype,
+    orient_scores,
+    sort_ascending,
+    sort_scores,
+)
 
 # The best candidates in order, and all others in bins: counting scores replaces a sort.
 #
@@ -28,14 +37,14 @@ _CHUNK = 2**15  # scores at a time: 256 KiB, which stay in a cache while they ar
 
 # proof-region: bins
 @dataclass(frozen=True, eq=False)
-class Edges:
+class BinEdges:
     """Bins of width 2^power below ``origin``, numbered from 1; the one after number ``last`` has all lower scores."""
 
     origin: NDArray[Any]
     power: int
     last: int
 
-    def labels(self, scores: NDArray[Any]) -> NDArray[np.uint16]:
+    def bin_labels(self, scores: NDArray[Any]) -> NDArray[np.uint16]:
         """Return the bins of scores that are not better than the origin: a better score has no larger number.
 
         A score better than the origin gets an arbitrary bin number.
@@ -52,7 +61,7 @@ class Edges:
             found = np.minimum(steps, np.uint64(self.last), out=steps).astype(np.uint16)  # [integer-bin]
         return np.asarray(found + np.uint16(1))
 
-    def tops(self, lowest: Any) -> NDArray[Any]:
+    def bin_upper_bounds(self, lowest: Any) -> NDArray[Any]:
         """Return for each bin, in descending order, an upper bound on its scores that are not above the origin."""
         steps = np.arange(self.last + 1)
         if self.origin.dtype == np.float64:
@@ -67,7 +76,7 @@ class Edges:
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class BinnedScores:
     """All candidates, ordered so that scores of better bins come first.
 
     The candidates ``best`` come first, from best to worst. They are bin 0, and no other candidate is better than the
@@ -77,71 +86,71 @@ class Bins:
 
     scores: NDArray[Any]
     best: Indices
-    edges: Edges
+    edges: BinEdges
     labels: NDArray[np.uint16]
     counts: Indices
 
     @property
-    def everybody(self) -> int:
+    def candidate_count(self) -> int:
         """The number of candidates."""
         return len(self.scores)
 
     @cached_property
-    def first(self) -> NDArray[Any]:
+    def best_scores(self) -> NDArray[Any]:
         """The best scores, in descending order."""
         return np.asarray(self.scores[self.best])
 
     @cached_property
-    def _ends(self) -> Indices:
+    def _bin_ends(self) -> Indices:
         return np.cumsum(self.counts[-1])  # [ends]
 
     @cached_property
-    def _tops(self) -> NDArray[Any]:
-        return self.edges.tops(lowest(self.scores.dtype))
+    def _bin_tops(self) -> NDArray[Any]:
+        return self.edges.bin_upper_bounds(lowest_of_dtype(self.scores.dtype))
 
-    def worst(self, ranks: Indices) -> NDArray[Any]:
+    def worst_score(self, ranks: Indices) -> NDArray[Any]:
         """Return the worst score, shape (1,), at these ascending places."""
-        bins = self._bins(ranks)
-        return np.asarray(self.at(ranks[bins == bins[-1]]).min(keepdims=True))  # [worst]
+        bins = self._bins_of_ranks(ranks)
+        return np.asarray(self.scores_at_ranks(ranks[bins == bins[-1]]).min(keepdims=True))  # [worst]
 
-    def at(self, ranks: Indices) -> NDArray[Any]:
+    def scores_at_ranks(self, ranks: Indices) -> NDArray[Any]:
         """Return the scores at these places in the order, counted from 0."""
-        return np.asarray(self.scores[self.candidates(ranks)])  # [scores]
+        return np.asarray(self.scores[self.candidates_at_ranks(ranks)])  # [scores]
 
-    def at_most(self, ranks: Indices) -> NDArray[Any]:
+    def score_upper_bounds(self, ranks: Indices) -> NDArray[Any]:
         """Return upper bounds, in descending order, on the scores at these places and at all later ones."""
-        exact = self.first[np.minimum(ranks, len(self.best) - 1)]
-        return np.asarray(np.where(ranks < len(self.best), exact, self._tops[self._bins(ranks)]))  # [top]
+        exact = self.best_scores[np.minimum(ranks, len(self.best) - 1)]
+        return np.asarray(np.where(ranks < len(self.best), exact, self._bin_tops[self._bins_of_ranks(ranks)]))  # [top]
 
-    def limit(self, level: Fraction) -> float | int:
+    def difference_limit(self, level: Fraction) -> float | int:
         """Return a limit for differences of scores, as :meth:`Ladder.limit` does."""
-        return limited(self.scores.dtype, level)
+        return limit_for_dtype(self.scores.dtype, level)
 
-    def ceilings(self, k: int, limit: float | int) -> Indices:
+    def rank_ceilings(self, k: int, limit: float | int) -> Indices:
         """Return for each of the k best a number n: the first n places include all at most ``limit`` >= 0 worse."""
-        least = lowered(self.first[:k], lowest(self.scores.dtype), limit)
-        exact = len(self.best) - np.searchsorted(self.first[::-1], least)
-        return np.where(least > self.first[-1], exact, self._ends[self.edges.labels(least)])  # [reach]
+        least = lower_by_limit(self.best_scores[:k], lowest_of_dtype(self.scores.dtype), limit)
+        exact = len(self.best) - np.searchsorted(self.best_scores[::-1], least)
+        return np.where(least > self.best_scores[-1], exact, self._bin_ends[self.edges.bin_labels(least)])  # [reach]
 
-    def loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
+    def output_loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
         """Return the largest difference by which the i-th of ``ranks`` is worse than the i-th best score; it is >= 0.
 
         Both are counted from 0. If not ``ordered``, the i-th of ``ranks`` is the i-th best of them.
         """
-        scores = self.at(ranks)
-        return largest_gap(self.first[: len(ranks)], scores if ordered else np.sort(scores)[::-1])  # [loss]
+        scores = self.scores_at_ranks(ranks)
+        return largest_gap(self.best_scores[: len(ranks)], scores if ordered else np.sort(scores)[::-1])  # [loss]
 
-    def candidates(self, ranks: Indices) -> Indices:
+    def candidates_at_ranks(self, ranks: Indices) -> Indices:
         """Return the candidates at these places in the order."""
-        bins = self._bins(ranks)
-        places = ranks - np.append(0, self._ends)[bins]  # [place]
-        found = [self._member(j, place) for j, place in zip(bins.tolist(), places.tolist(), strict=True)]
+        bins = self._bins_of_ranks(ranks)
+        places = ranks - np.append(0, self._bin_ends)[bins]  # [place]
+        found = [self._candidate_in_bin(j, place) for j, place in zip(bins.tolist(), places.tolist(), strict=True)]
         return np.array(found, dtype=np.int64)
 
-    def _bins(self, ranks: Indices) -> Indices:
-        return np.searchsorted(self._ends, ranks, side="right")  # [bin]
+    def _bins_of_ranks(self, ranks: Indices) -> Indices:
+        return np.searchsorted(self._bin_ends, ranks, side="right")  # [bin]
 
-    def _member(self, j: int, place: int) -> int:
+    def _candidate_in_bin(self, j: int, place: int) -> int:
         """Return the candidate at a place, counted from 0, of bin j."""
         if j == 0:
             return int(self.best[place])  # [best]
@@ -151,7 +160,7 @@ class Bins:
         return chunk * _CHUNK + int(np.flatnonzero(labels == j)[place])  # [of-bin]
 
 
-def bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) -> Bins | None:
+def build_bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) -> BinnedScores | None:
     """Return all candidates in bins narrow against ``scale``, down to ``depth`` below the best; None if too many bins.
 
     Args:
@@ -160,21 +169,21 @@ def bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) 
         depth: >= 0.
         scale: > 0.
     """
-    edges = _edges(scores[best[-1:]], depth, scale)
+    edges = _choose_edges(scores[best[-1:]], depth, scale)
     if edges is None:
         return None
     labels, chunks = np.empty(len(scores), dtype=np.uint16), range(0, len(scores), _CHUNK)
     for start in chunks:
-        labels[start : start + _CHUNK] = edges.labels(scores[start : start + _CHUNK])  # [labels]
+        labels[start : start + _CHUNK] = edges.bin_labels(scores[start : start + _CHUNK])  # [labels]
     labels[best] = 0  # [bin-of-best]
     counts = np.empty((len(chunks), edges.last + 2), dtype=np.int64)
     for i, start in enumerate(chunks):
         counts[i] = np.bincount(labels[start : start + _CHUNK], minlength=edges.last + 2)  # [count]
     counts.cumsum(axis=0, out=counts)  # [counts]
-    return Bins(scores, best, edges, labels, counts)
+    return BinnedScores(scores, best, edges, labels, counts)
 
 
-def _edges(origin: NDArray[Any], depth: Fraction, scale: Fraction) -> Edges | None:
+def _choose_edges(origin: NDArray[Any], depth: Fraction, scale: Fraction) -> BinEdges | None:
     width = scale / _NARROW
     power = width.numerator.bit_length() - width.denominator.bit_length()
     power -= Fraction(2) ** power > width
@@ -182,7 +191,7 @@ def _edges(origin: NDArray[Any], depth: Fraction, scale: Fraction) -> Edges | No
         power = max(power, 0)
     longest = _LONGEST if origin.dtype == np.float64 else _SHIFTS
     last = floor(depth / Fraction(2) ** power) + 1
-    return Edges(origin, power, last) if abs(power) <= longest and last < _MOST else None  # [edges]
+    return BinEdges(origin, power, last) if abs(power) <= longest and last < _MOST else None  # [edges]
 
 
 # end-proof-region: bins
@@ -203,7 +212,9 @@ _AMONG = 2**14  # and the released ones are found in less time if at most one in
 
 
 # proof-region: head
-def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, scale: Fraction) -> Ladder | Bins:
+def order_best_scores(
+    values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, scale: Fraction
+) -> SortedScores | BinnedScores:
     """Return the ladder of all candidates at most ``depth`` worse than the ``rank``-th best one, and perhaps of others.
 
     If some candidates are not on the ladder, their scores are below its ``cut``, and all scores on it are not. The cut
@@ -220,23 +231,23 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, sca
     """
     d = len(values)
     if depth is None or d < max(_MANY, _EACH * rank) or values.dtype == object:
-        return ladder(values, sign)
-    scores = mirrored(values, sign)
-    limit = limited(scores.dtype, depth) + (scores.dtype != np.float64)  # [one-more]
+        return sort_scores(values, sign)
+    scores = orient_scores(values, sign)
+    limit = limit_for_dtype(scores.dtype, depth) + (scores.dtype != np.float64)  # [one-more]
     columns = scores[: len(scores) // _EACH * _EACH].reshape(_EACH, -1).max(axis=0)
-    known = ascending(columns)[[len(columns) - rank]]  # [no-better]
-    cut = lowered(known, lowest(scores.dtype), limit)[0]  # [cut]
+    known = sort_ascending(columns)[[len(columns) - rank]]  # [no-better]
+    cut = lower_by_limit(known, lowest_of_dtype(scores.dtype), limit)[0]  # [cut]
     sample = scores[:: max(d // _SAMPLE, 1)]
     if np.count_nonzero(sample >= cut) * _LARGEST > len(sample):
         few = d >= max(_LONG, _AMONG * rank)
-        found = bins(scores, _best(scores, columns, rank, known[0]), depth, scale) if few else None
-        return found or ladder(scores, 1)  # [everybody]
+        found = build_bins(scores, _best_candidates(scores, columns, rank, known[0]), depth, scale) if few else None
+        return found or sort_scores(scores, 1)  # [everybody]
     who = np.flatnonzero(scores >= cut)  # [who]
     chosen = scores[who]
-    return Ladder(chosen, ascending(chosen), who, d, cut)  # [sort-the-head]
+    return SortedScores(chosen, sort_ascending(chosen), who, d, cut)  # [sort-the-head]
 
 
-def _best(scores: NDArray[Any], columns: NDArray[Any], rank: int, known: Any) -> Indices:
+def _best_candidates(scores: NDArray[Any], columns: NDArray[Any], rank: int, known: Any) -> Indices:
     """Return, best first, all candidates above a score, and one of each of the first columns whose best it is."""
     wide = len(columns)
     rows = wide * np.arange(_EACH)[:, np.newaxis]
@@ -246,9 +257,11 @@ def _best(scores: NDArray[Any], columns: NDArray[Any], rank: int, known: Any) ->
     return who[np.argsort(scores[who], kind="stable")[::-1]]
 
 
-def reaching(rungs: Ladder | Bins, rank: int, values: NDArray[Any], sign: int) -> Ladder | Bins:
+def extend_to_rank(
+    rungs: SortedScores | BinnedScores, rank: int, values: NDArray[Any], sign: int
+) -> SortedScores | BinnedScores:
     """Return ``rungs`` if they include this rank, counted from 0, and the ladder of all candidates otherwise."""
-    return rungs if rank < len(rungs.scores) else ladder(values, sign)  # [reaching]
+    return rungs if rank < len(rungs.scores) else sort_scores(values, sign)  # [reaching]
 
 
 # end-proof-region: head

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from ...numerics.arithmetic import Intervals, as_mpq, round_down
 from ...numerics.floats import Floats, log_bounds
 from . import subsets
-from .advantages import Scores
-from .arrivals import Clock, Uniform
-from .bins import head, reaching
+from .advantages import ScaledScores
+from .arrivals import ArrivalClock, LazyUniform
+from .bins import extend_to_rank, order_best_scores
 from .entropy import SYSTEM, Entropy, Indices
-from .subsets import Cell, below
+from .subsets import Cell, draw_below
 
 # A partition of the classes of k-subsets into few cells, each with a bound on its weight.
 #
@@ -46,7 +46,7 @@ _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack at its use cov
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class WeightedCells:
     """Cells as columns; the weight of cell i is at most ``2 ** bits[i]``."""
 
     corners: Integers
@@ -57,21 +57,21 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Fall:
+class FallBounds:
     """Upper bounds on the part of the log-weight that depends on t; ``bound(t - k - 1)`` for t = k+1, ..., k + size."""
 
     size: int
     bound: Callable[[Integers], Floats]
 
     @cached_property
-    def samples(self) -> tuple[Integers, Floats]:
+    def sampled_bounds(self) -> tuple[Integers, Floats]:
         """Ascending places and their bounds: all places, or in a large fall many at the head and few at the end."""
-        places = _sampled(self.size)
+        places = _sample_places(self.size)
         return places, self.bound(places)
 
 
 @functools.lru_cache(maxsize=16)
-def _sampled(size: int) -> Integers:
+def _sample_places(size: int) -> Integers:
     places = np.arange(min(size, _SAMPLES // 4))
     if size <= _SAMPLES // 4:
         return places
@@ -80,7 +80,7 @@ def _sampled(size: int) -> Integers:
 
 
 # proof-region: cells
-def partition(k: int, fall: Fall, rise: Floats) -> Cells:
+def partition_classes(k: int, fall: FallBounds, rise: Floats) -> WeightedCells:
     """Return cells that together contain every class (h, t) once, 0 <= h < k < t <= d.
 
     Args:
@@ -91,11 +91,11 @@ def partition(k: int, fall: Fall, rise: Floats) -> Cells:
     if k * fall.size <= _SINGLE:
         h, t = np.indices((k, fall.size)).reshape(2, -1)
         found = np.array([h, h, t + k + 1, t + k + 1])  # [single]
-        return Cells(found, _bits(_log_weights(k, found, fall, rise)))
+        return WeightedCells(found, _binary_exponents(_log_weights(k, found, fall, rise)))
     corners = np.array([[0], [k - 1], [k + 1], [k + fall.size]])  # [one-cell]
     floor = -_log_sizes(k, corners)[0] - DEPTH
-    if fall.samples[1][0] > floor:
-        corners = _strips(k, fall, floor)  # [strips]
+    if fall.sampled_bounds[1][0] > floor:
+        corners = _initial_strips(k, fall, floor)  # [strips]
     rising, heaviest = np.maximum(rise, floor), 0.0
     kept: list[tuple[Integers, Floats]] = []
     while True:
@@ -112,7 +112,9 @@ def partition(k: int, fall: Fall, rise: Floats) -> Cells:
             split[:] = False  # [enough]
         kept.append((corners[:, ~split], log_weights[~split]))  # [kept]
         if not split.any():
-            return Cells(np.concatenate([c for c, _ in kept], axis=1), _bits(np.concatenate([w for _, w in kept])))
+            return WeightedCells(
+                np.concatenate([c for c, _ in kept], axis=1), _binary_exponents(np.concatenate([w for _, w in kept]))
+            )
         by_h, by_t = split & (drop_h > drop_t), split & (drop_h <= drop_t)
         levels = np.maximum((upper + lower)[by_t] / 2, floor)
         corners = np.concatenate(
@@ -120,9 +122,9 @@ def partition(k: int, fall: Fall, rise: Floats) -> Cells:
         )
 
 
-def _strips(k: int, fall: Fall, floor: float) -> Integers:
+def _initial_strips(k: int, fall: FallBounds, floor: float) -> Integers:
     """Return cells of all first gaps, with the lowest members divided at about even steps of the fall."""
-    places, bounds = fall.samples
+    places, bounds = fall.sampled_bounds
     depth = -max(float(bounds[-1]), floor)
     number = min(int(depth / _NARROW), _STRIPS)
     levels = np.arange(number) * (depth / max(number, 1))
@@ -133,7 +135,7 @@ def _strips(k: int, fall: Fall, floor: float) -> Integers:
     return np.array([np.zeros_like(starts), np.full_like(starts, k - 1), starts, ends])
 
 
-def _log_weights(k: int, corners: Integers, fall: Fall, rise: Floats) -> Floats:
+def _log_weights(k: int, corners: Integers, fall: FallBounds, rise: Floats) -> Floats:
     """Return upper bounds on the logarithm of each cell's size times the largest weight in it."""
     return np.asarray(_log_sizes(k, corners) + (fall.bound(corners[2] - k - 1) + rise[corners[1]]))  # [corner]
 
@@ -145,9 +147,9 @@ def _split_h(corners: Integers, rising: Floats) -> tuple[Integers, Integers]:
     return np.array([first_h, middle - 1, first_t, last_t]), np.array([middle, last_h, first_t, last_t])
 
 
-def _split_t(corners: Integers, levels: Floats, fall: Fall, k: int) -> tuple[Integers, Integers]:
+def _split_t(corners: Integers, levels: Floats, fall: FallBounds, k: int) -> tuple[Integers, Integers]:
     first_h, last_h, first_t, last_t = corners
-    places, bounds = fall.samples
+    places, bounds = fall.sampled_bounds
     middle = k + 1 + places[np.minimum(np.searchsorted(-bounds, -levels, side="right"), len(places) - 1)]
     middle = np.where((first_t < middle) & (middle <= last_t), middle, (first_t + last_t + 1) // 2)  # [split-t]
     return np.array([first_h, last_h, first_t, middle - 1]), np.array([first_h, last_h, middle, last_t])
@@ -174,7 +176,7 @@ def _log_binomials(n: Integers, m: Integers, j: Integers) -> Floats:
     return np.where(inner, leading + root + 2.0**-44 * a * (log_a + 4), 0.0)  # [slack]
 
 
-def _bits(log_weights: Floats) -> Integers:
+def _binary_exponents(log_weights: Floats) -> Integers:
     """Return integers with 2 ** bits >= e ** log_weights, none more than 40 below the larger of 0 and their largest."""
     powers = log_weights * _BITS_PER_NAT
     powers += np.abs(powers) * 2.0**-48 + 2.0**-10  # [to-base-two]
@@ -200,7 +202,7 @@ _TINY = 2.0**-900  # a smaller weight counts as 0, which also bounds from above:
 
 
 # proof-region: canonical
-def draws(
+def draw_subsets(
     values: NDArray[Any],
     scale: Fraction,
     gamma: Fraction,
@@ -232,66 +234,71 @@ def draws(
     Yields:
         int64 arrays of shape (k,).
     """
-    first = head(values, sign, k + 1, _depth(len(values), k, scale, gamma), scale)
-    best = Scores(first.first[: k + 1], scale, 1)  # [rank]
+    first = order_best_scores(values, sign, k + 1, _negligible_depth(len(values), k, scale, gamma), scale)
+    best = ScaledScores(first.best_scores[: k + 1], scale, 1)  # [rank]
     edge, rival = best.values[k - 1], best.values[k - 1 if capped else k]  # [references]
     with np.errstate(all="ignore"):
-        fall = Fall(len(values) - k, lambda j: _bounds(gamma, best.advantages(first.at_most(k + j), edge)))  # [fall]
-        rise = _bounds(1 - gamma, -best.advantages(best.values[:k], rival))  # [rise]
-        cells = partition(k, fall, rise)
+        fall = FallBounds(
+            len(values) - k,
+            lambda j: _weighted_upper_bounds(gamma, best.approximate_advantages(first.score_upper_bounds(k + j), edge)),
+        )  # [fall]
+        rise = _weighted_upper_bounds(1 - gamma, -best.approximate_advantages(best.values[:k], rival))  # [rise]
+        cells = partition_classes(k, fall, rise)
     lowest = max(0, int(cells.bits.max())) - DEPTH  # [lowest]
     bits = np.append(cells.bits, max(0, lowest))  # [with-best]
     proposals = np.cumsum(1 << (bits - lowest))  # [proposals]
     while True:
         rungs = first  # [as-at-first]
-        clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None  # [clock]
+        clock = ArrivalClock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None  # [clock]
         accepting = False
         while not accepting:
-            i = bisect_right(proposals, below(int(proposals[-1]), entropy))  # [propose]
+            i = bisect_right(proposals, draw_below(int(proposals[-1]), entropy))  # [propose]
             if i == len(cells.bits):
                 h, t, n = k, k, gmpy2.mpz(1)  # [best-proposed]
             else:
                 cell = cells[i]
-                (h, t), n = subsets.draw_class(k, cell, entropy), subsets.size(k, cell)  # [class-proposed]
-                rungs = reaching(rungs, t - 1, values, sign)  # [others]
-            ranks = subsets.members(k, h, t, entropy)  # [members]
+                (h, t), n = subsets.draw_class(k, cell, entropy), subsets.count_subsets(k, cell)  # [class-proposed]
+                rungs = extend_to_rank(rungs, t - 1, values, sign)  # [others]
+            ranks = subsets.draw_members(k, h, t, entropy)  # [members]
             if h == k:
                 log_weight = mpq(0)  # [weight-of-best]
             else:
-                worst = Scores(rungs.worst(ranks), scale, 1)
-                log_weight = _exact(gamma, worst, 0, edge) - _exact(1 - gamma, best, h, rival)  # [log-weight]
-            accepting = accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy)
-        yield np.sort(rungs.candidates(ranks))  # [release]
+                worst = ScaledScores(rungs.worst_score(ranks), scale, 1)
+                log_weight = _weighted_advantage(gamma, worst, 0, edge) - _weighted_advantage(
+                    1 - gamma, best, h, rival
+                )  # [log-weight]
+            accepting = accept_proposal(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy)
+        yield np.sort(rungs.candidates_at_ranks(ranks))  # [release]
 
 
-def _depth(d: int, k: int, scale: Fraction, gamma: Fraction) -> Fraction | None:
+def _negligible_depth(d: int, k: int, scale: Fraction, gamma: Fraction) -> Fraction | None:
     """Return the depth below the k-th best at which a set's weight is negligible; None if ``gamma`` is 0."""
     return None if gamma == 0 else (ceil(k * (log(d / k) + 1)) + _RARE) * scale / gamma
 
 
-def _bounds(weight: Fraction, advantages: Floats) -> Floats:
+def _weighted_upper_bounds(weight: Fraction, advantages: Floats) -> Floats:
     """Return upper bounds, up to less than 2^-1000, on ``weight`` times advantages that are not positive."""
     factor = round_down(weight) * _SHRINK if weight >= _TINY else 0.0  # [shrink]
     return np.asarray(np.maximum(advantages, -_CLIP) * factor)  # [product]
 
 
-def _exact(weight: Fraction, scores: Scores, index: int, reference: Any) -> mpq:
-    return as_mpq(weight * scores.exact(index, reference))
+def _weighted_advantage(weight: Fraction, scores: ScaledScores, index: int, reference: Any) -> mpq:
+    return as_mpq(weight * scores.exact_advantage(index, reference))
 
 
 def _power_of_two(exponent: int) -> mpq:
     return mpq(1 << max(exponent, 0), 1 << max(-exponent, 0))
 
 
-def accepted(log_weight: mpq, ratio: mpq, clock: Clock | None, entropy: Entropy) -> bool:
+def accept_proposal(log_weight: mpq, ratio: mpq, clock: ArrivalClock | None, entropy: Entropy) -> bool:
     """Return whether a fresh uniform V satisfies ln(ratio V) + lag < log_weight; the lag is 0 without a clock."""
-    uniform = Uniform(entropy)  # [fresh]
+    uniform = LazyUniform(entropy)  # [fresh]
     if clock is not None:
-        clock.tick()  # [tick]
+        clock.add_arrival()  # [tick]
     for known in count(_WORD, _WORD):
         at = Intervals(known + _WORD)
-        lower, upper = uniform.bounds(known)
-        lag = at.rational(mpq(0)) if clock is None else clock.lag(log_weight, known)
+        lower, upper = uniform.rational_bounds(known)
+        lag = at.rational(mpq(0)) if clock is None else clock.lag_interval(log_weight, known)
         left = at.add(at.log((at.rational(lower)[0], at.rational(upper)[1])), at.log(at.rational(ratio)))
         left, right = at.add(left, lag), at.rational(log_weight)  # [sides]
         if left[1] < right[0]:

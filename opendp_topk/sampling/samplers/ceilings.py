@@ -15,7 +15,7 @@ from gmpy2 import mpq, mpz
 
 from ...numerics.floats import log_bounds
 from .entropy import Entropy, Indices
-from .subsets import each_below
+from .subsets import draw_each_below
 
 _FEW = 64  # up to this many numbers, the logarithm of their product takes less time than the logarithms of an array
 _SLACK = 1 + 2.0**-30  # covers the error of a sum of 2^22 terms, and of rounding a number of 64 digits
@@ -31,28 +31,30 @@ class Rankings:
 
     def log_bound(self) -> float:
         """Return an upper bound on the logarithm of the number of rankings."""
-        free = self._free()
+        free = self._free_rank_counts()
         if len(free) <= _FEW:
-            return float(_UP.log(product([mpz(n) for n in free.tolist()]))) * _SLACK  # [log-of-product]
+            return float(_UP.log(multiply_by_pairs([mpz(n) for n in free.tolist()]))) * _SLACK  # [log-of-product]
         floats = free.astype(np.float64)
         return float(np.sum(log_bounds(floats, floats)[1])) * _SLACK  # [log-bound]
 
-    def draw(self, entropy: Entropy) -> tuple[Indices, mpq]:
+    def draw_ranks(self, entropy: Entropy) -> tuple[Indices, mpq]:
         """Return one ranking, each equally likely, and its probability; ranks are counted from 0."""
-        free = self._free()
+        free = self._free_rank_counts()
         ranks: list[int] = []
-        left = _Free()
-        for ceiling, place in zip(self.ceilings.tolist(), each_below(free, entropy).tolist(), strict=True):
-            left.extend(ceiling)  # [more-ranks]
-            ranks.append(left.take(place))  # [take]
-        return np.array(ranks, dtype=np.int64), mpq(1, product([mpz(n) for n in free.tolist()]))  # [probability]
+        left = _FreeRanks()
+        for ceiling, place in zip(self.ceilings.tolist(), draw_each_below(free, entropy).tolist(), strict=True):
+            left.extend_to_ceiling(ceiling)  # [more-ranks]
+            ranks.append(left.remove_rank(place))  # [take]
+        return np.array(ranks, dtype=np.int64), mpq(
+            1, multiply_by_pairs([mpz(n) for n in free.tolist()])
+        )  # [probability]
 
-    def _free(self) -> Indices:
+    def _free_rank_counts(self) -> Indices:
         """Return the number of free ranks for each place, which does not depend on the ranks taken before."""
         return self.ceilings - np.arange(len(self.ceilings))  # [free]
 
 
-class _Free:
+class _FreeRanks:
     """A list of free ranks: initially all below some ceiling, in order. Only the ranks that moved are stored."""
 
     def __init__(self) -> None:
@@ -61,7 +63,7 @@ class _Free:
         self._starts = [0]
         self._offsets = [0]
 
-    def extend(self, ceiling: int) -> None:
+    def extend_to_ceiling(self, ceiling: int) -> None:
         """Append the ranks up to the ceiling that are not in the list yet."""
         if ceiling > self._ceiling:
             while self._starts and self._starts[-1] >= self._size:
@@ -72,20 +74,20 @@ class _Free:
             self._size += ceiling - self._ceiling
             self._ceiling = ceiling
 
-    def take(self, place: int) -> int:
+    def remove_rank(self, place: int) -> int:
         """Remove the rank at a place and move the last rank there."""
-        taken, last = self._at(place), self._at(self._size - 1)
+        taken, last = self._rank_at(place), self._rank_at(self._size - 1)
         self._size -= 1
         self._moved[place] = last  # [move]
         self._moved.pop(self._size, None)  # [forget]
         return taken
 
-    def _at(self, place: int) -> int:
+    def _rank_at(self, place: int) -> int:
         found = self._moved.get(place)
         return place + self._offsets[bisect_right(self._starts, place) - 1] if found is None else found  # [unmoved]
 
 
-def product(factors: list[mpz]) -> mpz:
+def multiply_by_pairs(factors: list[mpz]) -> mpz:
     """Return the product of positive integers, by pairs, so that long numbers are multiplied by long ones."""
     while len(factors) > 1:
         factors = [a * b for a, b in zip(factors[::2], [*factors[1::2], mpz(1)], strict=False)]  # [pairs]

@@ -28,17 +28,17 @@ class Entropy:
     """
 
     # proof-region: entropy
-    def prefixes(self, index: Indices) -> NDArray[np.uint16]:
+    def draw_prefixes(self, index: Indices) -> NDArray[np.uint16]:
         """Return the first 16 digits of the uniforms of these candidates."""
-        return np.frombuffer(_read(2 * len(index)), dtype=np.uint16)  # [prefixes]
+        return np.frombuffer(_read_system_bytes(2 * len(index)), dtype=np.uint16)  # [prefixes]
 
-    def words(self, index: Indices) -> NDArray[np.uint64]:
+    def draw_words(self, index: Indices) -> NDArray[np.uint64]:
         """Return the next 64 digits of the uniforms of these candidates."""
-        return np.frombuffer(_read(8 * len(index)), dtype=np.uint64)  # [words]
+        return np.frombuffer(_read_system_bytes(8 * len(index)), dtype=np.uint64)  # [words]
 
-    def auxiliary(self, n: int) -> NDArray[np.uint64]:
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
         """Return ``n`` words of 64 digits that belong to no candidate."""
-        return np.frombuffer(_read(8 * n), dtype=np.uint64)  # [auxiliary]
+        return np.frombuffer(_read_system_bytes(8 * n), dtype=np.uint64)  # [auxiliary]
 
     # end-proof-region: entropy
 
@@ -50,7 +50,7 @@ _STEADY = 192  # reads in which each digit of fair spare bytes changes, except w
 _ALL = (1 << 8 * _SPARE) - 1  # a one in every place of the spare bytes
 
 
-class _Watch:
+class _RepetitionDetector:
     """Detector of a source that repeats itself, from bytes that are used for nothing else.
 
     A mark that occurs twice within a read reveals a short period. Two earlier marks are kept from read to read: one is
@@ -61,7 +61,7 @@ class _Watch:
     def __init__(self) -> None:
         self._kept = b"", b"", 0, _ALL, 0
 
-    def repeats(self, spare: bytes) -> bool:
+    def is_repeating(self, spare: bytes) -> bool:
         """Return whether these spare bytes of one read, or those of the last reads, are not fair digits."""
         oldest, latest, reads, always, ever = self._kept
         mark = spare[:_MARK]
@@ -78,10 +78,10 @@ class _Watch:
         return always != 0 or ever != _ALL  # [stuck]
 
 
-_WATCH = _Watch()
+_WATCH = _RepetitionDetector()
 
 
-def _read(n: int) -> memoryview:
+def _read_system_bytes(n: int) -> memoryview:
     require_subnormals()
     try:
         drawn = os.urandom(n + _SPARE)
@@ -89,7 +89,7 @@ def _read(n: int) -> memoryview:
         drawn = b""
     if len(drawn) != n + _SPARE:  # [whole]
         raise EntropyError("the operating system's source of randomness failed: nothing was released")
-    if _WATCH.repeats(drawn[n:]):  # [watch]
+    if _WATCH.is_repeating(drawn[n:]):  # [watch]
         raise EntropyError("the operating system's source of randomness repeats itself: nothing was released")
     return memoryview(drawn)[:n]  # [digits]
 
@@ -104,7 +104,7 @@ SYSTEM = Entropy()
 
 
 # proof-region: tape
-class Tape(Entropy):
+class ReplayEntropy(Entropy):
     """Words of racers: first the words drawn for them before, in order, then fresh ones, which are kept.
 
     Prefixes, and digits that belong to no racer, are passed through.
@@ -115,26 +115,26 @@ class Tape(Entropy):
         self._read: dict[int, int] = {}
         self._entropy = entropy
 
-    def prefixes(self, index: Indices) -> NDArray[np.uint16]:
-        return self._entropy.prefixes(index)  # [prefixes]
+    def draw_prefixes(self, index: Indices) -> NDArray[np.uint16]:
+        return self._entropy.draw_prefixes(index)  # [prefixes]
 
-    def auxiliary(self, n: int) -> NDArray[np.uint64]:
-        return self._entropy.auxiliary(n)  # [auxiliary]
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
+        return self._entropy.draw_auxiliary_words(n)  # [auxiliary]
 
-    def words(self, index: Indices) -> NDArray[np.uint64]:
+    def draw_words(self, index: Indices) -> NDArray[np.uint64]:
         """Return the next 64 digits of the uniforms of these distinct racers."""
         racers = index.tolist()
         ended = [racer for racer in racers if self._read.get(racer, 0) == len(self._words.get(racer, ()))]
-        fresh = self._entropy.words(np.array(ended, dtype=np.int64)).tolist()
+        fresh = self._entropy.draw_words(np.array(ended, dtype=np.int64)).tolist()
         for racer, word in zip(ended, fresh, strict=True):
             self._words.setdefault(racer, []).append(word)  # [fresh]
-        return np.array([self._next(racer) for racer in racers], dtype=np.uint64)
+        return np.array([self._next_word(racer) for racer in racers], dtype=np.uint64)
 
-    def drawn(self, racer: int) -> tuple[int, ...]:
+    def drawn_words(self, racer: int) -> tuple[int, ...]:
         """Return all words drawn for a racer, before or now, in order."""
         return tuple(self._words.get(racer, ()))  # [all-words]
 
-    def _next(self, racer: int) -> int:
+    def _next_word(self, racer: int) -> int:
         place = self._read.get(racer, 0)
         self._read[racer] = place + 1
         return self._words[racer][place]  # [in-order]

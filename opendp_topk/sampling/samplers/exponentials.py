@@ -24,18 +24,21 @@ _WORD = 64  # digits come in machine words
 
 
 # proof-region: exponentials
-def geometric(factor: mpq, entropy: Entropy = SYSTEM) -> int:
+def draw_geometric(factor: mpq, entropy: Entropy = SYSTEM) -> int:
     """Draw ``floor(factor * E)`` for an exponential E and ``factor`` > 0: P(m) = (1 - q) q^m, q = exp(-1 / factor)."""
-    ends = ((factor * lower // 1, factor * upper // 1) for lower, upper in _narrower(_word(entropy), entropy))
+    ends = (
+        (factor * lower // 1, factor * upper // 1)
+        for lower, upper in _narrowing_intervals(_draw_word(entropy), entropy)
+    )
     return next(int(least) for least, most in ends if least == most)  # [floor-exact]
 
 
-def reaches(level: mpq, entropy: Entropy = SYSTEM) -> bool:
+def draw_bernoulli_exp(level: mpq, entropy: Entropy = SYSTEM) -> bool:
     """Return whether E >= level for a fresh exponential E: an event of probability exp(-level), for ``level`` >= 0."""
-    return _reaches(level, _word(entropy), entropy)
+    return _bernoulli_exp_from_word(level, _draw_word(entropy), entropy)
 
 
-def reach(
+def bernoulli_exp_events(
     words: NDArray[np.uint64],
     lower: Floats,
     upper: Floats,
@@ -51,44 +54,44 @@ def reach(
         level: The exact level of one index, called only if the bounds do not decide.
         entropy: The source of further digits; by default the operating system.
     """
-    below, above = _bounds(words)
+    below, above = _exponential_bounds(words)
     reached = below >= upper  # [reached]
     for i in np.flatnonzero(~reached & (above > lower)).tolist():  # [missed]
-        reached[i] = _reaches(level(i), int(words[i]), entropy)
+        reached[i] = _bernoulli_exp_from_word(level(i), int(words[i]), entropy)
     return reached
 
 
-def _bounds(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
+def _exponential_bounds(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
     """Return float64 bounds on the exponentials whose uniforms begin with these words."""
     lower, upper = quantile_bounds(Exponential(), words)  # [float-bounds]
     return np.maximum(lower, 0.0), upper  # [nonnegative]
 
 
-def _reaches(level: mpq, word: int, entropy: Entropy) -> bool:
-    ends = _narrower(word, entropy)
+def _bernoulli_exp_from_word(level: mpq, word: int, entropy: Entropy) -> bool:
+    ends = _narrowing_intervals(word, entropy)
     return next(bool(lower >= level) for lower, upper in ends if lower >= level or upper <= level)  # [reach-exact]
 
 
-def _word(entropy: Entropy) -> int:
-    return int(entropy.auxiliary(1)[0])  # [word]
+def _draw_word(entropy: Entropy) -> int:
+    return int(entropy.draw_auxiliary_words(1)[0])  # [word]
 
 
-def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
+def _narrowing_intervals(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
     """Yield ever narrower intervals with the exponential whose uniform begins with the 64 digits of ``word``."""
     digits = _WORD
     while True:
         left = (1 << digits) - word
         if left > 1:  # [bounded]
-            down, up = _contexts(digits + _WORD)
+            down, up = _rounding_contexts(digits + _WORD)
             lower, upper = (up.div(one, 1 << digits) for one in (left, left - 1))  # [exact]
             yield -mpq(up.log(lower)), -mpq(down.log(upper))  # [interval]
-        for fresh in entropy.auxiliary(digits // _WORD).tolist():
+        for fresh in entropy.draw_auxiliary_words(digits // _WORD).tolist():
             word = word << _WORD | fresh  # [more-digits]
         digits *= 2
 
 
 @functools.lru_cache(maxsize=2)
-def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
+def _rounding_contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
     """Return contexts of this precision, rounding down and rounding up."""
     return (
         gmpy2.context(precision=precision, round=gmpy2.RoundDown),
@@ -106,12 +109,12 @@ _LOW = 2**_WORD - 1  # the digits of the second word
 
 
 # proof-region: bernoulli
-def events(chances: Sequence[int], entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
+def draw_bernoulli_events(chances: Sequence[int], entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
     """Return which of independent events happen; the i-th has the probability ``chances[i] / 2^128``, at most 1."""
     certain = np.array([chance >> DIGITS > 0 for chance in chances], dtype=np.bool_)  # [certain]
     high = np.array([chance >> _WORD & _LOW for chance in chances], dtype=np.uint64)
     low = np.array([chance & _LOW for chance in chances], dtype=np.uint64)
-    first, second = entropy.auxiliary(len(chances)), entropy.auxiliary(len(chances))
+    first, second = entropy.draw_auxiliary_words(len(chances)), entropy.draw_auxiliary_words(len(chances))
     happened: NDArray[np.bool_] = certain | (first < high) | ((first == high) & (second < low))  # [below]
     return happened
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...numerics.surveyed import GROUP
-from .advantages import widened
+from .advantages import widen_scores
 from .entropy import Indices
-from .scan import Drawn, Mark, Scan, chosen, joined, leading
-from .upper_tail import BLOCK, LEVELS, survivors
+from .scan import Drawn, Mark, Scan, concatenate_drawn, has_leading_ones, select_drawn
+from .upper_tail import BLOCK, LEVELS, draw_survivors
 
 GROUPS = BLOCK // GROUP  # in a block
 FEWEST = 4  # blocks; with fewer, the race of whole blocks is as fast, and
@@ -38,51 +38,53 @@ def race_forecast(
     ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. A candidate is near if it
     may reach the mark with fewer than ``far`` leading ones. None enters if too many are near.
     """
-    levels, some = scan.levels(best, mark), np.arange(len(values), len(scan.scores.values))
+    levels, some = scan.required_levels(best, mark), np.arange(len(values), len(scan.scores.values))
     reaches, able = None, np.ones(len(some), dtype=np.bool_)
     if levels.min() < LEVELS[0] or float(np.exp2(-levels.astype(np.float64)).sum()) * BLOCK > _MANY:
-        reaches = scan.nearer(far, mark)
-        found = _near(reaches, values, groups)
+        reaches = scan.reach_test(far, mark)
+        found = _find_near_scores(reaches, values, groups)
         if found is None:
             return False
         near, their = found
-        able = np.concatenate([able, scan.near(their, _MIDDLE, mark)])  # [middle]
+        able = np.concatenate([able, scan.may_reach(their, _MIDDLE, mark)])  # [middle]
         some, levels = np.concatenate([some, near]), np.maximum(levels, far)
-    fresh = scan.fresh(some)  # [draw]
-    able |= leading(fresh, _MIDDLE)
-    place = survivors(levels, scan.entropy)
+    fresh = scan.draw_fresh_prefixes(some)  # [draw]
+    able |= has_leading_ones(fresh, _MIDDLE)
+    place = draw_survivors(levels, scan.entropy)
     if reaches is not None:
-        place = place[~reaches(widened(values[place]))]  # [others]
-    drawn = joined([chosen(fresh, able), scan.tail(place, levels[place // BLOCK])])  # [draw-others]
+        place = place[~reaches(widen_scores(values[place]))]  # [others]
+    drawn = concatenate_drawn(
+        [select_drawn(fresh, able), scan.draw_tail_prefixes(place, levels[place // BLOCK])]
+    )  # [draw-others]
     reaching = scan.add_reaching(drawn, mark[1])
-    if not scan.reached(mark):
-        held = joined([chosen(fresh, ~able), chosen(drawn, ~reaching)])
+    if not scan.has_reached(mark):
+        held = concatenate_drawn([select_drawn(fresh, ~able), select_drawn(drawn, ~reaching)])
         _all_others(scan, levels, held, drawn[0][reaching])  # [wrong]
     return True
 
 
 def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> None:
     """Take all others into the race: those held back, and those without as many leading ones as in ``levels``."""
-    scan.add(held)  # [held]
+    scan.add_drawn(held)  # [held]
     out = np.zeros(len(scan.scores.values), dtype=np.bool_)
     out[held[0]], out[entered] = True, True
     for start in range(0, len(levels), _AGAIN):
         some = np.flatnonzero(~out[start * BLOCK : (start + _AGAIN) * BLOCK]) + start * BLOCK
-        scan.add(scan.body(some, levels[some // BLOCK]))  # [rest]
+        scan.add_drawn(scan.draw_body_prefixes(some, levels[some // BLOCK]))  # [rest]
 
 
-def _near(
+def _find_near_scores(
     reaches: Callable[[NDArray[Any]], Any], values: NDArray[Any], groups: NDArray[Any]
 ) -> tuple[Indices, NDArray[Any]] | None:
     """Return the places, ascending, of ``values`` for which ``reaches`` is true, and these values; None if too many."""
     rows = values.reshape(len(groups), -1)
     reaching = np.flatnonzero(reaches(groups))  # [reaching]
-    found, those, left = [np.zeros(0, dtype=np.int64)], [widened(values[:0])], len(values) // _MOST_NEAR
+    found, those, left = [np.zeros(0, dtype=np.int64)], [widen_scores(values[:0])], len(values) // _MOST_NEAR
     for start in range(0, len(reaching), _TOGETHER):
         part = reaching[start : start + _TOGETHER]
         in_a_row = part[-1] - part[0] < 2 * len(part)  # groups between them have nobody who is near
-        some = widened((rows[part[0] : part[-1] + 1] if in_a_row else rows[part]).ravel())
-        place = _true(reaches(some))
+        some = widen_scores((rows[part[0] : part[-1] + 1] if in_a_row else rows[part]).ravel())
+        place = _true_places(reaches(some))
         found.append(place + part[0] * GROUP if in_a_row else part[place // GROUP] * GROUP + place % GROUP)  # [apart]
         those.append(some[place])
         left -= len(place)
@@ -91,7 +93,7 @@ def _near(
     return np.concatenate(found), np.concatenate(those)
 
 
-def _true(marks: NDArray[np.bool_]) -> Indices:
+def _true_places(marks: NDArray[np.bool_]) -> Indices:
     """Return the places of true entries, ascending; fast if they are rare."""
     if len(marks) % 8:
         return marks.nonzero()[0]  # [one-by-one]

@@ -21,10 +21,10 @@ from ...numerics.arithmetic import Interval
 from ...numerics.floats import Floats
 from ..noises.noise import Noise
 from . import entropy as noiseless
-from .advantages import Scores
+from .advantages import ScaledScores
 from .entropy import SYSTEM, Entropy, Indices
-from .race import contenders
-from .settle import MOST_LEVELS, Racer, finalists
+from .race import find_contenders
+from .settle import MOST_LEVELS, Contender, resolve_finalists
 
 _PRECISION = 128  # bits, two words: with the digits that are drawn first, they decide all but a few gaps in a million
 _DOWN = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundDown)
@@ -51,24 +51,26 @@ def top_k_with_gaps(
         int64 array of shape (k,), best first; float64 array of shape (k,), whose last gap is that to the runner-up.
     """
     with np.errstate(all="ignore"):  # [floating-point-state]
-        best = finalists(*contenders(values, scale, noise, k + 1, sign=sign, entropy=entropy), k + 1)  # [runner-up]
-    return released(best, Scores(values, scale, sign), noise)  # [released]
+        best = resolve_finalists(
+            *find_contenders(values, scale, noise, k + 1, sign=sign, entropy=entropy), k + 1
+        )  # [runner-up]
+    return indices_and_gaps(best, ScaledScores(values, scale, sign), noise)  # [released]
 
 
-def released(best: list[Racer], scores: Scores, noise: Noise) -> tuple[Indices, Floats]:
+def indices_and_gaps(best: list[Contender], scores: ScaledScores, noise: Noise) -> tuple[Indices, Floats]:
     """Return the indices of all of ``best`` except the last, and the gaps between successive ones."""
     index = np.array([racer.index for racer in best], dtype=np.int64)
     exact = [scores.sign * mpq(score) for score in scores.values[index].tolist()]
-    near = [_first(racer, noise) for racer in best]
+    near = [_slope_enclosure(racer, noise) for racer in best]
     unit = mpq(scores.scale.numerator, scores.scale.denominator)
     gaps = [
-        _quick(x - y, first, second, unit) or _gap(a, b, unit)
+        _quick_gap(x - y, first, second, unit) or _correctly_rounded_gap(a, b, unit)
         for (x, y), (first, second), (a, b) in zip(pairwise(exact), pairwise(near), pairwise(best), strict=True)
     ]  # [gaps]
     return index[:-1], np.array(gaps)
 
 
-def _first(racer: Racer, noise: Noise) -> Interval | None:
+def _slope_enclosure(racer: Contender, noise: Noise) -> Interval | None:
     """Return an interval that contains the noise, from one quantile and a bound on its slope.
 
     Returns None if the known digits are all 0 or all 1.
@@ -81,7 +83,7 @@ def _first(racer: Racer, noise: Noise) -> Interval | None:
     return lower, _UP.add(upper, _UP.mul_2exp(1, slope) if slope > 0 else _UP.div_2exp(1, -slope))  # [slope]
 
 
-def _quick(lead: mpq, a: Interval | None, b: Interval | None, scale: mpq) -> float | None:
+def _quick_gap(lead: mpq, a: Interval | None, b: Interval | None, scale: mpq) -> float | None:
     """Return the gap of two scores with the difference ``lead`` if these intervals of noise decide it, else None."""
     if a is None or b is None:
         return None
@@ -90,20 +92,20 @@ def _quick(lead: mpq, a: Interval | None, b: Interval | None, scale: mpq) -> flo
     return float(most) if least == most and _LEAST <= most <= _MOST else None  # [normal]
 
 
-def _gap(a: Racer, b: Racer, scale: mpq) -> float:
+def _correctly_rounded_gap(a: Contender, b: Contender, scale: mpq) -> float:
     """Return how far ``a`` is ahead of ``b`` in units of the scores: a positive real number, rounded to nearest."""
-    lead = a.advantage - b.advantage  # [lead]
+    lead = a.exact_advantage - b.exact_advantage  # [lead]
     for level in range(MOST_LEVELS + 1):
-        (a_lower, a_upper), (b_lower, b_upper) = a.enclosure(level), b.enclosure(level)
+        (a_lower, a_upper), (b_lower, b_upper) = a.noise_enclosure(level), b.noise_enclosure(level)
         if all(map(gmpy2.is_finite, (a_lower, a_upper, b_lower, b_upper))):  # [finite]
-            least = _rounded(scale * (lead + mpq(a_lower) - mpq(b_upper)))  # [least]
-            most = _rounded(scale * (lead + mpq(a_upper) - mpq(b_lower)))  # [most]
+            least = _round_to_nearest(scale * (lead + mpq(a_lower) - mpq(b_upper)))  # [least]
+            most = _round_to_nearest(scale * (lead + mpq(a_upper) - mpq(b_lower)))  # [most]
             if least == most:
                 return most  # [decided]
     raise EntropyError("the source of randomness repeats itself: a gap stays half-way between two numbers")
 
 
-def _rounded(value: mpq | Fraction) -> float:
+def _round_to_nearest(value: mpq | Fraction) -> float:
     """Round ``value`` to float64 as IEEE 754 does: to nearest, ties to even, and infinite beyond the largest."""
     try:
         return int(value.numerator) / int(value.denominator)  # [nearest]
@@ -115,7 +117,7 @@ def noiseless_top_k_with_gaps(values: NDArray[Any], k: int, *, sign: int) -> tup
     """Return the exact ranking without noise and its gaps, rounded; the lowest index is first among equal scores."""
     best = noiseless.top_k(values, k + 1, sign=sign, ordered=True)
     scores = [sign * Fraction(score) for score in values[best].tolist()]
-    return best[:k], np.array([_rounded(a - b) for a, b in pairwise(scores)])  # [exact-gaps]
+    return best[:k], np.array([_round_to_nearest(a - b) for a, b in pairwise(scores)])  # [exact-gaps]
 
 
 # end-proof-region: gaps

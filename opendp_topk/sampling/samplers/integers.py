@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ...numerics.arithmetic import as_mpq
 from .entropy import SYSTEM, Entropy
-from .exponentials import geometric, reaches
-from .inversion import Weights, draw, table
-from .lattice import lattice, propose
-from .sprinkled import draw_many, sprinkled
+from .exponentials import draw_bernoulli_exp, draw_geometric
+from .inversion import Weights, draw_from_table, inversion_table
+from .lattice import build_lattice, propose_integers
+from .sprinkled import draw_from_mixture, mixture_tables
 
 Integers = NDArray[Any]
 
@@ -39,9 +39,9 @@ def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Inte
     """
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
-    if n <= _FEW and next(_calls(_laplace, scale)) < _OFTEN:
-        return _array([_laplace(as_mpq(scale), entropy) for _ in range(n)])  # [few]
-    return _inverted(Weights(1 / scale, Fraction(0)), scale, n, entropy)  # [laplace-weights]
+    if n <= _FEW and next(_call_counter(_draw_discrete_laplace, scale)) < _OFTEN:
+        return _to_integer_array([_draw_discrete_laplace(as_mpq(scale), entropy) for _ in range(n)])  # [few]
+    return _draw_by_inversion(Weights(1 / scale, Fraction(0)), scale, n, entropy)  # [laplace-weights]
 
 
 def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Integers:
@@ -52,45 +52,45 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Int
     """
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
-    if n <= _FEW and next(_calls(_gaussian, scale)) < _OFTEN:
-        return _array([_gaussian(as_mpq(scale), entropy) for _ in range(n)])  # [few]
-    return _inverted(Weights(Fraction(0), 1 / (2 * scale * scale)), scale, n, entropy)  # [gaussian-weights]
+    if n <= _FEW and next(_call_counter(_draw_discrete_gaussian, scale)) < _OFTEN:
+        return _to_integer_array([_draw_discrete_gaussian(as_mpq(scale), entropy) for _ in range(n)])  # [few]
+    return _draw_by_inversion(Weights(Fraction(0), 1 / (2 * scale * scale)), scale, n, entropy)  # [gaussian-weights]
 
 
 @functools.lru_cache(maxsize=64)
-def _calls(kind: object, scale: Fraction) -> Iterator[int]:
+def _call_counter(kind: object, scale: Fraction) -> Iterator[int]:
     """Return the counter of calls for few values of this kind and scale; other scales may evict it from the cache."""
     return itertools.count()
 
 
-def _laplace(scale: mpq, entropy: Entropy) -> int:
-    return geometric(scale, entropy) - geometric(scale, entropy)  # [difference]
+def _draw_discrete_laplace(scale: mpq, entropy: Entropy) -> int:
+    return draw_geometric(scale, entropy) - draw_geometric(scale, entropy)  # [difference]
 
 
-def _gaussian(scale: mpq, entropy: Entropy) -> int:
+def _draw_discrete_gaussian(scale: mpq, entropy: Entropy) -> int:
     """Draw by rejection from discrete Laplace noise of scale t = floor(scale) + 1; more than a third is kept."""
     t = scale // 1 + 1  # [proposal-scale]
     centre = scale * scale / t
     while True:
-        proposed = _laplace(mpq(t), entropy)  # [propose]
-        if reaches((abs(proposed) - centre) ** 2 / (2 * scale * scale), entropy):  # [keep]
+        proposed = _draw_discrete_laplace(mpq(t), entropy)  # [propose]
+        if draw_bernoulli_exp((abs(proposed) - centre) ** 2 / (2 * scale * scale), entropy):  # [keep]
             return proposed
 
 
-def _inverted(weights: Weights, scale: Fraction, n: int, entropy: Entropy) -> Integers:
+def _draw_by_inversion(weights: Weights, scale: Fraction, n: int, entropy: Entropy) -> Integers:
     """Draw n integers with P(z) proportional to the weight of |z|, which is of the order of ``scale``."""
     found = np.empty(n, dtype=np.int64)
     if scale < _MEDIUM and n >= _MANY:
-        draw_many(sprinkled(weights, mirrored=True), found, entropy)  # [many]
+        draw_from_mixture(mixture_tables(weights, mirrored=True), found, entropy)  # [many]
         return found
     if scale < _SMALL:
-        draw(table(weights, mirrored=True), found, entropy)  # [direct]
+        draw_from_table(inversion_table(weights, mirrored=True), found, entropy)  # [direct]
         return found
-    cells = lattice(weights, int(scale).bit_length() - _SMALL.bit_length() + 1)  # [shift]
-    return _in_chunks(n, lambda m: _kept(lambda open_: propose(cells, open_, entropy), m))
+    cells = build_lattice(weights, int(scale).bit_length() - _SMALL.bit_length() + 1)  # [shift]
+    return _in_chunks(n, lambda m: _draw_until_kept(lambda open_: propose_integers(cells, open_, entropy), m))
 
 
-def _kept(proposed: Callable[[int], tuple[Integers, NDArray[np.bool_]]], n: int) -> Integers:
+def _draw_until_kept(proposed: Callable[[int], tuple[Integers, NDArray[np.bool_]]], n: int) -> Integers:
     """Return n kept values, each the first one that was kept at its place."""
     values, kept = proposed(n)
     while not kept.all():
@@ -106,7 +106,7 @@ def _in_chunks(n: int, draw: Callable[[int], Integers]) -> Integers:
     return np.concatenate([draw(min(_CHUNK, n - start)) for start in range(0, n, _CHUNK)])  # [chunks]
 
 
-def _array(values: list[int]) -> Integers:
+def _to_integer_array(values: list[int]) -> Integers:
     return np.array(values, dtype=np.int64 if all(abs(one) < _LARGE for one in values) else object)  # [type]
 
 

@@ -30,11 +30,11 @@ class Weights:
     linear: Fraction
     square: Fraction
 
-    def coarse(self, shift: int) -> Weights:
+    def coarse_weights(self, shift: int) -> Weights:
         """Return the weights of the multiples of 2^shift; the x-th multiple is x in the new weights."""
         return Weights(self.linear * 2**shift, self.square * 4**shift)  # [coarse]
 
-    def level(self, x: int) -> mpq:
+    def minus_log_weight(self, x: int) -> mpq:
         """Return -ln w(x), exactly."""
         return as_mpq(self.linear) * x + as_mpq(self.square) * x * x  # [level]
 
@@ -48,9 +48,9 @@ class Boundaries:
     least: int
 
 
-def boundaries(weights: Weights, digits: int, *, mirrored: bool) -> Boundaries:
+def compute_boundaries(weights: Weights, digits: int, *, mirrored: bool) -> Boundaries:
     """Return the boundaries of Z, whose size H has this weight: Z = H or -H if ``mirrored``, else Z = H or -1 - H."""
-    sums, rest, bits = _sums(weights, digits, mirrored)
+    sums, rest, bits = _partial_sums(weights, digits, mirrored)
     k, total, half = len(sums), sums[-1], 1 << digits - 1
     error = 2 * k**3  # [error]
     inverse = (1 << 2 * bits) // (total + error + rest)  # [inverse]
@@ -61,11 +61,14 @@ def boundaries(weights: Weights, digits: int, *, mirrored: bool) -> Boundaries:
     return Boundaries(ends, width, -k - (not mirrored))
 
 
-def _sums(weights: Weights, digits: int, halved: bool) -> tuple[list[int], int, int]:
+def _partial_sums(weights: Weights, digits: int, halved: bool) -> tuple[list[int], int, int]:
     """Return sums of the first weights, from 1 of them to K, and a bound on the others, in units of 2^-bits."""
     bits = digits + _GUARD
     one = 1 << bits
-    ratio, bend = _power(weights.linear + weights.square, bits), _power(2 * weights.square, bits)  # [factors]
+    ratio, bend = (
+        _exp_fixed_point(weights.linear + weights.square, bits),
+        _exp_fixed_point(2 * weights.square, bits),
+    )  # [factors]
     sizes, weight = [], one
     while weight << digits > one - ratio:  # [enough]
         sizes.append(weight)
@@ -76,7 +79,7 @@ def _sums(weights: Weights, digits: int, halved: bool) -> tuple[list[int], int, 
     return list(accumulate(sizes)), rest, bits
 
 
-def _power(exponent: Fraction, bits: int) -> int:
+def _exp_fixed_point(exponent: Fraction, bits: int) -> int:
     """Return floor(2^bits y) for some y that is equal to e^-exponent or negligibly below it."""
     if exponent == 0:
         return 1 << bits  # [no-bend]
@@ -105,16 +108,16 @@ _CHUNK = 2**16  # values at a time, so that intermediate arrays stay in the cach
 _OPEN = -(2**31)  # marks 21 digits that do not decide the value
 
 
-class Law(Protocol):
+class IntegerDistribution(Protocol):
     """A distribution on the integers."""
 
-    def steps(self, digits: int) -> Boundaries:
+    def cumulative_bounds(self, digits: int) -> Boundaries:
         """Return bounds on the cumulative distribution at this many digits."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class InversionTable:
     """A table from the digits of U, 16 at a time, to Z.
 
     Attributes:
@@ -127,7 +130,7 @@ class Table:
         given: The number of beginnings that the integers up to each step were assigned.
     """
 
-    law: Law
+    law: IntegerDistribution
     guide: Ints
     more: NDArray[np.int32]
     ends: Ints
@@ -138,26 +141,26 @@ class Table:
 
 # proof-region: inversion
 @dataclass(frozen=True)
-class Sized:
-    """The integers whose sizes have these weights, as in ``boundaries``."""
+class SizeDistribution:
+    """The integers whose sizes have these weights, as in ``compute_boundaries``."""
 
     weights: Weights
     mirrored: bool
 
-    def steps(self, digits: int) -> Boundaries:
+    def cumulative_bounds(self, digits: int) -> Boundaries:
         """Return bounds on the cumulative distribution at this many digits."""
-        return boundaries(self.weights, digits, mirrored=self.mirrored)  # [boundaries]
+        return compute_boundaries(self.weights, digits, mirrored=self.mirrored)  # [boundaries]
 
 
 @functools.lru_cache(maxsize=16)
-def table(weights: Weights, *, mirrored: bool) -> Table:
+def inversion_table(weights: Weights, *, mirrored: bool) -> InversionTable:
     """Return the table of such a distribution; 16 tables are cached, each of less than three megabytes."""
-    law = Sized(weights, mirrored)
-    found = law.steps(_DIGITS)  # [sized]
-    return tabulated(law, np.array(found.ends, dtype=np.int64), found.width, found.least)
+    law = SizeDistribution(weights, mirrored)
+    found = law.cumulative_bounds(_DIGITS)  # [sized]
+    return build_inversion_table(law, np.array(found.ends, dtype=np.int64), found.width, found.least)
 
 
-def tabulated(law: Law, bounds: Ints, width: int, least: int) -> Table:
+def build_inversion_table(law: IntegerDistribution, bounds: Ints, width: int, least: int) -> InversionTable:
     """Return the table of a distribution with these bounds at 48 digits."""
     steps = np.maximum(bounds, 0)
     room = np.maximum(np.diff(steps) - width, 0) >> 2 * _PART  # [room]
@@ -166,10 +169,10 @@ def tabulated(law: Law, bounds: Ints, width: int, least: int) -> Table:
     ends = steps + (total - given << 2 * _PART)  # [rest]
     guide = np.zeros(_CELLS, dtype=np.int64)
     guide[:total] = np.repeat(np.arange(len(room)) + least + 1, room)  # [guide]
-    return Table(law, guide, _more(ends, width, least, total), ends, width, least, given)
+    return InversionTable(law, guide, _finer_table(ends, width, least, total), ends, width, least, given)
 
 
-def _more(ends: Ints, width: int, least: int, total: int) -> NDArray[np.int32]:
+def _finer_table(ends: Ints, width: int, least: int, total: int) -> NDArray[np.int32]:
     """Return the values that 21 digits decide, for uniforms from ``total`` / 2^16 on."""
     shift, length = 2 * _PART - _FINE, _CELLS - total << _FINE
     cells, late = ((ends + back >> shift) - (total << _FINE) for back in (0, width))
@@ -180,43 +183,43 @@ def _more(ends: Ints, width: int, least: int, total: int) -> NDArray[np.int32]:
     return np.where(known, least + starts, _OPEN).astype(np.int32)  # [more]
 
 
-def draw(law: Table, out: Ints, entropy: Entropy) -> None:
+def draw_from_table(law: InversionTable, out: Ints, entropy: Entropy) -> None:
     """Fill ``out`` with independent draws."""
     left = [_looked_up(law, out[start : start + _CHUNK], entropy) for start in range(0, len(out), _CHUNK)]
     rest = np.concatenate([places + i * _CHUNK for i, (places, _) in enumerate(left)] or [out])
     if len(rest):
-        out[rest] = _searched(law, np.concatenate([known for _, known in left]), entropy)  # [undecided]
+        out[rest] = _search_values(law, np.concatenate([known for _, known in left]), entropy)  # [undecided]
 
 
-def _looked_up(law: Table, out: Ints, entropy: Entropy) -> tuple[Ints, Ints]:
+def _looked_up(law: InversionTable, out: Ints, entropy: Entropy) -> tuple[Ints, Ints]:
     """Fill ``out`` except for values that 21 digits leave open: return their places and first 32 digits."""
-    first, total = digits_for(len(out), entropy), int(law.given[-1])
+    first, total = draw_digit_groups(len(out), entropy), int(law.given[-1])
     law.guide.take(first, out=out, mode="clip")  # [sixteen]
     late = np.flatnonzero(first >= total)
-    known = (first[late].astype(np.int64) - total << _PART) + digits_for(len(late), entropy)  # [thirty-two]
+    known = (first[late].astype(np.int64) - total << _PART) + draw_digit_groups(len(late), entropy)  # [thirty-two]
     values = law.more.take(known >> _PART - _FINE)  # [twenty-one]
     out[late] = values
     rest = np.flatnonzero(values == _OPEN)
     return late[rest], known[rest] + (total << _PART)  # [left-open]
 
 
-def _searched(law: Table, known: Ints, entropy: Entropy) -> Ints:
+def _search_values(law: InversionTable, known: Ints, entropy: Entropy) -> Ints:
     """Return the values for uniforms whose first 32 digits may leave them open."""
-    known = (known << _PART) + digits_for(len(known), entropy)  # [forty-eight]
+    known = (known << _PART) + draw_digit_groups(len(known), entropy)  # [forty-eight]
     counts = np.searchsorted(law.ends, known, side="right")
     near = known - law.ends[counts - 1] < law.width  # [near]
     for i in np.flatnonzero(near | (counts == 0) | (counts == len(law.ends))).tolist():
-        counts[i] = _value(law, int(known[i]), entropy) - law.least  # [deep]
+        counts[i] = _decide_value(law, int(known[i]), entropy) - law.least  # [deep]
     return counts + law.least
 
 
-def _value(law: Table, known: int, entropy: Entropy) -> int:
+def _decide_value(law: InversionTable, known: int, entropy: Entropy) -> int:
     """Return the value for a uniform that begins with these 48 digits, by as many more as necessary."""
     digits, words = _DIGITS, 1
     while True:
-        for fresh in entropy.auxiliary(words).tolist():
+        for fresh in entropy.draw_auxiliary_words(words).tolist():
             known, digits = known << _WORD | fresh, digits + _WORD  # [more-digits]
-        found = law.law.steps(digits)
+        found = law.law.cumulative_bounds(digits)
         places = np.arange(len(found.ends)) + found.least - law.least
         after = (law.given[-1] - law.given.take(places, mode="clip")).tolist()  # [after]
         moved = (end + (cells << digits - _PART) for end, cells in zip(found.ends, after, strict=True))
@@ -227,9 +230,9 @@ def _value(law: Table, known: int, entropy: Entropy) -> int:
         words *= 2
 
 
-def digits_for(n: int, entropy: Entropy) -> Digits:
+def draw_digit_groups(n: int, entropy: Entropy) -> Digits:
     """Return n fresh groups of 16 digits."""
-    return entropy.auxiliary(-(-n // 4)).view(np.uint16)[:n]  # [digits]
+    return entropy.draw_auxiliary_words(-(-n // 4)).view(np.uint16)[:n]  # [digits]
 
 
 # end-proof-region: inversion

@@ -22,14 +22,14 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ...numerics.arithmetic import as_mpq
-from .bins import Bins, head, reaching
-from .canonical import accepted
+from .bins import BinnedScores, extend_to_rank, order_best_scores
+from .canonical import accept_proposal
 from .ceilings import Rankings
 from .entropy import SYSTEM, Entropy, Indices
-from .ladder import Ladder
+from .ladder import SortedScores
 from .paths import Paths
-from .subsets import below
-from .walks import Walk, walk
+from .subsets import draw_below
+from .walks import Walk, build_walk
 
 _LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so that no layer ends too early
 _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack at its use covers the error
@@ -75,40 +75,42 @@ class Layer(NamedTuple):
 
 # proof-region: joint
 @dataclass(frozen=True, eq=False)
-class Task:
+class SelectionTask:
     """The task: to select k winners, in order or not, at a scale, of scores that are known by their ranks."""
 
-    rungs: Ladder | Bins
+    rungs: SortedScores | BinnedScores
     scale: Fraction
     k: int
     ordered: bool
 
     @property
-    def exact(self) -> bool:
+    def is_counted_exactly(self) -> bool:
         """Whether the outputs under ceilings are counted exactly, so that detail does not apply."""
         return self.ordered or self.k <= _FEW
 
-    def layer(self, start: int, end: int, detail: int) -> Layer:
+    def build_layer(self, start: int, end: int, detail: int) -> Layer:
         """Return the layer of all outputs with a loss up to end ln 2 scales."""
-        limit = self.rungs.limit(_level(end) * self.scale)
-        outputs = _outputs(self.rungs.ceilings(self.k, limit), self.ordered, detail)  # [reached]
+        limit = self.rungs.difference_limit(_loss_from_bits(end) * self.scale)
+        outputs = _outputs_under_ceilings(self.rungs.rank_ceilings(self.k, limit), self.ordered, detail)  # [reached]
         if limit < inf:
-            end = min(end, ceil(Fraction(limit) / (_level(1) * self.scale)))  # [no-later]
+            end = min(end, ceil(Fraction(limit) / (_loss_from_bits(1) * self.scale)))  # [no-later]
         return Layer(start, end, limit, outputs, _log_size(outputs), detail)
 
-    def latest(self, end: int) -> int:
+    def latest_end(self, end: int) -> int:
         """Return the last end with the same limit as this one; integers have few limits if the scale is small."""
-        limit = self.rungs.limit(_level(end) * self.scale)
-        following = end + 1 if isinstance(limit, float) else ceil((limit + 1) / (_level(1) * self.scale))
+        limit = self.rungs.difference_limit(_loss_from_bits(end) * self.scale)
+        following = end + 1 if isinstance(limit, float) else ceil((limit + 1) / (_loss_from_bits(1) * self.scale))
         return max(end, following - 1)  # [latest]
 
-    def finer(self, layer: Layer, detail: int) -> Layer:
+    def refine_layer(self, layer: Layer, detail: int) -> Layer:
         """Return the same layer in another detail."""
-        outputs = layer.outputs if self.exact else _outputs(layer.outputs.ceilings, False, detail)
+        outputs = (
+            layer.outputs if self.is_counted_exactly else _outputs_under_ceilings(layer.outputs.ceilings, False, detail)
+        )
         return layer._replace(outputs=outputs, log_size=_log_size(outputs), detail=detail)  # [same-layer]
 
 
-def draw(
+def draw_output(
     values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
 ) -> Indices:
     """Draw k indices with probability proportional to exp(-max_i (x_[i] - x_{S[i]}) / scale), x = ``sign * values``.
@@ -124,123 +126,133 @@ def draw(
     Returns:
         int64 array of shape (k,), ascending if not ``ordered``.
     """
-    return next(draws(values, scale, k, sign=sign, ordered=ordered, entropy=entropy))
+    return next(draw_outputs(values, scale, k, sign=sign, ordered=ordered, entropy=entropy))
 
 
-def draws(
+def draw_outputs(
     values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
 ) -> Iterator[Indices]:
     """Yield independent results of :func:`draw`, without end; layers are found once, and improved layers are kept."""
-    rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale, scale)  # [deep-enough]
-    task = Task(rungs, scale, k, ordered)
-    nested = layers(task)
+    rungs = order_best_scores(
+        values, sign, k, _loss_from_bits(_last_layer_start(len(values), k, ordered)) * scale, scale
+    )  # [deep-enough]
+    task = SelectionTask(rungs, scale, k, ordered)
+    nested = build_layers(task)
     while True:
-        chosen = _attempt(task, nested, values, sign, entropy)
+        chosen = _attempt_draw(task, nested, values, sign, entropy)
         if chosen is None:
-            nested = improved(task, nested)  # [again]
+            nested = improve_layers(task, nested)  # [again]
         else:
             yield chosen if ordered else np.sort(chosen)  # [release]
 
 
-def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, entropy: Entropy) -> Indices | None:
+def _attempt_draw(
+    task: SelectionTask, nested: list[Layer], values: NDArray[Any], sign: int, entropy: Entropy
+) -> Indices | None:
     """Return an output, or None after so many rejected proposals that better layers are worth their time."""
-    rungs, limits, shares = task.rungs, [layer.limit for layer in nested], _shares([layer.start for layer in nested])
-    weights, exponent = _weights(shares, [layer.log_size for layer in nested])
+    rungs, limits, shares = (
+        task.rungs,
+        [layer.limit for layer in nested],
+        _proposal_shares([layer.start for layer in nested]),
+    )
+    weights, exponent = _integer_weights(shares, [layer.log_size for layer in nested])
     proposals = list(accumulate(weights))  # [proposals]
     for _ in range(_PATIENCE):
-        i = bisect_right(proposals, below(proposals[-1], entropy))  # [propose]
-        drawn = nested[i].outputs.draw(entropy)  # [draw]
+        i = bisect_right(proposals, draw_below(proposals[-1], entropy))  # [propose]
+        drawn = nested[i].outputs.draw_ranks(entropy)  # [draw]
         if drawn is None:
             continue
         ranks, chance = drawn
-        rungs = reaching(rungs, int(np.max(ranks)), values, sign)  # [others]
-        loss = rungs.loss(ranks, task.ordered)  # [loss]
+        rungs = extend_to_rank(rungs, int(np.max(ranks)), values, sign)  # [others]
+        loss = rungs.output_loss(ranks, task.ordered)  # [loss]
         if loss > limits[i]:
             continue  # [outside]
         first = nested[bisect_left(limits, loss)].start  # [first-layer]
         ratio = weights[i] * chance / shares[i] * mpq(2) ** (exponent - first)  # [ratio]
-        if accepted(as_mpq(-loss / task.scale), ratio, None, entropy):  # [accept]
-            return rungs.candidates(ranks)
+        if accept_proposal(as_mpq(-loss / task.scale), ratio, None, entropy):  # [accept]
+            return rungs.candidates_at_ranks(ranks)
     return None  # [in-vain]
 
 
-def layers(task: Task) -> list[Layer]:
+def build_layers(task: SelectionTask) -> list[Layer]:
     """Return nested layers: one that starts at a has the outputs with a loss up to b ln 2, with b the next start.
 
     The first layer starts at 0; the last contains all outputs. Layers that may be heavy are narrow, and their sets are
     found in detail.
     """
-    last = _last(task.rungs.everybody, task.k, task.ordered)
-    everything = _everything(task.rungs.everybody, task.k, task.ordered)
+    last = _last_layer_start(task.rungs.candidate_count, task.k, task.ordered)
+    everything = _all_outputs(task.rungs.candidate_count, task.k, task.ordered)
     rest = Layer(last, last, inf, everything, _log_size(everything), _DETAIL)  # [last-layer]
-    found = _narrowed(task, [task.layer(0, last, _DETAIL), rest], _DETAIL, _COARSE, _MANY)
+    found = _split_heavy_layers(task, [task.build_layer(0, last, _DETAIL), rest], _DETAIL, _COARSE, _MANY)
     known, detail = -1, _DETAIL  # no layer ends there
     while True:
         top = max((layer for layer in found[:-1] if layer.detail == detail), key=lambda layer: layer.log_floor)
-        fine = top if top.end == known else _close(task, top, _CLOSE if known < 0 else _ANEW)
+        fine = top if top.end == known else _refine_until_close(task, top, _CLOSE if known < 0 else _ANEW)
         if known >= 0 and fine is top:
             return found
         known, detail = fine.end, fine.detail
         found = [fine if layer is top else layer for layer in found]  # [finer-top]
-        found = _narrowed(task, found, detail, _NARROW, _MANY)
+        found = _split_heavy_layers(task, found, detail, _NARROW, _MANY)
 
 
-def improved(task: Task, found: list[Layer]) -> list[Layer]:
+def improve_layers(task: SelectionTask, found: list[Layer]) -> list[Layer]:
     """Return the same layers in more detail, if more is possible, all of them narrow if they may be heavy."""
     detail = max(layer.detail for layer in found)
-    return _narrowed(task, found, detail * _FINER if detail < task.k else detail, _NARROW, inf)  # [more-detail]
+    return _split_heavy_layers(
+        task, found, detail * _FINER if detail < task.k else detail, _NARROW, inf
+    )  # [more-detail]
 
 
-def _close(task: Task, layer: Layer, gain: float) -> Layer:
+def _refine_until_close(task: SelectionTask, layer: Layer, gain: float) -> Layer:
     """Return the layer with sets in so much detail that twice as much makes it at most ``gain`` lighter."""
-    if task.exact or layer.detail >= task.k:
+    if task.is_counted_exactly or layer.detail >= task.k:
         return layer
-    finer = task.finer(layer, layer.detail * _FINER)
-    return layer if layer.log_size <= finer.log_size + gain else _close(task, finer, gain)
+    finer = task.refine_layer(layer, layer.detail * _FINER)
+    return layer if layer.log_size <= finer.log_size + gain else _refine_until_close(task, finer, gain)
 
 
-def _narrowed(task: Task, found: list[Layer], detail: int, narrow: int, many: float) -> list[Layer]:
+def _split_heavy_layers(task: SelectionTask, found: list[Layer], detail: int, narrow: int, many: float) -> list[Layer]:
     """Return the same layers, with the heavy ones in at least this detail and split until they are narrow."""
     kept, heaviest = [found[-1]], -inf
     waiting: list[tuple[float, int, Layer]] = []
 
-    def push(layer: Layer) -> None:
+    def push_layer(layer: Layer) -> None:
         nonlocal heaviest
         heappush(waiting, (-layer.log_weight, layer.start, layer))
         if layer.detail >= detail:
             heaviest = max(heaviest, layer.log_floor)
 
     for layer in found[:-1]:
-        push(layer)
+        push_layer(layer)
     while waiting:
         layer = heappop(waiting)[-1]
         if layer.log_weight <= heaviest - _NEGLIGIBLE:  # [light]
             kept.append(layer)
         elif layer.detail < detail:
-            push(task.finer(layer, detail))  # [finer]
+            push_layer(task.refine_layer(layer, detail))  # [finer]
         elif layer.end - layer.start <= narrow + len(kept) / many:  # [narrow]
             kept.append(layer)
         else:
-            middle = min(task.latest((layer.start + layer.end) // 2), layer.end - 1)
-            push(task.layer(layer.start, middle, detail))  # [split]
-            push(layer._replace(start=middle))
+            middle = min(task.latest_end((layer.start + layer.end) // 2), layer.end - 1)
+            push_layer(task.build_layer(layer.start, middle, detail))  # [split]
+            push_layer(layer._replace(start=middle))
     return sorted(kept, key=lambda layer: layer.start)
 
 
 @functools.lru_cache(maxsize=64)
-def _last(d: int, k: int, ordered: bool) -> int:
+def _last_layer_start(d: int, k: int, ordered: bool) -> int:
     """Return the start of the last layer."""
-    return ceil(_log_size(_everything(d, k, ordered))) + _SPARE  # [last-start]
+    return ceil(_log_size(_all_outputs(d, k, ordered))) + _SPARE  # [last-start]
 
 
-def _everything(d: int, k: int, ordered: bool) -> Outputs:
-    return _outputs(np.full(k, d), ordered, _DETAIL)
+def _all_outputs(d: int, k: int, ordered: bool) -> Outputs:
+    return _outputs_under_ceilings(np.full(k, d), ordered, _DETAIL)
 
 
-def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Outputs:
+def _outputs_under_ceilings(ceilings: Indices, ordered: bool, detail: int) -> Outputs:
     if ordered:
         return Rankings(ceilings)
-    return Paths(ceilings) if len(ceilings) <= _FEW else walk(ceilings, detail)  # [few]
+    return Paths(ceilings) if len(ceilings) <= _FEW else build_walk(ceilings, detail)  # [few]
 
 
 def _log_size(outputs: Outputs) -> float:
@@ -248,12 +260,12 @@ def _log_size(outputs: Outputs) -> float:
     return outputs.log_bound() * _BITS_PER_NAT + 2.0**-20
 
 
-def _shares(starts: list[int]) -> list[mpq]:
+def _proposal_shares(starts: list[int]) -> list[mpq]:
     """Return how often each output of a layer is proposed from this layer: 2^-a - 2^-b, and 2^-a from the last."""
     return [mpq((1 << b - a) - 1, 1 << b) for a, b in pairwise(starts)] + [mpq(1, 1 << starts[-1])]  # [shares]
 
 
-def _weights(shares: list[mpq], log_sizes: list[float]) -> tuple[list[int], int]:
+def _integer_weights(shares: list[mpq], log_sizes: list[float]) -> tuple[list[int], int]:
     """Return integers w and an exponent e: 2^e w is at least the share times the size of each layer."""
     logs = [
         size + log2(int(share.numerator)) - log2(int(share.denominator))
@@ -263,7 +275,7 @@ def _weights(shares: list[mpq], log_sizes: list[float]) -> tuple[list[int], int]
     return [int(2 ** (log - exponent) * (1 + 2.0**-20)) + 1 for log in logs], exponent  # [weights]
 
 
-def _level(bits: int) -> Fraction:
+def _loss_from_bits(bits: int) -> Fraction:
     """Return a loss of at least ``bits`` ln 2, in units of the scale."""
     return bits * _LN2  # [level]
 

@@ -30,7 +30,7 @@ _MOST = 2**64 - 1  # the largest difference of 64-bit integers
 
 # proof-region: ladder
 @dataclass(frozen=True, eq=False)
-class Ladder:
+class SortedScores:
     """``scores`` in the order of the candidates, larger being better, and ``ascending``.
 
     If not all of the ``size`` candidates are on the ladder, ``who`` has the indices of those that are, in ascending
@@ -44,65 +44,67 @@ class Ladder:
     cut: Any = None
 
     @property
-    def everybody(self) -> int:
+    def candidate_count(self) -> int:
         """The number of candidates, on the ladder or not."""
         return len(self.scores) if self.who is None else self.size
 
     @property
-    def best(self) -> NDArray[Any]:
+    def descending_scores(self) -> NDArray[Any]:
         """The scores from best to worst: the score of rank i, counted from 0."""
         return self.ascending[::-1]
 
-    def limit(self, level: Fraction) -> float | int:
+    def difference_limit(self, level: Fraction) -> float | int:
         """Return a limit for differences of scores: the next float64 >= ``level``, or for integers its floor."""
-        return limited(self.scores.dtype, level)
+        return limit_for_dtype(self.scores.dtype, level)
 
-    def ceilings(self, k: int, limit: float | int) -> Indices:
+    def rank_ceilings(self, k: int, limit: float | int) -> Indices:
         """Return for each of the k best ranks the number of scores that are at most ``limit`` >= 0 worse."""
-        least = np.searchsorted(self.ascending, lowered(self.best[:k], self.ascending[0], limit))  # [reach]
+        least = np.searchsorted(
+            self.ascending, lower_by_limit(self.descending_scores[:k], self.ascending[0], limit)
+        )  # [reach]
         return np.asarray(len(self.ascending) - least)
 
     @property
-    def first(self) -> NDArray[Any]:
+    def best_scores(self) -> NDArray[Any]:
         """The best scores, in descending order: all that are on the ladder."""
-        return self.best
+        return self.descending_scores
 
-    def worst(self, ranks: Indices) -> NDArray[Any]:
+    def worst_score(self, ranks: Indices) -> NDArray[Any]:
         """Return the worst score, shape (1,), at these ascending ranks."""
-        return self.at(ranks[-1:])  # [worst]
+        return self.scores_at_ranks(ranks[-1:])  # [worst]
 
-    def at(self, ranks: Indices) -> NDArray[Any]:
+    def scores_at_ranks(self, ranks: Indices) -> NDArray[Any]:
         """Return the scores of these ranks, counted from 0."""
-        return self.best[ranks]  # [score]
+        return self.descending_scores[ranks]  # [score]
 
-    def at_most(self, ranks: Indices) -> NDArray[Any]:
+    def score_upper_bounds(self, ranks: Indices) -> NDArray[Any]:
         """Return upper bounds on the scores of ranks, in order: the scores, or the cut for ranks not on the ladder."""
         if self.who is None:
-            return self.best[ranks]
-        return np.append(self.best, self.cut)[np.minimum(ranks, len(self.scores))]  # [bound]
+            return self.descending_scores[ranks]
+        return np.append(self.descending_scores, self.cut)[np.minimum(ranks, len(self.scores))]  # [bound]
 
-    def loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
+    def output_loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
         """Return the largest difference by which the i-th of ``ranks`` is worse than rank i; it is >= 0.
 
         Both are counted from 0. If not ``ordered``, ``ranks`` ascend, so the i-th of them is the i-th best.
         """
-        return largest_gap(self.best[: len(ranks)], self.best[ranks])  # [loss]
+        return largest_gap(self.descending_scores[: len(ranks)], self.descending_scores[ranks])  # [loss]
 
-    def candidates(self, ranks: Indices) -> Indices:
+    def candidates_at_ranks(self, ranks: Indices) -> Indices:
         """Return the candidates at these distinct ranks; among equal scores the lowest index has the first rank."""
-        found = self._places(ranks)
+        found = self._places_of_ranks(ranks)
         return found if self.who is None else self.who[found]  # [who]
 
-    def _places(self, ranks: Indices) -> Indices:
+    def _places_of_ranks(self, ranks: Indices) -> Indices:
         """Return the same for the candidates on the ladder only, counted in their order."""
         d = len(self.scores)
         if d <= max(_FEW, _DENSE * len(ranks)) or self.scores.dtype == object:
             return d - 1 - np.argsort(self.scores[::-1], kind="stable")[::-1][ranks]  # [sorted]
-        values, which = np.unique(self.best[ranks], return_inverse=True)
+        values, which = np.unique(self.descending_scores[ranks], return_inverse=True)
         place = ranks - (d - np.searchsorted(self.ascending, values, side="right"))[which]  # [place-among-equals]
         if len(values) <= _SINGLY:
-            return self._each(values, which, place)  # [one-by-one]
-        found = self._holders(values, int(np.max(ranks)))
+            return self._find_each_value(values, which, place)  # [one-by-one]
+        found = self._candidates_with_values(values, int(np.max(ranks)))
         label = np.searchsorted(values, self.scores[found])
         known = label < len(values)
         known[known] = values[label[known]] == self.scores[found[known]]  # [exactly-these]
@@ -111,7 +113,7 @@ class Ladder:
         counts = np.bincount(label, minlength=len(values))
         return np.asarray(grouped[(np.cumsum(counts) - counts)[which] + place])  # [look-up]
 
-    def _each(self, values: NDArray[Any], which: Indices, place: Indices) -> Indices:
+    def _find_each_value(self, values: NDArray[Any], which: Indices, place: Indices) -> Indices:
         """Return the ``place``-th candidate, counted from 0, that has a value, for a few values."""
         found = np.zeros(len(place), dtype=np.int64)
         for i, value in enumerate(values):
@@ -119,27 +121,27 @@ class Ladder:
             if 2 * np.count_nonzero(held) <= len(held):
                 found[at] = np.flatnonzero(held)[place[at]]  # [each]
             else:
-                found[at] = _past(np.flatnonzero(~held), place[at])  # [all-but-others]
+                found[at] = _integers_outside(np.flatnonzero(~held), place[at])  # [all-but-others]
         return found
 
-    def _holders(self, values: NDArray[Any], worst: int) -> Indices:
+    def _candidates_with_values(self, values: NDArray[Any], worst: int) -> Indices:
         """Return candidates, in ascending order, that include all with one of ``values``."""
         if _HEAD * worst < len(self.scores):
             return np.flatnonzero(self.scores >= values[0])  # [head]
         table = np.zeros(2**_HASH_BITS, dtype=np.bool_)
-        table[_hashed(values)] = True  # [table]
-        table[_hashed(-values[values == 0])] = True  # [both-zeros]
+        table[_hash_scores(values)] = True  # [table]
+        table[_hash_scores(-values[values == 0])] = True  # [both-zeros]
         starts = range(0, len(self.scores), _CHUNK)
-        return np.concatenate([i + np.flatnonzero(table[_hashed(self.scores[i : i + _CHUNK])]) for i in starts])
+        return np.concatenate([i + np.flatnonzero(table[_hash_scores(self.scores[i : i + _CHUNK])]) for i in starts])
 
 
-def ladder(values: NDArray[Any], sign: int) -> Ladder:
+def sort_scores(values: NDArray[Any], sign: int) -> SortedScores:
     """Return a ladder of canonical scores; if ``sign`` is -1 they are mirrored, so the smallest become the largest."""
-    scores = mirrored(values, sign)
-    return Ladder(scores, ascending(scores))  # [sort]
+    scores = orient_scores(values, sign)
+    return SortedScores(scores, sort_ascending(scores))  # [sort]
 
 
-def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
+def orient_scores(values: NDArray[Any], sign: int) -> NDArray[Any]:
     """Return scores of which larger ones are better: ``values``, or a mirror image of them if ``sign`` is -1."""
     scores = np.ascontiguousarray(values)
     if sign < 0:
@@ -147,7 +149,7 @@ def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
     return scores
 
 
-def ascending(scores: NDArray[Any]) -> NDArray[Any]:
+def sort_ascending(scores: NDArray[Any]) -> NDArray[Any]:
     """Return the scores in ascending order.
 
     Sorting equal numbers takes less time than if a single one is greater, so one greater number is always added.
@@ -159,12 +161,12 @@ def ascending(scores: NDArray[Any]) -> NDArray[Any]:
     return np.sort(longer)[:-1]
 
 
-def lowest(kind: np.dtype[Any]) -> Any:
+def lowest_of_dtype(kind: np.dtype[Any]) -> Any:
     """Return a number of this type, 64-bit integers or floats, that is not above any score."""
     return kind.type((np.finfo if kind == np.float64 else np.iinfo)(kind).min)
 
 
-def limited(kind: np.dtype[Any], level: Fraction) -> float | int:
+def limit_for_dtype(kind: np.dtype[Any], level: Fraction) -> float | int:
     """Return a limit for differences of such scores: the next float64 >= ``level``, or for integers its floor."""
     return round_up(level) if kind == np.float64 else floor(level)  # [limit]
 
@@ -183,12 +185,12 @@ def largest_gap(above: NDArray[Any], below: NDArray[Any]) -> Fraction | int:
     return int(np.max(np.where(positive, above.view(np.uint64) - below.view(np.uint64), 0)))  # [modular-gap]
 
 
-def _past(others: Indices, place: Indices) -> Indices:
+def _integers_outside(others: Indices, place: Indices) -> Indices:
     """Return the ``place``-th integers, counted from 0, that are not among the ascending ``others``."""
     return np.asarray(place + np.searchsorted(others - np.arange(len(others)), place, side="right"))  # [past]
 
 
-def lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:
+def lower_by_limit(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:
     """Return the least values of their type at most ``limit`` below ``scores``; 64-bit integers end at ``lowest``."""
     if scores.dtype == object:
         return scores - limit
@@ -202,7 +204,7 @@ def lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[An
     return np.asarray(scores.view(np.uint64) - np.minimum(room, np.uint64(min(limit, _MOST)))).view(scores.dtype)
 
 
-def _hashed(values: NDArray[Any]) -> Indices:
+def _hash_scores(values: NDArray[Any]) -> Indices:
     return ((values.view(np.uint64) * _MULTIPLIER) >> np.uint64(_WORD - _HASH_BITS)).view(np.int64)  # [hash]
 
 

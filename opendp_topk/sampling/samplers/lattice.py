@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ...numerics.arithmetic import round_down, round_up
 from .entropy import Entropy
-from .exponentials import reach
-from .inversion import Ints, Table, Weights, draw, table
+from .exponentials import bernoulli_exp_events
+from .inversion import Ints, InversionTable, Weights, draw_from_table, inversion_table
 
 _CHOICE = 16  # digits of the decision that are drawn for all
 _FINE = 40  # bits of fixed point from which the bound of a decision is rounded up to 16
@@ -42,44 +42,44 @@ class Lattice:
 
     weights: Weights
     shift: int
-    cells: Table
+    cells: InversionTable
     certain: Ints
 
 
 # proof-region: lattice
 @functools.lru_cache(maxsize=16)
-def lattice(weights: Weights, shift: int) -> Lattice:
+def build_lattice(weights: Weights, shift: int) -> Lattice:
     """Return the cells of this distribution, cached."""
-    coarse = weights.coarse(shift)
-    cells = table(coarse, mirrored=False)
+    coarse = weights.coarse_weights(shift)
+    cells = inversion_table(coarse, mirrored=False)
     first = math.ceil((coarse.linear + coarse.square) * 2**_FINE)
     growth = math.ceil(2 * coarse.square * 2**_FINE)
     certain = (first + growth * np.arange(-cells.least) >> _FINE - _CHOICE) + 1  # [certain]
     return Lattice(weights, shift, cells, certain)
 
 
-def propose(law: Lattice, n: int, entropy: Entropy) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def propose_integers(law: Lattice, n: int, entropy: Entropy) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return n integers, and a mask of those that are kept."""
     cells = np.empty(n, dtype=np.int64)
-    draw(law.cells, cells, entropy)
+    draw_from_table(law.cells, cells, entropy)
     words = -(-(law.shift + _CHOICE) // _WORD)
-    digits = entropy.auxiliary(words * n).reshape(n, words)  # [digits]
+    digits = entropy.draw_auxiliary_words(words * n).reshape(n, words)  # [digits]
     sign = cells >> _WORD - 1
     sizes = cells ^ sign  # [size]
     choices = (digits[:, 0] & 2**_CHOICE - 1).astype(np.int64)  # [choice]
     kept = choices >= law.certain.take(sizes, mode="clip")
     kept &= sizes < len(law.certain)  # [kept]
-    places = _places(law.shift, digits)
+    places = _places_in_cells(law.shift, digits)
     if sizes.max(initial=0) >= _LARGE >> law.shift:
         places = places.astype(object)  # [large]
     values = ((sizes.astype(places.dtype) << law.shift) + places) ^ sign  # [value]
     late = np.flatnonzero(~kept)
     if len(late):
-        kept[late] = _decided(law, sizes[late], abs(values[late]), choices[late], entropy)  # [late]
+        kept[late] = _decide_proposals(law, sizes[late], abs(values[late]), choices[late], entropy)  # [late]
     return values, kept
 
 
-def _places(shift: int, digits: NDArray[np.uint64]) -> NDArray[Any]:
+def _places_in_cells(shift: int, digits: NDArray[np.uint64]) -> NDArray[Any]:
     """Return the leading ``shift`` digits of each row of words; the last word of a row is the leading one."""
     if shift <= _NARROW:
         return (digits[:, 0] >> np.uint64(_WORD - shift)).astype(np.int64)  # [narrow-place]
@@ -89,24 +89,30 @@ def _places(shift: int, digits: NDArray[np.uint64]) -> NDArray[Any]:
     return np.array(places, dtype=object)  # [place]
 
 
-def _decided(law: Lattice, cells: Ints, sizes: NDArray[Any], choices: Ints, entropy: Entropy) -> NDArray[np.bool_]:
+def _decide_proposals(
+    law: Lattice, cells: Ints, sizes: NDArray[Any], choices: Ints, entropy: Entropy
+) -> NDArray[np.bool_]:
     """Draw independent events of probability w(size) / w(2^shift cell), whose uniforms begin with these 16 digits."""
-    more = entropy.auxiliary(len(cells)) >> np.uint64(_CHOICE)
+    more = entropy.draw_auxiliary_words(len(cells)) >> np.uint64(_CHOICE)
     digits = (choices.astype(np.uint64) << np.uint64(_NARROW)) | more  # [decision]
     spare = max(law.shift - _NARROW, 0)
     within = sizes - (cells.astype(sizes.dtype) << law.shift)
     place = (within >> spare).astype(np.float64) * 2.0 ** (spare - law.shift)  # [within]
     ends = (place, place + (2.0**-_NARROW if spare else 0.0))
-    coarse = law.weights.coarse(law.shift)
+    coarse = law.weights.coarse_weights(law.shift)
     lower, upper = (
         end * (to(coarse.linear) + to(coarse.square) * (2.0 * cells + end))
         for end, to in zip(ends, (round_down, round_up), strict=True)
     )
 
-    def level(i: int) -> mpq:
-        return law.weights.level(int(sizes[i])) - law.weights.level(int(cells[i]) << law.shift)  # [level]
+    def decision_level(i: int) -> mpq:
+        return law.weights.minus_log_weight(int(sizes[i])) - law.weights.minus_log_weight(
+            int(cells[i]) << law.shift
+        )  # [level]
 
-    return reach(digits, lower * (1 - _MARGIN), upper * (1 + _MARGIN), level, entropy)  # [event]
+    return bernoulli_exp_events(
+        digits, lower * (1 - _MARGIN), upper * (1 + _MARGIN), decision_level, entropy
+    )  # [event]
 
 
 # end-proof-region: lattice

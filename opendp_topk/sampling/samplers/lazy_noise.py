@@ -31,10 +31,10 @@ class LazyNoise:
         self._known = 0
         self._bounds: list[tuple[mpq, mpq] | None] = []
 
-    def bounds(self, level: int) -> tuple[mpq, mpq] | None:
+    def rational_bounds(self, level: int) -> tuple[mpq, mpq] | None:
         """Return rationals on both sides of the variable, closer at each level; None while one would be infinite."""
         while len(self._bounds) <= level:
-            for word in self._entropy.auxiliary(max(self._known // _WORD, 1)).tolist():  # [double]
+            for word in self._entropy.draw_auxiliary_words(max(self._known // _WORD, 1)).tolist():  # [double]
                 self._digits = self._digits << _WORD | word
                 self._known += _WORD
             unit, precision = mpq(1, 1 << self._known), self._known + _WORD
@@ -45,10 +45,10 @@ class LazyNoise:
         return self._bounds[level]
 
 
-def reaches(lead: mpq, own: LazyNoise, scale: mpq, other: LazyNoise, other_scale: mpq) -> bool:
+def reaches_noisy_threshold(lead: mpq, own: LazyNoise, scale: mpq, other: LazyNoise, other_scale: mpq) -> bool:
     """Return whether ``lead + scale * own >= other_scale * other``, for scales >= 0."""
     for level in itertools.count():
-        first, second = own.bounds(level), other.bounds(level)
+        first, second = own.rational_bounds(level), other.rational_bounds(level)
         if first is not None and second is not None:
             if lead + scale * first[0] >= other_scale * second[1]:
                 return True  # [certainly]

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from ...numerics.floats import require_subnormals
 from ..noises.noise import Noise
 from . import entropy as noiseless
-from .advantages import Scores, noisy_bounds
-from .entropy import SYSTEM, Entropy, Indices, Tape
-from .quantile_tables import table
-from .race import contenders
-from .settle import Racers, settle
+from .advantages import ScaledScores, noisy_bounds
+from .entropy import SYSTEM, Entropy, Indices, ReplayEntropy
+from .quantile_tables import quantile_table
+from .race import find_contenders
+from .settle import Contenders, resolve_winners
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Part:
 
 
 # proof-region: merge
-def partial(labels: Sequence[Any], values: NDArray[Any], race: Race, entropy: Entropy = SYSTEM) -> Part:
+def select_part_finalists(labels: Sequence[Any], values: NDArray[Any], race: Race, entropy: Entropy = SYSTEM) -> Part:
     """Return the finalists among some candidates: the k best of them, or all if there are no more.
 
     Args:
@@ -66,34 +66,36 @@ def partial(labels: Sequence[Any], values: NDArray[Any], race: Race, entropy: En
     """
     k = min(race.k, len(values))
     if race.scale == 0 or k == 0:
-        return _noiseless(len(values), labels, values, race)  # [exact-part]
-    tape = Tape((), entropy)
+        return _noiseless_part(len(values), labels, values, race)  # [exact-part]
+    tape = ReplayEntropy((), entropy)
     with np.errstate(all="ignore"):  # [floating-point-state]
-        racers, lower, upper = contenders(values, race.scale, race.noise, k, sign=race.sign, entropy=tape)
-        best = settle(racers, lower, upper, k, ordered=False)  # [part-winners]
+        racers, lower, upper = find_contenders(values, race.scale, race.noise, k, sign=race.sign, entropy=tape)
+        best = resolve_winners(racers, lower, upper, k, ordered=False)  # [part-winners]
     finalists = np.isin(racers.index, best)
     index = racers.index[finalists]
-    words = tuple(map(tape.drawn, index.tolist()))
-    return Part(len(values), _at(labels, index), values[index], racers.prefix[finalists], words)  # [finalists]
+    words = tuple(map(tape.drawn_words, index.tolist()))
+    return Part(len(values), _labels_at(labels, index), values[index], racers.prefix[finalists], words)  # [finalists]
 
 
-def merge(parts: Sequence[Part], race: Race, entropy: Entropy = SYSTEM) -> Part:
+def merge_finalists(parts: Sequence[Part], race: Race, entropy: Entropy = SYSTEM) -> Part:
     """Return the finalists of one or more parts together; the parts have no candidate in common.
 
     Words of finalists are requested from ``entropy`` by their places in the concatenated parts.
     """
-    joined = _joined(parts)
+    joined = _concatenate_parts(parts)
     if race.scale == 0:
-        return _noiseless(joined.size, joined.labels, joined.values, race)  # [exact-merge]
+        return _noiseless_part(joined.size, joined.labels, joined.values, race)  # [exact-merge]
     if len(joined.labels) <= race.k:
         return joined  # [all-stay]
-    tape = Tape(joined.words, entropy)
-    best = _winners(joined, race, False, tape)
-    words = tuple(map(tape.drawn, best.tolist()))
-    return Part(joined.size, _at(joined.labels, best), joined.values[best], joined.prefix[best], words)  # [merged]
+    tape = ReplayEntropy(joined.words, entropy)
+    best = _winner_places(joined, race, False, tape)
+    words = tuple(map(tape.drawn_words, best.tolist()))
+    return Part(
+        joined.size, _labels_at(joined.labels, best), joined.values[best], joined.prefix[best], words
+    )  # [merged]
 
 
-def finish(part: Part, race: Race, entropy: Entropy = SYSTEM) -> list[Any]:
+def finish_race(part: Part, race: Race, entropy: Entropy = SYSTEM) -> list[Any]:
     """Return the labels of the k winners, if ``part`` has the finalists of all d >= k candidates.
 
     The labels are best first if ``race.ordered``, otherwise ascending.
@@ -101,24 +103,24 @@ def finish(part: Part, race: Race, entropy: Entropy = SYSTEM) -> list[Any]:
     if race.scale == 0:
         best = _exact_best(part.labels, part.values, race)  # [exact-winners]
     else:
-        best = _winners(part, race, race.ordered, Tape(part.words, entropy))
-    winners = list(_at(part.labels, best))
+        best = _winner_places(part, race, race.ordered, ReplayEntropy(part.words, entropy))
+    winners = list(_labels_at(part.labels, best))
     return winners if race.ordered else sorted(winners)  # [order]
 
 
-def _winners(part: Part, race: Race, ordered: bool, tape: Tape) -> Indices:
+def _winner_places(part: Part, race: Race, ordered: bool, tape: ReplayEntropy) -> Indices:
     """Return the places of the k best finalists."""
     require_subnormals()  # [no-flushing]
-    scores, entries = Scores(part.values, race.scale, race.sign), table(race.noise)
+    scores, entries = ScaledScores(part.values, race.scale, race.sign), quantile_table(race.noise)
     reference = part.values[part.values.argmax() if race.sign > 0 else part.values.argmin()]  # [reference]
     with np.errstate(all="ignore"):  # [floating-point-state]
-        advantages = scores.advantages(part.values, reference)
+        advantages = scores.approximate_advantages(part.values, reference)
         lower, upper = noisy_bounds(advantages, entries.lower[part.prefix], entries.upper[part.prefix])  # [bounds]
-        racers = Racers(np.arange(len(part.labels)), part.prefix, scores, race.noise, reference, tape)
-        return settle(racers, lower, upper, race.k, ordered)  # [winners]
+        racers = Contenders(np.arange(len(part.labels)), part.prefix, scores, race.noise, reference, tape)
+        return resolve_winners(racers, lower, upper, race.k, ordered)  # [winners]
 
 
-def _joined(parts: Sequence[Part]) -> Part:
+def _concatenate_parts(parts: Sequence[Part]) -> Part:
     """Return the finalists of all parts, those of the first part first."""
     held = [part for part in parts if part.labels] or parts[:1]
     values = [part.values for part in held]
@@ -133,10 +135,10 @@ def _joined(parts: Sequence[Part]) -> Part:
     )  # [joined]
 
 
-def _noiseless(size: int, labels: Sequence[Any], values: NDArray[Any], race: Race) -> Part:
+def _noiseless_part(size: int, labels: Sequence[Any], values: NDArray[Any], race: Race) -> Part:
     """Return the exact best of these candidates, at most k of them, as the finalists of ``size``."""
     best = _exact_best(labels, values, race)
-    return Part(size, _at(labels, best), values[best], np.zeros(len(best), dtype=np.uint16), ((),) * len(best))
+    return Part(size, _labels_at(labels, best), values[best], np.zeros(len(best), dtype=np.uint16), ((),) * len(best))
 
 
 def _exact_best(labels: Sequence[Any], values: NDArray[Any], race: Race) -> Indices:
@@ -151,7 +153,7 @@ def _exact_best(labels: Sequence[Any], values: NDArray[Any], race: Race) -> Indi
     return np.array(best, dtype=np.int64)
 
 
-def _at(labels: Sequence[Any], places: Indices) -> tuple[Any, ...]:
+def _labels_at(labels: Sequence[Any], places: Indices) -> tuple[Any, ...]:
     return tuple(labels[place] for place in places.tolist())
 
 

@@ -31,7 +31,7 @@ def top_k(
     return left[: -k - 1 : -1].copy()  # [winners]
 
 
-def many(
+def repeat_top_k(
     values: NDArray[Any], scale: Fraction, noise: Noise, k: int, times: int, *, sign: int, entropy: Entropy = SYSTEM
 ) -> Indices:
     """Return the results of ``times`` independent calls of :func:`top_k`, an int64 array of shape (times, k)."""
@@ -46,7 +46,9 @@ def _side_by_side(scores: NDArray[Any], scale: Fraction, noise: Noise, k: int, s
     left, row = np.tile(np.arange(d), (n, 1)), np.arange(n)  # [all-rows]
     for last in range(d - 1, d - 1 - k, -1):
         racing = scores[:, : last + 1]
-        best = rows.each(racing, scale, noise, 1, sign=sign, ordered=True, entropy=entropy)[:, 0]  # [race-each]
+        best = rows.top_k_of_each(racing, scale, noise, 1, sign=sign, ordered=True, entropy=entropy)[
+            :, 0
+        ]  # [race-each]
         winner = left[row, best]
         left[row, best], left[:, last] = left[:, last], winner  # [leave-rows]
         scores[row, best] = scores[:, last]  # [fill-rows]

@@ -17,7 +17,7 @@ _ROUND = 9  # a custom quantile is evaluated at some 4,096 points only, denser t
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class QuantileTable:
     """Bounds on the noise of a candidate if only the first 16 digits of its uniform are known.
 
     ``lower[p] <= F^{-1}(U) <= upper[p]`` for every U in [p / 2^16, (p + 1) / 2^16].
@@ -31,7 +31,7 @@ class Table:
 
 # proof-region: quantile_tables
 @functools.lru_cache(maxsize=16)
-def table(noise: Noise) -> Table:
+def quantile_table(noise: Noise) -> QuantileTable:
     """Return the table of ``noise``, cached; the first call takes a few milliseconds, or 4,096 quantiles by MPFR."""
     require_subnormals()  # [no-flushing]
     nodes = np.arange(_PREFIXES + 1)
@@ -41,7 +41,7 @@ def table(noise: Noise) -> Table:
     lower, upper = noise.quantile_floats((u, u), (1 - u, 1 - u))  # [outward]
     prefix = np.arange(_PREFIXES)
     tail = np.array([_PREFIXES - (_PREFIXES >> j) for j in range(DIGITS + 1)])  # [tail]
-    return Table(
+    return QuantileTable(
         lower=lower[np.searchsorted(nodes, prefix, side="right") - 1],  # [lower-end]
         upper=upper[np.searchsorted(nodes, prefix + 1)],  # [upper-end]
         tail=np.maximum.accumulate(upper[np.searchsorted(nodes, tail)]),  # [increasing-tail]
@@ -56,10 +56,10 @@ def _is_round(n: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def quantile_bounds(noise: Noise, digits: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> tuple[Floats, Floats]:
     """Return float64 bounds on F^{-1}(U) for all U in [n, n + 1] / 2^64, with n the first 64 digits of U."""
-    return noise.quantile_floats(_unit(digits), _unit(~digits))  # [complement]
+    return noise.quantile_floats(_unit_interval_bounds(digits), _unit_interval_bounds(~digits))  # [complement]
 
 
-def _unit(n: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> tuple[Floats, Floats]:
+def _unit_interval_bounds(n: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> tuple[Floats, Floats]:
     nearest = n.astype(np.float64)  # [nearest]
     return nearest * (2.0**-64 * (1 - 2.0**-52)), np.minimum((nearest + 1) * (2.0**-64 * (1 + 2.0**-51)), 1.0)  # [unit]
 

@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...numerics.floats import Floats
-from ...numerics.surveyed import GROUP, Surveyed
+from ...numerics.surveyed import GROUP, BlockMaxima
 from ..noises.noise import Noise
 from . import settle as short
-from .advantages import Scores, widened
+from .advantages import ScaledScores, widen_scores
 from .entropy import SYSTEM, Entropy, Indices
-from .forecast import forecast
+from .forecast import forecast_threshold
 from .forecast_race import FEWEST, GROUPS, MOST, race_forecast
-from .quantile_tables import table
+from .quantile_tables import quantile_table
 from .scan import Scan
-from .settle import Racers, settle
-from .upper_tail import BLOCK, LEVELS, survivors
+from .settle import Contenders, resolve_winners
+from .upper_tail import BLOCK, LEVELS, draw_survivors
 
 _FIRST_BLOCKS = 8  # few at first: the best blocks set the threshold by which the others are skipped
 _MOST_BLOCKS = 512  # two million scores at a time, so that what a batch needs beside them stays small
@@ -37,7 +37,7 @@ _FEW = 64  # one near score in so many may be drawn by itself: no more than ente
 
 # proof-region: race
 def top_k(
-    values: NDArray[Any] | Surveyed,
+    values: NDArray[Any] | BlockMaxima,
     scale: Fraction,
     noise: Noise,
     k: int,
@@ -62,31 +62,31 @@ def top_k(
         int64 array of shape (k,).
     """
     with np.errstate(all="ignore"):  # [floating-point-state]
-        winners = settle(*contenders(values, scale, noise, k, sign=sign, entropy=entropy), k, ordered)
+        winners = resolve_winners(*find_contenders(values, scale, noise, k, sign=sign, entropy=entropy), k, ordered)
     return winners if ordered else np.sort(winners)  # [order]
 
 
-def contenders(
-    values: NDArray[Any] | Surveyed, scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
-) -> tuple[Racers, Floats, Floats]:
+def find_contenders(
+    values: NDArray[Any] | BlockMaxima, scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
+) -> tuple[Contenders, Floats, Floats]:
     """Return candidates whose k best are the k best of all, with bounds on their noisy advantages."""
-    seen = values if isinstance(values, Surveyed) else None
-    scores = Scores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
+    seen = values if isinstance(values, BlockMaxima) else None
+    scores = ScaledScores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
     d = len(scores.values)
     if d <= short.MOST and seen is None:
-        everybody = short.everybody(scores, noise, entropy)  # [short]
+        everybody = short.all_contenders(scores, noise, entropy)  # [short]
         if everybody is not None:
             return everybody
     blocks = d // BLOCK
     rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
-    groups = widened(seen.best[: blocks * GROUPS] if seen else _best_of(rows.reshape(-1), GROUP, sign))
+    groups = widen_scores(seen.best[: blocks * GROUPS] if seen else _best_of(rows.reshape(-1), GROUP, sign))
     best = _best_of(groups, GROUPS, sign)  # [best]
-    found = forecast(scores, noise, k, groups) if blocks >= max(FEWEST, k // MOST) else None
-    scan = Scan(scores, k, table(noise), entropy, reference=found.mark[0] if found else scores.take([0])[0])
+    found = forecast_threshold(scores, noise, k, groups) if blocks >= max(FEWEST, k // MOST) else None
+    scan = Scan(scores, k, quantile_table(noise), entropy, reference=found.mark[0] if found else scores.take([0])[0])
     if found is None or not race_forecast(scan, rows.reshape(-1), groups, best, *found):  # [forecast]
-        scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
+        scan.add_fresh_candidates(np.arange(blocks * BLOCK, d))  # [remainder]
         _race_all_blocks(scan, rows, best)
-    racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
+    racers = Contenders(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
     return racers, scan.lower, scan.upper
 
 
@@ -108,45 +108,45 @@ def _race_all_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any]) -> None
 
 def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:
     """Take the first blocks of ``batch``, whose scores reach equally far, into the race, and return their number."""
-    levels = scan.levels(best[batch])
+    levels = scan.required_levels(best[batch])
     warm = int(np.count_nonzero(levels < _DEEP[0]))  # [warm]
     if warm == 0:
-        _skip(scan, batch, levels)
+        _race_tail_only(scan, batch, levels)
         return len(batch)
     batch, levels = batch[:warm], levels[:warm]
-    values, least = widened(rows[batch]), max(int(levels.min()), 0)
+    values, least = widen_scores(rows[batch]), max(int(levels.min()), 0)
     for level in _DEEP:
-        near = scan.near(values, level)
+        near = scan.may_reach(values, level)
         if _FEW * np.count_nonzero(near) <= near.size:
-            _split(scan, batch, near, level, least)  # [deep-split]
+            _race_near_and_tail(scan, batch, near, level, least)  # [deep-split]
             return warm
     if levels.min() >= LEVELS[0]:
-        _skip(scan, batch, levels)  # [shallow-skip]
+        _race_tail_only(scan, batch, levels)  # [shallow-skip]
     else:
-        _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0], least)  # [shallow-split]
+        _race_near_and_tail(scan, batch, scan.may_reach(values, LEVELS[0]), LEVELS[0], least)  # [shallow-split]
     return warm
 
 
-def _skip(scan: Scan, batch: Indices, levels: Indices) -> None:
+def _race_tail_only(scan: Scan, batch: Indices, levels: Indices) -> None:
     """Take blocks whose uniforms all need this many leading ones: only candidates that have them enter."""
-    position = survivors(levels, scan.entropy)
-    scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
+    position = draw_survivors(levels, scan.entropy)
+    scan.add_tail_candidates(_candidate_indices(batch, position), levels[position // BLOCK])  # [skip]
 
 
-def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, least: int) -> None:
+def _race_near_and_tail(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, least: int) -> None:
     """Take near candidates with ``least`` leading ones, and of the others those with ``level`` leading ones."""
     near = near.ravel()
     one_by_one = np.flatnonzero(near)
     if 2 * len(one_by_one) < near.size:
-        position = survivors(np.full(len(batch), level), scan.entropy)
+        position = draw_survivors(np.full(len(batch), level), scan.entropy)
         position = position[~near[position]]  # [phantoms]
-        scan.draw_tail(_index(batch, position), np.full(len(position), level))
-        scan.draw(_index(batch, one_by_one), least)  # [near]
+        scan.add_tail_candidates(_candidate_indices(batch, position), np.full(len(position), level))
+        scan.add_fresh_candidates(_candidate_indices(batch, one_by_one), least)  # [near]
     else:
-        scan.draw(_index(batch, np.arange(near.size)), least)  # [all]
+        scan.add_fresh_candidates(_candidate_indices(batch, np.arange(near.size)), least)  # [all]
 
 
-def _index(batch: Indices, position: Indices) -> Indices:
+def _candidate_indices(batch: Indices, position: Indices) -> Indices:
     """Return the candidates at these positions of the concatenated blocks of ``batch``."""
     return batch[position // BLOCK] * BLOCK + position % BLOCK
 

@@ -16,9 +16,9 @@ from ...numerics.floats import Floats
 from ..noises.noise import Noise
 from . import race
 from . import settle as short
-from .advantages import Scores
+from .advantages import ScaledScores
 from .entropy import SYSTEM, Entropy, Indices
-from .settle import Racers, settle
+from .settle import Contenders, resolve_winners
 
 # Many races at once, each over a short vector of scores and with digits of its own.
 #
@@ -30,7 +30,7 @@ _LONGEST = 1024  # scores of a vector in a table: for longer ones a separate rac
 
 
 # proof-region: rows
-def top_k(
+def repeat_top_k(
     values: NDArray[Any],
     scale: Fraction,
     noise: Noise,
@@ -43,10 +43,10 @@ def top_k(
 ) -> Indices:
     """Return the results of ``times`` independent calls of :func:`race.top_k`, an int64 array of shape (times, k)."""
     table = np.broadcast_to(values, (times, len(values)))  # [repeated]
-    return _Races(scale, noise, k, sign, ordered, entropy).over(table, np.arange(times) * len(values))
+    return _Races(scale, noise, k, sign, ordered, entropy).run_races(table, np.arange(times) * len(values))
 
 
-def each(
+def top_k_of_each(
     vectors: Sequence[NDArray[Any]] | NDArray[Any],
     scale: Fraction,
     noise: Noise,
@@ -69,7 +69,7 @@ def each(
     """
     races = _Races(scale, noise, k, sign, ordered, entropy)
     if isinstance(vectors, np.ndarray):
-        return races.over(vectors, np.arange(len(vectors)) * vectors.shape[1])
+        return races.run_races(vectors, np.arange(len(vectors)) * vectors.shape[1])
     alike: dict[Any, list[int]] = {}
     for place, vector in enumerate(vectors):
         alike.setdefault((len(vector), vector.dtype), []).append(place)  # [alike]
@@ -77,7 +77,7 @@ def each(
     first, winners = np.cumsum(lengths) - lengths, np.empty((len(vectors), k), dtype=np.int64)
     for places in alike.values():
         table = np.concatenate([vectors[place] for place in places]).reshape(len(places), -1)  # [table]
-        winners[places] = races.over(table, first[places])
+        winners[places] = races.run_races(table, first[places])
     return winners
 
 
@@ -92,40 +92,44 @@ class _Races:
     ordered: bool
     entropy: Entropy
 
-    def over(self, table: NDArray[Any], first: Indices) -> Indices:
+    def run_races(self, table: NDArray[Any], first: Indices) -> Indices:
         """Run a race over each row of ``table``; the source of digits numbers its candidates from ``first`` on."""
         winners = np.empty((len(table), self.k), dtype=np.int64)
         together = max(_TOGETHER // table.shape[1], 1)
         for start in range(0, len(table), together):
             part = slice(start, start + together)
             with np.errstate(all="ignore"):  # [floating-point-state]
-                winners[part] = self._together(table[part], first[part])  # [part]
+                winners[part] = self._run_together(table[part], first[part])  # [part]
         return winners if self.ordered else np.sort(winners, axis=1)  # [order]
 
-    def _together(self, table: NDArray[Any], first: Indices) -> Indices:
+    def _run_together(self, table: NDArray[Any], first: Indices) -> Indices:
         rows = table[:1] if table.strides[0] == 0 else table  # [same-scores]
         known = short.distances_by_row(rows, self.scale, self.sign) if rows.shape[1] <= _LONGEST else None  # [bounded]
         if known is None:
-            return np.array([self._alone(*race) for race in zip(table, first.tolist(), strict=True)])  # [one-by-one]
+            return np.array(
+                [self._run_alone(*race) for race in zip(table, first.tolist(), strict=True)]
+            )  # [one-by-one]
         number = np.arange(table.shape[1])
-        prefix = self.entropy.prefixes((first[:, None] + number).ravel()).reshape(table.shape)  # [draw]
-        lower, upper = short.bounds(known.distance, known.factor, short.padded(self.noise)[prefix])
+        prefix = self.entropy.draw_prefixes((first[:, None] + number).ravel()).reshape(table.shape)  # [draw]
+        lower, upper = short.noisy_score_bounds(known.distance, known.factor, short.padded_table(self.noise)[prefix])
         best = np.argsort(-lower, axis=1)
         winners = np.array(best[:, : self.k])
-        for row in np.flatnonzero(~decided(lower, upper, best, self.k, self.ordered)).tolist():
-            scores = Scores(np.ascontiguousarray(table[row]), self.scale, self.sign)
+        for row in np.flatnonzero(~decided_rows(lower, upper, best, self.k, self.ordered)).tolist():
+            scores = ScaledScores(np.ascontiguousarray(table[row]), self.scale, self.sign)
             reference = known.best[row if len(rows) > 1 else 0, 0]
-            own = Racers(number, prefix[row], scores, self.noise, reference, Shifted(self.entropy, int(first[row])))
-            winners[row] = settle(own, lower[row], upper[row], self.k, self.ordered)  # [settle]
+            own = Contenders(
+                number, prefix[row], scores, self.noise, reference, OffsetEntropy(self.entropy, int(first[row]))
+            )
+            winners[row] = resolve_winners(own, lower[row], upper[row], self.k, self.ordered)  # [settle]
         return winners
 
-    def _alone(self, values: NDArray[Any], first: int) -> Indices:
-        entropy = Shifted(self.entropy, first)
+    def _run_alone(self, values: NDArray[Any], first: int) -> Indices:
+        entropy = OffsetEntropy(self.entropy, first)
         options: Any = {"sign": self.sign, "ordered": self.ordered, "entropy": entropy}
         return race.top_k(values, self.scale, self.noise, self.k, **options)
 
 
-def decided(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool) -> NDArray[np.bool_]:
+def decided_rows(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool) -> NDArray[np.bool_]:
     """Return a mask of the rows whose bounds decide the k best, and, if ``ordered``, their order."""
     first = 0 if ordered else k - 1
     ranked = np.take_along_axis(upper, order, axis=1)[:, first + 1 :]
@@ -135,21 +139,21 @@ def decided(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool)
     return np.asarray((best > rest[:, : last - first]).all(axis=1))  # [decided]
 
 
-class Shifted(Entropy):
+class OffsetEntropy(Entropy):
     """The digits of one race of several, with candidates numbered consecutively over all races."""
 
     def __init__(self, entropy: Entropy, offset: int) -> None:
         self._entropy = entropy
         self._offset = offset
 
-    def prefixes(self, index: Indices) -> NDArray[np.uint16]:
-        return self._entropy.prefixes(index + self._offset)  # [prefixes]
+    def draw_prefixes(self, index: Indices) -> NDArray[np.uint16]:
+        return self._entropy.draw_prefixes(index + self._offset)  # [prefixes]
 
-    def words(self, index: Indices) -> NDArray[np.uint64]:
-        return self._entropy.words(index + self._offset)  # [words]
+    def draw_words(self, index: Indices) -> NDArray[np.uint64]:
+        return self._entropy.draw_words(index + self._offset)  # [words]
 
-    def auxiliary(self, n: int) -> NDArray[np.uint64]:
-        return self._entropy.auxiliary(n)  # [auxiliary]
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
+        return self._entropy.draw_auxiliary_words(n)  # [auxiliary]
 
 
 # end-proof-region: rows
@@ -164,7 +168,7 @@ _EACH = 2**6  # outputs: listing this many takes no longer than one draw without
 
 
 # proof-region: listed
-def joint(
+def draw_listed_outputs(
     values: NDArray[Any],
     scale: Fraction,
     noise: Noise,
@@ -193,16 +197,16 @@ def joint(
         int64 array of shape (times, k), each row ascending if not ``ordered``. None if there are too many outputs, or
         if int64 cannot count their utilities in a common unit.
     """
-    if not _few(perm if ordered else comb, len(values), k, times):
+    if not _is_worth_listing(perm if ordered else comb, len(values), k, times):
         return None
     order, best = _best_first(values, sign)
     found = list((permutations if ordered else combinations)(range(len(best)), k))  # [outputs]
     utilities = [-max(x - best[rank] for x, rank in zip(best, ranks, strict=False)) for ranks in found]  # [loss]
-    chosen = _drawn(order, found, utilities, scale, noise, times, entropy)
+    chosen = _race_outputs(order, found, utilities, scale, noise, times, entropy)
     return chosen if chosen is None or ordered else np.sort(chosen, axis=1)
 
 
-def canonical(
+def draw_listed_subsets(
     values: NDArray[Any],
     scale: Fraction,
     noise: Noise,
@@ -219,7 +223,7 @@ def canonical(
     u(S) and the other arguments are those of :func:`canonical.draws`; k < d. The rows, of shape (times, k), are
     ascending.
     """
-    if not _few(comb, len(values), k, times):
+    if not _is_worth_listing(comb, len(values), k, times):
         return None
     order, best = _best_first(values, sign)
     found = list(combinations(range(len(best)), k))  # [subsets]
@@ -228,11 +232,11 @@ def canonical(
         least = best[ranks[-1]]
         rival = best[next((i for i, rank in enumerate(ranks) if rank != i), k)]  # [rival]
         utilities.append(gamma * least - (1 - gamma) * (max(rival, least) if capped else rival))  # [utility]
-    chosen = _drawn(order, found, utilities, scale, noise, times, entropy)
+    chosen = _race_outputs(order, found, utilities, scale, noise, times, entropy)
     return chosen if chosen is None else np.sort(chosen, axis=1)
 
 
-def _few(number: Any, d: int, k: int, times: int) -> bool:
+def _is_worth_listing(number: Any, d: int, k: int, times: int) -> bool:
     """Return whether outputs are few enough for a race over a short vector, and listing them is worth its time."""
     return d <= short.MOST and number(d, k) <= min(short.MOST, _EACH * times)
 
@@ -244,7 +248,7 @@ def _best_first(values: NDArray[Any], sign: int) -> tuple[Indices, list[Fraction
     return np.array(order, dtype=np.int64), [scores[i] for i in order]  # [exact-scores]
 
 
-def _drawn(
+def _race_outputs(
     order: Indices,
     found: Iterable[tuple[int, ...]],
     utilities: list[Fraction],
@@ -259,7 +263,7 @@ def _drawn(
     if min(heights) < -(2**63):
         return None  # [too-deep]
     races = np.array(heights, dtype=np.int64), scale * unit, noise, 1, times
-    places = top_k(*races, sign=1, ordered=True, entropy=entropy)[:, 0]  # [races]
+    places = repeat_top_k(*races, sign=1, ordered=True, entropy=entropy)[:, 0]  # [races]
     return order[np.array(found, dtype=np.int64)[places]]  # [indices]
 
 

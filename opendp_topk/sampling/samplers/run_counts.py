@@ -26,7 +26,7 @@ def run_count(
     """Draw a number >= ``least``, which has the probability ``first``; n + 1 has ``ratio(n)`` times that of n."""
     digits = known = 0
     for level in itertools.count():
-        for word in entropy.auxiliary(1 << max(level - 1, 0)).tolist():  # [double]
+        for word in entropy.draw_auxiliary_words(1 << max(level - 1, 0)).tolist():  # [double]
             digits, known = digits << _WORD | word, known + _WORD
         unit, arithmetic = mpq(1, 1 << known), Intervals(known + _WORD)
         mass = first(arithmetic)

@@ -15,16 +15,16 @@ from ...errors import EntropyError
 from ...numerics.arithmetic import Interval, Intervals, round_down, round_up
 from ...numerics.floats import Floats
 from ..noises.noise import Noise
-from .advantages import Scores, noisy_bounds
+from .advantages import ScaledScores, noisy_bounds
 from .entropy import Entropy, Indices
-from .quantile_tables import DIGITS, quantile_bounds, table
+from .quantile_tables import DIGITS, quantile_bounds, quantile_table
 
 # Runs of places in a ranking within which the order is open, and their division by bounds, all runs in one pass.
 
 
 # proof-region: runs
 @dataclass(frozen=True, eq=False)
-class Runs:
+class PlaceRuns:
     """Disjoint runs in ascending order: run r has the places ``starts[r], ..., ends[r] - 1``."""
 
     starts: Indices
@@ -33,48 +33,48 @@ class Runs:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> Runs:
-        return Runs(self.starts[chosen], self.ends[chosen])
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> PlaceRuns:
+        return PlaceRuns(self.starts[chosen], self.ends[chosen])
 
     @property
-    def lengths(self) -> Indices:
+    def run_lengths(self) -> Indices:
         """The number of places in each run."""
         return self.ends - self.starts
 
     @property
-    def numbers(self) -> Indices:
+    def run_numbers(self) -> Indices:
         """The number of the run for each place of each run."""
-        return np.repeat(np.arange(len(self)), self.lengths)
+        return np.repeat(np.arange(len(self)), self.run_lengths)
 
     @property
-    def places(self) -> Indices:
+    def run_places(self) -> Indices:
         """All places, those of the first run first."""
-        lengths = self.lengths
+        lengths = self.run_lengths
         before = np.cumsum(lengths) - lengths
         return np.asarray(np.arange(lengths.sum()) + np.repeat(self.starts - before, lengths))  # [places]
 
 
-def opened(lower: Floats, upper: Floats) -> Runs:
+def divide_all_places(lower: Floats, upper: Floats) -> PlaceRuns:
     """Return the parts into which bounds divide the one run of all places; ``lower`` descends."""
     rest = np.maximum.accumulate(upper[::-1])[::-1]
     begins = np.ones(len(lower) + 1, dtype=np.bool_)
     np.greater(lower[:-1], rest[1:], out=begins[1:-1])  # [cut-of-all]
     bounds = begins.nonzero()[0]
-    return Runs(bounds[:-1], bounds[1:])
+    return PlaceRuns(bounds[:-1], bounds[1:])
 
 
-def apart(number: Indices, lower: Floats, upper: Floats) -> bool:
+def is_order_decided(number: Indices, lower: Floats, upper: Floats) -> bool:
     """Return whether bounds decide the order within all runs, whose racers have these numbers; ``lower`` descends."""
     return bool(((lower[:-1] > upper[1:]) | (number[:-1] != number[1:])).all())  # [apart]
 
 
-def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
+def divide_runs(runs: PlaceRuns, lower: Floats, upper: Floats) -> tuple[PlaceRuns, Indices]:
     """Return the parts into which bounds divide ``runs``, and for each part the number of the run that contains it.
 
     ``lower`` and ``upper`` are the bounds of the racers at ``runs.places``; within each run, ``lower`` descends. A run
     is cut between two places if every racer before is certainly above every racer after.
     """
-    number = runs.numbers
+    number = runs.run_numbers
     ranked = np.empty(len(number), dtype=np.complex128)
     ranked.real, ranked.imag = -number, upper
     rest = np.maximum.accumulate(ranked[::-1])[::-1].imag  # [rest]
@@ -82,20 +82,20 @@ def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
     np.logical_or(lower[:-1] > rest[1:], number[:-1] != number[1:], out=begins[1:-1])  # [cut]
     bounds = begins.nonzero()[0]
     first, after = bounds[:-1], bounds[1:]
-    starts = runs.places[first]
-    return Runs(starts, starts + (after - first)), number[first]  # [parts]
+    starts = runs.run_places[first]
+    return PlaceRuns(starts, starts + (after - first)), number[first]  # [parts]
 
 
-def decided(lower: Floats, upper: Floats, k: int, ordered: bool) -> bool:
+def is_selection_decided(lower: Floats, upper: Floats, k: int, ordered: bool) -> bool:
     """Return whether bounds of all racers decide the k best, and, if ``ordered``, their order; ``lower`` descends."""
     first = 0 if ordered else k - 1
     rest = np.maximum.accumulate(upper[:first:-1])[::-1]  # [rest-of-all]
     return bool((lower[first:k][: len(rest)] > rest[: k - first]).all())  # [decided]
 
 
-def matter(parts: Runs, k: int, ordered: bool) -> NDArray[np.bool_]:
+def open_parts_mask(parts: PlaceRuns, k: int, ordered: bool) -> NDArray[np.bool_]:
     """Return which parts leave the k best open, or, if ``ordered``, their order."""
-    open_end: NDArray[np.bool_] = (parts.starts < k) & (parts.lengths > 1)  # [ranking]
+    open_end: NDArray[np.bool_] = (parts.starts < k) & (parts.run_lengths > 1)  # [ranking]
     return open_end if ordered else np.logical_and(open_end, parts.ends > k)  # [set]
 
 
@@ -109,7 +109,7 @@ MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source tha
 
 
 @dataclass
-class Racers:
+class Contenders:
     """Candidates still in the race: their indices, and the first digits of their uniforms.
 
     ``words`` has the next 64 digits of those for which they were drawn, if any, and ``exact`` has those that were
@@ -118,109 +118,111 @@ class Racers:
 
     index: Indices
     prefix: NDArray[np.uint16]
-    scores: Scores
+    scores: ScaledScores
     noise: Noise
     reference: Any
     entropy: Entropy
     words: NDArray[np.uint64] | None = field(init=False, default=None)
     has_word: NDArray[np.bool_] | None = field(init=False, default=None)
-    exact: dict[int, Racer] = field(init=False, default_factory=dict)
+    exact: dict[int, Contender] = field(init=False, default_factory=dict)
 
 
 # proof-region: settle
-def settle(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
+def resolve_winners(racers: Contenders, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
     """Return the k winners among ``racers``, whose noisy advantages are between ``lower`` and ``upper``.
 
     The winners are best first if ``ordered``; else in no particular order.
     """
-    return racers.index[_settled(racers, lower, upper, k, ordered)]  # [winners]
+    return racers.index[_resolve_members(racers, lower, upper, k, ordered)]  # [winners]
 
 
-def finalists(racers: Racers, lower: Floats, upper: Floats, k: int) -> list[Racer]:
+def resolve_finalists(racers: Contenders, lower: Floats, upper: Floats, k: int) -> list[Contender]:
     """Return the k winners among ``racers``, best first, each with all digits that were drawn for it."""
-    best = [_exact(racers, member) for member in _settled(racers, lower, upper, k, True).tolist()]  # [finalists]
-    lacking = [racer for racer in best if not racer.knows_enough]
+    best = [
+        _exact_contender(racers, member) for member in _resolve_members(racers, lower, upper, k, True).tolist()
+    ]  # [finalists]
+    lacking = [racer for racer in best if not racer.has_enough_digits]
     while lacking:
-        for racer, word in zip(lacking, racers.entropy.words(_indices(lacking)).tolist(), strict=True):
+        for racer, word in zip(lacking, racers.entropy.draw_words(_contender_indices(lacking)).tolist(), strict=True):
             racer.append(word)  # [extend-all]
-        lacking = [racer for racer in lacking if not racer.knows_enough]
+        lacking = [racer for racer in lacking if not racer.has_enough_digits]
     return best
 
 
-def _indices(racers: list[Racer]) -> Indices:
+def _contender_indices(racers: list[Contender]) -> Indices:
     return np.array([racer.index for racer in racers], dtype=np.int64)
 
 
-def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
+def _resolve_members(racers: Contenders, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
     order = (-lower).argsort(kind="stable")  # [descending]
-    if decided(lower[order], upper[order], k, ordered):
+    if is_selection_decided(lower[order], upper[order], k, ordered):
         return order[:k]  # [at-once]
-    runs = opened(lower[order], upper[order])
-    runs = runs[matter(runs, k, ordered)]
-    _draw_words(racers, order[runs.places])
+    runs = divide_all_places(lower[order], upper[order])
+    runs = runs[open_parts_mask(runs, k, ordered)]
+    _draw_words(racers, order[runs.run_places])
     references = np.full(len(runs), racers.reference, dtype=racers.scores.take([]).dtype)
     unchanged = np.zeros(len(runs), dtype=np.bool_)
     while len(runs):
-        places, number = runs.places, runs.numbers
+        places, number = runs.run_places, runs.run_numbers
         lower, upper = _closer_bounds(racers, order[places], references[number])
         better = np.lexsort((-lower, number))  # [within]
         order[places] = order[places[better]]
-        if apart(number, lower[better], upper[better]):
+        if is_order_decided(number, lower[better], upper[better]):
             break  # [all-apart]
-        parts, parent = _undecided(runs, lower[better], upper[better], k, ordered)
-        same = parts.lengths == runs.lengths[parent]
+        parts, parent = _undecided_parts(runs, lower[better], upper[better], k, ordered)
+        same = parts.run_lengths == runs.run_lengths[parent]
         hopeless = same & unchanged[parent]  # [hopeless]
-        _decide_all(racers, order, parts[hopeless])
+        _order_runs_exactly(racers, order, parts[hopeless])
         runs, unchanged = parts[~hopeless], same[~hopeless]
         references = racers.scores.take(racers.index[order[(runs.starts + runs.ends) // 2]])  # [rebase]
     return order[:k]
 
 
-def _undecided(runs: Runs, lower: Floats, upper: Floats, k: int, ordered: bool) -> tuple[Runs, Indices]:
+def _undecided_parts(runs: PlaceRuns, lower: Floats, upper: Floats, k: int, ordered: bool) -> tuple[PlaceRuns, Indices]:
     """Return the parts of ``runs`` that bounds leave open if that matters, and the number of the run of each part."""
-    parts, parent = divided(runs, lower, upper)
-    chosen = matter(parts, k, ordered)
+    parts, parent = divide_runs(runs, lower, upper)
+    chosen = open_parts_mask(parts, k, ordered)
     return parts[chosen], parent[chosen]
 
 
-def _draw_words(racers: Racers, members: Indices) -> None:
+def _draw_words(racers: Contenders, members: Indices) -> None:
     racers.words = np.zeros(len(racers.index), dtype=np.uint64)
     racers.has_word = np.zeros(len(racers.index), dtype=np.bool_)
-    racers.words[members] = racers.entropy.words(racers.index[members])  # [more-digits]
+    racers.words[members] = racers.entropy.draw_words(racers.index[members])  # [more-digits]
     racers.has_word[members] = True
 
 
-def _closer_bounds(racers: Racers, members: Indices, references: NDArray[Any]) -> tuple[Floats, Floats]:
+def _closer_bounds(racers: Contenders, members: Indices, references: NDArray[Any]) -> tuple[Floats, Floats]:
     """Return bounds on the noisy advantages of ``members``, each over its reference, from 64 digits of each."""
     assert racers.words is not None
     rest = racers.words[members] >> np.uint64(16)
     digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | rest  # [first-64]
-    advantages = racers.scores.advantages(racers.scores.take(racers.index[members]), references)
+    advantages = racers.scores.approximate_advantages(racers.scores.take(racers.index[members]), references)
     return noisy_bounds(advantages, *quantile_bounds(racers.noise, digits))
 
 
-def _decide_all(racers: Racers, order: Indices, runs: Runs) -> None:
+def _order_runs_exactly(racers: Contenders, order: Indices, runs: PlaceRuns) -> None:
     for start, end in zip(runs.starts.tolist(), runs.ends.tolist(), strict=True):
-        order[start:end] = _decide(racers, order[start:end])  # [decide]
+        order[start:end] = _order_exactly(racers, order[start:end])  # [decide]
 
 
-def _decide(racers: Racers, members: Indices) -> Indices:
+def _order_exactly(racers: Contenders, members: Indices) -> Indices:
     """Return ``members`` in descending order, by comparisons at growing precision."""
-    exact = [_exact(racers, member) for member in members.tolist()]
-    exact.sort(key=functools.cmp_to_key(_compare))
+    exact = [_exact_contender(racers, member) for member in members.tolist()]
+    exact.sort(key=functools.cmp_to_key(_compare_contenders))
     return np.array([racer.member for racer in exact], dtype=np.int64)
 
 
-def _exact(racers: Racers, member: int) -> Racer:
+def _exact_contender(racers: Contenders, member: int) -> Contender:
     if member not in racers.exact:
-        racers.exact[member] = Racer(racers, member)  # [once]
+        racers.exact[member] = Contender(racers, member)  # [once]
     return racers.exact[member]
 
 
-class Racer:
+class Contender:
     """One racer, at any precision: its further digits are drawn when they are needed, and kept."""
 
-    def __init__(self, racers: Racers, member: int) -> None:
+    def __init__(self, racers: Contenders, member: int) -> None:
         self.member = member
         self.index = int(racers.index[member])
         self._racers = racers
@@ -231,22 +233,22 @@ class Racer:
         self._enclosures: list[Interval] = []
 
     @functools.cached_property
-    def advantage(self) -> mpq:
+    def exact_advantage(self) -> mpq:
         """The exact advantage over the reference."""
-        advantage = self._racers.scores.exact(self.index, self._racers.reference)
+        advantage = self._racers.scores.exact_advantage(self.index, self._racers.reference)
         return mpq(advantage.numerator, advantage.denominator)  # [advantage]
 
     @property
-    def knows_enough(self) -> bool:
+    def has_enough_digits(self) -> bool:
         """Whether the known digits are enough for the enclosure of level 0."""
         return self.known >= 2 * _WORD
 
-    def enclosure(self, level: int) -> Interval:
+    def noise_enclosure(self, level: int) -> Interval:
         """Return an interval that contains the noise; it shrinks as ``level`` grows."""
         while len(self._enclosures) <= level:
             precision = 2 * _WORD << len(self._enclosures)
             while self.known < precision:
-                self.append(int(self._racers.entropy.words(_indices([self]))[0]))  # [extend]
+                self.append(int(self._racers.entropy.draw_words(_contender_indices([self]))[0]))  # [extend]
             unit = mpq(1, 1 << self.known)
             lower = self._racers.noise.quantile(self.digits * unit, precision)[0]
             upper = self._racers.noise.quantile((self.digits + 1) * unit, precision)[1]
@@ -259,13 +261,13 @@ class Racer:
         self.known += _WORD
 
 
-def _compare(a: Racer, b: Racer) -> int:
+def _compare_contenders(a: Contender, b: Contender) -> int:
     if a is b:
         return 0
-    lead = a.advantage - b.advantage  # [lead]
+    lead = a.exact_advantage - b.exact_advantage  # [lead]
     for level in range(MOST_LEVELS + 1):
         at = Intervals(2 * _WORD << level)
-        noise = at.add(a.enclosure(level), at.negative(b.enclosure(level)))
+        noise = at.add(a.noise_enclosure(level), at.negative(b.noise_enclosure(level)))
         gap = at.add(at.rational(lead), noise)  # [difference]
         if gap[0] > 0:
             return -1  # [above]
@@ -290,7 +292,7 @@ _HUGE = 2.0**1022  # distances up to here are added to noise without overflow
 
 # proof-region: short
 @dataclass(frozen=True)
-class Factors:
+class ScaleFactors:
     """Float64 bounds on 1 / scale with a margin for rounding: ``least`` from below, ``most`` from above."""
 
     least: float
@@ -298,24 +300,24 @@ class Factors:
 
 
 @functools.lru_cache(maxsize=256)
-def factors(scale: Fraction) -> Factors | None:
+def scale_factors(scale: Fraction) -> ScaleFactors | None:
     """Return the factors of ``scale``, or None if it is too large or too small for them."""
     if not 1 / _MODERATE <= scale <= _MODERATE:
         return None  # [moderate]
     room = Fraction(_RELATIVE)
-    return Factors(round_down((1 - room) / scale), round_up((1 + room) / scale))  # [factors]
+    return ScaleFactors(round_down((1 - room) / scale), round_up((1 + room) / scale))  # [factors]
 
 
 @functools.lru_cache(maxsize=16)
-def padded(noise: Noise) -> NDArray[np.float64]:
+def padded_table(noise: Noise) -> NDArray[np.float64]:
     """Return the table of ``noise``, a row (lower, upper) for each prefix, with a margin for rounding one sum."""
-    entries = table(noise)
+    entries = quantile_table(noise)
     lower = entries.lower - (np.abs(entries.lower) * _RELATIVE + _ABSOLUTE)  # [padded-lower]
     upper = entries.upper + (np.abs(entries.upper) * _RELATIVE + _ABSOLUTE)  # [padded-upper]
     return np.stack([lower, upper], axis=1)
 
 
-def behind(values: NDArray[Any], best: Any, sign: int) -> Floats:
+def distances_behind(values: NDArray[Any], best: Any, sign: int) -> Floats:
     """Return how far ``values`` (int64, uint64 or float64) are behind the ``best`` of them, each rounded to nearest."""
     ahead, after = (best, values) if sign > 0 else (values, best)
     if values.dtype == np.float64:
@@ -324,53 +326,53 @@ def behind(values: NDArray[Any], best: Any, sign: int) -> Floats:
     return np.asarray(raw.astype(np.float64))
 
 
-def bounds(distance: Floats, factor: Factors, noise: NDArray[np.float64]) -> tuple[Floats, Floats]:
+def noisy_score_bounds(distance: Floats, factor: ScaleFactors, noise: NDArray[np.float64]) -> tuple[Floats, Floats]:
     """Return bounds on noise minus distance / scale, given rows of a padded table; no bound is NaN."""
     far = distance * factor.most + _ABSOLUTE  # [far]
     close = distance * factor.least - _ABSOLUTE  # [close]
     return noise[..., 0] - far, noise[..., 1] - close  # [bounds]
 
 
-class Known(NamedTuple):
+class ScoreDistances(NamedTuple):
     """The best score of short vectors and the distances of the others behind it, known before anything is drawn."""
 
     best: Any
     distance: Floats
-    factor: Factors
+    factor: ScaleFactors
 
 
-def distances_by_row(rows: NDArray[Any], scale: Fraction, sign: int) -> Known | None:
-    """Return :func:`distances` for several vectors, one in each row; None if it is None for one of them."""
+def distances_by_row(rows: NDArray[Any], scale: Fraction, sign: int) -> ScoreDistances | None:
+    """Return :func:`score_distances` for several vectors, one in each row; None if it is None for one of them."""
     best = rows.max(axis=1, keepdims=True) if sign > 0 else rows.min(axis=1, keepdims=True)  # [best-of-each]
-    return _measured(rows, best, scale, sign)
+    return _measure_distances(rows, best, scale, sign)
 
 
-def distances(scores: Scores) -> Known | None:
+def score_distances(scores: ScaledScores) -> ScoreDistances | None:
     """Return the distances of all scores from the best; None if float64 numbers are not sufficient."""
     values = scores.values
     best = values[values.argmax() if scores.sign > 0 else values.argmin()]  # [best]
-    return _measured(values, best, scores.scale, scores.sign)
+    return _measure_distances(values, best, scores.scale, scores.sign)
 
 
-def _measured(values: NDArray[Any], best: Any, scale: Fraction, sign: int) -> Known | None:
-    factor = factors(scale)
+def _measure_distances(values: NDArray[Any], best: Any, scale: Fraction, sign: int) -> ScoreDistances | None:
+    factor = scale_factors(scale)
     if factor is None or values.dtype == object:
         return None
-    distance = behind(values, best, sign)
+    distance = distances_behind(values, best, sign)
     if values.dtype == np.float64 and not distance.max() * factor.least < _HUGE:
         return None  # [overflow]
-    return Known(best, distance, factor)
+    return ScoreDistances(best, distance, factor)
 
 
-def everybody(scores: Scores, noise: Noise, entropy: Entropy) -> tuple[Racers, Floats, Floats] | None:
+def all_contenders(scores: ScaledScores, noise: Noise, entropy: Entropy) -> tuple[Contenders, Floats, Floats] | None:
     """Return all candidates as racers, with bounds on their noisy advantages; None if float64 is not sufficient."""
-    known = distances(scores)
+    known = score_distances(scores)
     if known is None:
         return None
     index = np.arange(len(scores.values))
-    prefix = entropy.prefixes(index)  # [draw]
-    lower, upper = bounds(known.distance, known.factor, padded(noise)[prefix])
-    return Racers(index, prefix, scores, noise, known.best, entropy), lower, upper
+    prefix = entropy.draw_prefixes(index)  # [draw]
+    lower, upper = noisy_score_bounds(known.distance, known.factor, padded_table(noise)[prefix])
+    return Contenders(index, prefix, scores, noise, known.best, entropy), lower, upper
 
 
 # end-proof-region: short

@@ -17,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .entropy import Entropy
-from .inversion import Boundaries, Ints, Table, Weights, boundaries, digits_for, draw, tabulated
+from .inversion import (
+    Boundaries,
+    Ints,
+    InversionTable,
+    Weights,
+    build_inversion_table,
+    compute_boundaries,
+    draw_digit_groups,
+    draw_from_table,
+)
 
 _PART = 16  # digits that decide on a value, and the resolution of the probability of another one
 _CELLS = 1 << _PART  # the number of beginnings of that length
@@ -32,12 +41,12 @@ _SPREAD = 4  # standard deviations beyond the mean, so that one draw of distance
 
 # proof-region: sprinkled
 @dataclass(frozen=True)
-class Gaps:
+class GapDistribution:
     """The places passed before one with another value: g with probability (1 - odds / 2^16)^g odds / 2^16."""
 
     odds: int
 
-    def steps(self, digits: int) -> Boundaries:
+    def cumulative_bounds(self, digits: int) -> Boundaries:
         """Return bounds on the cumulative distribution at this many digits."""
         one = power = 1 << digits + _GUARD
         ends: list[int] = []
@@ -48,8 +57,8 @@ class Gaps:
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
-    """The part of a distribution of ``boundaries`` that its cells lack.
+class RestDistribution:
+    """The part of a distribution of ``compute_boundaries`` that its cells lack.
 
     ``given`` is the number of cells up to each step from ``least + 1`` on.
     """
@@ -60,26 +69,26 @@ class Rest:
     given: Ints
     least: int
 
-    def steps(self, digits: int) -> Boundaries:
+    def cumulative_bounds(self, digits: int) -> Boundaries:
         """Return bounds on the cumulative distribution at this many digits."""
-        found = boundaries(self.weights, digits, mirrored=self.mirrored)  # [deeper]
-        ends = self.left(np.array(found.ends, dtype=object), found.least, digits)
-        return Boundaries(ends.tolist(), self.width(found.width), found.least)
+        found = compute_boundaries(self.weights, digits, mirrored=self.mirrored)  # [deeper]
+        ends = self.remaining_bounds(np.array(found.ends, dtype=object), found.least, digits)
+        return Boundaries(ends.tolist(), self.step_width(found.width), found.least)
 
-    def left(self, ends: NDArray[Any], least: int, digits: int) -> NDArray[Any]:
-        """Return lower bounds, from those of ``boundaries``."""
+    def remaining_bounds(self, ends: NDArray[Any], least: int, digits: int) -> NDArray[Any]:
+        """Return lower bounds, from those of ``compute_boundaries``."""
         places = np.arange(len(ends)) + least - self.least
         cells = self.given.take(places, mode="clip").astype(ends.dtype)  # [cells]
         lacking = np.maximum(ends - cells * (_CELLS - self.odds << digits - 2 * _PART), 0)  # [lacking]
         return np.maximum.accumulate(lacking * _CELLS // self.odds)  # [left]
 
-    def width(self, width: int) -> int:
-        """Return how much greater the steps may be, if those of ``boundaries`` may be greater by ``width``."""
+    def step_width(self, width: int) -> int:
+        """Return how much greater the steps may be, if those of ``compute_boundaries`` may be greater by ``width``."""
         return 2 + width * _CELLS // self.odds  # [rest-width]
 
 
 @dataclass(frozen=True, eq=False)
-class Sprinkled:
+class MixtureTables:
     """A distribution in three parts.
 
     Attributes:
@@ -90,64 +99,66 @@ class Sprinkled:
     """
 
     guide: Ints
-    rest: Table
-    gaps: Table
+    rest: InversionTable
+    gaps: InversionTable
     odds: int
 
 
 @functools.lru_cache(maxsize=8)
-def sprinkled(weights: Weights, *, mirrored: bool) -> Sprinkled:
-    """Return the parts of the distribution of ``boundaries``.
+def mixture_tables(weights: Weights, *, mirrored: bool) -> MixtureTables:
+    """Return the parts of the distribution of ``compute_boundaries``.
 
     The results of 8 calls are cached, each of less than five megabytes at scales below 1024.
     """
-    found = boundaries(weights, _DIGITS, mirrored=mirrored)  # [bounds]
+    found = compute_boundaries(weights, _DIGITS, mirrored=mirrored)  # [bounds]
     ends = np.array(found.ends, dtype=np.int64)
     masses = np.maximum(np.diff(np.maximum(ends, 0)) - found.width, 0)  # [masses]
     large = masses[masses >= _HALF << _PART]
 
-    def cells(odds: int) -> int:
+    def large_cell_count(odds: int) -> int:
         return int((large // (_CELLS - odds << _PART)).sum())  # [count]
 
-    odds = bisect_left(range(_HALF), _CELLS, lo=_LEAST, key=cells)  # [odds]
+    odds = bisect_left(range(_HALF), _CELLS, lo=_LEAST, key=large_cell_count)  # [odds]
     room = masses // (_CELLS - odds << _PART)  # [room]
     given = np.minimum(np.append(0, np.cumsum(room)), _CELLS)  # [given]
     guide = np.repeat(np.arange(len(room)) + found.least + 1, np.diff(given))  # [guide]
-    rest = Rest(weights, mirrored, odds, given, found.least)
-    values = tabulated(rest, rest.left(ends, found.least, _DIGITS), rest.width(found.width), found.least)
-    return Sprinkled(guide, values, _distances(odds), odds)
+    rest = RestDistribution(weights, mirrored, odds, given, found.least)
+    values = build_inversion_table(
+        rest, rest.remaining_bounds(ends, found.least, _DIGITS), rest.step_width(found.width), found.least
+    )
+    return MixtureTables(guide, values, _gap_table(odds), odds)
 
 
-def _distances(odds: int) -> Table:
-    gaps = Gaps(odds)
-    found = gaps.steps(_DIGITS)
-    return tabulated(gaps, np.array(found.ends, dtype=np.int64), found.width, found.least)  # [gaps]
+def _gap_table(odds: int) -> InversionTable:
+    gaps = GapDistribution(odds)
+    found = gaps.cumulative_bounds(_DIGITS)
+    return build_inversion_table(gaps, np.array(found.ends, dtype=np.int64), found.width, found.least)  # [gaps]
 
 
-def draw_many(law: Sprinkled, out: Ints, entropy: Entropy) -> None:
+def draw_from_mixture(law: MixtureTables, out: Ints, entropy: Entropy) -> None:
     """Fill ``out`` with independent draws."""
     for start in range(0, len(out), _CHUNK):
         part = out[start : start + _CHUNK]
-        law.guide.take(digits_for(len(part), entropy), out=part, mode="clip")  # [sixteen]
+        law.guide.take(draw_digit_groups(len(part), entropy), out=part, mode="clip")  # [sixteen]
     for start in range(0, len(out), _BLOCK):
-        _replace(law, out[start : start + _BLOCK], entropy)  # [blocks]
+        _replace_values(law, out[start : start + _BLOCK], entropy)  # [blocks]
 
 
-def _replace(law: Sprinkled, out: Ints, entropy: Entropy) -> None:
+def _replace_values(law: MixtureTables, out: Ints, entropy: Entropy) -> None:
     """Put other values at some of the places."""
-    places = _places(law, len(out), entropy)
+    places = _draw_replaced_places(law, len(out), entropy)
     values = np.empty(len(places), dtype=np.int64)
-    draw(law.rest, values, entropy)
+    draw_from_table(law.rest, values, entropy)
     out[places] = values  # [replaced]
 
 
-def _places(law: Sprinkled, n: int, entropy: Entropy) -> Ints:
+def _draw_replaced_places(law: MixtureTables, n: int, entropy: Entropy) -> Ints:
     """Select each of the first n places with the probability of another value."""
     found, last = [], -1
     while last < n:
         mean = (n - last) * law.odds >> _PART
         gaps = np.empty(mean + _SPREAD * math.isqrt(mean) + _SPREAD, dtype=np.int64)
-        draw(law.gaps, gaps, entropy)
+        draw_from_table(law.gaps, gaps, entropy)
         found.append(np.cumsum(gaps + 1) + last)  # [distances]
         last = int(found[-1][-1])
     places = np.concatenate(found)

@@ -31,7 +31,7 @@ _HALF_LOG_TWO_PI = 0.9189385332046728  # rounded; the slack at its use covers th
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class RankBlocks:
     """Blocks of ranks: the first has ``sizes[0]`` ranks, at least ``shares[0]`` of them must be members, and so on.
 
     ``tilts`` do not increase. ``modes`` are the numbers of members with the largest weight, or nearly so.
@@ -53,17 +53,17 @@ class Blocks:
         return fsum(terms) + fsum(np.abs(terms)) * 2.0**-40 + len(b) * 2.0**-28  # [log-units]
 
     @cached_property
-    def tables(self) -> list[tuple[int, Floats, float, float]]:
+    def weight_tables(self) -> list[tuple[int, Floats, float, float]]:
         """For each block the first listed number of members, weights from there on, bounds on sum and others."""
         spread = np.sqrt(self.modes * (1 - self.modes / np.maximum(self.sizes, 1)))
         times = np.maximum((_SPREADS * spread + _MORE) / _SMALLEST, 1)
         width = _SMALLEST * np.exp2(np.ceil(np.log2(times))).astype(np.int64)
         found: list[tuple[int, Floats, float, float]] = [(0, np.zeros(0), 0.0, 0.0)] * len(width)
         for w in np.unique(width).tolist():
-            self._list(np.flatnonzero(width == w), w, found)
+            self._fill_tables(np.flatnonzero(width == w), w, found)
         return found
 
-    def _list(self, which: Integers, width: int, found: list[tuple[int, Floats, float, float]]) -> None:
+    def _fill_tables(self, which: Integers, width: int, found: list[tuple[int, Floats, float, float]]) -> None:
         down = min(width, int(self.modes[which].max()))
         b, a, z = (x[which, np.newaxis] for x in (self.sizes, self.modes, self.tilts))
         more = a + np.arange(width + 1)
@@ -79,21 +79,21 @@ class Blocks:
             found[i] = start + cut, row[cut:], total, other  # [table]
 
 
-def blocks(ceilings: Integers, detail: int) -> Blocks:
+def build_blocks(ceilings: Integers, detail: int) -> RankBlocks:
     """Return blocks of ceilings n_1 <= ... <= n_k with n_i >= i; a larger ``detail`` makes more blocks."""
     places = np.arange(1, len(ceilings) + 1)
     spare = ceilings - places
     least = np.minimum.accumulate(spare[::-1])[::-1]
     matters = np.flatnonzero(np.append(spare[:-1] < least[1:], True))  # [matters]
-    picked = matters[_spaced(_reaches(spare[matters], places[matters]), detail)]  # [picked]
+    picked = matters[_spaced_places(_condition_reaches(spare[matters], places[matters]), detail)]  # [picked]
     needed, ends = places[picked], ceilings[picked]
-    sizes, shares = _steps(ends), _steps(needed)
-    tilts = _tilts(ends - needed, needed)
+    sizes, shares = _successive_differences(ends), _successive_differences(needed)
+    tilts = _hull_slopes(ends - needed, needed)
     modes = np.minimum(np.floor((sizes + 1) * (tilts / (1 + tilts))), sizes).astype(np.int64)
-    return Blocks(sizes, shares, tilts, modes)
+    return RankBlocks(sizes, shares, tilts, modes)
 
 
-def _spaced(reaches: Floats, detail: int) -> Integers:
+def _spaced_places(reaches: Floats, detail: int) -> Integers:
     """Return ascending places, with the last, at gaps of up to 1 / ``detail`` of a reach and of the way to an end."""
     last = len(reaches) - 1
     way = np.minimum(np.arange(last + 1), np.arange(last, -1, -1))
@@ -104,23 +104,23 @@ def _spaced(reaches: Floats, detail: int) -> Integers:
     return np.array(places)
 
 
-def _reaches(spare: Integers, needed: Integers) -> Floats:
+def _condition_reaches(spare: Integers, needed: Integers) -> Floats:
     """Return about how many conditions it takes until a set close to all of them forgets how close it was."""
-    at = _evenly(len(spare), _BENDS)
+    at = _even_places(len(spare), _BENDS)
     if len(at) < 3:
         return np.full(len(spare), np.inf)
-    rise, where = 1 / _tilts(spare[at], needed[at]), needed[at]
+    rise, where = 1 / _hull_slopes(spare[at], needed[at]), needed[at]
     bend = (rise[2:] - rise[:-2]) / (where[2:] - where[:-2])
     reach = np.cbrt(rise[1:-1] * (1 + rise[1:-1]) / np.maximum(bend, 2.0**-60) ** 2)
     return np.asarray(_REACHES * np.interp(np.arange(len(spare)), at[1:-1], reach))
 
 
-def _tilts(spare: Integers, needed: Integers) -> Floats:
+def _hull_slopes(spare: Integers, needed: Integers) -> Floats:
     """Return the slopes, not increasing, of a line from (0, 0) above points (spare, needed), at the points."""
     corners = [(0, 0)]
-    picked = _evenly(len(spare), _CORNERS)
+    picked = _even_places(len(spare), _CORNERS)
     for x, y in zip(spare[picked].tolist(), needed[picked].tolist(), strict=True):
-        while len(corners) > 1 and _rises(corners[-2], corners[-1], (x, y)):
+        while len(corners) > 1 and _is_slope_rising(corners[-2], corners[-1], (x, y)):
             corners.pop()
         corners.append((x, y))
     x, y = np.array(corners).T
@@ -129,20 +129,20 @@ def _tilts(spare: Integers, needed: Integers) -> Floats:
     return np.asarray(slopes[np.searchsorted(x[1:], spare)])
 
 
-def _evenly(n: int, most: int) -> Integers:
+def _even_places(n: int, most: int) -> Integers:
     """Return distinct places of 0..n-1, ascending, with both ends: all, or ``most`` of them."""
     number = min(n, most)
     return np.arange(number) * (n - 1) // max(number - 1, 1)
 
 
-def _steps(ascending: Integers) -> Integers:
+def _successive_differences(ascending: Integers) -> Integers:
     """Return the first number, and the difference of each other number to the one before."""
     steps = ascending.copy()
     steps[1:] -= ascending[:-1]
     return steps
 
 
-def _rises(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
+def _is_slope_rising(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
     """Return whether the slope from b to c is at least that from a to b."""
     return (c[1] - b[1]) * (b[0] - a[0]) >= (b[1] - a[1]) * (c[0] - b[0])
 

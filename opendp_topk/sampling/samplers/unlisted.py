@@ -29,25 +29,25 @@ MOST = 2**26  # of so many, a thousand share the best's first 16 digits; three t
 
 
 # proof-region: dummies
-class Led(Entropy):
+class FixedPrefixEntropy(Entropy):
     """The digits of ``entropy``, except that the prefixes of the candidates in ``places`` are ``prefix``."""
 
     def __init__(self, entropy: Entropy, places: range, prefix: int) -> None:
         self._entropy, self._places, self._prefix = entropy, places, prefix
 
-    def prefixes(self, index: Indices) -> NDArray[np.uint16]:
-        found = self._entropy.prefixes(index).copy()
+    def draw_prefixes(self, index: Indices) -> NDArray[np.uint16]:
+        found = self._entropy.draw_prefixes(index).copy()
         found[(index >= self._places.start) & (index < self._places.stop)] = self._prefix  # [led]
         return found
 
-    def words(self, index: Indices) -> NDArray[np.uint64]:
-        return self._entropy.words(index)  # [own-words]
+    def draw_words(self, index: Indices) -> NDArray[np.uint64]:
+        return self._entropy.draw_words(index)  # [own-words]
 
-    def auxiliary(self, n: int) -> NDArray[np.uint64]:
-        return self._entropy.auxiliary(n)
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
+        return self._entropy.draw_auxiliary_words(n)
 
 
-def best(n: int, others: int, entropy: Entropy) -> tuple[int, int]:
+def draw_best_prefix(n: int, others: int, entropy: Entropy) -> tuple[int, int]:
     """Return the first 16 digits of the largest of ``n`` uniforms, and the number of uniforms that begin with them.
 
     Raises:
@@ -55,19 +55,19 @@ def best(n: int, others: int, entropy: Entropy) -> tuple[int, int]:
     """
     prefix = 0
     for _ in range(DIGITS):
-        ones = _ones(n, entropy)
+        ones = _count_ones(n, entropy)
         prefix, n = 2 * prefix + (ones > 0), ones or n  # [survivors]
     if n + others >= BLOCK:
         raise EntropyError("the operating system's source of randomness repeats itself: nothing was released")  # [few]
     return prefix, n
 
 
-def _ones(n: int, entropy: Entropy) -> int:
+def _count_ones(n: int, entropy: Entropy) -> int:
     """Return how many of ``n`` digits are ones."""
     found = 0
     for start in range(0, n, _CHUNK * _WORD):
         digits = min(n - start, _CHUNK * _WORD)
-        words = entropy.auxiliary(-(-digits // _WORD))
+        words = entropy.draw_auxiliary_words(-(-digits // _WORD))
         found += (int.from_bytes(words.tobytes(), "little") >> (-digits % _WORD)).bit_count()  # [ones]
     return found
 
@@ -115,24 +115,24 @@ class Slots:
     values: NDArray[Any]
     unit: int
 
-    def named(self, slots: Sequence[int]) -> tuple[Any, ...]:
+    def released_keys(self, slots: Sequence[int]) -> tuple[Any, ...]:
         """Return the keys of these slots, up to the first slot that is not a key."""
         count = next((place for place, slot in enumerate(slots) if slot >= len(self.keys)), len(slots))  # [stop]
         return tuple(self.keys[slot] for slot in slots[:count])
 
 
-def slots_of(counts: Mapping[Any, int], limit: int, threshold: Fraction, most: int | None = None) -> Slots:
+def build_slots(counts: Mapping[Any, int], limit: int, threshold: Fraction, most: int | None = None) -> Slots:
     """Return the slots for counts by key: leads over the (limit + 1)-th best count, dummies at 0, the stop symbol.
 
     There are as many dummies as missing keys, or ``most`` if it is given.
     """
-    ranked = _best(counts, limit + 1)
+    ranked = _best_keys(counts, limit + 1)
     base = counts[ranked[limit]] if len(ranked) > limit else 0  # [base]
     keys = ranked[:limit]
     scores = [counts[key] - base for key in keys] + [0] * (limit - len(keys) if most is None else most)  # [scores]
     unit = threshold.denominator
-    if scores[0] <= _EXACT_FLOATS and Fraction(_float(threshold)) == threshold:
-        return Slots(keys, np.array([*scores, _float(threshold)], dtype=np.float64), 1)  # [floats]
+    if scores[0] <= _EXACT_FLOATS and Fraction(_float_or_zero(threshold)) == threshold:
+        return Slots(keys, np.array([*scores, _float_or_zero(threshold)], dtype=np.float64), 1)  # [floats]
     values = np.empty(len(scores) + 1, dtype=object)
     values[:] = [unit * score for score in scores] + [threshold.numerator]  # [common-unit]
     return Slots(keys, values, unit)
@@ -148,29 +148,33 @@ def top_k(counts: Mapping[Any, int], search: Search, entropy: Entropy = SYSTEM) 
     """
     k, scale, noise, missing = search.k, search.scale, search.noise, search.limit - len(counts)
     if scale and len(counts) <= _FEW and missing in range(_MANY, MOST):
-        prefix, most = best(missing, len(counts) + 1, entropy)  # [best-dummies]
-        slots = slots_of(counts, search.limit, search.threshold, most)
-        entropy = Led(entropy, range(len(counts), len(counts) + most), prefix)  # [led]
+        prefix, most = draw_best_prefix(missing, len(counts) + 1, entropy)  # [best-dummies]
+        slots = build_slots(counts, search.limit, search.threshold, most)
+        entropy = FixedPrefixEntropy(entropy, range(len(counts), len(counts) + most), prefix)  # [led]
         k = min(k, len(slots.values))  # [no-more]
     else:
-        slots = slots_of(counts, search.limit, search.threshold)
+        slots = build_slots(counts, search.limit, search.threshold)
     if scale == 0:
-        return slots.named(noiseless.top_k(slots.values, k, sign=1, ordered=True).tolist())  # [noiseless]
+        return slots.released_keys(noiseless.top_k(slots.values, k, sign=1, ordered=True).tolist())  # [noiseless]
     drawn = race.top_k(slots.values, scale * slots.unit, noise, k, sign=1, ordered=True, entropy=entropy)  # [race]
-    return slots.named(drawn.tolist())
+    return slots.released_keys(drawn.tolist())
 
 
-def repeated(counts: Mapping[Any, int], search: Search, times: int, entropy: Entropy = SYSTEM) -> list[tuple[Any, ...]]:
+def repeat_top_k(
+    counts: Mapping[Any, int], search: Search, times: int, entropy: Entropy = SYSTEM
+) -> list[tuple[Any, ...]]:
     """Return the results of ``times`` independent calls of :func:`top_k`."""
     if search.scale == 0 or search.limit >= _MANY:
         return [top_k(counts, search, entropy) for _ in range(times)]  # [one-by-one]
-    slots = slots_of(counts, search.limit, search.threshold)
+    slots = build_slots(counts, search.limit, search.threshold)
     options: Any = {"sign": 1, "ordered": True, "entropy": entropy}
-    drawn = rows.top_k(slots.values, search.scale * slots.unit, search.noise, search.k, times, **options)  # [races]
-    return [slots.named(row) for row in drawn.tolist()]
+    drawn = rows.repeat_top_k(
+        slots.values, search.scale * slots.unit, search.noise, search.k, times, **options
+    )  # [races]
+    return [slots.released_keys(row) for row in drawn.tolist()]
 
 
-def _best(counts: Mapping[Any, int], n: int) -> tuple[Any, ...]:
+def _best_keys(counts: Mapping[Any, int], n: int) -> tuple[Any, ...]:
     """Return the n keys with the largest counts, or all if there are fewer; equal counts in the order of the keys."""
     return tuple(sorted(counts, key=lambda key: (-counts[key], key))[:n])  # [ties]
 
@@ -178,7 +182,7 @@ def _best(counts: Mapping[Any, int], n: int) -> tuple[Any, ...]:
 # end-proof-region: unlisted
 
 
-def _float(value: Fraction) -> float:
+def _float_or_zero(value: Fraction) -> float:
     try:
         return float(value)
     except OverflowError:

@@ -22,7 +22,7 @@ _WORD = 64  # digits come in machine words
 
 
 # proof-region: upper_tail
-def survivors(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
+def draw_survivors(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
     """Draw the surviving positions in several concatenated blocks.
 
     Args:
@@ -33,62 +33,62 @@ def survivors(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
         Distinct positions, ascending: position p is element p mod BLOCK of block p div BLOCK. Each element of
         each block is among them independently with probability 2^-level.
     """
-    sizes = _sizes(levels, entropy)
+    sizes = _draw_sizes(levels, entropy)
     wanted = np.repeat(np.arange(len(levels)), sizes)
     chosen = np.zeros(0, dtype=np.int64)
     while len(wanted):
-        chosen = np.sort(np.concatenate([chosen, wanted * BLOCK + _positions(len(wanted), entropy)]))
+        chosen = np.sort(np.concatenate([chosen, wanted * BLOCK + _draw_positions(len(wanted), entropy)]))
         chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])]  # [distinct]
         missing = sizes - np.bincount(chosen // BLOCK, minlength=len(levels))
         wanted = np.repeat(np.arange(len(levels)), missing)  # [missing]
     return chosen
 
 
-def _positions(n: int, entropy: Entropy) -> NDArray[np.int64]:
+def _draw_positions(n: int, entropy: Entropy) -> NDArray[np.int64]:
     """Draw ``n`` independent positions in a block, four from each word."""
-    quarters = entropy.auxiliary(-(-n // 4)).view(np.uint16)[:n]  # [quarters]
+    quarters = entropy.draw_auxiliary_words(-(-n // 4)).view(np.uint16)[:n]  # [quarters]
     return (quarters % np.uint16(BLOCK)).astype(np.int64)  # [position]
 
 
-def _sizes(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
-    words = entropy.auxiliary(len(levels))
+def _draw_sizes(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
+    words = entropy.draw_auxiliary_words(len(levels))
     sizes = np.zeros(len(levels), dtype=np.int64)
     for level in np.bincount(levels).nonzero()[0].tolist():
-        cumulative = _cumulative(level)
+        cumulative = _scaled_binomial_cdf(level)
         here = (levels == level).nonzero()[0]
         sizes[here] = np.searchsorted(cumulative, words[here], side="left")  # [invert]
         hit = cumulative[np.minimum(sizes[here], len(cumulative) - 1)] == words[here]
         for undecided in here[hit].tolist():
-            sizes[undecided] = _refined(level, int(words[undecided]), entropy)  # [refine]
+            sizes[undecided] = _refine_size(level, int(words[undecided]), entropy)  # [refine]
     return sizes
 
 
 @functools.cache
-def _cumulative(level: int) -> NDArray[np.uint64]:
+def _scaled_binomial_cdf(level: int) -> NDArray[np.uint64]:
     """Return floor(2^64 P(N <= n)) for N ~ Binomial(BLOCK, 2^-level), up to the first n at which it is 2^64 - 1."""
     values = []
-    for exact in _exact_cumulative(level):
+    for exact in _exact_binomial_cdf(level):
         values.append(int(exact >> (BLOCK * level - _WORD)))  # [floor]
         if values[-1] >= 2**_WORD - 1:
             break
     return np.array([min(value, 2**_WORD - 1) for value in values], dtype=np.uint64)
 
 
-def _refined(level: int, word: int, entropy: Entropy) -> int:
+def _refine_size(level: int, word: int, entropy: Entropy) -> int:
     """Return the number of n with P(N <= n) <= W, whose digits begin with ``word``; further digits are drawn."""
     shift = BLOCK * level
     for digits in count(2 * _WORD, _WORD):
-        word = word << _WORD | int(entropy.auxiliary(1)[0])
+        word = word << _WORD | int(entropy.draw_auxiliary_words(1)[0])
         lower, upper = gmpy2.mpz(word) << shift, gmpy2.mpz(word + 1) << shift
         n, above = next(
-            (n, exact << digits) for n, exact in enumerate(_exact_cumulative(level)) if exact << digits > lower
+            (n, exact << digits) for n, exact in enumerate(_exact_binomial_cdf(level)) if exact << digits > lower
         )
         if above >= upper:
             return n  # [decided]
     raise AssertionError("count() has no end")
 
 
-def _exact_cumulative(level: int) -> Iterator[gmpy2.mpz]:
+def _exact_binomial_cdf(level: int) -> Iterator[gmpy2.mpz]:
     """Yield the integers 2^(BLOCK level) P(N <= n), n = 0, 1, ..., BLOCK."""
     odds = gmpy2.mpz(2) ** level - 1
     term = odds**BLOCK

@@ -18,10 +18,10 @@ from gmpy2 import bincoef, mpq, mpz
 from numpy.typing import NDArray
 
 from ...numerics.floats import Floats, log_bounds
-from .ceilings import product
+from .ceilings import multiply_by_pairs
 from .entropy import Entropy, Indices
-from .subsets import below, choose
-from .tilts import Blocks, blocks
+from .subsets import draw_below, draw_uniform_subset
+from .tilts import RankBlocks, build_blocks
 
 _SLACK = 1 + 2.0**-30  # more than the rounding error of a sum of 2^22 rounded products
 _FINE = 2.0**-50  # odds are integers below 2^53, which are exact in float64
@@ -33,7 +33,7 @@ _AHEAD = 2**8  # words that are read at a time: 2 KiB, which takes little longer
 _LN2 = 0.6931471805599453  # ln 2 rounded; the slack at its use covers the error
 
 
-class Row(NamedTuple):
+class BoundRow(NamedTuple):
     """Bounds for the walks through the first blocks that have W more members than these blocks' shares.
 
     The bound is ``bounds[W - start]``, or ``outside`` if there is no such entry, times 2 to the sum of all ``power`` so
@@ -51,7 +51,7 @@ class Row(NamedTuple):
     power: int
     damped: tuple[Floats, float]
 
-    def at(self, excess: int) -> float:
+    def bound_at(self, excess: int) -> float:
         i = excess - self.start
         return float(self.bounds[i]) if 0 <= i < len(self.bounds) else self.outside  # [bound]
 
@@ -62,30 +62,30 @@ class Walk:
     """All sets of ranks under ``ceilings``, found among those under the fewer conditions of ``blocks``."""
 
     ceilings: Indices
-    blocks: Blocks
+    blocks: RankBlocks
 
     def log_bound(self) -> float:
         """Return an upper bound on ln(1 / P), with P the least probability of a set in a draw."""
-        last, powers = np.array([self.rows[-1].at(0)]), sum(row.power for row in self.rows)
+        last, powers = np.array([self.bound_rows[-1].bound_at(0)]), sum(row.power for row in self.bound_rows)
         return self.blocks.log_units() + float(log_bounds(last, last)[1][0]) + powers * _LN2 + 2.0**-20  # [log-bound]
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def bound_rows(self) -> list[BoundRow]:
         """The rows, from the one without any block to the one with all blocks."""
         k, tilt = len(self.ceilings), float(self.blocks.tilts[0])
-        found, left = [Row(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0, (np.ones(1), 0.0))], k
-        steps = zip(self.blocks.tables, self.blocks.shares.tolist(), self.blocks.tilts.tolist(), strict=True)
+        found, left = [BoundRow(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0, (np.ones(1), 0.0))], k
+        steps = zip(self.blocks.weight_tables, self.blocks.shares.tolist(), self.blocks.tilts.tolist(), strict=True)
         for (first, weights, total, other), share, new in steps:
             left -= share
-            damped = _damped(found[-1], tilt, new)
+            damped = _damp_bounds(found[-1], tilt, new)
             raw = np.correlate(damped[0], weights[::-1], "full")  # [convolve]
             start = found[-1].start + first - share
             raw, start = raw[max(-start, 0) : max(left - start + 1, 0)], min(max(start, 0), left)  # [cut]
-            found.append(_row(raw, start, found[-1], damped, total, other, k))
+            found.append(_next_row(raw, start, found[-1], damped, total, other, k))
             tilt = new
         return found
 
-    def draw(self, entropy: Entropy) -> tuple[Indices, mpq] | None:
+    def draw_ranks(self, entropy: Entropy) -> tuple[Indices, mpq] | None:
         """Draw a set under the ceilings.
 
         Returns:
@@ -96,42 +96,42 @@ class Walk:
         odds: list[int] = []
         drawn: list[tuple[int, int]] = []
         excess, left, start = 0, len(self.ceilings), int(self.ceilings[-1])
-        sizes, shares, entropy = *self._ends, _Ahead(entropy)
+        sizes, shares, entropy = *self._sizes_and_shares, _BufferedEntropy(entropy)
         for i in range(len(sizes) - 1, -1, -1):
-            step = self._step(i, excess)
+            step = self._step_odds(i, excess)
             if step is None:
                 return None
             least, ways, whole = step
-            place = int(ways.cumsum().searchsorted(below(whole, entropy), side="right"))  # [place]
+            place = int(ways.cumsum().searchsorted(draw_below(whole, entropy), side="right"))  # [place]
             if place == len(ways):
                 return None  # [missed]
             odds += [int(ways[place]), whole]
             size, members = sizes[i], excess + shares[i] - least - place  # [members]
             excess, start = least + place, start - size
             if members:
-                ranks = start + choose(size, members, entropy)
+                ranks = start + draw_uniform_subset(size, members, entropy)
                 if (ranks >= self.ceilings[left - members : left]).any():
                     return None  # [outside]
                 parts.append(ranks)
                 drawn.append((size, members))
                 left -= members
         wholes = [mpz(n) for n in odds[1::2]] + [bincoef(b, t) for b, t in drawn]
-        chance = mpq(product([mpz(n) for n in odds[::2]]), product(wholes))  # [probability]
+        chance = mpq(multiply_by_pairs([mpz(n) for n in odds[::2]]), multiply_by_pairs(wholes))  # [probability]
         return np.concatenate(parts[::-1]), chance
 
     @cached_property
-    def _ends(self) -> tuple[list[int], list[int]]:
+    def _sizes_and_shares(self) -> tuple[list[int], list[int]]:
         """The sizes and the shares of the blocks, as Python integers."""
         return self.blocks.sizes.tolist(), self.blocks.shares.tolist()
 
-    def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
+    def _step_odds(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
         """Return the least excess before block i, the odds of it and those above, and the total to draw from.
 
         Returns None if no excess is possible.
         """
-        before, row = self.rows[i : i + 2]
-        first, weights, _, _ = self.blocks.tables[i]
-        sizes, shares = self._ends
+        before, row = self.bound_rows[i : i + 2]
+        first, weights, _, _ = self.blocks.weight_tables[i]
+        sizes, shares = self._sizes_and_shares
         total = excess + shares[i]
         least, most = max(total - sizes[i], 0), total if i else 0  # [range]
         if least > most:
@@ -143,27 +143,29 @@ class Walk:
             damped, outside = row.damped
             odds[low - least : high - least + 1] += (
                 weights[total - high - first : total - low - first + 1][::-1]
-                * _window(damped, before.start, outside, low, high)
+                * _padded_window(damped, before.start, outside, low, high)
                 * ldexp(1 / row.unit, -row.power)
             ).astype(np.int64)  # [odds]
-        return least, odds, int(row.at(excess) / row.unit)  # [whole]
+        return least, odds, int(row.bound_at(excess) / row.unit)  # [whole]
 
 
-class _Ahead(Entropy):
+class _BufferedEntropy(Entropy):
     """Words that are read many at a time, for one walk, which requests them one by one."""
 
     def __init__(self, entropy: Entropy) -> None:
         self._entropy, self._words = entropy, np.zeros(0, dtype=np.uint64)
 
-    def auxiliary(self, n: int) -> NDArray[np.uint64]:
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
         if n > len(self._words):
-            more = self._entropy.auxiliary(max(n - len(self._words), _AHEAD))
+            more = self._entropy.draw_auxiliary_words(max(n - len(self._words), _AHEAD))
             self._words = np.concatenate([self._words, more])  # [ahead]
         words, self._words = self._words[:n], self._words[n:]
         return words  # [in-turn]
 
 
-def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], total: float, other: float, k: int) -> Row:
+def _next_row(
+    raw: Floats, start: int, before: BoundRow, damped: tuple[Floats, float], total: float, other: float, k: int
+) -> BoundRow:
     """Return the next row: ``raw`` from the bounds before, weights of ``total``, and ``other`` for unlisted weights."""
     raw = raw if len(raw) else np.zeros(1)
     most, inflow = float(raw[raw.argmax()]), damped[1] * total  # [most]
@@ -182,10 +184,10 @@ def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], tot
     bounds = raw * (_SLACK * scaled)
     bounds += everywhere * scaled  # [bounds]
     peak = (most * _SLACK + outside) * (_SLACK * scaled)  # [peak]
-    return Row(start, bounds, outside * scaled, peak, unit * scaled, rest * scaled, power, damped)
+    return BoundRow(start, bounds, outside * scaled, peak, unit * scaled, rest * scaled, power, damped)
 
 
-def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
+def _damp_bounds(row: BoundRow, tilt: float, new: float) -> tuple[Floats, float]:
     """Return upper bounds on the row's bounds times (new / tilt)^W, and one on all outside."""
     if new == tilt:
         return row.bounds, row.outside
@@ -198,7 +200,7 @@ def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
     return row.bounds * (powers[row.start : end] * _SLACK), row.outside * least  # [damped]
 
 
-def _window(values: Floats, start: int, outside: float, low: int, high: int) -> Floats:
+def _padded_window(values: Floats, start: int, outside: float, low: int, high: int) -> Floats:
     """Return the entries from ``low`` to ``high`` of values from ``start`` on, with ``outside`` around them."""
     first, last = max(low, start), min(high + 1, start + len(values))
     if (first, last) == (low, high + 1):
@@ -209,9 +211,9 @@ def _window(values: Floats, start: int, outside: float, low: int, high: int) -> 
     return found
 
 
-def walk(ceilings: Indices, detail: int) -> Walk:
+def build_walk(ceilings: Indices, detail: int) -> Walk:
     """Return the walk over the sets under ``ceilings``; with more ``detail``, fewer draws are rejected."""
-    return Walk(ceilings, blocks(ceilings, detail))
+    return Walk(ceilings, build_blocks(ceilings, detail))
 
 
 # end-proof-region: walks

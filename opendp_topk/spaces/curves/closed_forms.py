@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors.checks import Number
-from ...numerics.arithmetic import exact, exp_up, log1p_down, one_minus_exp_down, one_minus_exp_up, round_up
+from ...numerics.arithmetic import exp_up, log1p_down, one_minus_exp_down, one_minus_exp_up, round_up, to_fraction
 
 # Bounds of privacy curves in closed form: of (epsilon, delta), zCDP, one bounded range, and a pair of Laplace laws.
 #
@@ -29,11 +29,11 @@ class ApproximateDP:
 
     def __call__(self, epsilon: Number) -> float:
         if epsilon >= self.epsilon:
-            return round_up(exact(self.delta))  # [beyond]
+            return round_up(to_fraction(self.delta))  # [beyond]
         if self.epsilon == math.inf:
             return 1.0  # [nothing]
-        gap, own = exact(self.epsilon) - exact(epsilon), exact(self.delta)
-        left = one_minus_exp_up(gap) / (2 - one_minus_exp_up(exact(self.epsilon)))  # [randomised-response]
+        gap, own = to_fraction(self.epsilon) - to_fraction(epsilon), to_fraction(self.delta)
+        left = one_minus_exp_up(gap) / (2 - one_minus_exp_up(to_fraction(self.epsilon)))  # [randomised-response]
         return round_up(min(Fraction(1), own + (1 - own) * left))
 
     def implies(self, other: Any) -> bool:
@@ -42,7 +42,7 @@ class ApproximateDP:
 
 
 @dataclass(frozen=True)
-class Concentrated:
+class ZCDPBound:
     """What rho-zCDP says at every epsilon: the best of the bounds that Renyi divergences of all orders give."""
 
     rho: Number
@@ -52,14 +52,14 @@ class Concentrated:
             return 0.0  # [free]
         if self.rho == math.inf:
             return 1.0
-        rho, e = exact(self.rho), exact(epsilon)
-        beta = Fraction(_order(round_up(rho), round_up(e)))  # [any-order]
+        rho, e = to_fraction(self.rho), to_fraction(epsilon)
+        beta = Fraction(_best_order_minus_one(round_up(rho), round_up(e)))  # [any-order]
         exponent = beta * ((1 + beta) * rho - e) - beta * log1p_down(1 / beta) - log1p_down(beta)  # [exponent]
         return 1.0 if exponent >= 0 else round_up(min(Fraction(1), exp_up(exponent)))  # [renyi-tail]
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too; exact comparison of the parameters."""
-        return isinstance(other, Concentrated) and self.rho <= other.rho
+        return isinstance(other, ZCDPBound) and self.rho <= other.rho
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class LaplacePair:
             return 0.0  # [beyond-loss]
         if self.loss == math.inf:
             return 1.0
-        return round_up(one_minus_exp_up((exact(self.loss) - exact(epsilon)) / 2))  # [laplace-curve]
+        return round_up(one_minus_exp_up((to_fraction(self.loss) - to_fraction(epsilon)) / 2))  # [laplace-curve]
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too; exact comparison of the parameters."""
@@ -81,19 +81,19 @@ class LaplacePair:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class UpToDelta:
     """What ``bound`` says up to an event of probability ``delta``."""
 
     bound: Any
     delta: Number
 
     def __call__(self, epsilon: Number) -> float:
-        own = exact(self.delta)
-        return round_up(own + (1 - own) * exact(self.bound(epsilon)))  # [mixture]
+        own = to_fraction(self.delta)
+        return round_up(own + (1 - own) * to_fraction(self.bound(epsilon)))  # [mixture]
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too."""
-        return isinstance(other, Mixture) and self.delta <= other.delta and bool(self.bound.implies(other.bound))
+        return isinstance(other, UpToDelta) and self.delta <= other.delta and bool(self.bound.implies(other.bound))
 
 
 def range_delta(a: Fraction, epsilon: Fraction) -> float:
@@ -107,8 +107,8 @@ def range_delta(a: Fraction, epsilon: Fraction) -> float:
 # end-proof-region: closed_forms
 
 
-def _order(rho: float, epsilon: float) -> float:
-    """About the best alpha - 1 for ``Concentrated``: any positive number is valid, so plain floats will do."""
+def _best_order_minus_one(rho: float, epsilon: float) -> float:
+    """About the best alpha - 1 for ``ZCDPBound``: any positive number is valid, so plain floats will do."""
     low, high = -700.0, 700.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -127,21 +127,21 @@ def _order(rho: float, epsilon: float) -> float:
 
 # proof-region: added
 @dataclass(frozen=True)
-class Added:
+class PlusDelta:
     """What ``bound`` says, and ``delta`` more at every epsilon."""
 
     bound: Any
     delta: Number
 
     def __call__(self, epsilon: Number) -> float:
-        return round_up(min(Fraction(1), exact(self.delta) + exact(self.bound(epsilon))))  # [added]
+        return round_up(min(Fraction(1), to_fraction(self.delta) + to_fraction(self.bound(epsilon))))  # [added]
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too."""
-        if not isinstance(other, Added) or self.delta > other.delta:
+        if not isinstance(other, PlusDelta) or self.delta > other.delta:
             return False
         own, its = self.bound, other.bound
-        return bool(own == its or (type(own) in (ApproximateDP, Concentrated) and own.implies(its)))  # [growing]
+        return bool(own == its or (type(own) in (ApproximateDP, ZCDPBound) and own.implies(its)))  # [growing]
 
 
 # end-proof-region: added
@@ -162,7 +162,7 @@ _WIDEST = 64  # a step of a larger range says nothing of use at any epsilon in u
 
 # proof-region: range_steps
 @dataclass(frozen=True)
-class RangeSteps:
+class AdaptiveRangeBound:
     """What k steps say at every epsilon, each of range a whatever was released before; exact for k = 1.
 
     For k > 1 an upper bound on a grid of the best bound for adaptive steps. It is 1 below k a, which says nothing,
@@ -176,20 +176,24 @@ class RangeSteps:
     def __call__(self, epsilon: Number) -> float:
         if self.a == math.inf:
             return 1.0  # [nothing]
-        a, e = exact(self.a), exact(epsilon)
+        a, e = to_fraction(self.a), to_fraction(epsilon)
         if e >= self.k * a:
             return 0.0  # [beyond]
         if self.k == 1:
             return range_delta(a, e)  # [one-step]
-        cells = _resolution(self.k, a)
-        return 1.0 if cells is None else _between(a / cells, _curve(self.k, a, *_size(self.k, a, cells)), e)
+        cells = _cells_per_step(self.k, a)
+        return (
+            1.0
+            if cells is None
+            else _interpolate_delta(a / cells, _adaptive_delta_grid(self.k, a, *_grid_size(self.k, a, cells)), e)
+        )
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
-        return isinstance(other, RangeSteps) and self.k <= other.k and self.a <= other.a  # [implies]
+        return isinstance(other, AdaptiveRangeBound) and self.k <= other.k and self.a <= other.a  # [implies]
 
 
-def _between(step: Fraction, nodes: Floats, epsilon: Fraction) -> float:
+def _interpolate_delta(step: Fraction, nodes: Floats, epsilon: Fraction) -> float:
     """The chord in e^epsilon between the grid's values around ``epsilon``, rounded up."""
     index = epsilon // step
     if index >= len(nodes) - 1:
@@ -197,17 +201,17 @@ def _between(step: Fraction, nodes: Floats, epsilon: Fraction) -> float:
     left, right = float(nodes[index]), float(nodes[index + 1])
     if left <= right:
         return right  # [flat]
-    share = one_minus_exp_up((index + 1) * step - epsilon) / _whole(step)  # [share]
-    return round_up(min(Fraction(1), exact(right) + share * (exact(left) - exact(right))))  # [chord]
+    share = one_minus_exp_up((index + 1) * step - epsilon) / _cached_one_minus_exp(step)  # [share]
+    return round_up(min(Fraction(1), to_fraction(right) + share * (to_fraction(left) - to_fraction(right))))  # [chord]
 
 
 @functools.lru_cache(maxsize=64)
-def _whole(step: Fraction) -> Fraction:
+def _cached_one_minus_exp(step: Fraction) -> Fraction:
     return one_minus_exp_down(step)
 
 
 @functools.lru_cache(maxsize=64)
-def _curve(k: int, a: Fraction, cells: int, size: int) -> Floats:
+def _adaptive_delta_grid(k: int, a: Fraction, cells: int, size: int) -> Floats:
     """Upper bounds of D_k at the epsilons 0, h, ..., size * h with h = a / cells."""
     h, n = a / cells, cells
     t, whole = [i * h for i in range(n + 1)], one_minus_exp_down(a)
@@ -218,7 +222,7 @@ def _curve(k: int, a: Fraction, cells: int, size: int) -> Floats:
     mirror = np.array([[round_up(one_minus_exp_up(s)), round_up(exp_up(-s))] for s in t[:0:-1]]).T  # [mirror]
     nodes = np.array([range_delta(a, i * h) if i < n else 0.0 for i in range(size + 1)])  # [first-step]
     for step in range(2, k + 1):
-        count = min(size + 1, math.ceil(_span(step, a) * n))  # [fewer]
+        count = min(size + 1, math.ceil(_epsilon_span(step, a) * n))  # [fewer]
         wide = np.concatenate([mirror[0] + mirror[1] * nodes[n:0:-1], nodes, np.full(n, nodes[-1])])  # [extend]
         near, far = wide[: n + count], wide[n : 2 * n + count]
         drop = near - far
@@ -240,21 +244,21 @@ def _curve(k: int, a: Fraction, cells: int, size: int) -> Floats:
 # end-proof-region: range_steps
 
 
-def _span(k: int, a: Fraction) -> float:
+def _epsilon_span(k: int, a: Fraction) -> float:
     """The epsilon, in units of a, beyond which k steps leave a delta of about e^-75 or none."""
     return min(float(k), k * float(a) / 8 + math.sqrt(_LOGS / 2 * k))
 
 
-def _resolution(k: int, a: Fraction) -> int | None:
+def _cells_per_step(k: int, a: Fraction) -> int | None:
     """The number of cells to a step, as many as the work allows; None where too few."""
     if a > _WIDEST:
         return None
-    cells = min(_FINEST, math.isqrt(int(_WORK / (k * _span(k, a)))))
+    cells = min(_FINEST, math.isqrt(int(_WORK / (k * _epsilon_span(k, a)))))
     if cells < _COARSEST:
-        return _COARSEST if k * _span(k, a) * _COARSEST**2 <= 2 * _WORK else None
+        return _COARSEST if k * _epsilon_span(k, a) * _COARSEST**2 <= 2 * _WORK else None
     return cells
 
 
-def _size(k: int, a: Fraction, cells: int) -> tuple[int, int]:
+def _grid_size(k: int, a: Fraction, cells: int) -> tuple[int, int]:
     """The number of cells to a step, and of nodes beyond 0."""
-    return cells, max(cells, math.ceil(_span(k, a) * cells))
+    return cells, max(cells, math.ceil(_epsilon_span(k, a) * cells))

@@ -28,7 +28,7 @@ _LIGHT = mpz(1) << DIGITS - 100
 
 
 @dataclass(frozen=True)
-class Cover:
+class LossDistribution:
     """``masses[i]`` units at the loss (``lowest`` + i) h, h the step of a grid, and ``infinite`` units at infinity."""
 
     lowest: int
@@ -36,44 +36,46 @@ class Cover:
     infinite: mpz
 
     @property
-    def total(self) -> mpz:
+    def total_mass(self) -> mpz:
         """All of the mass."""
         return sum(self.masses, self.infinite)
 
-    def __mul__(self, other: Cover) -> Cover:
+    def __mul__(self, other: LossDistribution) -> LossDistribution:
         """A cover of two steps, of which this covers one and ``other`` the other one."""
-        whole = self.total
-        others = whole if other is self else other.total
+        whole = self.total_mass
+        others = whole if other is self else other.total_mass
         digits = int(whole * others + ONE).bit_length()  # [slot]
         one = gmpy2.pack(list(self.masses), digits)  # [pack]
         joint = one * (one if other is self else gmpy2.pack(list(other.masses), digits))  # [convolution]
         nodes = len(self.masses) + len(other.masses) - 1
         masses = gmpy2.unpack(_units_up(joint, nodes, digits), digits)  # [mass-up]
         infinite = self.infinite * others + (whole - self.infinite) * other.infinite  # [either-infinite]
-        return Cover(self.lowest + other.lowest, tuple(masses), (infinite + (ONE - 1)) >> DIGITS)._trimmed()
+        return LossDistribution(
+            self.lowest + other.lowest, tuple(masses), (infinite + (ONE - 1)) >> DIGITS
+        )._truncate_tails()
 
-    def power(self, count: int) -> Cover:
+    def self_compose(self, count: int) -> LossDistribution:
         """A cover of ``count`` >= 1 steps of which this covers each, by repeated squaring."""
         if count == 1:
             return self
-        half = self.power(count // 2)
+        half = self.self_compose(count // 2)
         return half * half * self if count % 2 else half * half  # [square]
 
-    def spread(self, every: int) -> Cover:
+    def refine_grid(self, every: int) -> LossDistribution:
         """The same on a grid whose step is so many times smaller."""
         masses = [mpz(0)] * ((len(self.masses) - 1) * every + 1)
         masses[::every] = self.masses  # [spread]
-        return Cover(self.lowest * every, tuple(masses), self.infinite)
+        return LossDistribution(self.lowest * every, tuple(masses), self.infinite)
 
-    def _trimmed(self) -> Cover:
+    def _truncate_tails(self) -> LossDistribution:
         """Light masses at the top moved to infinity, and those at the bottom up to the lowest node that stays."""
-        top = _light(reversed(self.masses))
-        bottom = _light(self.masses[: len(self.masses) - top])
+        top = _count_light_masses(reversed(self.masses))
+        bottom = _count_light_masses(self.masses[: len(self.masses) - top])
         kept = self.masses[bottom : len(self.masses) - top]
         if not kept:
-            return Cover(0, (mpz(0),), self.total)  # [all-light]
+            return LossDistribution(0, (mpz(0),), self.total_mass)  # [all-light]
         below, above = sum(self.masses[:bottom], mpz(0)), sum(self.masses[len(self.masses) - top :], mpz(0))
-        return Cover(self.lowest + bottom, (kept[0] + below, *kept[1:]), self.infinite + above)  # [move-up]
+        return LossDistribution(self.lowest + bottom, (kept[0] + below, *kept[1:]), self.infinite + above)  # [move-up]
 
 
 def _units_up(joint: mpz, nodes: int, digits: int) -> mpz:
@@ -82,7 +84,7 @@ def _units_up(joint: mpz, nodes: int, digits: int) -> mpz:
     return (joint + ones * (ONE - 1)) >> DIGITS & ones * ((mpz(1) << digits - DIGITS) - 1)
 
 
-def _light(masses: Iterable[mpz]) -> int:
+def _count_light_masses(masses: Iterable[mpz]) -> int:
     """How many of the first masses weigh no more than 2^-100 together."""
     return len(list(itertools.takewhile(_LIGHT.__ge__, itertools.accumulate(masses))))
 
@@ -98,17 +100,17 @@ _LOOKS = 32  # nodes at which all bounds of a curve are asked: between two of th
 
 
 # proof-region: dots
-def dots(curve: PrivacyCurve, h: Fraction, n: int) -> Cover:
+def discretize(curve: PrivacyCurve, h: Fraction, n: int) -> LossDistribution:
     """A cover of what ``curve`` states, at the losses -n h, ..., n h and infinity; n >= 1 and h >= 2^-60."""
-    upper = _powers(_ceil(exp_up(-h) * ONE), n, up=True)  # [decay-up]
-    lower = _powers(math.floor((1 - one_minus_exp_up(h)) * ONE), n, up=False)  # [decay-down]
-    heights = [_ceil(Fraction(delta) * ONE) for delta in _deltas(curve, h, n)]
-    right = _convex(heights, float(h), upper, lower)
+    upper = _rounded_powers(_ceil(exp_up(-h) * ONE), n, up=True)  # [decay-up]
+    lower = _rounded_powers(math.floor((1 - one_minus_exp_up(h)) * ONE), n, up=False)  # [decay-down]
+    heights = [_ceil(Fraction(delta) * ONE) for delta in _deltas_on_grid(curve, h, n)]
+    right = _lower_to_chords(heights, float(h), upper, lower)
     left = [ONE - (lower[i] * (ONE - right[i]) >> DIGITS) for i in range(n, 0, -1)]  # [reflect]
-    return _steepest([*left, *right], upper[1])
+    return _least_loss_distribution([*left, *right], upper[1])
 
 
-def _deltas(curve: PrivacyCurve, h: Fraction, n: int) -> list[float]:
+def _deltas_on_grid(curve: PrivacyCurve, h: Fraction, n: int) -> list[float]:
     """Deltas of ``curve`` at 0, h, ..., n h: at some by all bounds, between two of these by the best at either."""
     alone = [PrivacyCurve(bound) for bound in curve.bounds]
     looks = sorted({n * place // _LOOKS for place in range(_LOOKS + 1)})
@@ -121,7 +123,7 @@ def _deltas(curve: PrivacyCurve, h: Fraction, n: int) -> list[float]:
     return deltas
 
 
-def _steepest(heights: list[mpz], decay: mpz) -> Cover:
+def _least_loss_distribution(heights: list[mpz], decay: mpz) -> LossDistribution:
     """The least masses, from the top down, whose chords are nowhere below ``heights`` at the nodes."""
     infinite = heights[-1]  # [beyond]
     above, damped, masses = mpz(0), mpz(0), []
@@ -132,14 +134,14 @@ def _steepest(heights: list[mpz], decay: mpz) -> Cover:
         above += mass
         damped = -(-decay * (damped + mass) >> DIGITS)  # [damp]
     masses.append(max(mpz(0), ONE - infinite - above))  # [rest]
-    return Cover(-(len(heights) // 2), tuple(reversed(masses)), infinite)
+    return LossDistribution(-(len(heights) // 2), tuple(reversed(masses)), infinite)
 
 
-def _convex(heights: list[mpz], h: float, upper: list[mpz], lower: list[mpz]) -> list[mpz]:
+def _lower_to_chords(heights: list[mpz], h: float, upper: list[mpz], lower: list[mpz]) -> list[mpz]:
     """``heights``, lowered to chords between some of them where these are below."""
     for i in range(1, len(heights)):
         heights[i] = min(heights[i], heights[i - 1])  # [monotone]
-    corners = _corners(heights, h)
+    corners = _hull_corners(heights, h)
     for left, right in itertools.pairwise(corners):
         drop = heights[left] - heights[right]
         for i in range(left + 1, right):
@@ -148,7 +150,7 @@ def _convex(heights: list[mpz], h: float, upper: list[mpz], lower: list[mpz]) ->
     return heights
 
 
-def _powers(base: mpz, n: int, *, up: bool) -> list[mpz]:
+def _rounded_powers(base: mpz, n: int, *, up: bool) -> list[mpz]:
     """The powers 0, ..., n of ``base`` units, each product rounded up or down."""
     powers = [mpz(ONE)]
     for _ in range(n):
@@ -164,7 +166,7 @@ def _ceil(value: Fraction) -> mpz:
 # end-proof-region: dots
 
 
-def _corners(heights: list[mpz], h: float) -> list[int]:
+def _hull_corners(heights: list[mpz], h: float) -> list[int]:
     """About the corners of the lower convex hull of the points (e^(i h), heights[i]); any ascending list is valid."""
     points = [(math.exp(min(i * h, 700.0)), float(height)) for i, height in enumerate(heights)]
     hull: list[int] = []
@@ -202,23 +204,23 @@ _FARTHEST, _NEAREST = 2.0**20, 2.0**-60  # epsilons in use, and the least step t
 _NARROWEST = 2.0**-20
 
 
-def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tuple[int, int]]]:
+def choose_grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tuple[int, int]]]:
     """The step h of the grid, and for each part every how many nodes its curve is read, and how often.
 
     Each part may add as much as any other to the variance of all losses.
     """
-    reaches, _, spreads = zip(*(_moments(curve) for curve, _ in parts), strict=True)
+    reaches, _, spreads = zip(*(_loss_moments(curve) for curve, _ in parts), strict=True)
     counts = [count for _, count in parts]
     deviation = math.sqrt(sum(count * spread * spread for count, spread in zip(counts, spreads, strict=True)))
     shares = [deviation / math.sqrt(len(parts) * count) for count in counts]
     values = sum(reach / share for reach, share in zip(reaches, shares, strict=True)) if deviation > 0 else 0.0
     end = sum(count * reach for count, reach in zip(counts, reaches, strict=True))
     wanted = _FINE * (end / deviation / _ENDS) ** 4 if end < _ENDS * deviation else _FINE
-    fine = _allowed(wanted, values / _VALUES, values / _MOST_VALUES)
+    fine = _allowed_fineness(wanted, values / _VALUES, values / _MOST_VALUES)
     width = min(2 * end, _TAILS * deviation + 2 * max(reaches))
     least = min(shares)
     nodes = width / least if least > 0 else 0.0
-    step = max(least * _allowed(fine, nodes / _NODES, nodes / _MOST_NODES), _NEAREST)
+    step = max(least * _allowed_fineness(fine, nodes / _NODES, nodes / _MOST_NODES), _NEAREST)
     first = max(zip(counts, reaches, strict=True), key=lambda pair: pair[0] * pair[1])[1]
     h = Fraction(round_up(Fraction(first) / math.ceil(first / step))) if first > 0 else Fraction(1)
     h = max(h, Fraction(step) if first < step else Fraction(_NEAREST))
@@ -231,29 +233,29 @@ def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tu
 
 def surely_beyond(parts: tuple[tuple[PrivacyCurve, int], ...], farthest: float) -> bool:
     """Whether next to all of what the steps lose together is about more than ``farthest``."""
-    moments = [(count, *_moments(curve)) for curve, count in parts]
+    moments = [(count, *_loss_moments(curve)) for curve, count in parts]
     deviation = math.sqrt(sum(count * spread * spread for count, *_, spread in moments))
     return sum(count * mean for count, _, mean, _ in moments) - _TAILS / 2 * deviation > farthest
 
 
-def _allowed(wanted: float, usual: float, least: float) -> float:
+def _allowed_fineness(wanted: float, usual: float, least: float) -> float:
     """As fine as ``wanted``, but coarser where that is more work than is usual, or most of all where it has to be."""
     return max(wanted, min(usual, max(_MOST_COARSE, least)))
 
 
-def _reach(curve: PrivacyCurve) -> float:
+def _tail_epsilon(curve: PrivacyCurve) -> float:
     """The epsilon from which on a curve hardly falls any more."""
     return min(curve.epsilon(min(1.0, max(_TAIL, curve.delta(_FARTHEST)))), _FARTHEST)
 
 
 @functools.lru_cache(maxsize=64)
-def _moments(curve: PrivacyCurve) -> tuple[float, float, float]:
+def _loss_moments(curve: PrivacyCurve) -> tuple[float, float, float]:
     """The reach, and about the mean and the deviation of the finite losses, at least a small part of the reach."""
-    reach = _reach(curve)
+    reach = _tail_epsilon(curve)
     if reach <= _NEAREST:
         return reach, 0.0, 0.0
     h = Fraction(reach) / _COARSE
-    cover: Cover = dots(curve, h, _COARSE)
+    cover: LossDistribution = discretize(curve, h, _COARSE)
     whole = float(sum(cover.masses))
     losses = [float(h) * (cover.lowest + i) for i in range(len(cover.masses))]
     shares = [float(mass) / whole for mass in cover.masses] if whole else [0.0 for _ in losses]

@@ -53,11 +53,11 @@ class PrivacyCurve:
         if not bounds:
             raise ParameterTypeError("bounds must be one or more functions epsilon -> delta, not none")
         for bound in bounds:
-            checks.function("bounds", bound)
+            checks.require_callable("bounds", bound)
         object.__setattr__(self, "_bounds", bounds)
         for bound in self.bounds:
             if not hasattr(bound, "implies"):
-                _probe(bound)
+                _require_nonincreasing(bound)
 
     # proof-region: curve
     @property
@@ -71,10 +71,10 @@ class PrivacyCurve:
         Raises:
             DistanceError: ``epsilon`` is negative, NaN or not a number.
         """
-        epsilon = checks.distance(epsilon, "epsilon")
+        epsilon = checks.require_distance(epsilon, "epsilon")
         if epsilon == math.inf:
             return 0.0  # [nothing-promised]
-        return min(_delta(bound, epsilon) for bound in self.bounds)  # [least-delta]
+        return min(_evaluate_bound(bound, epsilon) for bound in self.bounds)  # [least-delta]
 
     def epsilon(self, delta: Number) -> float:
         """The least float64 epsilon at which a bound gives at most ``delta``; infinity where none does.
@@ -84,16 +84,18 @@ class PrivacyCurve:
         Raises:
             DistanceError: ``delta`` is not a number in [0, 1].
         """
-        delta = checks.distance(delta, "delta")
+        delta = checks.require_distance(delta, "delta")
         if delta > 1:
             raise DistanceError("delta must be at most 1")
-        return min(_least(bound, delta) for bound in self.bounds)  # [least-epsilon]
+        return min(_least_epsilon(bound, delta) for bound in self.bounds)  # [least-epsilon]
 
     def is_within(self, epsilon: Number, delta: Number) -> bool:
         """Whether ``delta(epsilon) <= delta``; bounds that take long are asked last, where no other one says so."""
-        epsilon = checks.distance(epsilon, "epsilon")
+        epsilon = checks.require_distance(epsilon, "epsilon")
         quick_first = sorted(self.bounds, key=lambda bound: getattr(bound, "takes_long", False))
-        return epsilon == math.inf or any(_delta(bound, epsilon) <= delta for bound in quick_first)  # [any-bound]
+        return epsilon == math.inf or any(
+            _evaluate_bound(bound, epsilon) <= delta for bound in quick_first
+        )  # [any-bound]
 
     # end-proof-region: curve
 
@@ -141,41 +143,41 @@ class PrivacyCurve:
 
     def _repr_html_(self) -> str:
         pairs = {"epsilon": _SHOWN, "delta, at most": map(self.delta, _SHOWN)}
-        return notebook.grid("Privacy curve: every line of it holds", pairs)
+        return notebook.columns_table("Privacy curve: every line of it holds", pairs)
 
     def __repr__(self) -> str:
         return f"PrivacyCurve({', '.join(map(repr, self.bounds))})"
 
 
 # proof-region: evaluation
-def _delta(bound: Bound, epsilon: Number) -> float:
+def _evaluate_bound(bound: Bound, epsilon: Number) -> float:
     """The value of a bound as a float64, rounded up."""
     given = bound(epsilon)
-    value = checks.plain(given) if checks.is_real(given) else math.nan
+    value = checks.plain_number(given) if checks.is_real(given) else math.nan
     if not 0 <= value <= 1:
         raise MapError("a bound of a privacy curve must return a number in [0, 1]")  # [check-value]
     return value if isinstance(value, float) else round_up(value)  # [delta-up]
 
 
-def _least(bound: Bound, delta: Number) -> float:
+def _least_epsilon(bound: Bound, delta: Number) -> float:
     """A float64 at which ``bound`` gives at most ``delta``, the least one where the bound is nonincreasing."""
-    below, passing = -1, _bits(math.inf)  # [infinity-passes]
+    below, passing = -1, _float_to_bits(math.inf)  # [infinity-passes]
     while passing - below > 1:
         middle = (below + passing) // 2
-        if _delta(bound, _float(middle)) <= delta:
+        if _evaluate_bound(bound, _bits_to_float(middle)) <= delta:
             passing = middle  # [passes]
         else:
             below = middle
-    return _float(passing)
+    return _bits_to_float(passing)
 
 
 # end-proof-region: evaluation
 
 
-def _probe(bound: Bound) -> None:
+def _require_nonincreasing(bound: Bound) -> None:
     """Raise unless the bound of a caller is nonincreasing at some points; each value is checked again when used."""
-    values = [_delta(bound, float(Fraction(2) ** power)) for power in range(-10, 7)]
-    if any(later > earlier for earlier, later in zip([_delta(bound, 0.0), *values], values, strict=False)):
+    values = [_evaluate_bound(bound, float(Fraction(2) ** power)) for power in range(-10, 7)]
+    if any(later > earlier for earlier, later in zip([_evaluate_bound(bound, 0.0), *values], values, strict=False)):
         raise MapError("a bound of a privacy curve must not grow with epsilon")
 
 
@@ -187,9 +189,9 @@ def _new_axes() -> Any:
     raise MissingExtraError('plot needs matplotlib: pip install "opendp_topk[plot]"')
 
 
-def _bits(value: float) -> int:
+def _float_to_bits(value: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
 
 
-def _float(bits: int) -> float:
+def _bits_to_float(bits: int) -> float:
     return float(struct.unpack("<d", struct.pack("<q", bits))[0])

@@ -15,7 +15,7 @@ from typing import Any
 from gmpy2 import mpfr, mpq, mpz
 
 from ...errors.checks import Number
-from ...numerics.arithmetic import Intervals, exact, exp_up, one_minus_exp_up, round_up
+from ...numerics.arithmetic import Intervals, exp_up, one_minus_exp_up, round_up, to_fraction
 
 # Digits of a weight: 2^-320 is below the weight e^-200 of an integer 20 standard deviations away. Beyond 1024 a table
 # of weights takes most of a second to make; of wider noise the rho says nearly as much.
@@ -31,12 +31,12 @@ class DiscreteLaplace:
     scale: Fraction
 
     def __call__(self, epsilon: Number) -> float:
-        e, b = exact(epsilon), self.scale
+        e, b = to_fraction(epsilon), self.scale
         if e * b >= self.shift:
             return 0.0  # [beyond-laplace]
         first = math.floor((self.shift + e * b) / 2) + 1  # [first-laplace]
         kept = _exp_down((self.shift - first + 1) / b) + _exp_down(first / b - e)
-        return _delta(1 - kept / (1 + exp_up(-1 / b)))  # [laplace-curve]
+        return _round_delta_up(1 - kept / (1 + exp_up(-1 / b)))  # [laplace-curve]
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
@@ -58,11 +58,11 @@ class DiscreteGaussian:
             return 0.0  # [unmoved]
         if self.scale > _LARGEST:
             return 1.0  # [too-wide]
-        e = exact(epsilon)
+        e = to_fraction(epsilon)
         first = math.floor(e * self.scale**2 / self.shift + Fraction(self.shift, 2)) + 1  # [first-gaussian]
-        lower, upper = _tails(self.scale)
-        kept = _at(lower, first) / exp_up(-e)  # [kept]
-        return _delta((_at(upper, first - self.shift) - kept) / lower[0])  # [gaussian-curve]
+        lower, upper = _gaussian_tail_sums(self.scale)
+        kept = _tail_sum_at(lower, first) / exp_up(-e)  # [kept]
+        return _round_delta_up((_tail_sum_at(upper, first - self.shift) - kept) / lower[0])  # [gaussian-curve]
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
@@ -70,27 +70,27 @@ class DiscreteGaussian:
 
 
 @functools.lru_cache(maxsize=16)
-def _tails(scale: Fraction) -> tuple[list[int], list[int]]:
+def _gaussian_tail_sums(scale: Fraction) -> tuple[list[int], list[int]]:
     """Bounds of the sums of e^(-x^2 / (2 scale^2)) 2^320 over x >= y, for y = -n - 1, ..., n + 1; n >= 20 scale."""
     intervals, squares = Intervals(_DIGITS), mpq(2 * scale.numerator**2, scale.denominator**2)
     n = math.ceil(_REACH * scale)
     ends = [intervals.exp(intervals.rational(-(mpz(x) ** 2) / squares)) for x in range(n + 1)]  # [weights]
-    lower, upper = [_units(low) for low, _ in ends], [_units(high) + 1 for _, high in ends]  # [units]
-    return _sums(lower, 0), _sums(upper, math.ceil(scale) * upper[n])  # [rest]
+    lower, upper = [_whole_units(low) for low, _ in ends], [_whole_units(high) + 1 for _, high in ends]  # [units]
+    return _suffix_sums(lower, 0), _suffix_sums(upper, math.ceil(scale) * upper[n])  # [rest]
 
 
-def _sums(weights: list[int], rest: int) -> list[int]:
+def _suffix_sums(weights: list[int], rest: int) -> list[int]:
     """Sums over x >= y for y = -n - 1, ..., n + 1, ``rest`` being what lies beyond n at either end."""
     return list(itertools.accumulate([rest, *weights[:0:-1], *weights, rest]))[::-1]  # [sums]
 
 
-def _at(sums: list[int], y: int) -> int:
+def _tail_sum_at(sums: list[int], y: int) -> int:
     """The bound for x >= y."""
     n = len(sums) // 2 - 1
     return sums[min(max(y, -n - 1), n + 1) + n + 1]  # [place]
 
 
-def _units(weight: mpfr) -> int:
+def _whole_units(weight: mpfr) -> int:
     """The number of whole units 2^-320 in a weight."""
     numerator, denominator = weight.as_integer_ratio()
     return int((numerator << _DIGITS) // denominator)  # [whole-units]
@@ -101,7 +101,7 @@ def _exp_down(x: Fraction) -> Fraction:
     return 1 - one_minus_exp_up(x)  # [exp-down]
 
 
-def _delta(value: Fraction) -> float:
+def _round_delta_up(value: Fraction) -> float:
     return round_up(min(Fraction(1), value))  # [delta-up]
 
 

@@ -14,7 +14,7 @@ import gmpy2
 from gmpy2 import mpfr
 
 from ...errors.checks import Number
-from ...numerics.arithmetic import as_mpq, exact, round_up
+from ...numerics.arithmetic import as_mpq, round_up, to_fraction
 
 _DIGITS = 128  # more than a float64 has by 75, of which the difference of the two tails takes few
 _FAR = 64  # roots of two: a tail of e^-4096 is less than any float64, and takes long to evaluate
@@ -31,7 +31,7 @@ class NormalPair:
 
     def __call__(self, epsilon: Number) -> float:
         down, up = _CONTEXTS
-        e, half = exact(epsilon) - 2 * NEAR, self.squares / 2  # [nearer]
+        e, half = to_fraction(epsilon) - 2 * NEAR, self.squares / 2  # [nearer]
         root = [context.sqrt(as_mpq(2 * self.squares)) for context in _CONTEXTS]
         low = down.div(as_mpq(e - half), root[e >= half])  # [lower-argument]
         if low >= _FAR:
@@ -46,7 +46,7 @@ class NormalPair:
         return isinstance(other, NormalPair) and self.squares <= other.squares
 
 
-def tail(x: Fraction) -> Fraction:
+def normal_tail_bound(x: Fraction) -> Fraction:
     """A rational, not below the probability that a standard normal variable is at least ``x`` >= 0."""
     down, up = _CONTEXTS
     low = down.div(as_mpq(min(x, Fraction(_FAR))), up.sqrt(mpfr(2)))  # [no-farther]

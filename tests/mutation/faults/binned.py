@@ -9,8 +9,8 @@ FAULTS = (
         "last-number-is-worst",
         "of a set the last one in the order of bins is taken for the worst",
         "sampling/samplers/bins.py",
-        "self.at(ranks[bins == bins[-1]])",
-        "self.at(ranks[-1:])",
+        "self.scores_at_ranks(ranks[bins == bins[-1]])",
+        "self.scores_at_ranks(ranks[-1:])",
     ),
     Fault(
         "float-top-too-low",
@@ -30,8 +30,8 @@ FAULTS = (
         "last-bin-not-reached",
         "a ceiling leaves out the bin that the limit lies in",
         "sampling/samplers/bins.py",
-        "self._ends[self.edges.labels(least)]",
-        "self._ends[self.edges.labels(least) - 1]",
+        "self._bin_ends[self.edges.bin_labels(least)]",
+        "self._bin_ends[self.edges.bin_labels(least) - 1]",
     ),
     Fault(
         "bins-are-in-order",

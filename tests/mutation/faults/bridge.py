@@ -65,8 +65,8 @@ FAULTS = (
         "no-mixed-term",
         "steps under zCDP add like epsilons",
         "apps/bridge/incoming.py",
-        "2 * _root_up(one * two) if",
-        "0 * _root_up(one * two) if",
+        "2 * _square_root_up(one * two) if",
+        "0 * _square_root_up(one * two) if",
     ),
     Fault(
         "root-down",
@@ -100,7 +100,7 @@ FAULTS = (
         "nested-queryables",
         "queryables inside of lists get through",
         "apps/bridge/incoming.py",
-        " or any(_holds(one, kinds) for one in inner)",
+        " or any(_contains_instance(one, kinds) for one in inner)",
         "",
     ),
     Fault(

@@ -16,15 +16,15 @@ FAULTS = (
         "chance-spaces-closed_forms-5",
         "round_up becomes round_down in __call__",
         "spaces/curves/closed_forms.py",
-        "        return round_up(own + (1 - own) * exact(self.bound(epsilon)))  # [mixture]\n",
-        "        return round_down(own + (1 - own) * exact(self.bound(epsilon)))  # [mixture]\n",
+        "        return round_up(own + (1 - own) * to_fraction(self.bound(epsilon)))  # [mixture]\n",
+        "        return round_down(own + (1 - own) * to_fraction(self.bound(epsilon)))  # [mixture]\n",
     ),
     Fault(
         "chance-spaces-curve-0",
         "<= becomes < before delta in _least",
         "spaces/curves/curve.py",
-        "        if _delta(bound, _float(middle)) <= delta:\n",
-        "        if _delta(bound, _float(middle)) < delta:\n",
+        "        if _evaluate_bound(bound, _bits_to_float(middle)) <= delta:\n",
+        "        if _evaluate_bound(bound, _bits_to_float(middle)) < delta:\n",
     ),
     Fault(
         "chance-ledger-amounts-0",
@@ -184,7 +184,7 @@ FAULTS = (
         "chance-sample-joint-1",
         "the left part of a layer that is split is left out",
         "sampling/samplers/joint.py",
-        "            push(task.layer(layer.start, middle, detail))  # [split]\n",
+        "            push_layer(task.build_layer(layer.start, middle, detail))  # [split]\n",
         "            pass\n",
     ),
     Fault(

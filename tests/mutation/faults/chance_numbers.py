@@ -51,8 +51,8 @@ FAULTS = (
         "chance-bridge-incoming-4",
         "any becomes all in _holds",
         "apps/bridge/incoming.py",
-        "    return isinstance(released, kinds) or any(_holds(one, kinds) for one in inner)\n",
-        "    return isinstance(released, kinds) or all(_holds(one, kinds) for one in inner)\n",
+        "    return isinstance(released, kinds) or any(_contains_instance(one, kinds) for one in inner)\n",
+        "    return isinstance(released, kinds) or all(_contains_instance(one, kinds) for one in inner)\n",
     ),
     Fault(
         "chance-bridge-incoming-5",

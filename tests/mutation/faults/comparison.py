@@ -9,7 +9,7 @@ FAULTS = (
         "one-release-for-all",
         "several releases are compared at the loss of one",
         "apps/planning/plan.py",
-        "return loss if releases == 1 else times_over(measure, loss, releases)",
+        "return loss if releases == 1 else repeated_loss(measure, loss, releases)",
         "return loss",
     ),
     Fault(
@@ -37,8 +37,8 @@ FAULTS = (
         "worst-rho-decides",
         "the bound with the largest rho is said to have decided",
         "apps/planning/plan.py",
-        "min(_rhos(curve),",
-        "max(_rhos(curve),",
+        "min(_implied_rhos(curve),",
+        "max(_implied_rhos(curve),",
     ),
     Fault(
         "plan-of-one-release",

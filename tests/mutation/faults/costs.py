@@ -16,8 +16,8 @@ FAULTS = (
         "map-double-scale",
         "the map of a selection counts twice the noise that is added",
         "measurements/_selection.py",
-        "cost(choice, exact(range_distance) / choice.tau)",
-        "cost(choice, exact(range_distance) / (2 * choice.tau))",
+        "cost(choice, to_fraction(range_distance) / choice.tau)",
+        "cost(choice, to_fraction(range_distance) / (2 * choice.tau))",
     ),
     Fault(
         "monotonic-factor",
@@ -37,15 +37,15 @@ FAULTS = (
         "range-k-r",
         "one-shot Gumbel top-k is charged the range k r, which is false for k >= 2",
         "measurements/_selection.py",
-        "return Cost(steps * r, (choice.touched - 1) * r,",
+        "return Cost(steps * r, (choice.largest_union_size - 1) * r,",
         "return Cost(steps * r, steps * r,",
     ),
     Fault(
         "zcdp-half",
         "one-shot exponential top-k is charged k r^2 / 2 under zCDP, which is false for small r",
         "measurements/_selection.py",
-        "        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
-        "        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
+        "        cost = Cost.from_laplace_dominated(steps * r, choice.largest_union_size * r)  # [one-sided]",
+        "        cost = Cost.from_laplace_dominated(steps * r, choice.largest_union_size * r)  # [one-sided]\n"
         "        cost = replace(cost, rho=steps * r * r / 2 if noise.is_memoryless else cost.rho)",
     ),
     Fault(
@@ -59,14 +59,14 @@ FAULTS = (
         "free-ranking",
         "a ranking of all candidates is taken for free, as the set of all is",
         "measurements/_selection.py",
-        "if range_distance == 0 or choice.everybody:",
+        "if range_distance == 0 or choice.is_full_set:",
         "if range_distance == 0 or choice.k == choice.size:",
     ),
     Fault(
         "one-ulp",
         "maps are rounded to the nearest number, up to half a digit down",
         "numerics/arithmetic.py",
-        "return nearest if _at_least(nearest, value) else math.nextafter(nearest, math.inf)",
+        "return nearest if _is_at_least(nearest, value) else math.nextafter(nearest, math.inf)",
         "return nearest",
     ),
     Fault(
@@ -87,8 +87,10 @@ FAULTS = (
         "canonical-flips",
         "the canonical mechanism with exponential noise is charged the range r",
         "measurements/canonical_top_k.py",
-        "Cost.linear(moved, permute_and_flip_range(moved)) if flips else Cost.bounded(moved, moved)",
-        "Cost.bounded(moved, moved)",
+        "Cost.from_laplace_dominated(moved, permute_and_flip_range(moved))\n"
+        "            if flips\n"
+        "            else Cost.from_bounded_range(moved, moved)",
+        "Cost.from_bounded_range(moved, moved)",
     ),
     Fault(
         "joint-single",
@@ -101,8 +103,8 @@ FAULTS = (
         "gaps-too-free",
         "gaps with Gumbel noise are charged as the ranking alone is",
         "measurements/noisy_top_k_with_gaps.py",
-        "Cost.linear(choice.k * r, choice.touched * r)",
-        "Cost.linear(choice.k * r, (choice.touched - 1) * r)",
+        "Cost.from_laplace_dominated(choice.k * r, choice.largest_union_size * r)",
+        "Cost.from_laplace_dominated(choice.k * r, (choice.largest_union_size - 1) * r)",
     ),
     Fault(
         "only-the-selection",

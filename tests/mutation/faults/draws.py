@@ -16,8 +16,8 @@ FAULTS = (
         "each-at-half-scale",
         "releases on several vectors at once get half the noise of one by itself",
         "measurements/_selection.py",
-        "return rows.each(vectors, tau, noise,",
-        "return rows.each(vectors, tau / 2, noise,",
+        "return rows.top_k_of_each(vectors, tau, noise,",
+        "return rows.top_k_of_each(vectors, tau / 2, noise,",
     ),
     Fault(
         "other-noise",
@@ -39,10 +39,10 @@ FAULTS = (
         "ties-by-score",
         "candidates whose intervals overlap are put in the order of their true scores",
         "sampling/samplers/settle.py",
-        "    _draw_words(racers, order[runs.places])\n",
+        "    _draw_words(racers, order[runs.run_places])\n",
         "    for start, end in zip(runs.starts.tolist(), runs.ends.tolist(), strict=True):\n"
         "        members = order[start:end].tolist()\n"
-        "        members.sort(key=lambda m: -racers.scores.exact(int(racers.index[m]), racers.reference))\n"
+        "        members.sort(key=lambda m: -racers.scores.exact_advantage(int(racers.index[m]), racers.reference))\n"
         "        order[start:end] = members\n"
         "    runs = runs[np.zeros(len(runs), dtype=np.bool_)]\n",
     ),
@@ -59,22 +59,22 @@ FAULTS = (
         "prefix-is-all",
         "the 16 digits of a prefix are used as the whole uniform",
         "sampling/samplers/settle.py",
-        "racers.words[members] = racers.entropy.words(racers.index[members])  # [more-digits]",
-        "racers.words[members] = np.uint64(0)  # [more-digits]",
+        "racers.words[members] = racers.entropy.draw_words(racers.index[members])  # [more-digits]",
+        "racers.draw_words[members] = np.uint64(0)  # [more-digits]",
     ),
     Fault(
         "digits-repeat",
         "a candidate's first digits serve again as its later ones",
         "sampling/samplers/settle.py",
-        "self.append(int(self._racers.entropy.words(_indices([self]))[0]))  # [extend]",
+        "self.append(int(self._racers.entropy.draw_words(_contender_indices([self]))[0]))  # [extend]",
         "self.append(self.digits % 2**_WORD)  # [extend]",
     ),
     Fault(
         "shared-entropy",
         "all candidates share the digits of one uniform",
         "sampling/samplers/entropy.py",
-        "return np.frombuffer(_read(2 * len(index)), dtype=np.uint16)",
-        "return np.frombuffer(bytes(_read(2)) * len(index), dtype=np.uint16)",
+        "return np.frombuffer(_read_system_bytes(2 * len(index)), dtype=np.uint16)",
+        "return np.frombuffer(bytes(_read_system_bytes(2)) * len(index), dtype=np.uint16)",
     ),
     Fault(
         "noisy-order",
@@ -94,8 +94,8 @@ FAULTS = (
         "inward-cut",
         "the score below which nobody can win is rounded up",
         "sampling/samplers/advantages.py",
-        "limit: Any = _rounded(cut, self.sign)",
-        "limit: Any = _rounded(cut, -self.sign)",
+        "limit: Any = _round_cut(cut, self.sign)",
+        "limit: Any = _round_cut(cut, -self.sign)",
     ),
     Fault(
         "truncated-table",
@@ -121,8 +121,8 @@ FAULTS = (
         "sign-ignored",
         "the largest scores are released where the smallest were asked for",
         "measurements/_selection.py",
-        'sign = {"max": 1, "min": -1}[checks.choice("optimize", optimize, ("max", "min"))]',
-        'sign = {"max": 1, "min": 1}[checks.choice("optimize", optimize, ("max", "min"))]',
+        'sign = {"max": 1, "min": -1}[checks.require_choice("optimize", optimize, ("max", "min"))]',
+        'sign = {"max": 1, "min": 1}[checks.require_choice("optimize", optimize, ("max", "min"))]',
     ),
     Fault(
         "tail-weight",

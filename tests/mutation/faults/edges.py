@@ -30,15 +30,16 @@ FAULTS = (
         "read-again",
         "a table is read again whenever it is counted",
         "tables/rows.py",
-        """                unread, self._unread = self._unread, None  # [once]
-                if unread is None:
-                    raise TableError("the table could not be read before, and it is read once: start from it again")
-                self._held = guarded(lambda: self._read(unread()))  # [snapshot]
-            return self._held""",
-        """                unread = self._unread
-                assert unread is not None
-                return guarded(lambda: self._read(unread()))
-            return self._held""",
+        "                unread, self._unread = self._unread, None  # [once]\n"
+        "                if unread is None:\n"
+        '                    raise TableError("the table could not be read before, and it is read once: start from '
+        'it again")\n'
+        "                self._held = run_guarded(lambda: self._store_batches(unread()))  # [snapshot]\n"
+        "            return self._held",
+        "                unread = self._unread\n"
+        "                assert unread is not None\n"
+        "                return run_guarded(lambda: self._store_batches(unread()))\n"
+        "            return self._held",
     ),
     Fault(
         "null-users",
@@ -92,8 +93,8 @@ FAULTS = (
         "ledger-forgetful",
         "a ledger holds each release against its whole budget",
         "apps/ledger/journal.py",
-        "not self.account.admits(after := total(before, extra)):",
-        "not self.account.admits(extra) or not (after := total(before, extra)):",
+        "or not self.account.is_total_allowed(after := add_amounts(before, extra))",
+        "or not self.account.is_total_allowed(extra)\n                or not (after := add_amounts(before, extra))",
     ),
     Fault(
         "filter-admits",

@@ -33,7 +33,7 @@ FAULTS = (
         "gap-test-without-noise",
         "the gap that was chosen is compared with the threshold as it is",
         _GAPS,
-        "best_of(race, [gaps[chosen], level], test)[0] == 0",
+        "select_from_rationals(race, [gaps[chosen], level], test)[0] == 0",
         "gaps[chosen] >= level",
     ),
     Fault(
@@ -75,7 +75,7 @@ FAULTS = (
         "no-penalty",
         "a bound does not count against its candidate",
         _NORMALISED,
-        "exact(penalty) * b",
+        "to_fraction(penalty) * b",
         "0 * b",
     ),
 )

@@ -9,8 +9,8 @@ FAULTS = (
         "names-as-patterns",
         "DuckDB is handed names that it takes for patterns",
         "apps/cli/release.py",
-        "named = [glob.escape(place) for place in files.places]",
-        "named = list(files.places)",
+        "named = [glob.escape(place) for place in files.file_locations]",
+        "named = list(files.file_locations)",
     ),
     Fault(
         "parts-of-any-columns",
@@ -44,8 +44,8 @@ FAULTS = (
         "sizes-to-be-tried",
         "the digest of a list of files has no key, so that sizes can be tried",
         "apps/cli/files.py",
-        "files.written(uuid.uuid4().hex + uuid.uuid4().hex)",
-        'files.written("0" * 64)',
+        "files.to_json_lines(uuid.uuid4().hex + uuid.uuid4().hex)",
+        'files.to_json_lines("0" * 64)',
     ),
     Fault(
         "lines-of-any-width",

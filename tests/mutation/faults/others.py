@@ -37,8 +37,8 @@ FAULTS = (
         "binomial-off-by-one",
         "a class of subsets is counted with one candidate too few",
         "sampling/samplers/subsets.py",
-        "body = h + 1 + choose(t - h - 2, k - 1 - h, entropy)",
-        "body = h + 1 + choose(max(t - h - 3, k - 1 - h), k - 1 - h, entropy)",
+        "body = h + 1 + draw_uniform_subset(t - h - 2, k - 1 - h, entropy)",
+        "body = h + 1 + draw_uniform_subset(max(t - h - 3, k - 1 - h), k - 1 - h, entropy)",
     ),
     Fault(
         "merged-classes",
@@ -60,9 +60,9 @@ FAULTS = (
         "sampling/samplers/canonical.py",
         "    while True:\n"
         "        rungs = first  # [as-at-first]\n"
-        "        clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) "
-        "if exponential else None  # [clock]\n",
-        "    clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None\n"
+        "        clock = ArrivalClock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None "
+        " # [clock]\n",
+        "    clock = ArrivalClock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None\n"
         "    while True:\n"
         "        rungs = first\n",
     ),
@@ -141,15 +141,16 @@ FAULTS = (
         "turns-in-one-order",
         "of two inputs whose calls are timed the same one is called first in each turn",
         "apps/audit/blackbox.py",
-        "for coin in (SYSTEM.auxiliary(count) & 1).tolist():  # [coin]",
-        "for coin in (SYSTEM.auxiliary(count) & 0).tolist():  # [coin]",
+        "for coin in (SYSTEM.draw_auxiliary_words(count) & 1).tolist():  # [coin]",
+        "for coin in (SYSTEM.draw_auxiliary_words(count) & 0).tolist():  # [coin]",
     ),
     Fault(
         "no-hit-to-spare",
         "bounds for trials of equal odds are taken for those of timed calls",
         "apps/audit/blackbox.py",
-        "return upper_bound(min(_hits(counts, event) + spare, half), half, alpha / parts)  # [spare]",
-        "return upper_bound(_hits(counts, event), half, alpha / parts)  # [spare]",
+        "return clopper_pearson_upper(min(_event_frequency(counts, event) + spare, half), half, alpha / parts)  # "
+        "[spare]",
+        "return clopper_pearson_upper(_event_frequency(counts, event), half, alpha / parts)  # [spare]",
     ),
     Fault(
         "not-tested-is-passed",
@@ -162,8 +163,8 @@ FAULTS = (
         "event-of-the-other-input",
         "the counts of an event are told of the wrong inputs",
         "apps/audit/blackbox.py",
-        "_hits(tested[0], event), _hits(tested[1], event), half)",
-        "_hits(tested[0], event), _hits(tested[0], event), half)",
+        "_event_frequency(tested[0], event),\n        _event_frequency(tested[1], event),\n        half,\n    )",
+        "_event_frequency(tested[0], event), _event_frequency(tested[0], event), half)",
     ),
     Fault(
         "person-with-one-row",

@@ -16,8 +16,8 @@ FAULTS = (
         "odometer-of-fifty",
         "an odometer forgets all but its last 50 queries",
         "combinators/fully_adaptive_composition.py",
-        "            asked.append(booked := _Asked(query))  # [debit]\n",
-        "            asked.append(booked := _Asked(query))  # [debit]\n            del asked[:-50]\n",
+        "            asked.append(booked := _BookedQuery(query))  # [debit]\n",
+        "            asked.append(booked := _BookedQuery(query))  # [debit]\n            del asked[:-50]\n",
     ),
     Fault(
         "cap-of-unknown-size",
@@ -58,8 +58,8 @@ FAULTS = (
         "composition-draws-once",
         "a measurement that occurs twice in a composition is released once",
         "combinators/composition.py",
-        "        return tuple(sealed(member.function, value) for member in members)  # [release-each]",
-        "        once = {id(member): sealed(member.function, value) for member in members}\n"
+        "        return tuple(call_sealed(member.function, value) for member in members)  # [release-each]",
+        "        once = {id(member): call_sealed(member.function, value) for member in members}\n"
         "        return tuple(once[id(member)] for member in members)  # [release-each]",
     ),
     Fault(
@@ -73,15 +73,15 @@ FAULTS = (
         "gamma-swapped",
         "gamma weighs the best score outside, in the law and in the sampler alike",
         "measurements/canonical_top_k.py",
-        "_canonical(noise, exact(gamma), capped)",
-        "_canonical(noise, 1 - exact(gamma), capped)",
+        "_canonical_mechanism(noise, to_fraction(gamma), capped)",
+        "_canonical_mechanism(noise, 1 - to_fraction(gamma), capped)",
     ),
     Fault(
         "ninth-for-many",
         "the rho of three winners or more is 1/9 too small",
         "measurements/_selection.py",
-        "        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
-        "        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
+        "        cost = Cost.from_laplace_dominated(steps * r, choice.largest_union_size * r)  # [one-sided]",
+        "        cost = Cost.from_laplace_dominated(steps * r, choice.largest_union_size * r)  # [one-sided]\n"
         "        cost = replace(cost, rho=(cost.rho or 0) * (1 if choice.k < 3 else Fraction(8, 9)))",
     ),
     Fault(
@@ -89,7 +89,7 @@ FAULTS = (
         "three Gumbel winners or more cost 1/9 less than they do",
         "measurements/_selection.py",
         "steps * rho_of_range(r), (steps, r))",
-        "steps * rho_of_range(r) * (1 if choice.k < 3 else Fraction(8, 9)), (steps, r))",
+        "steps * rho_of_range(r) * (1 if require_choice.k < 3 else Fraction(8, 9)), (steps, r))",
     ),
     Fault(
         "ninth-for-many-peels",

@@ -30,14 +30,14 @@ FAULTS = (
         "miss-costs-once",
         "a missed deadline is paid for by its probability alone",
         "combinators/padded.py",
-        "delta + (1 + 1 / (1 - one_minus_exp_up(exact(epsilon)))) * beta)",
+        "delta + (1 + 1 / (1 - one_minus_exp_up(to_fraction(epsilon)))) * beta\n        )",
         "delta + beta)",
     ),
     Fault(
         "late-clock",
         "the clock starts when the argument was checked",
         "core/measurement.py",
-        "        elif sign is None:\n            return self.function(Unchecked(value, self.input_domain))",
+        "        elif sign is None:\n            return self.function(UncheckedArgument(value, self.input_domain))",
         "        elif sign is None:\n            return self.function(self.input_domain.validate(value))",
     ),
     Fault(

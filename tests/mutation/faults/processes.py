@@ -9,14 +9,14 @@ FAULTS = (
         "presented-after-the-debit",
         "a release pays before it asks whether the data are a table at all",
         "apps/ledger/ledger.py",
-        "        require_presented(measurement, data)  # [presented]\n",
+        "        require_readable_data(measurement, data)  # [presented]\n",
         "",
     ),
     Fault(
         "reserved-presented-late",
         "a reservation is used up by what is no table",
         "apps/ledger/planned.py",
-        "        require_presented(self._measurement, data)  # [still-open]\n",
+        "        require_readable_data(self._measurement, data)  # [still-open]\n",
         "",
     ),
     Fault(
@@ -37,7 +37,7 @@ FAULTS = (
         "partial-shows-tables",
         "an error shows the rows of a table that was given in the place of a parameter",
         "core/partials.py",
-        '        given += [f"{name}={shown(value)}" for',
+        '        given += [f"{name}={argument_repr(value)}" for',
         '        given += [f"{name}={value!r}" for',
     ),
 )

@@ -44,7 +44,7 @@ FAULTS = (
         "cheaper-claim",
         "a record may claim less than the map gives, if another version made it",
         "apps/planning/verification.py",
-        "exact(loss) >= exact(least)",
-        "exact(loss) > 0",
+        "to_fraction(loss) >= to_fraction(least)",
+        "to_fraction(loss) > 0",
     ),
 )

@@ -46,15 +46,17 @@ FAULTS = (
         "running-list-anew",
         "a list that is asked for again has counted its last step twice",
         _RUNNING,
-        "return lambda: listed(nodes)  # [again]",
-        "return lambda: listed(extended(nodes, first, draw))  # [again]",
+        "return lambda: noisy_top_k(nodes)  # [again]",
+        "return lambda: noisy_top_k(extend_tree(nodes, first, draw_noise))  # [again]",
     ),
     Fault(
         "running-least-of-steps",
         "the accuracy is that of the last step, though earlier ones may have more noise",
         _RUNNING,
-        "return max(map(spread, (steps, *((steps >> i << i) - 1 for i in range(steps.bit_length())))))  # [widest]",
-        "return spread(steps)  # [widest]",
+        "return max(\n"
+        "        map(running_sum_variance, (steps, *((steps >> i << i) - 1 for i in range(steps.bit_length()))))\n"
+        "    )",
+        "return running_sum_variance(steps)  # [widest]",
     ),
     Fault(
         "running-laplace-tail",
@@ -74,8 +76,8 @@ FAULTS = (
         "running-twice-in-a-week",
         "rows of a user count, so that one borrows a book twice in a week",
         "tables/capping.py",
-        "kept = first_items(listed(rows, items), most)  # [first-of-table]",
-        "kept = listed(rows, items)  # [first-of-table]",
+        "kept = bound_first_items(filter_listed_items(rows, items), most)  # [first-of-table]",
+        "kept = filter_listed_items(rows, items)  # [first-of-table]",
     ),
     Fault(
         "running-cap-of-a-table",

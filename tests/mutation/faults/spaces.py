@@ -9,8 +9,8 @@ FAULTS = (
         "epsilon-below",
         "the epsilon of a curve is the last one that does not pass",
         "spaces/curves/curve.py",
-        "    return _float(passing)\n",
-        "    return _float(max(below, 0))\n",
+        "    return _bits_to_float(passing)\n",
+        "    return _bits_to_float(max(below, 0))\n",
     ),
     Fault(
         "delta-nearest",
@@ -23,8 +23,8 @@ FAULTS = (
         "worst-bound",
         "a curve is the largest of its bounds",
         "spaces/curves/curve.py",
-        "return min(_delta(bound, epsilon)",
-        "return max(_delta(bound, epsilon)",
+        "return min(_evaluate_bound(bound, epsilon)",
+        "return max(_evaluate_bound(bound, epsilon)",
     ),
     Fault(
         "unchecked-bound",
@@ -51,8 +51,8 @@ FAULTS = (
         "mixture-of-the-larger",
         "a mixture is the larger of its parts",
         "spaces/curves/closed_forms.py",
-        "round_up(own + (1 - own) * exact(self.bound(epsilon)))",
-        "round_up(max(own, exact(self.bound(epsilon))))",
+        "round_up(own + (1 - own) * to_fraction(self.bound(epsilon)))",
+        "round_up(max(own, to_fraction(self.bound(epsilon))))",
     ),
     Fault(
         "lower-order",
@@ -100,8 +100,8 @@ FAULTS = (
         "one-bound-suffices",
         "a loss is within a budget of several bounds if it meets one",
         "spaces/measures.py",
-        "if all(_within(given, bound) for bound in allowed.bounds):",
-        "if any(_within(given, bound) for bound in allowed.bounds):",
+        "if all(_curve_implies(given, bound) for bound in allowed.bounds):",
+        "if any(_curve_implies(given, bound) for bound in allowed.bounds):",
     ),
     Fault(
         "delta-ignored",
@@ -128,7 +128,7 @@ FAULTS = (
         "rounded-delta",
         "a delta that is no float is rounded to the nearest",
         "spaces/measures.py",
-        "return self.measure.distance(inner, name), _up(delta)",
+        "return self.measure.distance(inner, name), _float_upper_bound(delta)",
         "return self.measure.distance(inner, name), float(delta)",
     ),
     Fault(
@@ -184,8 +184,8 @@ FAULTS = (
         "no-lower-bound",
         "scores below the lower bound are members",
         "spaces/domains.py",
-        "(lower <= _plain(array.min()) and _plain(array.max()) <= upper)",
-        "(_plain(array.max()) <= upper)",
+        "(\n            lower <= _to_python_number(array.min()) and _to_python_number(array.max()) <= upper\n        )",
+        "(_to_python_number(array.max()) <= upper)",
     ),
     Fault(
         "masked-scores",

@@ -64,8 +64,8 @@ FAULTS = (
         "zero-sums-by-key",
         "items whose sum is 0 are among the sums by key",
         _TOTALS,
-        'by_item(sums.filter(nw.col("count") != 0))',
-        "by_item(sums)",
+        'to_column_counts(sums.filter(nw.col("count") != 0))',
+        "to_column_counts(sums)",
     ),
     Fault(
         "later-rows-kept",
@@ -225,8 +225,8 @@ FAULTS = (
         "halving-counts-one-level",
         "all levels of halving cost what one does",
         _HALVING,
-        "len(shares).bit_length(), one_shot",
-        "1, one_shot",
+        "len(shares).bit_length(), one_shot_mechanism",
+        "1, one_shot_mechanism",
     ),
     Fault(
         "halving-noise-of-one-side",

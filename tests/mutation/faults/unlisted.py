@@ -51,8 +51,8 @@ FAULTS = (
         "limit-from-data",
         "where there are fewer keys than may take part, as many as there are take part",
         _SLOTS,
-        "    ranked = _best(counts, limit + 1)",
-        "    limit = max(1, min(limit, len(counts) - 1))\n    ranked = _best(counts, limit + 1)",
+        "    ranked = _best_keys(counts, limit + 1)",
+        "    limit = max(1, min(limit, len(counts) - 1))\n    ranked = _best_keys(counts, limit + 1)",
     ),
     Fault(
         "base-of-the-last",
@@ -93,8 +93,8 @@ FAULTS = (
         "most-items-and-one",
         "one item more of each user counts than max_items allows",
         "tables/keyed.py",
-        "kept = _leading(users, most)",
-        "kept = _leading(users, most + 1)",
+        "kept = _first_of_each_run(users, most)",
+        "kept = _first_of_each_run(users, most + 1)",
     ),
     Fault(
         "heavy-by-one",
@@ -107,8 +107,8 @@ FAULTS = (
         "heavy-twice",
         "users with many rows count among those with few, too",
         "tables/keyed.py",
-        "_added(_sized(light), count",
-        "_added(_sized(pairs), count",
+        "_count_distinct_users(light), count",
+        "_count_distinct_users(pairs), count",
     ),
     Fault(
         "keyed-rows-for-users",
@@ -135,14 +135,17 @@ FAULTS = (
         "one-key-of-many",
         "the delta of a histogram is that of one key, however many a user may have",
         "measurements/stable_histogram.py",
-        "max(any_of(beyond(b, apart), d_in * self.most), any_of(beyond(b, alike), self.most))",
-        "max(any_of(beyond(b, apart), d_in), beyond(b, alike))",
+        "max(\n"
+        "            any_event_probability(beyond(b, apart), d_in * self.most),\n"
+        "            any_event_probability(beyond(b, alike), self.most),\n"
+        "        )",
+        "max(any_event_probability(beyond(b, apart), d_in), beyond(b, alike))",
     ),
     Fault(
         "delta-for-each-key",
         "every key of a user gets the whole delta",
         "measurements/_key_shares.py",
-        "even = loss / m, share_of(delta, m)  # [even]",
+        "even = loss / m, per_event_probability(delta, m)  # [even]",
         "even = loss / m, delta",
     ),
     Fault(
@@ -156,7 +159,7 @@ FAULTS = (
         "groups-without-growth",
         "deltas of a group are added without the factors of group privacy",
         "measurements/partition_selection.py",
-        "[_grown(loss * i) for i in range(steps)]",
+        "[_exp_upper_bound(loss * i) for i in range(steps)]",
         "[Fraction(1) for i in range(steps)]",
     ),
     Fault(
@@ -178,10 +181,10 @@ FAULTS = (
         "a query that failed gives back all its steps but one",
         _PAID,
         "                release = query.function(data)  # [ask]\n"
-        "                left.steps += reserved - (drawn_in(query, release) or reserved)  # [give-back]",
+        "                left.steps += reserved - (steps_taken(query, release) or reserved)  # [give-back]",
         "                left.steps += reserved - 1\n"
         "                release = query.function(data)  # [ask]\n"
-        "                left.steps += 1 - (drawn_in(query, release) or 1)  # [give-back]",
+        "                left.steps += 1 - (steps_taken(query, release) or 1)  # [give-back]",
     ),
     Fault(
         "wider-steps",
@@ -194,7 +197,7 @@ FAULTS = (
         "steps-of-the-counts",
         "after a transformation the range of a step is that at the distance of its inputs",
         "core/transformation.py",
-        "steps and steps.after(first.map)",
+        "steps and steps.after_transformation(first.map)",
         "steps",
     ),
     Fault(
@@ -229,22 +232,25 @@ FAULTS = (
         "counts-for-nothing",
         "the curve of winners with counts is that of the winners",
         _COUNTED,
-        "curve = followed_by(winners.under(output_measure), ways)",
-        "curve = followed_by(winners.under(output_measure), [[]])",
+        "curve = sequential_curve(winners.to_distance(output_measure), ways)",
+        "curve = sequential_curve(winners.to_distance(output_measure), [[]])",
     ),
     Fault(
         "epsilon-of-other-noise",
         "counts with Gaussian noise that are too many to compose get the epsilon of Laplace noise as well",
         _COUNTED,
-        "ways.append([counts_together(touched * far * far, b)])",
-        "ways.append([_counts_cost(touched, far, b).under(output_measure)])",
+        "ways.append([joint_counts_curve(touched * far * far, b)])",
+        "ways.append([_counts_cost(touched, far, b).to_distance(output_measure)])",
     ),
     Fault(
         "users-with-keys-in-common",
         "the delta of several users is that of users who have the same keys",
         "measurements/stable_histogram.py",
-        "max(any_of(beyond(b, apart), d_in * self.most), any_of(beyond(b, alike), self.most))",
-        "any_of(beyond(b, alike), self.most)",
+        "max(\n"
+        "            any_event_probability(beyond(b, apart), d_in * self.most),\n"
+        "            any_event_probability(beyond(b, alike), self.most),\n"
+        "        )",
+        "any_event_probability(beyond(b, alike), self.most)",
     ),
     Fault(
         "gaussian-of-one-key",
@@ -264,29 +270,29 @@ FAULTS = (
         "dummies-of-one",
         "of many dummies one uniform is drawn, as if there were one",
         "sampling/samplers/unlisted.py",
-        "ones = _ones(n, entropy)",
-        "ones = _ones(1, entropy)",
+        "ones = _count_ones(n, entropy)",
+        "ones = _count_ones(1, entropy)",
     ),
     Fault(
         "dummies-begin-anew",
         "the best of many dummies races with fresh digits",
         "sampling/samplers/unlisted.py",
-        "entropy = Led(entropy, range(len(counts), len(counts) + most), prefix)",
-        "entropy = Led(entropy, range(0), prefix)",
+        "entropy = FixedPrefixEntropy(entropy, range(len(counts), len(counts) + most), prefix)",
+        "entropy = FixedPrefixEntropy(entropy, range(0), prefix)",
     ),
     Fault(
         "one-unlisted-release",
         "releases of unlisted keys that are drawn at once are one release",
         _SLOTS,
-        "[slots.named(row) for row in drawn.tolist()]",
-        "[slots.named(row) for row in drawn[:1].tolist() * times]",
+        "[slots.released_keys(row) for row in drawn.tolist()]",
+        "[slots.released_keys(row) for row in drawn[:1].tolist() * times]",
     ),
     Fault(
         "stops-have-ranks",
         "the probability of success counts a slot that is no key among the winners",
         _SUCCESS,
-        "groups = grouped(scores.values[: d - barred], k, sure, reach)",
-        "groups = grouped(scores.values, k, sure, reach)",
+        "groups = group_ranks(scores.values[: d - barred], k, sure, reach)",
+        "groups = group_ranks(scores.values, k, sure, reach)",
     ),
     Fault(
         "stops-among-keys",

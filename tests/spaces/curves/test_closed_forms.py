@@ -12,7 +12,7 @@ import mpmath
 import pytest
 
 from opendp_topk.errors.checks import Number
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, UpToDelta, ZCDPBound
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from tests.oracles import range_curves
 
@@ -24,7 +24,7 @@ DELTAS = (0.5, 1e-3, 1e-6, 1e-12, 1e-100)
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_concentrated_privacy_is_below_the_classical_conversion(rho: float, delta: float) -> None:
-    found = PrivacyCurve(Concentrated(rho)).epsilon(delta)
+    found = PrivacyCurve(ZCDPBound(rho)).epsilon(delta)
     assert 0 <= found < range_curves.zcdp_epsilon(rho, delta)
 
 
@@ -33,7 +33,7 @@ def test_concentrated_privacy_is_below_the_classical_conversion(rho: float, delt
 def test_no_order_beats_the_order_that_was_found(rho: float) -> None:
     """Up to the rounding and a relative 1e-9: the bound is the infimum over all orders."""
     for epsilon in (0.0, rho / 2, rho, 3 * rho, rho + math.sqrt(rho), rho + 8 * math.sqrt(rho), 5.0):
-        found = Concentrated(rho)(epsilon)
+        found = ZCDPBound(rho)(epsilon)
         orders = [1 + mpmath.mpf(10) ** (mpmath.mpf(i) / 5) for i in range(-60, 800)]
         best = min(range_curves.zcdp_delta(rho, epsilon, order) for order in orders)
         assert found <= min(1, best) * (1 + mpmath.mpf("1e-9")) + 5e-324
@@ -46,7 +46,7 @@ def test_concentrated_privacy_is_evaluated_upward_at_some_order() -> None:
             r, e = mpmath.mpf(rho), mpmath.mpf(epsilon)
             beta = mpmath.findroot(lambda b, r=r, e=e: (2 * b + 1) * r - e - mpmath.log1p(1 / b), e / (2 * r))
             least = range_curves.zcdp_delta(r, e, 1 + beta)
-            found = mpmath.mpf(Concentrated(rho)(epsilon))
+            found = mpmath.mpf(ZCDPBound(rho)(epsilon))
             assert least <= found <= least * (1 + mpmath.mpf("1e-12"))
 
 
@@ -58,7 +58,7 @@ def test_an_independent_accountant_agrees() -> None:
         accountant = accounting.rdp.RdpAccountant([1 + 1.02**i / 1000 for i in range(900)])
         accountant.compose(accounting.GaussianDpEvent(1 / math.sqrt(2 * rho)))
         for delta in (1e-3, 1e-6, 1e-10):
-            theirs, ours = accountant.get_epsilon(delta), PrivacyCurve(Concentrated(rho)).epsilon(delta)
+            theirs, ours = accountant.get_epsilon(delta), PrivacyCurve(ZCDPBound(rho)).epsilon(delta)
             assert 0.999 * theirs <= ours <= theirs * (1 + 1e-9)
 
 
@@ -98,11 +98,11 @@ def test_laplace_laws_attain_their_curve(loss: Number) -> None:
 @pytest.mark.parametrize(
     ("bound", "epsilon", "delta"),
     [
-        (Concentrated(0), 0.0, 0.0),
-        (Concentrated(math.inf), 1e300, 1.0),
-        (Concentrated(0.5), 1e308, 5e-324),
-        (Concentrated(1e308), 1.0, 1.0),
-        (Concentrated(5e-324), 1.0, 5e-324),
+        (ZCDPBound(0), 0.0, 0.0),
+        (ZCDPBound(math.inf), 1e300, 1.0),
+        (ZCDPBound(0.5), 1e308, 5e-324),
+        (ZCDPBound(1e308), 1.0, 1.0),
+        (ZCDPBound(5e-324), 1.0, 5e-324),
         (ApproximateDP(math.inf), 1e300, 1.0),
         (ApproximateDP(0, 0), 0, 0.0),
         (ApproximateDP(0, 1), 0, 1.0),
@@ -112,10 +112,10 @@ def test_laplace_laws_attain_their_curve(loss: Number) -> None:
         (LaplacePair(1e308), 0, 1.0),
         (LaplacePair(1e308), 1e308, 0.0),
         (LaplacePair(5e-324), 0, 5e-324),
-        (Mixture(Concentrated(0), 0), 0, 0.0),
-        (Mixture(Concentrated(0), 0.25), 0, 0.25),
-        (Mixture(Concentrated(math.inf), 0.25), 0, 1.0),
-        (Mixture(ApproximateDP(0, 0.5), 0.5), 0, 0.75),
+        (UpToDelta(ZCDPBound(0), 0), 0, 0.0),
+        (UpToDelta(ZCDPBound(0), 0.25), 0, 0.25),
+        (UpToDelta(ZCDPBound(math.inf), 0.25), 0, 1.0),
+        (UpToDelta(ApproximateDP(0, 0.5), 0.5), 0, 0.75),
     ],
 )
 def test_the_ends(bound: object, epsilon: float, delta: float) -> None:
@@ -123,9 +123,9 @@ def test_the_ends(bound: object, epsilon: float, delta: float) -> None:
 
 
 def test_what_implies_what() -> None:
-    assert Concentrated(0.5).implies(Concentrated(0.5))
-    assert not Concentrated(0.5).implies(Concentrated(Fraction(1, 2) - Fraction(1, 10**400)))
-    assert not Concentrated(0.5).implies(RangeSteps(1, 9))
+    assert ZCDPBound(0.5).implies(ZCDPBound(0.5))
+    assert not ZCDPBound(0.5).implies(ZCDPBound(Fraction(1, 2) - Fraction(1, 10**400)))
+    assert not ZCDPBound(0.5).implies(AdaptiveRangeBound(1, 9))
     assert ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.5, 0.1))
     assert not ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.6, 0.05))
     assert not ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.4, 0.2))
@@ -133,14 +133,14 @@ def test_what_implies_what() -> None:
     assert LaplacePair(0.5).implies(LaplacePair(1))
     assert not LaplacePair(0.5).implies(LaplacePair(Fraction(1, 2) - Fraction(1, 10**400)))
     assert not LaplacePair(0.5).implies(ApproximateDP(0.5))
-    assert Mixture(Concentrated(0.5), 0.1).implies(Mixture(Concentrated(0.6), 0.1))
-    assert not Mixture(Concentrated(0.5), 0.2).implies(Mixture(Concentrated(0.6), 0.1))
-    assert not Mixture(Concentrated(0.7), 0.1).implies(Mixture(Concentrated(0.6), 0.1))
+    assert UpToDelta(ZCDPBound(0.5), 0.1).implies(UpToDelta(ZCDPBound(0.6), 0.1))
+    assert not UpToDelta(ZCDPBound(0.5), 0.2).implies(UpToDelta(ZCDPBound(0.6), 0.1))
+    assert not UpToDelta(ZCDPBound(0.7), 0.1).implies(UpToDelta(ZCDPBound(0.6), 0.1))
 
 
 @pytest.mark.parametrize("delta", [0.1, 1 / 3, 1e-9])
 @pytest.mark.parametrize("inner", [0.1, 0.7, 1e-12])
 def test_a_mixture_is_the_exact_sum_rounded_up(delta: float, inner: float) -> None:
     exact = Fraction(delta) + (1 - Fraction(delta)) * Fraction(inner)
-    found = Mixture(lambda epsilon: inner, delta)(1.0)
+    found = UpToDelta(lambda epsilon: inner, delta)(1.0)
     assert Fraction(math.nextafter(found, 0)) < exact <= Fraction(found)

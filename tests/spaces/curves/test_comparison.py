@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import DistanceError
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture, RangeSteps
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, UpToDelta, ZCDPBound
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.measures import Approximate, MaxDivergence, PrivacyProfile
 from tests.concepts.sentinels import raises_exactly
@@ -30,14 +30,14 @@ def test_numbers_and_pairs_stand_for_curves() -> None:
     measure = PrivacyProfile()
     assert measure.distance(THIRD, "d_out") == PrivacyCurve(ApproximateDP(THIRD))
     assert measure.distance((THIRD, 0.1), "d_out") == PrivacyCurve(ApproximateDP(THIRD, 0.1))
-    curve = PrivacyCurve(Concentrated(0.5))
+    curve = PrivacyCurve(ZCDPBound(0.5))
     assert measure.distance(curve, "d_out") is curve
     assert measure.symbol == "delta(epsilon)"
     assert measure.infinite.delta(1e308) == 1
 
 
 def test_curves_are_within_pairs_exactly() -> None:
-    measure, curve = PrivacyProfile(), PrivacyCurve(RangeSteps(1, Fraction(1, 10)))
+    measure, curve = PrivacyProfile(), PrivacyCurve(AdaptiveRangeBound(1, Fraction(1, 10)))
     assert measure.at_most(curve, Fraction(1, 10))
     assert measure.at_most(curve, 0.1), "the float 0.1 is above one tenth"
     assert not measure.at_most(curve, Fraction(1, 10) - Fraction(1, 10**400))
@@ -55,16 +55,16 @@ def test_curves_are_within_pairs_exactly() -> None:
 @pytest.mark.parametrize(
     ("loss", "budget", "answer"),
     [
-        (Concentrated(0.5), Concentrated(0.5), True),
-        (Concentrated(0.5), Concentrated(0.6), True),
-        (Concentrated(0.6), Concentrated(0.5), False),
-        (RangeSteps(3, 0.5), RangeSteps(4, 0.5), True),
-        (RangeSteps(4, 0.5), RangeSteps(3, 0.5), False),
-        (Mixture(Concentrated(0.5), 0.1), Mixture(Concentrated(0.5), 0.2), True),
-        (Mixture(Concentrated(0.5), 0.2), Mixture(Concentrated(0.5), 0.1), False),
-        (ApproximateDP(9), Concentrated(0.001), False),
-        (ApproximateDP(0.001), Concentrated(9), None),
-        (RangeSteps(2, 0.01), Concentrated(9), None),
+        (ZCDPBound(0.5), ZCDPBound(0.5), True),
+        (ZCDPBound(0.5), ZCDPBound(0.6), True),
+        (ZCDPBound(0.6), ZCDPBound(0.5), False),
+        (AdaptiveRangeBound(3, 0.5), AdaptiveRangeBound(4, 0.5), True),
+        (AdaptiveRangeBound(4, 0.5), AdaptiveRangeBound(3, 0.5), False),
+        (UpToDelta(ZCDPBound(0.5), 0.1), UpToDelta(ZCDPBound(0.5), 0.2), True),
+        (UpToDelta(ZCDPBound(0.5), 0.2), UpToDelta(ZCDPBound(0.5), 0.1), False),
+        (ApproximateDP(9), ZCDPBound(0.001), False),
+        (ApproximateDP(0.001), ZCDPBound(9), None),
+        (AdaptiveRangeBound(2, 0.01), ZCDPBound(9), None),
     ],
 )
 def test_curves_are_compared_where_it_is_known(loss: Any, budget: Any, answer: bool | None) -> None:
@@ -77,11 +77,11 @@ def test_curves_are_compared_where_it_is_known(loss: Any, budget: Any, answer: b
 
 def test_all_bounds_of_a_budget_must_be_met() -> None:
     measure = PrivacyProfile()
-    both = PrivacyCurve(Concentrated(0.5), ApproximateDP(2))
-    assert measure.at_most(both, PrivacyCurve(Concentrated(0.5)))
+    both = PrivacyCurve(ZCDPBound(0.5), ApproximateDP(2))
+    assert measure.at_most(both, PrivacyCurve(ZCDPBound(0.5)))
     assert measure.at_most(both, 2)
-    assert measure.at_most(PrivacyCurve(ApproximateDP(1), Concentrated(0.4)), both)
-    assert not measure.at_most(PrivacyCurve(Concentrated(0.5)), both)
+    assert measure.at_most(PrivacyCurve(ApproximateDP(1), ZCDPBound(0.4)), both)
+    assert not measure.at_most(PrivacyCurve(ZCDPBound(0.5)), both)
 
 
 def own(epsilon: float) -> float:

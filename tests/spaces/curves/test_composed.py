@@ -14,8 +14,8 @@ from typing import Any
 import mpmath
 import pytest
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
-from opendp_topk.spaces.curves.composed import Composed, _beyond
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, ZCDPBound
+from opendp_topk.spaces.curves.composed import Composed, _tail_masses
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from tests.oracles.pairs import (
     Pair,
@@ -105,7 +105,7 @@ def test_below_all_losses_the_curve_is_that_of_the_least() -> None:
     shift, k = Fraction(13, 2), 16
     curve = PrivacyCurve(lambda epsilon: up(gaussian(shift, Fraction(epsilon))))
     bound = composed((curve, k))
-    _, _, first, sums = _beyond(bound.parts)
+    _, _, first, sums = _tail_masses(bound.parts)
     assert first > 0
     assert len(sums) < 2**18
     for epsilon in (0, 1, 26, 180, 338, 500, 700):
@@ -121,7 +121,7 @@ def test_steps_that_surely_lose_more_than_is_in_use_take_no_grid(
     """Losses are 20 next to always: of two there may be a use, and of 24 there is none."""
     asked: list[Any] = []
     monkeypatch.setattr(
-        "opendp_topk.spaces.curves.composed._beyond", lambda parts: asked.append(parts) or (1, 0, 0, [])
+        "opendp_topk.spaces.curves.composed._tail_masses", lambda parts: asked.append(parts) or (1, 0, 0, [])
     )
     composed((PrivacyCurve(ApproximateDP(20, 0)), steps))(21)
     assert (asked == []) is said
@@ -196,7 +196,7 @@ def test_a_function_of_the_caller_composes() -> None:
 
 
 def test_what_implies_what() -> None:
-    a, b = PrivacyCurve(ApproximateDP(0.5)), PrivacyCurve(Concentrated(0.1))
+    a, b = PrivacyCurve(ApproximateDP(0.5)), PrivacyCurve(ZCDPBound(0.1))
     assert composed((a, 2)).implies(composed((b, 1), (a, 2)))
     assert composed((a, 1)).implies(composed((a, 2)))
     assert not composed((a, 3)).implies(composed((a, 2)))

@@ -13,26 +13,26 @@ import mpmath
 import pytest
 from gmpy2 import mpz
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, RangeSteps
-from opendp_topk.spaces.curves.covers import ONE, Cover, dots
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, ZCDPBound
+from opendp_topk.spaces.curves.covers import ONE, LossDistribution, discretize
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from tests.oracles.pairs import hockey_stick, number
 
 CURVES = [
     PrivacyCurve(ApproximateDP(0.5)),
     PrivacyCurve(ApproximateDP(2.0, 0.01)),
-    PrivacyCurve(Concentrated(0.05)),
-    PrivacyCurve(RangeSteps(1, 1.0)),
+    PrivacyCurve(ZCDPBound(0.05)),
+    PrivacyCurve(AdaptiveRangeBound(1, 1.0)),
     PrivacyCurve(ApproximateDP(0.2, 0.05), ApproximateDP(1.0)),
 ]
 THIRD, FAINT = mpz(ONE) // 3, mpz(1) << 27
 
 
-def cover(lowest: int, masses: list[mpz], infinite: int = 0) -> Cover:
-    return Cover(lowest, tuple(masses), mpz(infinite))
+def cover(lowest: int, masses: list[mpz], infinite: int = 0) -> LossDistribution:
+    return LossDistribution(lowest, tuple(masses), mpz(infinite))
 
 
-def tails(one: Cover) -> dict[int, Fraction]:
+def tails(one: LossDistribution) -> dict[int, Fraction]:
     """The mass at and above each place, infinity included, in units."""
     sums = itertools.accumulate(reversed(one.masses), initial=one.infinite)
     places = range(one.lowest + len(one.masses), one.lowest - 1, -1)
@@ -48,12 +48,12 @@ def tails(one: Cover) -> dict[int, Fraction]:
         (cover(0, [mpz(1), mpz(1)]), cover(0, [mpz(1)])),
     ],
 )
-def test_no_product_loses_mass_and_none_gains_more_than_is_light(a: Cover, b: Cover) -> None:
+def test_no_product_loses_mass_and_none_gains_more_than_is_light(a: LossDistribution, b: LossDistribution) -> None:
     exact: dict[int, Fraction] = {}
     for (i, x), (j, y) in itertools.product(enumerate(a.masses), enumerate(b.masses)):
         place = a.lowest + b.lowest + i + j
         exact[place] = exact.get(place, Fraction(0)) + Fraction(int(x * y), ONE * ONE)
-    whole, others = (Fraction(int(one.total), ONE) for one in (a, b))
+    whole, others = (Fraction(int(one.total_mass), ONE) for one in (a, b))
     finite = whole * others - sum(exact.values())
     found = tails(a * b)
     light = Fraction(1, 2**100) * 2 + Fraction(20, ONE)
@@ -69,7 +69,7 @@ def test_masses_are_sums_of_products_each_rounded_up(seed: int) -> None:
     """Also where many are 0, and where a cover is multiplied by itself."""
     rng = random.Random(seed)
 
-    def drawn() -> Cover:
+    def drawn() -> LossDistribution:
         masses = [rng.choice([0, 1, ONE - 1, ONE, rng.getrandbits(rng.randrange(1, 129))]) for _ in range(5)]
         return cover(rng.randrange(-3, 3), [THIRD, *map(mpz, masses[: rng.randrange(6)]), THIRD], rng.getrandbits(60))
 
@@ -87,13 +87,13 @@ def test_powers_are_products(count: int) -> None:
     product = one
     for _ in range(count - 1):
         product = product * one
-    power = one.power(count)
+    power = one.self_compose(count)
     assert power.lowest == product.lowest
-    assert abs(power.total - product.total) <= 4**count
+    assert abs(power.total_mass - product.total_mass) <= 4**count
     assert all(abs(x - y) <= 4**count for x, y in zip(power.masses, product.masses, strict=True))
 
 
-def value(one: Cover, h: Fraction, epsilon: Fraction) -> mpmath.mpf:
+def value(one: LossDistribution, h: Fraction, epsilon: Fraction) -> mpmath.mpf:
     """The hockey-stick curve of a cover, term by term."""
     with mpmath.workdps(60):
         places = ((one.lowest + i) * h for i in range(len(one.masses)))
@@ -109,8 +109,8 @@ def value(one: Cover, h: Fraction, epsilon: Fraction) -> mpmath.mpf:
 @pytest.mark.parametrize("curve", CURVES, ids=repr)
 @pytest.mark.parametrize(("h", "n"), [(Fraction(1, 8), 20), (Fraction(1, 3), 1), (Fraction(7, 100), 3)])
 def test_chords_are_nowhere_below_the_curve_in_both_directions(curve: PrivacyCurve, h: Fraction, n: int) -> None:
-    one = dots(curve, h, n)
-    assert one.total >= ONE
+    one = discretize(curve, h, n)
+    assert one.total_mass >= ONE
     with mpmath.workdps(60):
         for i in range(-4 * n - 8, 4 * n + 9):
             epsilon = i * h / 3
@@ -125,14 +125,14 @@ def test_chords_are_nowhere_below_the_curve_in_both_directions(curve: PrivacyCur
 
 def test_the_least_delta_is_a_unit_at_least() -> None:
     """A delta below 2^-128 is rounded up to it, at infinity as everywhere."""
-    assert dots(PrivacyCurve(lambda epsilon: 5e-324), Fraction(1, 8), 3).infinite == 1
+    assert discretize(PrivacyCurve(lambda epsilon: 5e-324), Fraction(1, 8), 3).infinite == 1
 
 
 @pytest.mark.further
 def test_a_curve_of_several_bounds_becomes_convex() -> None:
     """Two bounds cross: the cover is below both between, and above every pair that obeys both."""
     curve, h = CURVES[-1], Fraction(1, 50)
-    one = dots(curve, h, 50)
+    one = discretize(curve, h, 50)
     at = Fraction(9, 10)
     assert value(one, h, at) < 0.2 * curve.delta(at)
     pair = (tuple(map(Fraction, ("0.2", "0.2", "0.6"))), tuple(map(Fraction, ("0.25", "0.21", "0.54"))))
@@ -143,7 +143,7 @@ def test_a_curve_of_several_bounds_becomes_convex() -> None:
 
 def test_a_finer_grid_holds_the_same_masses_at_the_same_losses() -> None:
     one = cover(-2, [THIRD, mpz(1), mpz(7)], 5)
-    finer = one.spread(3)
+    finer = one.refine_grid(3)
     held = {Fraction(finer.lowest + i, 3): mass for i, mass in enumerate(finer.masses) if mass}
     assert held == {Fraction(one.lowest + i): mass for i, mass in enumerate(one.masses)}
     assert finer.infinite == one.infinite

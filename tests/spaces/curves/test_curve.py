@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture, RangeSteps
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, UpToDelta, ZCDPBound
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.values import named
 
 CURVES = [
     tk.PrivacyCurve(ApproximateDP(0.5)),
     tk.PrivacyCurve(ApproximateDP(0.5, 0.001)),
-    tk.PrivacyCurve(Concentrated(0.0125)),
-    tk.PrivacyCurve(RangeSteps(1, 0.5)),
-    tk.PrivacyCurve(RangeSteps(10, Fraction(1, 10))),
-    tk.PrivacyCurve(Mixture(Concentrated(0.0125), 0.001)),
-    tk.PrivacyCurve(ApproximateDP(1), Concentrated(0.0125), RangeSteps(10, 0.1)),
+    tk.PrivacyCurve(ZCDPBound(0.0125)),
+    tk.PrivacyCurve(AdaptiveRangeBound(1, 0.5)),
+    tk.PrivacyCurve(AdaptiveRangeBound(10, Fraction(1, 10))),
+    tk.PrivacyCurve(UpToDelta(ZCDPBound(0.0125), 0.001)),
+    tk.PrivacyCurve(ApproximateDP(1), ZCDPBound(0.0125), AdaptiveRangeBound(10, 0.1)),
     tk.PrivacyCurve(lambda epsilon: math.exp(-4 * epsilon) / 2),
 ]
 
@@ -48,7 +48,7 @@ def test_delta_falls_from_at_most_one_to_nothing(curve: tk.PrivacyCurve) -> None
 
 @pytest.mark.further
 def test_the_least_of_the_bounds_counts() -> None:
-    bounds = ApproximateDP(1), Concentrated(0.0125), RangeSteps(10, 0.1)
+    bounds = ApproximateDP(1), ZCDPBound(0.0125), AdaptiveRangeBound(10, 0.1)
     curve = tk.PrivacyCurve(*bounds)
     for delta in (1e-2, 1e-6, 1e-20, 0):
         assert curve.epsilon(delta) == min(tk.PrivacyCurve(bound).epsilon(delta) for bound in bounds)
@@ -62,17 +62,17 @@ def test_a_bound_that_nothing_meets_leaves_infinity() -> None:
     stubborn = tk.PrivacyCurve(ApproximateDP(0.5, 0.001))
     assert stubborn.epsilon(0.0009) == math.inf
     assert stubborn.epsilon(0.001) == 0.5
-    assert tk.PrivacyCurve(Concentrated(1)).epsilon(0) == math.inf
+    assert tk.PrivacyCurve(ZCDPBound(1)).epsilon(0) == math.inf
 
 
 def test_curves_are_values() -> None:
-    one, same = (tk.PrivacyCurve(Concentrated(0.5), ApproximateDP(2)) for _ in range(2))
+    one, same = (tk.PrivacyCurve(ZCDPBound(0.5), ApproximateDP(2)) for _ in range(2))
     assert one == same
     assert hash(one) == hash(same)
-    assert one != tk.PrivacyCurve(Concentrated(0.5))
+    assert one != tk.PrivacyCurve(ZCDPBound(0.5))
     assert one != 0.5
     assert pickle.loads(pickle.dumps(one)) == one
-    assert repr(one) == "PrivacyCurve(Concentrated(rho=0.5), ApproximateDP(epsilon=2, delta=0))"
+    assert repr(one) == "PrivacyCurve(ZCDPBound(rho=0.5), ApproximateDP(epsilon=2, delta=0))"
     with pytest.raises(AttributeError):
         one.anything = 1  # type: ignore[attr-defined]
 

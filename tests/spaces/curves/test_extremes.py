@@ -8,7 +8,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.curves.composed import Composed
-from opendp_topk.spaces.curves.covers import grid
+from opendp_topk.spaces.curves.covers import choose_grid
 from tests.concepts.turns import in_turn
 
 from .extremes import BUDGET, HUGE, MAKERS, PROFILE, TINY, Case, faults
@@ -30,13 +30,13 @@ def test_the_grid_of_noise_far_too_small_has_an_end(gaussian: bool) -> None:
     composed = [bound for bound in counts.map(1).bounds if isinstance(bound, Composed)]
     assert composed
     for bound in composed:
-        assert sum(often * every for every, often in grid(bound.parts)[1]) <= 2**18
+        assert sum(often * every for every, often in choose_grid(bound.parts)[1]) <= 2**18
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-9])
 def test_what_one_step_excludes_needs_no_grid(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """No grid is made where a step alone says nothing at the epsilon of the budget, nor where the sum meets it."""
-    monkeypatch.setattr("opendp_topk.spaces.curves.composed._beyond", lambda parts: pytest.fail("a grid"))
+    monkeypatch.setattr("opendp_topk.spaces.curves.composed._tail_masses", lambda parts: pytest.fail("a grid"))
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     for noise, passes in ((scale, False), (1 / scale, True)):
         top = space >> tk.then_peeled_top_k(PROFILE, k=3, scale=noise, mechanism="permute_and_flip")

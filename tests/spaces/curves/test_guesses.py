@@ -7,15 +7,15 @@ import math
 import mpmath
 import pytest
 
-from opendp_topk.spaces.curves.guesses import percent_right, total_variation
+from opendp_topk.spaces.curves.guesses import attack_accuracy, total_variation
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_of_pure_privacy_the_share_of_right_guesses_is_exact_and_rounded_up(epsilon: float) -> None:
     share = 100 / (1 + mpmath.exp(-epsilon))
-    found = percent_right(total_variation(epsilon))
+    found = attack_accuracy(total_variation(epsilon))
     assert 0 <= found - float(share) <= 0.1
-    assert (percent_right(0.0), percent_right(1.0)) == (50.0, 100.0)
+    assert (attack_accuracy(0.0), attack_accuracy(1.0)) == (50.0, 100.0)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.01), (0.0, 0.3), (3.0, 1e-6)])

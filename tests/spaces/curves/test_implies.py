@@ -15,7 +15,14 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import ParameterError
-from opendp_topk.spaces.curves.closed_forms import Added, ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
+from opendp_topk.spaces.curves.closed_forms import (
+    AdaptiveRangeBound,
+    ApproximateDP,
+    LaplacePair,
+    PlusDelta,
+    UpToDelta,
+    ZCDPBound,
+)
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
@@ -24,9 +31,9 @@ LOSSES = (0, Fraction(1, 7), 0.5, Fraction(1, 2), 1.5, math.inf)
 DELTAS = (0, 1e-9, Fraction(1, 4), 1)
 EPSILONS = (0, 0.05, Fraction(1, 2), 1, 3)
 SCALES = (Fraction(1, 3), Fraction(2), Fraction(2000))
-CHOICE = PrivacyCurve(RangeSteps(1, 0.5))
-WIDER = PrivacyCurve(RangeSteps(1, Fraction(1, 2)), Concentrated(Fraction(1, 9)))
-STEPS = (CHOICE, WIDER, PrivacyCurve(Concentrated(0.5)), PrivacyCurve(LaplacePair(Fraction(1, 4))))
+CHOICE = PrivacyCurve(AdaptiveRangeBound(1, 0.5))
+WIDER = PrivacyCurve(AdaptiveRangeBound(1, Fraction(1, 2)), ZCDPBound(Fraction(1, 9)))
+STEPS = (CHOICE, WIDER, PrivacyCurve(ZCDPBound(0.5)), PrivacyCurve(LaplacePair(Fraction(1, 4))))
 GRID_ROOM = 1e-3  # the bounds of two compositions may stand on two grids, each of which is an upper bound
 RESOLVED = 1e-25  # and less than this no composition resolves
 
@@ -35,15 +42,15 @@ def simple() -> Iterator[Any]:
     """Bounds of every kind but compositions."""
     for loss in LOSSES:
         yield from (ApproximateDP(loss, delta) for delta in DELTAS)
-        yield from (Concentrated(loss), LaplacePair(loss), RangeSteps(1, loss), RangeSteps(2, loss))
+        yield from (ZCDPBound(loss), LaplacePair(loss), AdaptiveRangeBound(1, loss), AdaptiveRangeBound(2, loss))
     for shift, scale in itertools.product((0, 1, 3), SCALES):
         yield from (DiscreteLaplace(shift, scale), DiscreteGaussian(shift, scale))
 
 
 def wrapped() -> Iterator[Any]:
-    inner = [ApproximateDP(0.5), ApproximateDP(1, 1e-9), Concentrated(Fraction(1, 7)), RangeSteps(2, 0.5)]
+    inner = [ApproximateDP(0.5), ApproximateDP(1, 1e-9), ZCDPBound(Fraction(1, 7)), AdaptiveRangeBound(2, 0.5)]
     for bound, delta in itertools.product(inner, DELTAS):
-        yield from (Mixture(bound, delta), Added(bound, delta), Added(Mixture(bound, delta), 1e-9))
+        yield from (UpToDelta(bound, delta), PlusDelta(bound, delta), PlusDelta(UpToDelta(bound, delta), 1e-9))
 
 
 def disordered(bounds: list[Any], room: float) -> list[tuple[Any, ...]]:

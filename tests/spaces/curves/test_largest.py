@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
-from opendp_topk.spaces.curves.composed import Largest, whichever
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, ZCDPBound
+from opendp_topk.spaces.curves.composed import Largest, largest_of_curves
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteLaplace
 
@@ -30,13 +30,13 @@ def test_fewer_curves_imply_more() -> None:
 
 def test_what_all_curves_state_is_stated_of_their_largest() -> None:
     """Of two epsilons the larger, and no rho where one of the curves has none."""
-    narrow = PrivacyCurve(ApproximateDP(1), Concentrated(Fraction(1, 8)))
-    wide = PrivacyCurve(Concentrated(Fraction(1, 2)), ApproximateDP(2))
-    found = whichever([narrow, wide, narrow])
+    narrow = PrivacyCurve(ApproximateDP(1), ZCDPBound(Fraction(1, 8)))
+    wide = PrivacyCurve(ZCDPBound(Fraction(1, 2)), ApproximateDP(2))
+    found = largest_of_curves([narrow, wide, narrow])
     assert found.bounds[0] == Largest((narrow, wide))
-    assert set(found.bounds[1:]) == {ApproximateDP(2), Concentrated(Fraction(1, 2))}
+    assert set(found.bounds[1:]) == {ApproximateDP(2), ZCDPBound(Fraction(1, 2))}
     bare = PrivacyCurve(ApproximateDP(Fraction(1, 2)))
-    assert whichever([narrow, bare]).bounds == (Largest((narrow, bare)), ApproximateDP(1))
+    assert largest_of_curves([narrow, bare]).bounds == (Largest((narrow, bare)), ApproximateDP(1))
     for step in range(12):
         assert found.delta(Fraction(step, 4)) == max(one.delta(Fraction(step, 4)) for one in (narrow, wide))
-    assert whichever([bare, bare]) == bare
+    assert largest_of_curves([bare, bare]) == bare

@@ -12,7 +12,7 @@ from typing import Any
 import mpmath
 import pytest
 
-from opendp_topk.spaces.curves.normal import NormalPair, tail
+from opendp_topk.spaces.curves.normal import NormalPair, normal_tail_bound
 from tests.oracles import discrete
 
 TINY = mpmath.mpf("1e-33")
@@ -36,7 +36,7 @@ def test_the_curve_is_the_formula_rounded_up() -> None:
             assert found <= true * (1 + mpmath.mpf(2) ** -50) + mpmath.mpf(2) ** -1074, (squares, epsilon)
         for x in (0, 0.5, 3):
             true = mpmath.ncdf(-number(x))
-            assert true <= number(tail(Fraction(x))) <= true * (1 + mpmath.mpf(2) ** -100)
+            assert true <= number(normal_tail_bound(Fraction(x))) <= true * (1 + mpmath.mpf(2) ** -100)
     assert NormalPair(Fraction(1, 10**6))(1e300) < 1e-300
     assert NormalPair(Fraction(1, 2**500))(0) < 1e-37
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture, RangeSteps
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, UpToDelta, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed, compose
-from opendp_topk.spaces.curves.covers import dots
+from opendp_topk.spaces.curves.covers import discretize
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 
 
 def chosen(a: float = 0.25) -> PrivacyCurve:
     """What a choice of range a states."""
-    return PrivacyCurve(ApproximateDP(a), Concentrated(a * a / 8), RangeSteps(1, a))
+    return PrivacyCurve(ApproximateDP(a), ZCDPBound(a * a / 8), AdaptiveRangeBound(1, a))
 
 
-RHO, PURE = PrivacyCurve(Concentrated(0.125)), PrivacyCurve(ApproximateDP(0.5))
+RHO, PURE = PrivacyCurve(ZCDPBound(0.125)), PrivacyCurve(ApproximateDP(0.5))
 FREE, NOTHING = PrivacyCurve(ApproximateDP(0.0)), PrivacyCurve(ApproximateDP(math.inf))
 
 
@@ -35,37 +35,37 @@ def test_nothing_and_one_and_all() -> None:
 
 
 def test_what_all_state_is_added_up() -> None:
-    assert others(compose([chosen()] * 4)) == (ApproximateDP(1.0), Concentrated(0.03125), RangeSteps(4, 0.25))
-    assert others(compose([RHO, RHO])) == (Concentrated(0.25),)
+    assert others(compose([chosen()] * 4)) == (ApproximateDP(1.0), ZCDPBound(0.03125), AdaptiveRangeBound(4, 0.25))
+    assert others(compose([RHO, RHO])) == (ZCDPBound(0.25),)
     assert others(compose([RHO, PURE])) == ()
-    assert others(compose([chosen(0.25), chosen(0.5)])) == (ApproximateDP(0.75), Concentrated(0.0390625))
-    infinite = PrivacyCurve(ApproximateDP(math.inf), Concentrated(0.125))
-    assert others(compose([infinite, RHO])) == (Concentrated(0.25),)
+    assert others(compose([chosen(0.25), chosen(0.5)])) == (ApproximateDP(0.75), ZCDPBound(0.0390625))
+    infinite = PrivacyCurve(ApproximateDP(math.inf), ZCDPBound(0.125))
+    assert others(compose([infinite, RHO])) == (ZCDPBound(0.25),)
 
 
 def test_no_float_is_added() -> None:
     tenth = PrivacyCurve(ApproximateDP(0.1))
     assert others(compose([tenth] * 10)) == (ApproximateDP(10 * Fraction(0.1)),)
     assert compose([tenth] * 10).epsilon(0) == math.nextafter(1.0, 2)
-    sixth = PrivacyCurve(Mixture(ApproximateDP(Fraction(1, 6)), Fraction(1, 6)))
-    assert others(compose([sixth] * 3)) == (Mixture(ApproximateDP(0.5), 0.5),)
+    sixth = PrivacyCurve(UpToDelta(ApproximateDP(Fraction(1, 6)), Fraction(1, 6)))
+    assert others(compose([sixth] * 3)) == (UpToDelta(ApproximateDP(0.5), 0.5),)
 
 
 def test_deltas_are_added_and_none_is_lost() -> None:
-    pair, mixed = PrivacyCurve(ApproximateDP(0.5, 0.125)), PrivacyCurve(Mixture(Concentrated(0.125), 0.25))
-    assert others(compose([pair, pair])) == (Mixture(ApproximateDP(1.0), 0.25),)
-    assert others(compose([mixed, RHO])) == (Mixture(Concentrated(0.25), 0.25),)
-    twice = PrivacyCurve(Mixture(ApproximateDP(0.5, 0.125), 0.25))
-    assert others(compose([twice, pair])) == (Mixture(ApproximateDP(1.0), 0.5),)
-    assert others(compose([pair] * 9)) == (Mixture(ApproximateDP(4.5), 1.0),)
+    pair, mixed = PrivacyCurve(ApproximateDP(0.5, 0.125)), PrivacyCurve(UpToDelta(ZCDPBound(0.125), 0.25))
+    assert others(compose([pair, pair])) == (UpToDelta(ApproximateDP(1.0), 0.25),)
+    assert others(compose([mixed, RHO])) == (UpToDelta(ZCDPBound(0.25), 0.25),)
+    twice = PrivacyCurve(UpToDelta(ApproximateDP(0.5, 0.125), 0.25))
+    assert others(compose([twice, pair])) == (UpToDelta(ApproximateDP(1.0), 0.5),)
+    assert others(compose([pair] * 9)) == (UpToDelta(ApproximateDP(4.5), 1.0),)
 
 
 def test_steps_of_one_kind_are_convolved_as_one() -> None:
     """Independent: wherever they stand. Adaptive: where they follow each other."""
     curves = [RHO, chosen(), RHO, chosen()]
     steps = Composed(((RHO, 2), (chosen(), 2)))
-    rho_block = PrivacyCurve(Concentrated(0.25))
-    choice_block = PrivacyCurve(ApproximateDP(0.5), Concentrated(0.015625), RangeSteps(2, 0.25))
+    rho_block = PrivacyCurve(ZCDPBound(0.25))
+    choice_block = PrivacyCurve(ApproximateDP(0.5), ZCDPBound(0.015625), AdaptiveRangeBound(2, 0.25))
     assert compose(curves).bounds[:2] == (steps, Composed(((rho_block, 1), (choice_block, 1))))
     assert others(compose(curves, adaptive=True)) == compose(curves, adaptive=True).bounds[1:]
     assert compose([RHO, RHO, chosen(), chosen()], adaptive=True).bounds == compose(curves).bounds
@@ -78,9 +78,9 @@ def test_compositions_of_compositions_are_flat() -> None:
 
 def test_what_a_composed_curve_states_besides_is_kept() -> None:
     """Of a release in steps more may be known than of its steps: a smaller rho of the whole, say."""
-    known = PrivacyCurve(Composed(((PURE, 3),)), Concentrated(0.01), ApproximateDP(1.25))
+    known = PrivacyCurve(Composed(((PURE, 3),)), ZCDPBound(0.01), ApproximateDP(1.25))
     whole = compose([known, known])
-    assert others(whole) == (ApproximateDP(2.5), Concentrated(0.02), ApproximateDP(3.0))
+    assert others(whole) == (ApproximateDP(2.5), ZCDPBound(0.02), ApproximateDP(3.0))
     assert whole.bounds[:2] == (Composed(((PURE, 6),)), Composed(((known, 2),)))
 
 
@@ -131,9 +131,11 @@ def test_powers_that_two_bounds_have_in_common_are_made_once(monkeypatch: pytest
     """Of many steps and one more, and of the many alone, where both take one grid."""
     read: list[Any] = []
     monkeypatch.setattr(
-        "opendp_topk.spaces.curves.composed.grid", lambda parts: (Fraction(1, 80), [(1, 8) for _ in parts])
+        "opendp_topk.spaces.curves.composed.choose_grid", lambda parts: (Fraction(1, 80), [(1, 8) for _ in parts])
     )
-    monkeypatch.setattr("opendp_topk.spaces.curves.composed.dots", lambda *given: read.append(given) or dots(*given))
+    monkeypatch.setattr(
+        "opendp_topk.spaces.curves.composed.discretize", lambda *given: read.append(given) or discretize(*given)
+    )
     many, one = PrivacyCurve(LaplacePair(0.1)), PrivacyCurve(LaplacePair(0.07))
     for steps in ([*[many] * 50, one], [many] * 50):
         compose(steps).delta(1)

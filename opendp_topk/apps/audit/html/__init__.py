@@ -3,7 +3,7 @@
 It may import errors, markup, numerics, proof, spaces, core and apps.audit.
 """
 
-from .page import Material
-from .report import refuted, untested, write_report
+from .page import ReportContent
+from .report import refuted_findings, untested_findings, write_report
 
-__all__ = ["Material", "refuted", "untested", "write_report"]
+__all__ = ["ReportContent", "refuted_findings", "untested_findings", "write_report"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ....markup.elements import Markup, el, table
+from ....markup.elements import Markup, el, html_table
 from ..audited import Audited
 from ..blackbox import Seen
-from .page import status, whole
+from .page import render_page, status_label
 
 _ROW, _BAR, _WIDTH, _NUMBERS, _TOP = 58, 13, 900, 60, 16  # in pixels
 _LETTERS = 120  # of a release that is shown beside its bars: as many fit into the width
@@ -17,20 +17,20 @@ def audited_page(name: str, found: Audited, again: str | None = None) -> str:
     """Return a page that needs no other file and no network; ``again`` is the command that repeats the audit."""
     word, _, why = found.lines[0].partition(": ")
     facts = [line.partition(": ") for line in found.lines[1:]]
-    return whole(
+    return render_page(
         f"An audit of {name}",
-        el("p", status(word), " ", why),
+        el("p", status_label(word), " ", why),
         *([el("p", "To audit this pair anew with fresh samples: ", el("code", again))] if again else []),
-        table("What was tried", ("what", "value"), [(what, value) for what, _, value in facts]),
-        _laws(found),
+        html_table("What was tried", ("what", "value"), [(what, value) for what, _, value in facts]),
+        _distribution_section(found),
     )
 
 
-def _laws(found: Audited) -> Markup:
+def _distribution_section(found: Audited) -> Markup:
     """Return the likeliest releases with their frequencies on the input (above) and on its neighbour (below)."""
     shown = found.found.estimate.outcomes
     most = max(max(one.first, one.second) for one in shown)
-    made = [part for at, one in enumerate(shown) for part in _bars(one, at * _ROW, (_WIDTH - _NUMBERS) / most)]
+    made = [part for at, one in enumerate(shown) for part in _release_bars(one, at * _ROW, (_WIDTH - _NUMBERS) / most)]
     picture = el(
         "svg",
         *made,
@@ -44,19 +44,19 @@ def _laws(found: Audited) -> Markup:
         for join in (el("span", class_=f"key {kind}"), f" {words} ")
     ]
     caption = el("figcaption", f"How often each of the likeliest releases came, of {shown[0].of}: ", *key)
-    rows = [(_release(one), one.first, one.second, _ratio(one)) for one in shown]
+    rows = [(_release_text(one), one.first, one.second, _log_ratio_cell(one)) for one in shown]
     return el(
         "section",
         el("h2", "The two laws"),
         el("figure", caption, picture, class_="plot laws"),
-        table("The same in numbers", ("release", "input", "neighbour", "ln of their ratio"), rows),
+        html_table("The same in numbers", ("release", "input", "neighbour", "ln of their ratio"), rows),
         id="laws",
     )
 
 
-def _bars(one: Seen, y: int, unit: float) -> list[Markup]:
+def _release_bars(one: Seen, y: int, unit: float) -> list[Markup]:
     """Return the description of the release, and below it a bar with its number for each input."""
-    words = _release(one)
+    words = _release_text(one)
     told = words if len(words) <= _LETTERS else f"{words[: _LETTERS - 1]}\u2026"
     made = [el("text", told, x=0, y=y + _TOP - 4, class_="told")]
     for below, (count, kind) in enumerate(((one.first, "one"), (one.second, "other"))):
@@ -66,11 +66,11 @@ def _bars(one: Seen, y: int, unit: float) -> list[Markup]:
     return made
 
 
-def _release(one: Seen) -> str:
+def _release_text(one: Seen) -> str:
     return one.event.removeprefix("the release is ")
 
 
-def _ratio(one: Seen) -> tuple[str, float]:
+def _log_ratio_cell(one: Seen) -> tuple[str, float]:
     """Return the ratio as text, and as a number to sort by."""
     if not one.first or not one.second:
         value = math.inf if one.first else -math.inf

@@ -7,12 +7,22 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from ....markup.elements import Markup, el, join, table
+from ....markup.elements import Markup, el, html_table, join_markup
 from ..registry import Claim, tests_are_here
-from .document import checked, region_code
-from .graph import graph
-from .page import Address, Document, Material, count, faults, page, section, signatures, status
-from .verification import SYMBOLS, figures, rows
+from .document import machine_checked_parts, region_code
+from .graph import draw_graph
+from .page import (
+    PageAddresses,
+    ProofDocument,
+    ReportContent,
+    count_with_noun,
+    list_stale_parts,
+    render_report_page,
+    render_section,
+    signer_names,
+    status_label,
+)
+from .verification import SYMBOLS, findings_table, plot_findings
 
 # Docstrings as HTML: their sections, their lists and tables, and their formulas for each measure.
 
@@ -24,7 +34,7 @@ _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _NEXT = re.compile(r",? [A-Z][A-Za-z]*Divergence\b")
 
 
-def sections(docstring: str) -> dict[str, str]:
+def split_docstring(docstring: str) -> dict[str, str]:
     """Return the summary under the empty name, and the text below each heading, such as ``Privacy``."""
     found: dict[str, list[str]] = {"": []}
     name = ""
@@ -38,42 +48,42 @@ def sections(docstring: str) -> dict[str, str]:
     return {name: textwrap.dedent("\n".join(lines)).strip() for name, lines in found.items()}
 
 
-def text(line: str) -> Markup:
+def render_prose(line: str) -> Markup:
     """Return a piece of prose: names in double backquotes as code, comparison operators as one character."""
     parts: list[str] = []
     at = 0
     for match in _CODE.finditer(line):
-        parts += [_signs(line[at : match.start()]), el("code", match[1] or match[2])]
+        parts += [_replace_operators(line[at : match.start()]), el("code", match[1] or match[2])]
         at = match.end()
-    return join([*parts, _signs(line[at:])])
+    return join_markup([*parts, _replace_operators(line[at:])])
 
 
-def _signs(plain: str) -> str:
+def _replace_operators(plain: str) -> str:
     return _SIGN.sub(lambda sign: _SIGNS[sign[0]], plain)
 
 
-def blocks(section: str) -> Markup:
+def render_blocks(section: str) -> Markup:
     """Return the paragraphs, lists and tables of a section."""
     made: list[Markup] = []
     items: list[Markup] = []
-    for block in _blocks(section):
+    for block in _split_blocks(section):
         if block.startswith(("- ", "* ")):
-            items.append(el("li", text(_flat(block[2:]))))
+            items.append(el("li", render_prose(_join_lines(block[2:]))))
             continue
         if items:
             made.append(el("ul", *items))
             items = []
         if _RULE.match(block.splitlines()[0]):
-            headers, *rows = grid(block)
-            body = (el("tr", *(el("td" if n else "th", text(c)) for n, c in enumerate(row))) for row in rows)
-            head = el("thead", el("tr", *(el("th", text(c), scope="col") for c in headers)))
+            headers, *rows = parse_simple_table(block)
+            body = (el("tr", *(el("td" if n else "th", render_prose(c)) for n, c in enumerate(row))) for row in rows)
+            head = el("thead", el("tr", *(el("th", render_prose(c), scope="col") for c in headers)))
             made.append(el("div", el("table", head, el("tbody", *body)), class_="scroll"))
         else:
-            made.append(el("p", text(_flat(block))))
-    return join([*made, *([el("ul", *items)] if items else [])])
+            made.append(el("p", render_prose(_join_lines(block))))
+    return join_markup([*made, *([el("ul", *items)] if items else [])])
 
 
-def _blocks(section: str) -> Iterator[str]:
+def _split_blocks(section: str) -> Iterator[str]:
     """Yield paragraphs, tables, and items of lists, each as its lines."""
     for paragraph in filter(str.strip, re.split(r"\n\s*\n", section)):
         lines = textwrap.dedent(paragraph).splitlines()
@@ -85,11 +95,11 @@ def _blocks(section: str) -> Iterator[str]:
         yield "\n".join(lines[start:])
 
 
-def _flat(block: str) -> str:
+def _join_lines(block: str) -> str:
     return " ".join(block.split())
 
 
-def grid(block: str) -> list[list[str]]:
+def parse_simple_table(block: str) -> list[list[str]]:
     """Return the cells of a simple table, whose columns are marked by rules of equals signs; the header comes first."""
     rule, *lines = block.splitlines()
     starts = [match.start() for match in re.finditer("=+", rule)]
@@ -98,22 +108,22 @@ def grid(block: str) -> list[list[str]]:
     return [[row[a:b].strip() for a, b in zip(starts, ends, strict=True)] for row in rows]
 
 
-def formulas(privacy: str, measure: str) -> list[tuple[str, str]]:
+def measure_formulas(privacy: str, measure: str) -> list[tuple[str, str]]:
     """Return the formulas for one measure in a section on privacy: pairs of a case (may be empty) and its formula."""
     found: list[tuple[str, str]] = []
-    for block in _blocks(privacy):
+    for block in _split_blocks(privacy):
         if _RULE.match(block.splitlines()[0]):
-            headers, *rows = grid(block)
+            headers, *rows = parse_simple_table(block)
             found += [(row[0], row[headers.index(measure)]) for row in rows if measure in headers]
         elif block.startswith("- ") and measure in block:
-            case, _, rest = _flat(block[2:]).partition(measure)
+            case, _, rest = _join_lines(block[2:]).partition(measure)
             names = case.strip().removesuffix(",")
             after = rest.lstrip(": ") if ":" in names + rest[:1] or not names else rest
-            found.append(_clause(names, after, rest))
+            found.append(_split_clause(names, after, rest))
     return found
 
 
-def _clause(names: str, after: str, rest: str) -> tuple[str, str]:
+def _split_clause(names: str, after: str, rest: str) -> tuple[str, str]:
     """Split a clause: ``Gumbel noise: A r, B s`` gives each measure its own formula, ``A, B: r`` gives all the same."""
     if rest.startswith(":"):
         return "", after.removesuffix(".")
@@ -129,37 +139,39 @@ def _clause(names: str, after: str, rest: str) -> tuple[str, str]:
 _MEASURES = (*(measure.__name__ for measure in SYMBOLS), "PrivacyProfile")
 
 
-def claim_page(claim: Claim, material: Material) -> str:
+def claim_page(claim: Claim, material: ReportContent) -> str:
     """Return the page ``claims/NAME.html``."""
     import opendp_topk
 
-    address = material.address("../")
-    said = sections(inspect.getdoc(getattr(opendp_topk, claim.constructor)) or "")
+    address = material.addresses_from("../")
+    said = split_docstring(inspect.getdoc(getattr(opendp_topk, claim.constructor)) or "")
     document = material.documents.get(claim.document or "")
-    return page(
+    return render_report_page(
         claim.constructor,
         "../",
         material,
-        blocks(said[""]),
-        _facts(claim, document, material, address),
-        section("privacy", "What is claimed", *_promise(said)),
-        *(_measure(name, claim, material, said) for name in _MEASURES),
-        *([] if document is None else _grounds(claim, document, material, address)),
-        section("tests", "Tests", _tests(claim)),
+        render_blocks(said[""]),
+        _claim_facts(claim, document, material, address),
+        render_section("privacy", "What is claimed", *_privacy_claim(said)),
+        *(_measure_section(name, claim, material, said) for name in _MEASURES),
+        *([] if document is None else _foundation_sections(claim, document, material, address)),
+        render_section("tests", "Tests", _list_tests(claim)),
     )
 
 
-def _facts(claim: Claim, document: Document | None, material: Material, address: Address) -> Markup:
-    pairs: list[tuple[str, object]] = [("state of the proof", status(claim.status))]
+def _claim_facts(
+    claim: Claim, document: ProofDocument | None, material: ReportContent, address: PageAddresses
+) -> Markup:
+    pairs: list[tuple[str, object]] = [("state of the proof", status_label(claim.status))]
     if claim.remark:
         pairs.append(("remark", claim.remark))
     if document is not None:
-        pairs.append(("proof", join([address.proof(document.name), f": {document.title}"])))
-        pairs += [*checked(document), ("last reading", str(document.reading or "none is recorded"))]
+        pairs.append(("proof", join_markup([address.proof_links(document.name), f": {document.title}"])))
+        pairs += [*machine_checked_parts(document), ("last reading", str(document.reading or "none is recorded"))]
     if claim.digest:
         pairs.append(("digest of all that it rests on", el("code", claim.digest)))
     if material.signed:
-        pairs.append(("signed by", signatures(claim)))
+        pairs.append(("signed by", signer_names(claim)))
         pairs += [
             (
                 "sign-off",
@@ -167,81 +179,95 @@ def _facts(claim: Claim, document: Document | None, material: Material, address:
             )
             for one in claim.signoffs
         ]
-    below = [] if document is None else faults([document.name, *document.foundations], material.documents)
-    pairs += [("stale", join([el("a", name, href=address.document(name)), f": {fault}"])) for name, fault in below]
+    below = [] if document is None else list_stale_parts([document.name, *document.foundations], material.documents)
+    pairs += [
+        ("stale", join_markup([el("a", name, href=address.document_address(name)), f": {fault}"]))
+        for name, fault in below
+    ]
     return el("dl", *(el("div", el("dt", key), el("dd", value)) for key, value in pairs), class_="facts")
 
 
-def _promise(said: dict[str, str]) -> list[Markup]:
+def _privacy_claim(said: dict[str, str]) -> list[Markup]:
     if "Privacy" in said:
-        return [blocks(said["Privacy"])]
+        return [render_blocks(said["Privacy"])]
     if "Returns" in said:
-        return [blocks(said["Returns"])]
+        return [render_blocks(said["Returns"])]
     return [el("p", "The docstring makes no claim.")]
 
 
-def _measure(name: str, claim: Claim, material: Material, said: dict[str, str]) -> Markup:
+def _measure_section(name: str, claim: Claim, material: ReportContent, said: dict[str, str]) -> Markup:
     """Return one measure: formula, rows and plots; empty if the claim does not cover this measure."""
-    found = [one for one in material.findings if (one.example.constructor, one.measure) == (claim.constructor, name)]
-    cases = formulas(said.get("Privacy", ""), name)
+    found = [
+        one for one in material.findings if (one.example.constructor, one.measure_name) == (claim.constructor, name)
+    ]
+    cases = measure_formulas(said.get("Privacy", ""), name)
     if not found and not cases:
-        return join([])
+        return join_markup([])
     parts: list[Markup] = []
     if cases:
-        lines = (el("li", *([text(case), ": "] if case else []), el("span", text(formula), class_="formula"))
-                 for case, formula in cases)  # fmt: skip
+        lines = (
+            el("li", *([render_prose(case), ": "] if case else []), el("span", render_prose(formula), class_="formula"))
+            for case, formula in cases
+        )
         parts.append(el("ul", *lines, class_="formulas"))
     if found:
-        parts += [figures(found), rows(found, f"{name}: the claim against the largest loss met", f"of-{name}", None)]
+        parts += [
+            plot_findings(found),
+            findings_table(found, f"{name}: the claim against the largest loss met", f"of-{name}", None),
+        ]
         if any(one.points for one in found):
             parts.insert(
                 1 if cases else 0, el("p", "The line is the claim, the dots are the largest losses met.", class_="note")
             )
     else:
         parts.append(el("p", "Not verified by enumeration.", class_="note"))
-    return section(name, name, *parts)
+    return render_section(name, name, *parts)
 
 
-def _grounds(claim: Claim, document: Document, material: Material, address: Address) -> list[Markup]:
-    page_of = address.document(document.name)
-    tags = set(document.tags)
-    regions = [join(region_code(one, page_of, tags)) for one in document.regions]
+def _foundation_sections(
+    claim: Claim, document: ProofDocument, material: ReportContent, address: PageAddresses
+) -> list[Markup]:
+    page_of = address.document_address(document.name)
+    tags = set(document.cited_tags)
+    regions = [join_markup(region_code(one, page_of, tags)) for one in document.regions]
     rests = [
         [
-            (el("a", str(one), href=address.document(one.target, one.label)), str(one)),
+            (el("a", str(one), href=address.document_address(one.target, one.label)), str(one)),
             material.documents[one.target].title if one.target in material.documents else "missing",
-            status("current" if one.is_current else "stale"),
+            status_label("current" if one.is_current else "stale"),
         ]
         for one in document.relies_on
     ]
-    whole = f"With what these rest on in turn: {count(len(claim.foundations), 'document')}."
+    whole = f"With what these rest on in turn: {count_with_noun(len(claim.foundations), 'document')}."
     carried = [
-        el("p", words, join([el("a", name, href=address.document(name)) for name in names], ", "), ".")
+        el("p", words, join_markup([el("a", name, href=address.document_address(name)) for name in names], ", "), ".")
         for words, names in (
-            (f"Its privacy is carried by {count(len(document.carriers), 'document')}: ", document.carriers),
+            (f"Its privacy is carried by {count_with_noun(len(document.carriers), 'document')}: ", document.carriers),
             ("Law, accuracy, success and batches rest besides on ", document.others),
         )
         if names
     ]
     return [
-        section(
+        render_section(
             "code",
             "Code that the proof pins",
             el("p", "Lines in colour are cited by the proof; a tag leads there."),
             *regions,
         ),
-        section(
+        render_section(
             "grounds",
             "What it rests on",
-            table("Statements on which the proof relies directly", ["statement", "document", "state"], rests),
+            html_table("Statements on which the proof relies directly", ["statement", "document", "state"], rests),
             el("p", whole),
             *carried,
-            graph(material.documents, [document.name, *document.foundations], address.document, document.name),
+            draw_graph(
+                material.documents, [document.name, *document.foundations], address.document_address, document.name
+            ),
         ),
     ]
 
 
-def _tests(claim: Claim) -> Markup:
+def _list_tests(claim: Claim) -> Markup:
     if not tests_are_here():
         return el("p", "The tests are not installed here.")
     if not claim.tests:

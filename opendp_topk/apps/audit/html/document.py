@@ -7,9 +7,17 @@ import re
 from collections.abc import Callable
 
 from .... import proof
-from ....markup.elements import Markup, el, join
+from ....markup.elements import Markup, el, join_markup
 from ....proof.regions import TAGS
-from .page import Address, Document, Material, Region, page, section, status
+from .page import (
+    PageAddresses,
+    PinnedRegion,
+    ProofDocument,
+    ReportContent,
+    render_report_page,
+    render_section,
+    status_label,
+)
 
 # Regions of code as HTML, with numbered lines and the lines that a proof cites in colour.
 
@@ -20,7 +28,7 @@ _TOKEN = re.compile(
 )
 
 
-def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
+def code_listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
     """Return the lines of a region; its first line has the number ``first`` in its file.
 
     Args:
@@ -39,7 +47,7 @@ def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
             el(
                 "span",
                 el("span", number, class_="at"),
-                _coloured(before, cited, tags),
+                _highlight_line(before, cited, tags),
                 el("span", rest, class_="string") if rest else "",
                 "\n",
                 class_="line tagged" if tagged else "line",
@@ -50,30 +58,32 @@ def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
     )
 
 
-def region_code(region: Region, cited: str, tags: set[str]) -> list[Markup]:
-    """Return a region with its place and state; the arguments are those of :func:`listing`."""
+def region_code(region: PinnedRegion, cited: str, tags: set[str]) -> list[Markup]:
+    """Return a region with its place and state; the arguments are those of :func:`code_listing`."""
     place = f"opendp_topk/{region.source}, " if region.code else ""
-    shown = listing(region.code, region.first_line, cited, tags) if region.code else el("p", "The region is missing.")
-    state = status("current" if region.is_current else "stale")
+    shown = (
+        code_listing(region.code, region.first_line, cited, tags) if region.code else el("p", "The region is missing.")
+    )
+    state = status_label("current" if region.is_current else "stale")
     return [el("h3", f"{place}region {region.pin.region} ", state), shown]
 
 
-def _coloured(line: str, cited: str, tags: set[str]) -> Markup:
+def _highlight_line(line: str, cited: str, tags: set[str]) -> Markup:
     parts: list[str] = []
     at = 0
     for match in _TOKEN.finditer(line):
         parts.append(line[at : match.start()])
         at = match.end()
         if match.lastgroup == "comment":
-            parts.append(_comment(match[0], cited, tags))
+            parts.append(_link_comment_tags(match[0], cited, tags))
         elif match.lastgroup == "string":
             parts.append(el("span", match[0], class_="string"))
         else:
             parts.append(el("span", match[0], class_="keyword") if keyword.iskeyword(match[0]) else match[0])
-    return join([*parts, line[at:]])
+    return join_markup([*parts, line[at:]])
 
 
-def _comment(comment: str, cited: str, tags: set[str]) -> Markup:
+def _link_comment_tags(comment: str, cited: str, tags: set[str]) -> Markup:
     """Return a comment with its tags linked to the place where the proof cites them."""
     if not TAGS.fullmatch(comment.rstrip()):
         return el("span", comment, class_="comment")
@@ -93,7 +103,7 @@ def _comment(comment: str, cited: str, tags: set[str]) -> Markup:
 _MACRO = re.compile(r"\\codetag\{([^{}]*)\}|\\relieson(?:\[([^\[\]]*)\])?\{([^{}]*)\}|\\label\{([^{}]*)\}")
 
 
-def latex(source: str, address: Callable[[str, str], str | None], tags: set[str], listed: set[str]) -> Markup:
+def render_latex(source: str, address: Callable[[str, str], str | None], tags: set[str], listed: set[str]) -> Markup:
     """Return the LaTeX of a document, with tags linked to the code and relied statements linked to their documents.
 
     Args:
@@ -120,18 +130,18 @@ def latex(source: str, address: Callable[[str, str], str | None], tags: set[str]
             seen.add(own)
         else:
             parts.append(match[0])
-    return el("pre", join([*parts, source[at:]]), class_="latex")
+    return el("pre", join_markup([*parts, source[at:]]), class_="latex")
 
 
 # The page of one proof document: its statements, its code, the documents that rely on it, and its LaTeX.
 
 
-def document_page(document: Document, material: Material) -> str:
+def document_page(document: ProofDocument, material: ReportContent) -> str:
     """Return the page ``documents/FOLDER-STEM.html``."""
-    address = material.address("../")
-    tags, left = set(document.tags), set(document.tags)
+    address = material.addresses_from("../")
+    tags, left = set(document.cited_tags), set(document.cited_tags)
     regions = [
-        join(
+        join_markup(
             [
                 *region_code(one, "", left),
                 *([el("p", "Its pin holds ", el("code", ", ".join(one.reaches)), " too.")] if one.reaches else []),
@@ -143,54 +153,65 @@ def document_page(document: Document, material: Material) -> str:
         el(
             "article",
             el("h3", one.kind.capitalize(), *([f": {one.name}"] if one.name else []), " ", el("code", one.label)),
-            latex(one.text, address.known, set(), set(document.labels)),
+            render_latex(one.text, address.existing_document_address, set(), set(document.labels)),
             id=f"s-{one.label}",
         )
         for one in document.statements
     ]
     listed = {one.label for one in document.statements}
-    return page(
+    return render_report_page(
         document.title,
         "../",
         material,
-        _facts(document, material, address),
-        section("statements", "Statements", *(stated or [el("p", "None has a label.")])),
-        section("code", "Code", *(regions or [el("p", "It pins no code.")])),
-        section("source", "The whole document, as LaTeX", latex(document.source, address.known, tags, listed)),
+        _document_facts(document, material, address),
+        render_section("statements", "Statements", *(stated or [el("p", "None has a label.")])),
+        render_section("code", "Code", *(regions or [el("p", "It pins no code.")])),
+        render_section(
+            "source",
+            "The whole document, as LaTeX",
+            render_latex(document.source, address.existing_document_address, tags, listed),
+        ),
     )
 
 
-def checked(document: Document) -> list[tuple[str, object]]:
+def machine_checked_parts(document: ProofDocument) -> list[tuple[str, object]]:
     """Return the parts of a document that a proof assistant has checked, and whether each is unchanged since then."""
     return [
-        ("checked by machine", join([el("code", f"{one.label}: {one.theorem}"), f" {one.remark} ", status(one.status)]))
-        for one in proof.checks(document.name)
+        (
+            "checked by machine",
+            join_markup([el("code", f"{one.label}: {one.theorem}"), f" {one.remark} ", status_label(one.status)]),
+        )
+        for one in proof.machine_checks(document.name)
     ]
 
 
-def _facts(document: Document, material: Material, address: Address) -> Markup:
+def _document_facts(document: ProofDocument, material: ReportContent, address: PageAddresses) -> Markup:
     pairs: list[tuple[str, object]] = [
         ("document", el("code", f"proofs/{document.name}.tex")),
-        ("state", status(document.status)),
+        ("state", status_label(document.status)),
     ]
-    pdf = address.pdf(document.name)
+    pdf = address.pdf_address(document.name)
     if pdf:
         pairs.append(("as a PDF", el("a", f"{document.name.replace('/', '-')}.pdf", href=pdf)))
     if document.name in material.unbuilt:
         pairs.append(("no PDF", material.unbuilt[document.name]))
-    pairs += [("stale", fault) for fault in document.faults]
-    pairs += checked(document)
+    pairs += [("stale", fault) for fault in document.stale_parts]
+    pairs += machine_checked_parts(document)
     pairs += [
-        ("stale below", join([el("a", name, href=address.document(name)), ": see there"]))
+        ("stale below", join_markup([el("a", name, href=address.document_address(name)), ": see there"]))
         for name in document.foundations
-        if name in material.documents and material.documents[name].faults
+        if name in material.documents and material.documents[name].stale_parts
     ]
-    relies = (el("a", str(one), href=address.document(one.target, one.label)) for one in document.relies_on
+    relies = (el("a", str(one), href=address.document_address(one.target, one.label)) for one in document.relies_on
               if one.target in material.documents)  # fmt: skip
-    pairs.append(("relies on", join(relies, ", ")))
+    pairs.append(("relies on", join_markup(relies, ", ")))
     users = [one.name for one in material.documents.values() if any(r.target == document.name for r in one.relies_on)]
-    pairs.append(("relied on by", join((el("a", name, href=address.document(name)) for name in users), ", ")))
+    pairs.append(
+        ("relied on by", join_markup((el("a", name, href=address.document_address(name)) for name in users), ", "))
+    )
     claims = [claim.constructor for claim in material.claims if claim.document == document.name]
     if claims:
-        pairs.append(("claim of", join((el("a", name, href=address.claim(name)) for name in claims), ", ")))
+        pairs.append(
+            ("claim of", join_markup((el("a", name, href=address.claim_address(name)) for name in claims), ", "))
+        )
     return el("dl", *(el("div", el("dt", key), el("dd", value or "nothing")) for key, value in pairs), class_="facts")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ....markup.elements import Markup, el
-from .page import Document
+from .page import ProofDocument
 
 # A layered layout: the column and row of each node of a graph.
 
@@ -13,14 +13,14 @@ Edges = Mapping[str, Sequence[str]]
 _SWEEPS = 12  # after about as many the order of the columns is stable
 
 
-def columns(edges: Edges) -> list[list[str]]:
+def layout_columns(edges: Edges) -> list[list[str]]:
     """Return the nodes in columns, so that edges lead to the right unless they are part of a cycle.
 
     The last column contains the nodes without outgoing edges. Within a column, nodes are near their neighbours.
     """
-    order = _without_circles(edges)
+    order = _remove_cycles(edges)
     depth: dict[str, int] = {}
-    for name in reversed(_sorted(order)):
+    for name in reversed(_topological_order(order)):
         depth[name] = 1 + max((depth[below] for below in order[name]), default=-1)
     last = max(depth.values(), default=-1)
     made = [sorted(name for name in depth if depth[name] == last - at) for at in range(last + 1)]
@@ -40,7 +40,7 @@ def columns(edges: Edges) -> list[list[str]]:
     return made
 
 
-def _without_circles(edges: Edges) -> dict[str, list[str]]:
+def _remove_cycles(edges: Edges) -> dict[str, list[str]]:
     """Return the edges without those that close a cycle in a depth-first walk in alphabetical order."""
     kept: dict[str, list[str]] = {name: [] for name in sorted(edges)}
     done: set[str] = set()
@@ -66,7 +66,7 @@ def _without_circles(edges: Edges) -> dict[str, list[str]]:
     return kept
 
 
-def _sorted(edges: Edges) -> list[str]:
+def _topological_order(edges: Edges) -> list[str]:
     """Return the nodes in topological order; the edges have no cycle."""
     waiting = dict.fromkeys(edges, 0)
     for targets in edges.values():
@@ -88,8 +88,8 @@ def _sorted(edges: Edges) -> list[str]:
 _ROW, _HEAD, _CHARACTER, _ACROSS, _DOWN, _EDGE = 17, 24, 7.4, 90, 14, 12
 
 
-def graph(
-    documents: dict[str, Document], shown: Collection[str], address: Callable[[str, str], str], root: str = ""
+def draw_graph(
+    documents: dict[str, ProofDocument], shown: Collection[str], address: Callable[[str, str], str], root: str = ""
 ) -> Markup:
     """Return each document as a box with those of its statements that others in the graph rely on.
 
@@ -106,10 +106,12 @@ def graph(
         for name in names
     }
     boxes, edges = [], []
-    spots, width, height = _spots(columns({name: [one.target for one in joined[name]] for name in names}), rows)
+    spots, width, height = _box_positions(
+        layout_columns({name: [one.target for one in joined[name]] for name in names}), rows
+    )
     for name in names:
         x, y, wide = spots[name]
-        boxes.append(_box(documents[name], rows[name], x, y, wide, address, name == root))
+        boxes.append(_draw_box(documents[name], rows[name], x, y, wide, address, name == root))
         for one in joined[name]:
             to_x, to_y, to_wide = spots[one.target]
             drop = _HEAD / 2 + (_ROW * (1 + rows[one.target].index(one.label)) if one.label else 0)
@@ -142,7 +144,7 @@ def graph(
     return el("div", drawn, class_="scroll canvas", tabindex="0", role="region", aria_label=label)
 
 
-def _spots(
+def _box_positions(
     placed: list[list[str]], rows: dict[str, list[str]]
 ) -> tuple[dict[str, tuple[float, float, float]], float, float]:
     """Return the upper left corner and the width of each box, and the size of the whole."""
@@ -160,8 +162,8 @@ def _spots(
     return spots, x - _ACROSS + _EDGE, height + 2 * _EDGE
 
 
-def _box(
-    document: Document,
+def _draw_box(
+    document: ProofDocument,
     labels: list[str],
     x: float,
     y: float,

@@ -5,32 +5,41 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ....markup.elements import Markup, breakable, el, join, table
+from ....markup.elements import Markup, breakable_name, el, html_table, join_markup
 from ..registry import Claim, tests_are_here
 from ..report import FAILS, NOT_TESTED
 from . import verification as plots
-from .claim import sections, text
-from .graph import graph
-from .page import Address, Material, count, faults, page, section, signatures, status
-from .verification import SYMBOLS, rows
+from .claim import render_prose, split_docstring
+from .graph import draw_graph
+from .page import (
+    PageAddresses,
+    ReportContent,
+    count_with_noun,
+    list_stale_parts,
+    render_report_page,
+    render_section,
+    signer_names,
+    status_label,
+)
+from .verification import SYMBOLS, findings_table
 
 
-def index(material: Material) -> str:
+def index_page(material: ReportContent) -> str:
     """Return the page ``index.html``."""
-    address = material.address("")
-    return page(
+    address = material.addresses_from("")
+    return render_report_page(
         "What this library claims, and why",
         "",
         material,
-        _summary(material, address),
-        section("claims", "Claims", _claims(material, address)),
-        section("verification", "Verification", *_verification(material, address)),
-        section("graph", "Graph", *_graph(material, address)),
-        section("documents", "Documents", _documents(material, address)),
+        _summary_tiles(material, address),
+        render_section("claims", "Claims", _claims_table(material, address)),
+        render_section("verification", "Verification", *_verification_content(material, address)),
+        render_section("graph", "Graph", *_graph_content(material, address)),
+        render_section("documents", "Documents", _documents_table(material, address)),
     )
 
 
-def _summary(material: Material, address: Address) -> Markup:
+def _summary_tiles(material: ReportContent, address: PageAddresses) -> Markup:
     states = [claim.status for claim in material.claims]
     checked = [one for one in material.findings if one.report is not None]
     refuted, untested = (sum(one.verdict == word for one in checked) for word in (FAILS, NOT_TESTED))
@@ -45,11 +54,12 @@ def _summary(material: Material, address: Address) -> Markup:
     if material.signed:
         signed = sum(bool(claim.accepted_by) for claim in material.claims)
         tiles.append((str(signed), f"of {len(states)} claims signed as they stand"))
-    found = faults(sorted(material.documents), material.documents)
+    found = list_stale_parts(sorted(material.documents), material.documents)
     stale = [
-        el("li", el("a", name, href=address.document(name)), f": {fault}", class_="fault") for name, fault in found
+        el("li", el("a", name, href=address.document_address(name)), f": {fault}", class_="fault")
+        for name, fault in found
     ]
-    return join(
+    return join_markup(
         [
             el("div", *(el("p", el("strong", number), " ", words) for number, words in tiles), class_="tiles"),
             el("div", el("h2", "Stale"), el("ul", *stale), class_="warning") if stale else "",
@@ -57,18 +67,21 @@ def _summary(material: Material, address: Address) -> Markup:
     )
 
 
-def _claims(material: Material, address: Address) -> Markup:
+def _claims_table(material: ReportContent, address: PageAddresses) -> Markup:
     headers = ["constructor", "what it does", "proof", "state", "rests on", "tests", *SYMBOLS.values()]
     lines = [
         [
-            (el("a", breakable(claim.constructor), href=address.claim(claim.constructor)), claim.constructor),
-            text(summary_of(claim.constructor)),
-            address.proof(claim.document) if claim.document in material.documents else "none",
-            status(claim.status),
+            (
+                el("a", breakable_name(claim.constructor), href=address.claim_address(claim.constructor)),
+                claim.constructor,
+            ),
+            render_prose(first_sentence(claim.constructor)),
+            address.proof_links(claim.document) if claim.document in material.documents else "none",
+            status_label(claim.status),
             len(claim.foundations),
             len(claim.tests) if tests_are_here() else ("not here", -1),
-            *(_closest(material, claim, measure.__name__) for measure in SYMBOLS),
-            *([signatures(claim)] if material.signed else []),
+            *(_largest_tightness(material, claim, measure.__name__) for measure in SYMBOLS),
+            *([signer_names(claim)] if material.signed else []),
         ]
         for claim in material.claims
     ]
@@ -78,75 +91,80 @@ def _claims(material: Material, address: Address) -> Markup:
     )
     if not tests_are_here():
         note += " The tests are not installed here, so it is not said which of them run a claim."
-    return join(
+    return join_markup(
         [
             el("p", note),
-            table("Claims", [*headers, *(["signed by"] if material.signed else [])], lines, name="of-claims"),
+            html_table("Claims", [*headers, *(["signed by"] if material.signed else [])], lines, name="of-claims"),
         ]
     )
 
 
-def _closest(material: Material, claim: Claim, measure: str) -> Any:
+def _largest_tightness(material: ReportContent, claim: Claim, measure: str) -> Any:
     ratios = [
         one.report.tightness
         for one in material.findings
-        if (one.example.constructor, one.measure) == (claim.constructor, measure)
+        if (one.example.constructor, one.measure_name) == (claim.constructor, measure)
         and one.report is not None
         and one.report.tightness is not None
     ]
     return (f"{max(ratios):.4f}", max(ratios)) if ratios else ("-", -1)
 
 
-def summary_of(constructor: str) -> str:
+def first_sentence(constructor: str) -> str:
     """Return the first sentence of a docstring."""
     import opendp_topk
 
-    first = sections(inspect.getdoc(getattr(opendp_topk, constructor)) or "")[""]
+    first = split_docstring(inspect.getdoc(getattr(opendp_topk, constructor)) or "")[""]
     return " ".join(first.split("\n\n")[0].split())
 
 
-def _verification(material: Material, address: Address) -> list[Markup]:
+def _verification_content(material: ReportContent, address: PageAddresses) -> list[Markup]:
     note = (
         "Each row compares exact output distributions on made-up pairs of neighbours, with a proven error, at scale "
-        f"1: at most {count(material.budget, 'pair')} a row, two thirds of them from a list of likely ones, the rest "
+        f"1: at most {count_with_noun(material.budget, 'pair')} a row, two thirds of them from a list of likely "
+        f"ones, the rest "
         "varied from the worst; the two likeliest are always tried. A map fails only where a loss exceeds it with "
         "certainty, and not tested where no loss was met. A ratio of 1 says that "
         "the claim is attained; a smaller one, that no pair that was tried attains it. Below, dots on the line are "
         "claims that are attained, and a dot above it would be a claim that is false."
     )
     panels = [
-        plots.scatter(measure.__name__, symbol, [one for one in material.findings if one.measure == measure.__name__])
+        plots.plot_scatter(
+            measure.__name__, symbol, [one for one in material.findings if one.measure_name == measure.__name__]
+        )
         for measure, symbol in SYMBOLS.items()
-        if any(one.measure == measure.__name__ and plots.has_place(one) for one in material.findings)
+        if any(one.measure_name == measure.__name__ and plots.is_plottable(one) for one in material.findings)
     ]
     return [
         el("p", note),
         el("div", *panels, class_="plots"),
-        rows(material.findings, "Claims against the largest losses met", "of-rows", address),
+        findings_table(material.findings, "Claims against the largest losses met", "of-rows", address),
     ]
 
 
-def _graph(material: Material, address: Address) -> list[Markup]:
+def _graph_content(material: ReportContent, address: PageAddresses) -> list[Markup]:
     note = (
         "Documents from claims on the left to foundations on the right; a line leads to the statement on which a "
         "document relies. Scroll to see all of it. Point at a document to see its own lines alone; each claim has "
         "a graph of its own on its page."
     )
-    return [el("p", note), graph(material.documents, material.documents, address.document)]
+    return [el("p", note), draw_graph(material.documents, material.documents, address.document_address)]
 
 
-def _documents(material: Material, address: Address) -> Markup:
+def _documents_table(material: ReportContent, address: PageAddresses) -> Markup:
     made_by: dict[str, list[str]] = {}
     for claim in material.claims:
         made_by.setdefault(claim.document or "", []).append(claim.constructor)
     lines = [
         [
-            address.proof(one.name),
+            address.proof_links(one.name),
             one.title,
-            status(one.status),
-            join((el("a", str(r), href=address.document(r.target, r.label)) for r in one.relies_on), ", "),
-            join((el("a", name, href=address.claim(name)) for name in made_by.get(one.name, [])), ", "),
+            status_label(one.status),
+            join_markup(
+                (el("a", str(r), href=address.document_address(r.target, r.label)) for r in one.relies_on), ", "
+            ),
+            join_markup((el("a", name, href=address.claim_address(name)) for name in made_by.get(one.name, [])), ", "),
         ]
         for one in material.documents.values()
     ]
-    return table("Documents", ["document", "title", "state", "relies on", "claim of"], lines, name="of-documents")
+    return html_table("Documents", ["document", "title", "state", "relies on", "claim of"], lines, name="of-documents")

@@ -14,12 +14,12 @@ from typing import Any
 from .... import proof
 from ....core.measurement import Measurement
 from ....errors import ParameterError, PrivacyViolationError, ProofError
-from ....markup.elements import Markup, breakable, el, join
-from ....proof.regions import tags
+from ....markup.elements import Markup, breakable_name, el, join_markup
+from ....proof.regions import region_tags
 from ....spaces.domains import VectorDomain
 from ....spaces.metrics import LInfDistance
 from .. import shipped
-from ..neighbours import within
+from ..neighbours import is_within_distance
 from ..registry import Claim
 from ..report import Report
 from ..verify import verify_with
@@ -35,13 +35,13 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
-class Region:
+class PinnedRegion:
     """A region of code that a document pins, in its current state; ``code`` is empty if it is missing.
 
     ``source`` is its file inside the package; ``reaches`` names the code outside the region that belongs to the pin.
     """
 
-    pin: proof.Pin
+    pin: proof.CodeHash
     code: str
     first_line: int
     digest: str
@@ -77,27 +77,28 @@ class Reliance:
 
 
 @dataclass(frozen=True)
-class Document:
+class ProofDocument:
     """A proof document."""
 
     name: str
     title: str
     status: str
     source: str
-    regions: tuple[Region, ...]
+    regions: tuple[PinnedRegion, ...]
     statements: tuple[Statement, ...]
     labels: frozenset[str]
     relies_on: tuple[Reliance, ...]
     foundations: tuple[str, ...]
     carriers: tuple[str, ...]
     others: tuple[str, ...]
-    reading: proof.Reading | None = None
+    reading: proof.ReviewEntry | None = None
 
     @property
-    def faults(self) -> list[str]:
+    def stale_parts(self) -> list[str]:
         """Return the stale parts of this document itself, one sentence each."""
         return [
-            f"region {one.pin.region} " + (f"of {one.source} {_moved(one)}" if one.code else "is missing")
+            f"region {one.pin.region} "
+            + (f"of {one.source} {_describe_digest_change(one)}" if one.code else "is missing")
             for one in self.regions
             if not one.is_current
         ] + [
@@ -107,65 +108,67 @@ class Document:
         ]
 
     @property
-    def tags(self) -> set[str]:
+    def cited_tags(self) -> set[str]:
         """Return the tags of its code that the document cites."""
-        return {tag for one in self.regions for tag in tags(one.code)} & set(_CITED.findall(self.source))
+        return {tag for one in self.regions for tag in region_tags(one.code)} & set(_CITED.findall(self.source))
 
 
-def _moved(one: Region) -> str:
+def _describe_digest_change(one: PinnedRegion) -> str:
     return f"was proved at {one.pin.digest or 'no digest'}; it or what it reaches is at {one.digest} now"
 
 
-def documents() -> dict[str, Document]:
+def load_documents() -> dict[str, ProofDocument]:
     """Return all proof documents by name, sorted."""
-    return {name: _document(name) for name in proof.documents()}
+    return {name: _load_document(name) for name in proof.document_names()}
 
 
-def faults(names: Iterable[str], known: dict[str, Document]) -> list[tuple[str, str]]:
+def list_stale_parts(names: Iterable[str], known: dict[str, ProofDocument]) -> list[tuple[str, str]]:
     """Return the stale parts of these documents: pairs of a document and a sentence."""
-    return [(name, fault) for name in names if name in known for fault in known[name].faults]
+    return [(name, fault) for name in names if name in known for fault in known[name].stale_parts]
 
 
-def _document(name: str) -> Document:
-    text = proof.text(name)
-    then, now, strayed = proof.relied_then(name), proof.relied_now(name), proof.strayed(name)
-    return Document(
+def _load_document(name: str) -> ProofDocument:
+    text = proof.document_text(name)
+    then, now, strayed = proof.recorded_reliances(name), proof.current_reliances(name), proof.drifted_statements(name)
+    return ProofDocument(
         name=name,
-        title=_title(text) or name,
+        title=_document_title(text) or name,
         status=proof.Proof(name).status,
         source=text.strip() + "\n",
-        regions=tuple(_region(pin) for pin in proof.pins(name)),
+        regions=tuple(_load_region(pin) for pin in proof.code_hashes(name)),
         statements=tuple(
-            Statement(label, kind, title or "", _environment(text, label))
+            Statement(label, kind, title or "", _find_environment(text, label))
             for kind, title, label in _STATED.findall(text)
         ),
         labels=frozenset(_LABEL.findall(text)),
-        relies_on=tuple(_reliance(key, key not in strayed) for key in sorted(then | now)),
-        foundations=tuple(proof.foundations(name)),
-        carriers=tuple(proof.carriers(name)),
-        others=tuple(proof.others(name)),
-        reading=proof.last(name),
+        relies_on=tuple(_parse_reliance(key, key not in strayed) for key in sorted(then | now)),
+        foundations=tuple(proof.document_foundations(name)),
+        carriers=tuple(proof.supporting_documents(name)),
+        others=tuple(proof.other_foundations(name)),
+        reading=proof.last_review(name),
     )
 
 
-def _reliance(key: str, is_current: bool) -> Reliance:
+def _parse_reliance(key: str, is_current: bool) -> Reliance:
     target, _, label = key.partition("#")
     return Reliance(target, label, is_current)
 
 
-def _region(pin: proof.Pin) -> Region:
+def _load_region(pin: proof.CodeHash) -> PinnedRegion:
     try:
-        code, reaches = proof.region(pin.region), tuple(proof.reaches(pin))
-        return Region(pin, code, proof.first_line(pin.region), pin.actual, pin.source, reaches)
+        code, reaches = proof.read_region(pin.region), tuple(proof.reached_titles(pin))
+        return PinnedRegion(
+            pin, code, proof.first_region_line(pin.region), pin.current_digest, pin.source_file, reaches
+        )
     except ProofError:
-        return Region(pin, "", 1, "")
+        return PinnedRegion(pin, "", 1, "")
 
 
-def _environment(text: str, label: str) -> str:
+def _find_environment(text: str, label: str) -> str:
     return next((m[0] for m in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in m[0]), "")
 
 
-def _title(text: str) -> str:
+def _document_title(text: str) -> str:
     """Return the title without its commands."""
     start = _TITLE.search(text)
     if start is None:
@@ -190,7 +193,7 @@ Laws = dict[Any, Any]
 
 
 @dataclass(frozen=True)
-class Point:
+class ClaimPoint:
     """A claim, and the largest loss found, for neighbours that are ``ratio`` scales apart."""
 
     ratio: float
@@ -204,15 +207,15 @@ class Finding:
 
     example: shipped.Example
     report: Report | None
-    points: tuple[Point, ...] = ()
+    points: tuple[ClaimPoint, ...] = ()
 
     @property
-    def measure(self) -> str:
+    def measure_name(self) -> str:
         """The name of the measure."""
         return type(self.example.measurement.output_measure).__name__
 
     @property
-    def case(self) -> str:
+    def distinguishing_arguments(self) -> str:
         """The arguments that distinguish this row from others of the constructor."""
         given = {
             name: getattr(value, "name", value) for name, value in self.example.arguments.items() if name != "scale"
@@ -225,35 +228,37 @@ class Finding:
         return "no law" if self.report is None else self.report.verdict
 
 
-def findings(budget: int, progress: Callable[[int, int], None]) -> list[Finding]:
+def collect_findings(budget: int, progress: Callable[[int, int], None]) -> list[Finding]:
     """Return all shipped mechanisms, measures and kinds of neighbour, with plots for one kind of neighbour each.
 
     Args:
         budget: The largest number of pairs to try for each row; the two likeliest are always tried.
         progress: Called with the number of finished rows and the number of all rows.
     """
-    examples = list(shipped.examples())
+    examples = list(shipped.shipped_examples())
     found: list[Finding] = []
     for _, group in itertools.groupby(examples, key=lambda one: (one.constructor, str(one.arguments))):
         members = list(group)
-        reports = _reports(members, budget)
+        reports = _verify_group(members, budget)
         laws: dict[Fraction, Laws] = {}
-        found += [Finding(example, report, _points(example, report, laws)) for example, report in reports]
+        found += [Finding(example, report, _points_at_scales(example, report, laws)) for example, report in reports]
         progress(len(found), len(examples))
     return found
 
 
-def _reports(members: list[shipped.Example], budget: int) -> list[tuple[shipped.Example, Report | None]]:
+def _verify_group(members: list[shipped.Example], budget: int) -> list[tuple[shipped.Example, Report | None]]:
     """Return the reports of a group at once, with shared distributions; one by one if a claim is refuted."""
     try:
         return shipped.verify_all(budget, members)
     except PrivacyViolationError as refuted:
         if len(members) == 1:
             return [(members[0], refuted.report)]
-    return [pair for example in members for pair in _reports([example], budget)]
+    return [pair for example in members for pair in _verify_group([example], budget)]
 
 
-def _points(example: shipped.Example, report: Report | None, laws: dict[Fraction, Laws]) -> tuple[Point, ...]:
+def _points_at_scales(
+    example: shipped.Example, report: Report | None, laws: dict[Fraction, Laws]
+) -> tuple[ClaimPoint, ...]:
     """Return the worst pair, and similar pairs, at other scales; empty for inputs other than vectors of scores."""
     if report is None or report.witness is None or example.measurement.input_metric == LInfDistance():
         return ()
@@ -263,22 +268,22 @@ def _points(example: shipped.Example, report: Report | None, laws: dict[Fraction
     for stretch in STRETCHES:
         ratio = float(stretch * report.d_in)
         if stretch == 1:
-            found.append(Point(ratio, report.claimed, report.loss))
+            found.append(ClaimPoint(ratio, report.claimed, report.loss))
             continue
-        measurement = rescaled(example, 1 / stretch)
+        measurement = rescale_example(example, 1 / stretch)
         law = shipped.MERGED[example.constructor][0](measurement) if example.constructor in shipped.MERGED else None
-        pairs = list(_likes(example, report, 1 / stretch))
+        pairs = list(_similar_pairs(example, report, 1 / stretch))
         try:
             at = verify_with(laws.setdefault(stretch, {}), measurement, report.d_in, law, pairs, len(pairs), None)
         except PrivacyViolationError as refuted:
             at = refuted.report
         except ParameterError:
             continue  # no distribution of these pairs could be computed
-        found.append(Point(ratio, at.claimed, at.loss))
+        found.append(ClaimPoint(ratio, at.claimed, at.loss))
     return tuple(found)
 
 
-def rescaled(example: shipped.Example, scale: Fraction) -> Measurement:
+def rescale_example(example: shipped.Example, scale: Fraction) -> Measurement:
     """Return the example at another scale."""
     import opendp_topk
 
@@ -288,7 +293,7 @@ def rescaled(example: shipped.Example, scale: Fraction) -> Measurement:
     return make(old.input_domain, old.input_metric, old.output_measure, **arguments)
 
 
-def _likes(example: shipped.Example, report: Report, scale: Fraction) -> Iterator[tuple[Any, Any]]:
+def _similar_pairs(example: shipped.Example, report: Report, scale: Fraction) -> Iterator[tuple[Any, Any]]:
     """Yield the worst pair with its gaps between scores in proportion to the scale, and unchanged.
 
     At small scales the unchanged pair has gaps of many scales; its distributions take long to compute and are hardly
@@ -302,7 +307,7 @@ def _likes(example: shipped.Example, report: Report, scale: Fraction) -> Iterato
         yield x, x_prime
     spread = tuple(element(Fraction(a) * scale) for a in x)
     moved = tuple(element(Fraction(s) + Fraction(b) - Fraction(a)) for s, a, b in zip(spread, x, x_prime, strict=True))
-    if within(example.measurement.input_metric, spread, moved, Fraction(report.d_in)):
+    if is_within_distance(example.measurement.input_metric, spread, moved, Fraction(report.d_in)):
         yield spread, moved
 
 
@@ -312,11 +317,11 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 
 @dataclass(frozen=True)
-class Material:
+class ReportContent:
     """The content of all pages."""
 
     claims: tuple[Claim, ...]
-    documents: dict[str, Document]
+    documents: dict[str, ProofDocument]
     findings: tuple[Finding, ...]
     pdfs: frozenset[str]
     unbuilt: dict[str, str]
@@ -325,54 +330,54 @@ class Material:
     version: str
     date: str
 
-    def address(self, up: str) -> Address:
+    def addresses_from(self, up: str) -> PageAddresses:
         """Return addresses as seen from a page; ``up`` leads from its folder to that of the index."""
-        return Address(self, up)
+        return PageAddresses(self, up)
 
 
 @dataclass(frozen=True)
-class Address:
+class PageAddresses:
     """The addresses of pages, relative to one of them."""
 
-    material: Material
+    material: ReportContent
     up: str
 
-    def document(self, name: str, label: str = "") -> str:
+    def document_address(self, name: str, label: str = "") -> str:
         """Return the page of a document, at a label that it has."""
         there = self.material.documents.get(name)
         mark = f"#s-{label}" if label and there and label in there.labels else ""
         return f"{self.up}documents/{name.replace('/', '-')}.html{mark}"
 
-    def known(self, name: str, label: str) -> str | None:
-        """Return the same as :meth:`document`, or None if there is no such document."""
-        return self.document(name, label) if name in self.material.documents else None
+    def existing_document_address(self, name: str, label: str) -> str | None:
+        """Return the same as :meth:`document_address`, or None if there is no such document."""
+        return self.document_address(name, label) if name in self.material.documents else None
 
-    def claim(self, constructor: str) -> str:
+    def claim_address(self, constructor: str) -> str:
         """Return the page of a claim."""
         return f"{self.up}claims/{constructor}.html"
 
-    def pdf(self, name: str) -> str | None:
+    def pdf_address(self, name: str) -> str | None:
         """Return the PDF of a document, or None if it was not built."""
         return f"{self.up}pdf/{name.replace('/', '-')}.pdf" if name in self.material.pdfs else None
 
-    def proof(self, name: str) -> Markup:
+    def proof_links(self, name: str) -> Markup:
         """Return links to the document and to its PDF, if there is one."""
-        links = [el("a", breakable(name), href=self.document(name))]
-        pdf = self.pdf(name)
+        links = [el("a", breakable_name(name), href=self.document_address(name))]
+        pdf = self.pdf_address(name)
         if pdf:
             links.append(el("a", "PDF", href=pdf))
-        return join(links, " · ")
+        return join_markup(links, " · ")
 
 
-def page(title: str, up: str, material: Material, *content: Markup) -> str:
+def render_report_page(title: str, up: str, material: ReportContent, *content: Markup) -> str:
     """Return a whole page, which needs no other file to be read."""
     sections = (("claims", "Claims"), ("verification", "Verification"), ("graph", "Graph"), ("documents", "Documents"))
     links = [el("a", words, href=f"{up}index.html#{name}") for name, words in sections]
     foot = f"opendp_topk {material.version}, audited on {material.date}."
-    return whole(title, *content, links=links, foot=foot)
+    return render_page(title, *content, links=links, foot=foot)
 
 
-def whole(title: str, *content: Markup, links: Sequence[Markup] = (), foot: str = "") -> str:
+def render_page(title: str, *content: Markup, links: Sequence[Markup] = (), foot: str = "") -> str:
     """Return a page with the style and the script inline; ``links`` lead to other pages."""
     head = el(
         "head",
@@ -380,7 +385,7 @@ def whole(title: str, *content: Markup, links: Sequence[Markup] = (), foot: str 
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", http_equiv="Content-Security-Policy", content=_POLICY),
         el("title", f"{title} - opendp_topk audit"),
-        el("style", Markup(_asset("style.css"))),
+        el("style", Markup(_read_asset("style.css"))),
     )
     body = el(
         "body",
@@ -388,32 +393,32 @@ def whole(title: str, *content: Markup, links: Sequence[Markup] = (), foot: str 
         el("header", el("nav", el("strong", "opendp_topk audit"), *links, aria_label="Report")),
         el("main", el("h1", title), *content, id="content"),
         el("footer", el("p", foot)) if foot else "",
-        el("script", Markup(_asset("script.js"))),
+        el("script", Markup(_read_asset("script.js"))),
     )
     return f"<!DOCTYPE html>\n{el('html', head, body, lang='en')}\n"
 
 
 @functools.cache
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def section(name: str, heading: str, *content: Markup) -> Markup:
+def render_section(name: str, heading: str, *content: Markup) -> Markup:
     """Return a part of a page with an anchor for links."""
     return el("section", el("h2", heading), *content, id=name)
 
 
-def status(word: str) -> Markup:
+def status_label(word: str) -> Markup:
     """Return the state of a proof or of a row, as a word with a colour."""
     return el("span", word, class_=f"status {word.replace(' ', '-')}")
 
 
-def count(number: int, noun: str) -> str:
+def count_with_noun(number: int, noun: str) -> str:
     """Return a number with its noun: 3 documents, 1 document."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def signatures(claim: Claim) -> str:
+def signer_names(claim: Claim) -> str:
     """Return the names of those who have signed the claim in its current state."""
     if claim.accepted_by:
         return ", ".join(claim.accepted_by)

@@ -11,14 +11,14 @@ from datetime import date
 from pathlib import Path
 
 from ....errors import ParameterError, ProofError, TableError, checks
-from ....errors.files import write_whole
+from ....errors.files import write_atomically
 from ....proof import latex
 from ..registry import proofs
 from ..report import FAILS, NOT_TESTED
 from .claim import claim_page
 from .document import document_page
-from .index import index
-from .page import Finding, Material, documents, findings
+from .index import index_page
+from .page import Finding, ReportContent, collect_findings, load_documents
 
 Progress = Callable[[str, int, int], None]
 _JOBS = 2  # builds of LaTeX at a time: each uses a core
@@ -33,7 +33,7 @@ def write_report(
     budget: int = 12,
     on: date | None = None,
     progress: Progress = lambda what, done, total: None,
-) -> Material:
+) -> ReportContent:
     """Verify all shipped mechanisms, and write the foundations of every claim as pages, starting at ``index.html``.
 
     Args:
@@ -59,20 +59,20 @@ def write_report(
         About two minutes, and twice as long with PDFs.
     """
     target = Path(folder)
-    checks.count("budget", budget)
-    _require_room(target, force)
+    checks.require_positive_int("budget", budget)
+    _require_empty_folder(target, force)
     claims = proofs(signoffs)
-    known = documents()
+    known = load_documents()
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_JOBS) as pool:
-        wanted = known if pdf and not latex.tex_is_missing() else {}
-        building = {name: pool.submit(latex.build, name, scratch) for name in wanted}
+        wanted = known if pdf and not latex.missing_tex_message() else {}
+        building = {name: pool.submit(latex.build_pdf, name, scratch) for name in wanted}
         try:
-            found = findings(budget, lambda done, total: progress("verifying", done, total))
-            unbuilt = _wait(building, progress)
+            found = collect_findings(budget, lambda done, total: progress("verifying", done, total))
+            unbuilt = _wait_for_pdfs(building, progress)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-        material = Material(
+        material = ReportContent(
             claims=tuple(claims),
             documents=known,
             findings=tuple(found),
@@ -83,17 +83,17 @@ def write_report(
             version=importlib.metadata.version("opendp_topk"),
             date=(on or date.today()).isoformat(),
         )
-        files: dict[str, bytes] = {name: text.encode() for name, text in pages(material).items()}
+        files: dict[str, bytes] = {name: text.encode() for name, text in render_pages(material).items()}
         for name in sorted(material.pdfs):
             stem = f"{name.replace('/', '-')}.pdf"
             files[f"pdf/{stem}"] = (Path(scratch) / stem).read_bytes()
-    _write(target, files)
+    _write_files(target, files)
     return material
 
 
-def pages(material: Material) -> dict[str, str]:
+def render_pages(material: ReportContent) -> dict[str, str]:
     """Return every page by its path inside the folder."""
-    made = {"index.html": index(material)}
+    made = {"index.html": index_page(material)}
     made |= {f"claims/{claim.constructor}.html": claim_page(claim, material) for claim in material.claims}
     return made | {
         f"documents/{one.name.replace('/', '-')}.html": document_page(one, material)
@@ -101,17 +101,17 @@ def pages(material: Material) -> dict[str, str]:
     }
 
 
-def refuted(material: Material) -> list[Finding]:
+def refuted_findings(material: ReportContent) -> list[Finding]:
     """Return the rows whose claim is refuted by a pair of neighbours."""
     return [one for one in material.findings if one.verdict == FAILS]
 
 
-def untested(material: Material) -> list[Finding]:
+def untested_findings(material: ReportContent) -> list[Finding]:
     """Return the rows whose claim is not tested by any pair of neighbours."""
     return [one for one in material.findings if one.verdict == NOT_TESTED]
 
 
-def _wait(building: dict[str, Future[Path]], progress: Progress) -> dict[str, str]:
+def _wait_for_pdfs(building: dict[str, Future[Path]], progress: Progress) -> dict[str, str]:
     """Wait for the PDFs; return those that did not build, and why."""
     failed = {}
     for done, (name, future) in enumerate(building.items(), start=1):
@@ -123,7 +123,7 @@ def _wait(building: dict[str, Future[Path]], progress: Progress) -> dict[str, st
     return failed
 
 
-def _require_room(target: Path, force: bool) -> None:
+def _require_empty_folder(target: Path, force: bool) -> None:
     if target.exists() and not target.is_dir():
         raise ParameterError(f"the report needs a folder, and {os.fspath(target)!r} is a file")
     if target.is_dir() and any(target.iterdir()) and not force:
@@ -132,13 +132,13 @@ def _require_room(target: Path, force: bool) -> None:
         )
 
 
-def _write(target: Path, files: dict[str, bytes]) -> None:
+def _write_files(target: Path, files: dict[str, bytes]) -> None:
     reason = ""
     try:
         for name, content in files.items():
             path = target / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, content, replace=True)
+            write_atomically(path, content, replace=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
     if reason:

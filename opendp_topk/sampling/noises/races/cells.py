@@ -24,7 +24,7 @@ class Factor:
     rho: mpfr
     power: int
 
-    def times(self, series: Series) -> Series:
+    def multiply_series(self, series: Series) -> Series:
         """Return the product with ``series``, truncated to its degree."""
         if self.constant == 0 and self.slope == 0:
             return [self.slope] * len(series)
@@ -39,14 +39,14 @@ class Factor:
 Cell = tuple[list[Factor], list[Factor]]
 
 
-def middles(edges: list[Fraction]) -> list[tuple[mpfr, mpfr, Fraction]]:
+def cell_midpoints(edges: list[Fraction]) -> list[tuple[mpfr, mpfr, Fraction]]:
     """Return the middle and the half-width of each cell, and the logarithm of its right end: [0, 1] first."""
-    ends = [exponential(edge) for edge in edges]
+    ends = [exp_of_fraction(edge) for edge in edges]
     first = [(mpfr("0.5"), mpfr("0.5"), edges[0])]
     return first + [((b + a) / 2, (b - a) / 2, edge) for a, b, edge in zip(ends, ends[1:], edges[1:], strict=False)]
 
 
-def exponential(value: Fraction) -> mpfr:
+def exp_of_fraction(value: Fraction) -> mpfr:
     """Return e^value at the precision of the context."""
     return gmpy2.exp(mpfr(mpq(value.numerator, value.denominator)))  # [exponential]
 

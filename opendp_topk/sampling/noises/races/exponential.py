@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from ....numerics.floats import Floats
-from .law import RaceLaw, Side, Triple
+from .law import ArrivalDistribution, Side, Triple
 
 
 # proof-region: exponential_race
-def _at(z: Floats, before: Side) -> Triple:
+def _arrival_values(z: Floats, before: Side) -> Triple:
     return np.where(before, z, 1.0), np.where(before, 1 - z, 0.0), np.where(before, z, 0.0)
 
 
@@ -21,5 +21,5 @@ def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
     return np.where(before, right, 1.0), waiting, np.where(before, right, 0.0)
 
 
-LAW = RaceLaw(_at, _on_disc, lambda m: 1.0 / m, kinked=True, ending=True)  # [exponential-law]
+LAW = ArrivalDistribution(_arrival_values, _on_disc, lambda m: 1.0 / m, kinked=True, ending=True)  # [exponential-law]
 # end-proof-region: exponential_race

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....numerics.floats import Floats, exp
-from .law import RaceLaw, Side, Triple
+from .law import ArrivalDistribution, Side, Triple
 
 _CLIP = 100.0  # e^-100 is far below all errors that are added
 _FAR_CLIP = 600.0  # keeps the exponential a normal float64
@@ -16,7 +16,7 @@ _SMALL = 0.25  # below it 1 - e^-z would lose digits, so a series replaces it
 
 
 # proof-region: gumbel_race
-def _at(z: Floats, before: Side) -> Triple:
+def _arrival_values(z: Floats, before: Side) -> Triple:
     y = np.minimum(z, _CLIP)
     waiting = exp(-y)
     return np.where(z < _SMALL, _one_minus_exp(np.minimum(z, _SMALL)), 1 - waiting), waiting, y * waiting
@@ -35,5 +35,5 @@ def _one_minus_exp(z: Floats) -> Floats:
     return z * (1 - z * total)
 
 
-LAW = RaceLaw(_at, _on_disc, lambda m: 1.0)  # [gumbel-law]
+LAW = ArrivalDistribution(_arrival_values, _on_disc, lambda m: 1.0)  # [gumbel-law]
 # end-proof-region: gumbel_race

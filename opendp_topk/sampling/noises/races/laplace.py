@@ -11,12 +11,12 @@ import numpy as np
 from gmpy2 import mpfr
 
 from ....numerics.floats import Floats
-from .cells import Cell, Factor, exponential, middles
-from .law import RaceLaw, Side, Triple
+from .cells import Cell, Factor, cell_midpoints, exp_of_fraction
+from .law import ArrivalDistribution, Side, Triple
 
 
 # proof-region: laplace_race
-def _at(z: Floats, before: Side) -> Triple:
+def _arrival_values(z: Floats, before: Side) -> Triple:
     waiting = np.where(before, 1 - z / 2, 0.5 / z)
     return np.where(before, z / 2, 1 - waiting), waiting, np.where(before, z / 2, waiting)
 
@@ -26,10 +26,10 @@ def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
     return np.where(before, right / 2, 1 + waiting), waiting, np.where(before, right / 2, waiting)
 
 
-def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
+def _build_cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
     cells, zero = [], mpfr(0)
-    weights = [exponential(score) for score in scores]
-    for c, h, end in middles(edges):
+    weights = [exp_of_fraction(score) for score in scores]
+    for c, h, end in cell_midpoints(edges):
         density, survival = [], []
         for score, w in zip(scores, weights, strict=True):
             if end <= -score:
@@ -39,11 +39,13 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
                 density.append(Factor(h / (2 * w * c**2), zero, h / c, 2))
                 survival.append(Factor(1 / (2 * w * c), zero, h / c, 1))
         cells.append((density, survival))
-    c = exponential(-edges[-1]) / 2
+    c = exp_of_fraction(-edges[-1]) / 2
     tail = [c / (2 * w) for w in weights]
     cells.append(([Factor(a, zero, zero, 0) for a in tail], [Factor(a, -a, zero, 0) for a in tail]))  # [laplace-tail]
     return cells
 
 
-LAW = RaceLaw(_at, _on_disc, lambda m: 2.0**-m / m, kinked=True, cells=_cells)  # [laplace-law]
+LAW = ArrivalDistribution(
+    _arrival_values, _on_disc, lambda m: 2.0**-m / m, kinked=True, cells=_build_cells
+)  # [laplace-law]
 # end-proof-region: laplace_race

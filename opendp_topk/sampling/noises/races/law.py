@@ -24,7 +24,7 @@ Triple = tuple[Floats, Floats, Floats]
 
 # proof-region: race_law
 @dataclass(frozen=True)
-class RaceLaw:
+class ArrivalDistribution:
     """G, q and x G' of one noise.
 
     ``at(z, before)`` returns their values at z > 0; ``on_disc(left, right, before)`` returns bounds on their moduli on
