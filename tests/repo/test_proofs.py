@@ -232,7 +232,7 @@ def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert form.main(["spaces/range_distance"]) == 1
     assert "re-read the proof" in capsys.readouterr().out
     assert form.main(RENEWED) == 0
-    assert "1 pins" in capsys.readouterr().out
+    assert " pins of proofs/spaces/range_distance.tex renewed" in capsys.readouterr().out
     assert form.problems("spaces/range_distance") == []
     assert form.repin("spaces/range_distance") == 0
 

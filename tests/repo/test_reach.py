@@ -62,8 +62,8 @@ def resting_on(names: set[str]) -> set[str]:
         ),
         (
             "sampling/distributions/joint.py",
-            "exact, round_down",
-            "exact, round_up as round_down",
+            "as_mpq, round_down",
+            "as_mpq, round_up as round_down",
             "distributions/joint",
             "samplers/joint",
         ),
@@ -71,8 +71,8 @@ def resting_on(names: set[str]) -> set[str]:
         ("sampling/samplers/entropy.py", "_CHUNK = ", "_CHUNK = 1 + ", "samplers/noiseless", "samplers/settle"),
         (
             "measurements/gaussian.py",
-            "@proven(",
-            "@staticmethod\n@proven(",
+            "@proved_by(",
+            "@staticmethod\n@proved_by(",
             "measurements/gaussian",
             "measurements/laplace",
         ),
@@ -115,8 +115,8 @@ def resting_on(names: set[str]) -> set[str]:
         ),
         (
             "tables/files.py",
-            "return dialect.columns.read(scan)",
-            "return dialect.columns.read(scan).with_row_index('user')",
+            "return dialect.columns.convert_columns(scan)",
+            "return dialect.columns.convert_columns(scan).with_row_index('user')",
             "spaces/frame_domains",
             "spaces/domains",
         ),
@@ -167,8 +167,8 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
         ("spaces/measures.py", "class Measure(ABC):", "class Measure(ABC):  # a comment"),
         (
             "sampling/samplers/advantages.py",
-            "def _nearest(ratio: Fraction)",
-            "def _nearest(\n    ratio: 'Fraction',\n)",
+            "def _nearest_float(ratio: Fraction)",
+            "def _nearest_float(\n    ratio: 'Fraction',\n)",
         ),
         ("measurements/gaussian.py", "    Privacy:\n", "    Privacy, then:\n"),
         ("sampling/noises/gumbel.py", "_SMALL = ", "_SMALL  =  "),
@@ -181,19 +181,24 @@ def test_words_and_layout_outside_of_regions_change_nothing(copy: Path, file: st
 
 
 LAPLACE = "measurements/laplace.py"
-PARTIAL = "then_laplace = partial(make_laplace)"
+PARTIAL = "then_laplace = partial_constructor(make_laplace)"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new", "reached"),
     [
-        (LAPLACE, PARTIAL, "then_laplace = partial(lambda *a, **o: make_laplace(*a, **o | {'scale': 1}))", "laplace"),
+        (
+            LAPLACE,
+            PARTIAL,
+            "then_laplace = partial_constructor(lambda *a, **o: make_laplace(*a, **o | {'scale': 1}))",
+            "laplace",
+        ),
         (LAPLACE, PARTIAL, f"{PARTIAL}\nthen_laplace = min", "laplace"),
         (
             "measurements/above_threshold.py",
-            "then_above_threshold = partial(make_above_threshold)",
-            "then_above_threshold = partial(lambda *a, k=1, **o: make_above_threshold(*a, k=1, **o))",
+            "then_above_threshold = partial_constructor(make_above_threshold)",
+            "then_above_threshold = partial_constructor(lambda *a, k=1, **o: make_above_threshold(*a, k=1, **o))",
             "above_threshold",
         ),
         ("core/public_names.py", '"measurements.laplace"', '"measurements.gaussian"', "laplace"),
@@ -243,8 +248,8 @@ def is_alias(one: Statement) -> bool:
 
 
 def is_partial_form(name: str, one: Statement) -> bool:
-    """``then_x = partial(make_x)``: it hands its arguments to the constructor, whose claim is proved."""
-    return ast.unparse(one.node) == f"{name} = partial({name.replace('then_', 'make_', 1)})"
+    """``then_x = partial_constructor(make_x)``: it hands its arguments to the constructor, whose claim is proved."""
+    return ast.unparse(one.node) == f"{name} = partial_constructor({name.replace('then_', 'make_', 1)})"
 
 
 def unreached() -> set[str]:
@@ -281,7 +286,7 @@ def test_a_new_definition_is_noticed(kind: str) -> None:
 
 
 def test_a_partial_form_of_another_constructor_is_noticed() -> None:
-    (node,) = ast.parse("then_laplace = partial(make_gaussian)").body
+    (node,) = ast.parse("then_laplace = partial_constructor(make_gaussian)").body
     assert not is_partial_form("then_laplace", Statement("", node, frozenset(), {}))
-    (node,) = ast.parse("then_laplace = partial(make_laplace)").body
+    (node,) = ast.parse("then_laplace = partial_constructor(make_laplace)").body
     assert is_partial_form("then_laplace", Statement("", node, frozenset(), {}))

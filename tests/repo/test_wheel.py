@@ -20,7 +20,7 @@ import opendp_topk as tk
 from opendp_topk import proof
 space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
 top = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)
-print(top.proof.path.relative_to(proof.folder()), top.proof.status, proof.folder().name, tk.__file__)
+print(top.proof.path.relative_to(proof.documents_folder()), top.proof.status, proof.documents_folder().name, tk.__file__)
 """
 
 
@@ -69,7 +69,7 @@ def test_the_proof_of_an_installed_measurement_is_found_and_current(installed: P
     assert Path(module).is_relative_to(installed)
 
 
-DERIVED = "from opendp_topk.proof import status\nstatus._derived = lambda name: 1 / 0\n" + QUESTION
+DERIVED = "from opendp_topk.proof import status\nstatus._derive_finding = lambda name: 1 / 0\n" + QUESTION
 
 
 @pytest.mark.slow

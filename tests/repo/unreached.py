@@ -56,7 +56,7 @@ UNREACHED = {
     "measurements.quantiles:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.weighted_partition_selection:TRIED": "what the verifier tries for the arguments of its own",
     **dict.fromkeys(
-        tuple(f"core.candidates:{name}" for name in ("_UNSEEN", "_folded", "_is_number", "_is_unseen")),
+        tuple(f"core.candidates:{name}" for name in ("_UNSEEN", "_fold_case", "_is_number", "_is_unseen")),
         "it words what looks odd in a public list, and changes nothing",
     ),
     "core.candidates:candidate_remarks": "it words what looks odd in a public list, and changes nothing",
@@ -64,7 +64,7 @@ UNREACHED = {
     "core.releases:json_values": "it writes what was released for other programs, and adds nothing to it",
     "measurements._listed:find_constructors": "it lists constructors, each of which makes its own claim",
     **dict.fromkeys(
-        tuple(f"apps.planning.units:{name}" for name in ("_PARTS", "exactly", "signed")),
+        tuple(f"apps.planning.units:{name}" for name in ("_PARTS", "recover_fraction", "parse_signed")),
         "it names columns to transformations, each of which makes its own claim",
     ),
     **dict.fromkeys(

@@ -45,7 +45,7 @@ def _build_cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
     return cells
 
 
-LAW = ArrivalDistribution(
+LAW = ArrivalDistribution(  # -ln q = -ln(1 - z / 2) before z = 1
     _arrival_values, _on_disc, lambda m: 2.0**-m / m, kinked=True, cells=_build_cells
 )  # [laplace-law]
 # end-proof-region: laplace_race

@@ -41,7 +41,7 @@ def _build_cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
     return cells
 
 
-LAW = ArrivalDistribution(
+LAW = ArrivalDistribution(  # -ln q = ln(1 + z)
     _arrival_values, _on_disc, lambda m: (1.0 if m % 2 else -1.0) / m, cells=_build_cells
 )  # [logistic-law]
 # end-proof-region: logistic_race
