@@ -89,7 +89,7 @@ FAULTS = (
         "three Gumbel winners or more cost 1/9 less than they do",
         "measurements/_selection.py",
         "steps * rho_of_range(r), (steps, r))",
-        "steps * rho_of_range(r) * (1 if require_choice.k < 3 else Fraction(8, 9)), (steps, r))",
+        "steps * rho_of_range(r) * (1 if choice.k < 3 else Fraction(8, 9)), (steps, r))",
     ),
     Fault(
         "ninth-for-many-peels",

@@ -37,7 +37,7 @@ FAULTS = (
         "digits that a merge did not need to read again are forgotten",
         _TAPE,
         "return tuple(self._words.get(racer, ()))  # [all-words]",
-        "return tuple(self._words.get(racer, ())[: self._read_system_bytes.get(racer, 0)])  # [all-words]",
+        "return tuple(self._words.get(racer, ())[: self._read.get(racer, 0)])  # [all-words]",
     ),
     Fault(
         "ties-by-part",

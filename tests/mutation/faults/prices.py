@@ -171,7 +171,7 @@ FAULTS = (
         "within epsilon and delta, a group has the delta of one user",
         "measurements/stable_histogram.py",
         "return d_in * loss, noise.release_delta(b, d_in, d_in * loss, lost)",
-        "return d_in * loss, noise.release_delta(b, 1, loss, noise.lost(b, 1, threshold_for_delta))",
+        "return d_in * loss, noise.release_delta(b, 1, loss, noise.new_partition_probability(b, 1, level))",
     ),
     Fault(
         "epsilon-split-among-keys",
