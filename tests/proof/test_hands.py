@@ -137,9 +137,10 @@ def test_what_a_package_runs(inner: Path, place: str, text: str, expected: set[s
 def public(inner: Path) -> Path:
     """A constructor with its partial and its public name, and a document that pins it."""
     made = marked("made", "def make_one(a, b):\n    return a, b\n")
-    write(inner.parent / "core/partials.py", "def partial(make):\n    return make\n")
+    write(inner.parent / "core/partials.py", "def partial_constructor(make):\n    return make\n")
     write(inner.parent / "core/public_names.py", 'PUBLIC = {"inner.one": "make_one then_one"}\n')
-    write(inner / "one.py", f"from ..core.partials import partial\n\n{made}\nthen_one = partial(make_one)\n")
+    then = "then_one = partial_constructor(make_one)"
+    write(inner / "one.py", f"from ..core.partials import partial_constructor\n\n{made}\n{then}\n")
     write(inner.parents[1] / "proofs/inner/one.tex", "\\pin{made}{}\n")
     repin("inner/one")
     return inner.parent
@@ -148,11 +149,15 @@ def public(inner: Path) -> Path:
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("inner/one.py", "partial(make_one)", "partial(lambda a, b, k=1: make_one(a, k))"),
-        ("inner/one.py", "then_one = partial(make_one)", "def then_one(a):\n    return a"),
-        ("inner/one.py", "then_one = partial(make_one)", "then_one: object = partial(make_one)"),
-        ("inner/one.py", "from ..core.partials import partial", "from .sizes import Sizes as partial"),
-        ("inner/one.py", "partial(make_one)", "partial(max)"),
+        ("inner/one.py", "partial_constructor(make_one)", "partial_constructor(lambda a, b, k=1: make_one(a, k))"),
+        ("inner/one.py", "then_one = partial_constructor(make_one)", "def then_one(a):\n    return a"),
+        (
+            "inner/one.py",
+            "then_one = partial_constructor(make_one)",
+            "then_one: object = partial_constructor(make_one)",
+        ),
+        ("inner/one.py", "..core.partials import partial_constructor", ".sizes import Sizes as partial_constructor"),
+        ("inner/one.py", "partial_constructor(make_one)", "partial_constructor(max)"),
         ("core/public_names.py", "inner.one", "inner.other"),
         ("core/public_names.py", "make_one", "make_two"),
         ("core/public_names.py", " then_one", ""),

@@ -183,7 +183,7 @@ def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.further
 def test_vectors_of_a_thousand_scores_are_raced_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(rows.race, "repeat_top_k")
+    monkeypatch.delattr(rows.race, "top_k")
     scores, streams = np.random.default_rng(5).integers(0, 90, 1000), Streams(3)
     found = rows.repeat_top_k(scores, Fraction(9), tk.Exponential(), 7, 3, sign=-1, ordered=True, entropy=streams)
     for t, row in enumerate(found.tolist()):
