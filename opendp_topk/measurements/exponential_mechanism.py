@@ -1,4 +1,4 @@
-"""The exponential mechanism: one candidate, with odds proportional to exp(score / scale)."""
+"""The exponential mechanism: choose one candidate with probability proportional to exp(score / scale)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ def make_exponential_mechanism(
 ) -> Measurement:
     """Release the index of one candidate, chosen with a probability proportional to exp(score / scale).
 
-    It is drawn as the best of the scores with independent Gumbel noise, which has exactly this law. There is no
-    hidden factor of two: where one user can move scores both ways, the map says so.
+    The implementation adds independent Gumbel noise to the scores and takes the best, which has exactly this output
+    distribution. There is no hidden factor of two: if one user can move scores in both directions, the privacy map
+    accounts for it.
 
     Args:
-        input_domain: Vectors of d scores, one a candidate, integers or floats.
+        input_domain: Vectors of d integer or float scores, one per candidate.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
-        scale: The scale in units of the scores, finite, >= 0. At 0 the best candidate is released, the lowest
-            index among equal scores, with an infinite privacy loss.
-        optimize: ``"max"`` for large scores, ``"min"`` for small ones: probabilities proportional to
-            exp(-score / scale).
+        scale: The scale in units of the scores, finite, >= 0. If 0, the best candidate is released (the
+            lowest index among ties) and the privacy loss is infinite.
+        optimize: ``"max"`` (default) for large scores, ``"min"`` for small ones, with probabilities proportional
+            to exp(-score / scale).
 
     Returns:
         A :class:`Measurement` whose releases are ints, the index of the chosen candidate.
@@ -50,8 +51,8 @@ def make_exponential_mechanism(
           R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))).
         - PrivacyProfile: the exact curve of range r.
 
-        With one candidate the cost is 0, where the domain declares its size. Maps to numbers are exact
-        rationals, rounded up once.
+        If the domain declares a size of 1, the privacy loss is 0. Epsilon and the range are
+        exact rationals, rounded up once; rho is evaluated from above and rounded up.
 
     Accuracy:
         With probability at least 1 - alpha the chosen score is within scale ln(d / alpha) of the best one; on
@@ -63,7 +64,7 @@ def make_exponential_mechanism(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        One pass over the scores and few noise draws where most scores lie below the best noisy one.
+        One pass over the scores, and few noise draws if most scores are below the best noisy one.
 
     Proof: proofs/measurements/exponential_mechanism.tex
 

@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise on a vector of counts, or of scores on a grid."""
+"""Discrete Gaussian noise on a vector of integers, or of floats rounded to a grid."""
 
 from __future__ import annotations
 
@@ -31,47 +31,46 @@ def make_gaussian(
 ) -> Measurement:
     """Release every score plus independent discrete Gaussian noise, drawn exactly.
 
-    Integers: x_i + Z_i with P(Z = z) proportional to exp(-z^2 / (2 scale^2)). Floats are first rounded to the
-    nearest multiple of ``granularity`` (upward halfway between two), and the noise is ``granularity`` times such
-    a Z of scale ``scale / granularity``; so releases are multiples of ``granularity`` up to the rounding to
-    float64.
+    The release for integers is x_i + Z_i with P(Z = z) proportional to exp(-z^2 / (2 scale^2)). Floats are first
+    rounded to the nearest multiple of ``granularity`` (halves upward), and the noise is ``granularity`` times such a Z
+    of scale ``scale / granularity``. So releases are multiples of ``granularity``, rounded to float64.
 
     Args:
         input_domain: Vectors of d integers or floats. Floats need a declared size.
-        input_metric: ``L2Distance()``, in units of the scores, or for integers ``L01InfDistance(changes=...)``, where a
-            person moves few scores, as ``make_count_by_item(candidates=..., max_items=...)`` says.
-        output_measure: ``ZeroConcentratedDivergence()`` or ``PrivacyProfile()``. Under pure and bounded-range privacy
-            no map is finite.
-        scale: The parameter sigma in units of the scores, finite, >= 0: the standard deviation, up to the
-            discreteness. At 0 the scores (on the grid) are released as they are, with an infinite privacy loss.
+        input_metric: ``L2Distance()``, in units of the scores, or, for integers of which one user changes few,
+            ``L01InfDistance(changes=...)``, as from ``make_count_by_item(candidates=..., max_items=...)``.
+        output_measure: ``ZeroConcentratedDivergence()`` or ``PrivacyProfile()``. The privacy loss is unbounded, so
+            pure DP and bounded range are rejected.
+        scale: The parameter sigma in units of the scores, finite, >= 0: approximately the standard deviation. If
+            0, the scores (on the grid) are released without noise and the privacy loss is infinite.
         granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. A float is read
-            as the decimal that it prints as, one tenth for 0.1, of which a ``d_in`` of 0.1, a little more, is two
-            steps: give ``Fraction(1, 10)`` there. Not for integers.
+            as its shortest decimal, so 0.1 is one tenth. A ``d_in`` of 0.1 is read as the float64 itself, which is
+            slightly larger and counts as two steps: give ``d_in`` as ``Fraction(1, 10)``. Not for integers.
 
     Returns:
         A :class:`Measurement` whose releases are arrays of d numbers in the order of the scores: int64 (Python
-        integers where one does not fit) or float64.
+        integers if one does not fit) or float64.
 
     Privacy:
-        rho = D^2 / (2 scale^2), where for integers D^2 = floor(d_in^2); attained. For floats, whose rounding may move
-        every score by a step more, D^2 = granularity^2 (w + 2 floor(sqrt(w d)) + d) with
+        rho = D^2 / (2 scale^2), where D^2 = floor(d_in^2) for integers, which is tight. For floats the rounding may
+        move every score by one more step, so D^2 = granularity^2 (w + 2 floor(sqrt(w d)) + d) with
         w = ceil((d_in / granularity)^2) - 1, which is less than (d_in + granularity sqrt(d))^2. Under
         ``L01InfDistance(changes=m)`` D^2 = min(m, d) floor(d_in)^2. The map is an exact rational, rounded up once.
 
-        PrivacyProfile: the curve of this rho, and for scales up to 1024 that of the discrete noise itself, which
-        depends on how many scores move and how far: it is exact where m scores move by one, for floor(d_in) = 1, and
-        otherwise the largest of those of all moves there are, where these are few.
+        PrivacyProfile: the curve of this rho and, for scales up to 1024 steps, the curve of the discrete noise itself,
+        which depends on how many scores change and by how much. It is exact if m scores change by one each, as for
+        floor(d_in) = 1. Otherwise it is the maximum over all possible changes, if there are few of them.
 
     Raises:
         ParameterError: ``scale`` or ``granularity`` is out of range or of the wrong type, is missing or
-            superfluous, the size of a domain of floats is not declared, or the measure is another.
+            superfluous, the size of a domain of floats is not declared, or the measure is not one of the above.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        O(d): some ten nanoseconds a score for integers and scales below 1000, a microsecond for floats and for scales
-        beyond 2^53. A scale that is new needs a table, of which 16 are kept: less than a millisecond, but up to
-        40 for 2^19 values or more of a scale between 32 and 1024.
+        O(d): some ten nanoseconds per score for integers and scales below 1000, a microsecond for floats and for scales
+        above 2^53. A new scale needs a table, which takes less than a millisecond to build, or up to 40 ms for 2^19
+        or more values at a scale between 32 and 1024. The last 16 tables are cached.
 
     Proof: proofs/measurements/gaussian.tex
 

@@ -1,4 +1,4 @@
-"""Joint top-k: the ranking or the set of k whose largest gap to the true ranks is small, drawn as one choice."""
+"""Joint top-k: one exponential mechanism over all rankings, or all sets, of k candidates."""
 
 from __future__ import annotations
 
@@ -38,64 +38,67 @@ def make_joint_top_k(
 ) -> Measurement:
     """Release k indices by one choice among all rankings, or all sets, of k candidates.
 
-    Every output S has the loss max_i (x_[i] - x_S[i]), where x_[i] is the i-th best score and S[i] the i-th index of a
+    An output S has the loss max_i (x_[i] - x_S[i]), where x_[i] is the i-th best score and S[i] is the i-th index of a
     ranking, or the i-th best member of a set. S is released with a probability proportional to
-    exp(-loss(S) / scale): the exponential mechanism over all d! / (d - k)! rankings or all C(d, k) sets. No output is
-    ever listed: those with a loss up to a bound are drawn with exactly known odds, which are then evened out.
+    exp(-loss(S) / scale). This is the exponential mechanism over all d! / (d - k)! rankings or all C(d, k) sets. A
+    single release does not enumerate the outputs: it proposes them uniformly from nested layers of bounded loss, and
+    accepts a proposal with the probability that makes the output distribution exact.
 
     Args:
-        input_domain: ``VectorDomain(AtomDomain(int))`` or ``VectorDomain(AtomDomain(float))``: one score a
-            candidate.
+        input_domain: ``VectorDomain(AtomDomain(int))`` or ``VectorDomain(AtomDomain(float))``: one score per candidate.
         input_metric: ``LInfDistance(...)`` or ``RangeDistance()``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
-        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
-            lowest index first among equal scores, with an infinite privacy loss.
-        release: ``"ranking"`` for a choice among rankings, ``"set"`` for one among sets. These are different
-            mechanisms: the members of a joint ranking do not have the law of a joint set.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+        scale: The scale of the noise in units of the scores, finite, >= 0. If 0, the exact top-k is released,
+            lowest index first among ties, and the privacy loss is infinite.
+        release: ``"ranking"`` (default) for a choice among rankings, ``"set"`` for one among sets. These are different
+            mechanisms: the members of a joint ranking are not distributed like a joint set.
+        optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
 
     Returns:
-        A :class:`Measurement` whose releases are int64 arrays of shape (k,): for a ranking in its order, for a set
-        in ascending order of the indices. How ties among true scores are ordered has no influence on the law.
+        A :class:`Measurement` whose releases are int64 arrays of shape (k,): best first for a ranking, ascending
+        for a set. The order of ties among the true scores does not affect the output distribution.
 
     Privacy:
         With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
         ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``):
         MaxDivergence 2 r, RangeDivergence 2 r, ZeroConcentratedDivergence R(2 r). For k = 1, and where the domain's
-        size is 2, MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence R(r). A set of k costs 0 where
-        the domain's size is k, and so does a ranking where that size is 1. Under PrivacyProfile the curve is the least
-        of those of the three. Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x.
+        size is 2, MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence R(r). A set has privacy loss
+        0 if the domain's size is k, and a ranking if that size is 1. Under PrivacyProfile the curve is the minimum of
+        the three curves. Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x.
 
     Accuracy:
-        With probability at least 1 - alpha the largest gap is at most scale ln(n / alpha), n being the number of
-        outputs: for every t at once, the t-th winner's score (for a set, that of its t-th best member) falls short of
-        the t-th best score by no more than that.
+        With probability at least 1 - alpha the loss is at most scale ln(n / alpha), where n is the number of outputs.
+        So, for all t at once, the score of the t-th winner (for a set, of its t-th best member) is at most that much
+        below the t-th best score.
 
     Raises:
-        ParameterError: ``k``, ``scale``, ``release`` or ``optimize`` is out of range or of the wrong type; k is at most
+        ParameterError: ``k``, ``scale``, ``release`` or ``optimize`` is out of range or of the wrong type. k is at most
             2^22.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
     Runtime:
-        One sort of the scores that matter, or one pass that counts all in bins where these are most of many, and
-        bounds on the number of outputs at some tens to hundreds of levels of loss.
-        Rankings take milliseconds at k = 100, and up to 0.1 s at k = 1000 and 0.3 s at k = 5000. Sets take longest
-        where scores fall steeply at first and slowly then. Measured of sets among scores 1e6 / rank on a busy machine,
-        three to five times each, for d = 10^4 and 10^5, k from 100 to 5000 and scales from 0.01 to 10^6 (for k = 10,000
-        up to 1000, and for d = 10^6 the slowest scale of each k up to 3000): at most k * 2.3 ms in the median, which is
-        met near the scale 1e6 / k^2: 0.2 s at k = 100, 1.5 s at 1000, 6 s at 3000 and 5000, 21 s at 10,000. At a
-        hundred times this scale it is a quarter of that, and from scale 10^4 on below 0.1 s. Memory O(d + k) for
-        rankings; for sets some numbers for each rank at each of these levels. The same releases took up to 60 MiB
-        beside the scores at k = 1000, 80 at k = 5000 and 105 at k = 20,000, and rankings half of that.
+        One sort of the scores that matter, or one pass that counts them in bins if most scores matter, and bounds on
+        the number of outputs at some tens to hundreds of levels of the loss.
+
+        Rankings take milliseconds at k = 100, up to 0.1 s at k = 1000 and 0.3 s at k = 5000. Sets take longest if the
+        scores fall steeply at first and slowly afterwards. Sets were measured on scores 1e6 / rank on a busy machine,
+        three to five times each, for d = 10^4 and 10^5, k from 100 to 5000 and scales from 0.01 to 10^6 (for
+        k = 10,000 up to 1000, and for d = 10^6 the slowest scale of each k up to 3000). The median time was at most
+        k * 2.3 ms, reached near the scale 1e6 / k^2: 0.2 s at k = 100, 1.5 s at 1000, 6 s at 3000 and 5000, 21 s at
+        10,000. It was a quarter of that at a hundred times this scale, and below 0.1 s from scale 10^4 on.
+
+        Memory is O(d + k) for rankings. Sets need a few numbers for each rank at each level. The same releases took up
+        to 60 MiB in addition to the scores at k = 1000, 80 MiB at k = 5000 and 105 MiB at k = 20,000, and rankings
+        took half.
 
     Proof: proofs/measurements/joint_top_k.tex
 
     References:
         Gillenwater, Joseph, Munoz Medina and Ribero, "A Joint Exponential Mechanism for Differentially Private
-        Top-k" (2022), whose ties are merged here and whose counts are exact.
+        Top-k" (2022). Here ties are merged and counts are exact.
         McSherry and Talwar, "Mechanism Design via Differential Privacy" (2007).
 
     Example:

@@ -1,4 +1,4 @@
-"""Discrete Laplace noise on a vector of counts, or of scores on a grid."""
+"""Discrete Laplace noise on a vector of integers, or of floats rounded to a grid."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ def make_laplace(
 ) -> Measurement:
     """Release every score plus independent discrete Laplace noise, drawn exactly.
 
-    Integers: x_i + Z_i with P(Z = z) proportional to exp(-|z| / scale). Floats are first rounded to the nearest
-    multiple of ``granularity`` (upward halfway between two), and the noise is ``granularity`` times such a Z of
-    scale ``scale / granularity``; so releases are multiples of ``granularity`` up to the rounding to float64.
+    The release for integers is x_i + Z_i with P(Z = z) proportional to exp(-|z| / scale). Floats are first rounded to
+    the nearest multiple of ``granularity`` (halves upward), and the noise is ``granularity`` times such a Z of scale
+    ``scale / granularity``. So releases are multiples of ``granularity``, rounded to float64.
 
     Args:
         input_domain: Vectors of d integers or floats. Floats need a declared size.
-        input_metric: ``L1Distance()``, in units of the scores, or for integers ``L01InfDistance(changes=...)``, where a
-            person moves few scores, as ``make_count_by_item(candidates=..., max_items=...)`` says.
+        input_metric: ``L1Distance()``, in units of the scores, or, for integers of which one user changes few,
+            ``L01InfDistance(changes=...)``, as from ``make_count_by_item(candidates=..., max_items=...)``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
-        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the scores (on the grid) are
-            released as they are, with an infinite privacy loss.
+        scale: The scale of the noise in units of the scores, finite, >= 0. If 0, the scores (on the grid) are
+            released without noise and the privacy loss is infinite.
         granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. A float is read
-            as the decimal that it prints as, one tenth for 0.1, of which a ``d_in`` of 0.1, a little more, is two
-            steps: give ``Fraction(1, 10)`` there. Not for integers.
+            as its shortest decimal, so 0.1 is one tenth. A ``d_in`` of 0.1 is read as the float64 itself, which is
+            slightly larger and counts as two steps: give ``d_in`` as ``Fraction(1, 10)``. Not for integers.
 
     Returns:
         A :class:`Measurement` whose releases are arrays of d numbers in the order of the scores: int64 (Python
-        integers where one does not fit) or float64.
+        integers if one does not fit) or float64.
 
     Privacy:
         Under ``L1Distance()``, with r = floor(d_in) / scale for integers, and
-        r = granularity (d + ceil(d_in / granularity) - 1) / scale for floats, whose rounding may move every score by a
-        step more:
+        r = granularity (d + ceil(d_in / granularity) - 1) / scale for floats, because the rounding may move every score
+        by one more step:
 
         - MaxDivergence: epsilon = r, attained for integers.
         - RangeDivergence: 2 r, attained for integers.
@@ -62,11 +62,11 @@ def make_laplace(
           integers, with h = 1 / scale for integers and h = granularity / scale for floats. Below r^2 / 2, and below r.
 
         Under ``L01InfDistance(changes=m)`` with D = floor(d_in), r = min(m, d) D / scale, and rho is min(m, d) times
-        that of one score that moves by D: it grows with the number of scores and not with its square.
+        the rho of one score that changes by D: it grows linearly with the number of scores, not quadratically.
 
-        PrivacyProfile: under ``L1Distance()`` the exact curve of one score that moves by the whole distance. Under
-        ``L01InfDistance(changes=m)`` the exact curve of m scores that move by one, where D = 1; for larger D the
-        largest of those of all moves there are, where these are few, and what epsilon and rho say.
+        PrivacyProfile: under ``L1Distance()`` the exact curve of one score that changes by the whole distance. Under
+        ``L01InfDistance(changes=m)`` the exact curve of m scores that change by one each, if D = 1. For larger D it is
+        bounded by epsilon and rho and, if there are few possible changes, by the maximum over them.
 
         The first two maps are exact rationals, rounded up once; the third is evaluated from above and rounded up.
 
@@ -77,9 +77,9 @@ def make_laplace(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        O(d): some ten nanoseconds a score for integers and scales below 1000, a microsecond for floats and for scales
-        beyond 2^53. A scale that is new needs a table, of which 16 are kept: less than a millisecond, but up to
-        40 for 2^19 values or more of a scale between 32 and 1024.
+        O(d): some ten nanoseconds per score for integers and scales below 1000, a microsecond for floats and for scales
+        above 2^53. A new scale needs a table, which takes less than a millisecond to build, or up to 40 ms for 2^19
+        or more values at a scale between 32 and 1024. The last 16 tables are cached.
 
     Proof: proofs/measurements/laplace.tex
 

@@ -1,4 +1,4 @@
-"""Lipschitz top-k: the k best of independently perturbed scores, with the noise named by the caller."""
+"""Lipschitz top-k: the k best of independently perturbed scores, with noise of the caller's choice."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ def make_lipschitz_top_k(
 
     Independent noise of scale ``scale`` is added to every score at once, and the indices of the k largest
     (smallest) sums are released. A ranking needs noise of class A, f(z + c) >= e^{-c} f(z); for a set it is enough
-    that ln(1 - F) is 1-Lipschitz. All five noises of the library meet both conditions; of your own noise it is you
-    who vouches for its condition, and the measurement is marked as unproven.
+    that ln(1 - F) is 1-Lipschitz. All five noises of the library meet both conditions. If you supply your own noise,
+    you vouch for its condition and the measurement is marked as unproven.
 
     Args:
-        input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
-            privacy map where the domain declares its size.
-        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or for integers
-            ``L01InfDistance(changes=...)``, where a person changes few of them.
+        input_domain: Vectors of d integer or float scores, one per candidate. The privacy map uses bounds in d
+            if the domain declares its size.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or, for integers
+            of which one user changes few, ``L01InfDistance(changes=...)``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
-        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
-            lowest index first among equal scores, with an infinite privacy loss.
-        noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``; or a noise of your
-            own, ``CustomNoise(...)``.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
-        release: ``"ranking"`` for an ordered release, ``"set"`` for an unordered one.
+        scale: The scale of the noise in units of the scores, finite, >= 0. If 0, the exact top-k is released,
+            lowest index first among ties, and the privacy loss is infinite.
+        noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``; or your own noise,
+            ``CustomNoise(...)``.
+        optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
+        release: ``"ranking"`` (default) for an ordered release, ``"set"`` for an unordered one.
 
     Returns:
         A :class:`Measurement` whose releases are int64 arrays of shape (k,): for a ranking best first, for a
@@ -76,25 +76,30 @@ def make_lipschitz_top_k(
         CustomNoise                  min(k, d - 1) r  min(2 k, d) r        min(L(min(k, d - 1) r), R(min(2 k, d) r))
         ===========================  ===============  ===================  =========================================
 
-        where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. Where d is unknown the bounds in
-        d are dropped. A ranking of two out of two is a choice of one, and so is a set of d - 1 with Laplace noise: of
-        who is left out. A set with k = d costs 0. A CustomNoise of class A costs what HalfLogistic does.
-        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
-        that of two Laplace laws of loss x. Under PrivacyProfile the curve is the least of those of the three; Gumbel
-        and logistic noise count as min(k, d - 1) adaptive steps of range r (logistic sets: m), and with all but Gumbel
-        noise delta = 1 - exp((epsilon - E) / 2) holds as well, E being the entry under MaxDivergence.
+        where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. If d is unknown, the bounds in d are
+        dropped. A ranking of both of two candidates counts as k = 1, and so does a set of d - 1 with Laplace noise,
+        which is a choice of the candidate left out. A set of all d candidates has privacy loss 0. A CustomNoise of
+        class A has the same bounds as HalfLogistic.
 
-        Under ``L01InfDistance(changes=c)`` Laplace and logistic noise cost no more than all noisy scores do, however
-        many winners there are: with D = floor(d_in), n = min(c, d) and h = D / scale, epsilon = n h, range 2 n h and
-        rho = n L(h) for Laplace and n (h coth(h / 2) - 2), about n h^2 / 6, for logistic noise; and for D = 1 the curve
-        of n Laplace laws with a loss of h each. With the other noises no number
-        of changes bounds what k winners cost whatever k is.
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
+        that of two Laplace distributions with privacy loss x.
+
+        Under PrivacyProfile the curve is the minimum of the three curves. In addition, Gumbel and logistic noise have
+        the curve of min(k, d - 1) adaptive steps of range r (logistic sets: m steps), and all noises except Gumbel
+        have the curve delta = 1 - exp((epsilon - E) / 2), where E is the entry under MaxDivergence.
+
+        Under ``L01InfDistance(changes=c)`` the loss of Laplace and logistic noise is at most that of releasing all
+        noisy scores, for any k. With D = floor(d_in), n = min(c, d) and h = D / scale it is epsilon = n h, range 2 n h
+        and rho = n L(h) for Laplace and n (h coth(h / 2) - 2), about n h^2 / 6, for logistic noise; and for D = 1 the
+        curve of n Laplace distributions with loss h each. For the other noises the number of changes does not bound
+        the loss independently of k.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the t-th
         best score. With c = ln(d / alpha) and C = ln(2 d / alpha) the bound is scale ln(d k / alpha) for Gumbel,
         scale c for exponential, scale C for half-logistic, 2 scale c for Laplace, 2 scale C for logistic noise, and
-        scale (F^{-1}(1 - b) - F^{-1}(b)) with b = alpha / (2 d) for a noise of your own, whose exact law is not known.
+        scale (F^{-1}(1 - b) - F^{-1}(b)) with b = alpha / (2 d) for your own noise, whose exact output distribution is
+        unknown.
 
     Raises:
         ParameterError: ``k``, ``scale``, ``noise``, ``optimize`` or ``release`` is out of range or of the wrong type.
@@ -102,9 +107,9 @@ def make_lipschitz_top_k(
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
     Runtime:
-        One pass over the scores and O(k log d) noise draws where most scores lie below the k best noisy ones;
-        O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes. The first release with a noise of
-        your own evaluates its quantile at 4,096 points; the table is kept.
+        One pass over the scores, and O(k log d) noise draws if most scores are below the k best noisy ones;
+        O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes. The first release with your
+        own noise evaluates its quantile function at 4,096 points; the table is cached.
 
     Proof: proofs/measurements/lipschitz_top_k.tex
 

@@ -1,4 +1,4 @@
-"""Noisy counts of all candidates of a public list, of which one person moves few."""
+"""Noisy counts of all candidates of a public list, if one user changes few counts."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def make_noisy_histogram(
 ) -> Measurement:
     """Release the count of every candidate plus independent discrete noise, drawn exactly.
 
-    What follows costs nothing more: the k largest with their counts (``>> largest_counts(k, items)``), all from a
-    threshold on (``>> counts_from(threshold, items)``), or any other function of the counts. Where people have few
-    items this is the cheapest top-k there is: for one item each, k winners with counts cost what one count costs.
+    Postprocessing is free: the k largest counts (``>> largest_counts(k, items)``), all counts of at least a threshold
+    (``>> counts_from(threshold, items)``), or any other function of the noisy counts. If users have few items, the
+    privacy loss is small for any k: with one item per user, k winners with counts have the same loss as one count.
 
     Args:
         input_domain: Vectors of d counts or other integers.
-        input_metric: ``L01InfDistance(changes=m)``: one person moves at most m scores, as
-            ``make_count_by_item(candidates=..., max_items=m)`` says.
+        input_metric: ``L01InfDistance(changes=m)``: one user changes at most m scores, as with
+            ``make_count_by_item(candidates=..., max_items=m)``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
-        scale: The scale of the noise in units of the counts, finite, >= 0: for Gaussian noise its standard deviation,
-            nearly; Laplace noise has the root of 2 times it. At 0 the counts are released as they are, with an infinite
-            privacy loss.
-        gaussian: Whether the noise is discrete Gaussian, which bounds neither the largest loss nor its range. By
-            default it is, but under ``MaxDivergence()`` and ``RangeDivergence()``.
+        scale: The scale of the noise in units of the counts, finite, >= 0. For Gaussian noise it is approximately the
+            standard deviation; Laplace noise has a standard deviation of about sqrt(2) times the scale. If 0, the
+            counts are released without noise and the privacy loss is infinite.
+        gaussian: Whether the noise is discrete Gaussian, which bounds neither the largest loss nor its range. The
+            default is False under ``MaxDivergence()`` and ``RangeDivergence()`` and True otherwise.
 
     Returns:
         A :class:`Measurement` whose releases are arrays of d integers in the order of the counts: int64, or Python
-        integers where one does not fit.
+        integers if one does not fit.
 
     Privacy:
         With n = min(m, d), D = floor(d_in), h = 1 / scale and G(x) = x - 2 h exp(-h) (1 - exp(-x)) / (1 - exp(-2 h)):
@@ -54,17 +54,17 @@ def make_noisy_histogram(
         - MaxDivergence, Laplace noise: epsilon = n D / scale.
         - RangeDivergence, Laplace noise: 2 n D / scale.
         - ZeroConcentratedDivergence: rho = n G(D / scale) for Laplace and n D^2 / (2 scale^2) for Gaussian noise.
-        - PrivacyProfile: the curves of ``make_laplace`` and of ``make_gaussian``; exact for D = 1, but for Gaussian
-          noise of scales above 1024.
+        - PrivacyProfile: the curves of ``make_laplace`` and of ``make_gaussian``; exact for D = 1, except
+          for Gaussian noise of scales above 1024.
 
-        No number of winners enters. A selection of k winners with Gumbel noise costs k / (8 scale^2) or nearly, which
-        is more than Gaussian noise on all counts where k > 4 m, and tells no counts.
+        The loss does not depend on the number of winners. A selection of k winners with Gumbel noise of this scale has
+        rho of about k / (8 scale^2) and releases no counts. If k > 4 m, that is more than Gaussian noise on all counts.
 
     Accuracy:
         With probability at least 1 - alpha every noisy count is within z of its own count, where z is about
-        scale ln(2 d / alpha) for Laplace and scale sqrt(2 ln(2 d / alpha)) for Gaussian noise. These are counts of the
-        rows that were kept: where people had more than m items, of which some were dropped, they say nothing of the
-        counts before.
+        scale ln(2 d / alpha) for Laplace and scale sqrt(2 ln(2 d / alpha)) for Gaussian noise. The bound is
+        relative to the counts after contribution bounding: it does not cover items that were dropped because a user had
+        more than m of them.
 
     Raises:
         ParameterError: ``scale`` is out of range or of the wrong type, or the noise does not bound the measure.
@@ -72,7 +72,7 @@ def make_noisy_histogram(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        As ``make_laplace`` and ``make_gaussian``: some ten nanoseconds a count.
+        As ``make_laplace`` and ``make_gaussian``: some ten nanoseconds per count.
 
     Proof: proofs/measurements/noisy_histogram.tex
 

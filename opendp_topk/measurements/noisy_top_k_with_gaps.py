@@ -1,4 +1,4 @@
-"""Noisy top-k with gaps: the ranking of noisy scores, and how far each winner is ahead of the next."""
+"""Noisy top-k with gaps: the ranking of the k best noisy scores, and the gap from each winner to the next score."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ def make_noisy_top_k_with_gaps(
 
     Independent noise of scale ``scale`` is added to every score at once. With N_1 > N_2 > ... the noisy scores in
     descending order, the release is the indices of N_1, ..., N_k and the gaps N_t - N_{t+1} for t = 1, ..., k. With
-    ``optimize="min"`` the order is ascending, and the gaps are N_{t+1} - N_t: a gap is always how far a winner is
-    ahead of the next in the direction of ``optimize``, so it is never negative.
+    ``optimize="min"`` the order is ascending, and the gaps are N_{t+1} - N_t. A gap is always the lead of a winner
+    over the next score in the direction of ``optimize``, so it is never negative.
 
     Args:
-        input_domain: Vectors of d >= k + 1 scores, one a candidate, integers or floats. Bounds in d are used in the
-            privacy map where the domain declares its size.
-        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or for integers
-            ``L01InfDistance(changes=...)``, under which Laplace and logistic noise cost no more than all noisy scores,
-            as in ``make_lipschitz_top_k``.
+        input_domain: Vectors of d >= k + 1 integer or float scores, one per candidate. The privacy map uses bounds in
+            d if the domain declares its size.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or, for integers,
+            ``L01InfDistance(changes=...)``, under which the loss of Laplace and logistic noise is at most that of
+            releasing all noisy scores, as in ``make_lipschitz_top_k``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The number of winners and of gaps, 1 <= k <= d - 1.
-        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k, lowest index first
-            among equal scores, and its exact gaps are released, with an infinite privacy loss.
-        noise: ``Exponential()`` (the default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
-            At one scale all five cost the same under pure privacy where k <= floor(d / 2), and elsewhere Laplace and
-            logistic noise cost no more than the others; under zCDP Gumbel and logistic noise cost much less where k is
-            large or r small. No other noise has a smaller bound in the accuracy theorem than exponential.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+        scale: The scale of the noise in units of the scores, finite, >= 0. If 0, the exact top-k (lowest index first
+            among ties) and its exact gaps are released, and the privacy loss is infinite.
+        noise: ``Exponential()`` (default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``. At
+            the same scale all five have the same pure DP loss if k <= floor(d / 2); otherwise Laplace and logistic
+            noise have the smallest. Under zCDP the loss of Gumbel and logistic noise is much smaller if k is large or r
+            is small. Exponential noise has the smallest accuracy bound of the five.
+        optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
 
     Returns:
         A :class:`Measurement` whose releases are named tuples :class:`RankingWithGaps` ``(indices, gaps)``: an int64
         array of shape (k,), best first, and a float64 array of shape (k,) in units of the scores, >= 0. Each gap is
-        the real gap, rounded to the nearest float64 (infinite only beyond the largest one). After
-        ``>> index_candidates(items)`` the field ``indices`` holds items. Ties have probability zero.
+        the real gap rounded to the nearest float64, or infinity if it is above the largest float64. After
+        ``>> index_candidates(items)`` the field ``indices`` contains items. Ties have probability zero.
 
     Privacy:
         With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
@@ -83,25 +83,26 @@ def make_noisy_top_k_with_gaps(
         =========================  =============  ===============  ===========================================
 
         where m = min(k, floor(d / 2)), R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)))
-        and L(x) = x + exp(-x) - 1. Where d is unknown the bounds in d are dropped. Under PrivacyProfile the curve is
-        the least of those of the three, and of delta = 1 - exp((epsilon - E) / 2) with the entry E under MaxDivergence.
-        Under MaxDivergence the gaps are free: the ranking alone costs as much. Under RangeDivergence they are free
-        except for Gumbel noise, and for exponential and logistic noise with k = 1; under ZeroConcentratedDivergence
-        for exponential, half-logistic and Laplace noise with k >= 2. With Gumbel noise they cost as much there as one
-        more winner.
+        and L(x) = x + exp(-x) - 1. If d is unknown, the bounds in d are dropped. Under PrivacyProfile the curve is the
+        minimum of the three curves and of delta = 1 - exp((epsilon - E) / 2), where E is the entry under MaxDivergence.
+
+        Under MaxDivergence the gaps are free: the ranking alone has the same loss. Under RangeDivergence they are free
+        except for Gumbel noise, and for exponential and logistic noise with k = 1. Under ZeroConcentratedDivergence
+        they are free for exponential, half-logistic and Laplace noise with k >= 2. With Gumbel noise they add at most
+        R(r) to rho, the cost of one more winner.
 
     Accuracy:
-        That of the ranking, as in ``make_lipschitz_top_k``: with probability at least 1 - alpha, for every t the t-th
-        winner's score is within the bound of the t-th best score.
+        The ranking has the accuracy of ``make_lipschitz_top_k``: with probability at least 1 - alpha, for every t
+        the t-th winner's score is within the bound of the t-th best score.
 
     Raises:
-        ParameterError: ``k``, ``scale``, ``noise`` or ``optimize`` is out of range or of the wrong type; among them,
-            ``k`` is the size of the domain, so that there is no runner-up.
+        ParameterError: ``k``, ``scale``, ``noise`` or ``optimize`` is out of range or of the wrong type; for example,
+            ``k`` is the size of the domain, so there is no runner-up.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the scores are not a member of the domain, or are fewer than k + 1.
 
     Runtime:
-        That of ``make_lipschitz_top_k`` with k + 1 winners, and some twenty microseconds a gap.
+        That of ``make_lipschitz_top_k`` with k + 1 winners, plus some twenty microseconds per gap.
 
     Proof: proofs/measurements/noisy_top_k_with_gaps.tex
 
@@ -175,7 +176,7 @@ def make_noisy_top_k_with_gaps(
 
 # proof-region: gaps_cost
 def _privacy_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
-    """The cost of the ranking and the gaps at range distance ``r > 0`` in units of the scale."""
+    """Return the privacy loss of the ranking and the gaps at range distance ``r > 0`` in units of the scale."""
     if noise.is_two_sided:
         cost = Cost.from_laplace_dominated(
             choice.two_sided_step_count * r, 2 * choice.two_sided_step_count * r

@@ -1,4 +1,4 @@
-"""The k best of candidates whose scores differ in how far one individual moves them."""
+"""Top-k of scores with different sensitivities: scores are compared in units of their own sensitivity bounds."""
 
 from __future__ import annotations
 
@@ -40,44 +40,47 @@ def make_normalised_top_k(
     optimize: str = "max",
     release: str = "ranking",
 ) -> Measurement:
-    """Release the k best candidates where one individual moves some scores much further than others.
+    """Release the k best candidates if one individual changes some scores much more than others.
 
-    Noise that hides the candidate with the largest bound drowns all others. Here a candidate is compared with each
-    other one in units of what both can move: with q_i = x_i - penalty b_i for the bounds b_i of the metric,
+    Noise that is large enough for the candidate with the largest bound drowns all others. Here each pair of candidates
+    is compared in units of what both can change: with q_i = x_i - penalty b_i for the bounds b_i of the metric,
 
         u_i = min over j of (q_i - q_j) / n_ij,  n_ij = b_i + b_j, or max(b_i, b_j) under ``monotonic=True``,
 
-    which is 0 for the best q and below 0 for all others. One individual moves each u_i by at most 1. Independent noise
-    of scale ``scale`` is added to every u_i, and the indices of the k largest are released.
+    which is 0 for the best q and negative for all others. One individual changes each u_i by at most 1. Independent
+    noise of scale ``scale`` is added to every u_i, and the indices of the k largest are released.
 
     Args:
-        input_domain: ``VectorDomain(..., size=d)``: vectors of d scores, one a candidate, integers or floats.
+        input_domain: ``VectorDomain(..., size=d)``: vectors of d integer or float scores, one per candidate.
         input_metric: ``PerCandidateDistance(bounds=..., monotonic=...)`` with d bounds, in units of the scores.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
-        k: The number of winners, 1 <= k <= d.
-        scale: The scale of the noise, a number without a unit, finite, >= 0. At 0 the exact k best by u_i are
-            released, the lowest index first among equals, with an infinite privacy loss.
-        penalty: What a bound counts against its candidate, a number without a unit, finite, >= 0. With 0, the default,
+        k: The number of winners, 1 <= k <= d. The default is 1.
+        scale: The scale of the noise, a number without a unit, finite, >= 0. If 0, the exact k best by u_i are
+            released, lowest index first among ties, and the privacy loss is infinite.
+        penalty: The penalty per unit of a candidate's bound, a number without a unit, finite, >= 0. With the default 0,
             u_i ranks the best score first.
-        noise: ``Exponential()`` (the default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
-        release: ``"ranking"`` for winners best first, ``"set"`` for winners in ascending order of their indices.
+        noise: ``Exponential()`` (default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
+        optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
+        release: ``"ranking"`` (default) for winners best first, ``"set"`` for winners in ascending order of their
+            indices.
 
     Returns:
         A :class:`Measurement` whose releases are int64 arrays of k indices.
 
     Privacy:
-        What k winners of scores cost in ``make_lipschitz_top_k`` at range distance w d_in / scale, where w = 2; and
-        w = 1 where all bounds are equal, or for two candidates. For k = 1 that is epsilon = 2 d_in / scale.
+        The loss of k winners in ``make_lipschitz_top_k`` at range distance w d_in / scale, where w = 1 if all bounds
+        are equal or there are two candidates, and w = 2 otherwise. For k = 1 it is at most epsilon = 2 d_in / scale.
 
     Accuracy:
-        Let A = scale ln(d / alpha) for k = 1 and exponential or Gumbel noise. With probability at least 1 - alpha, for
-        every candidate j at once, the winner's score is at least x_j - A (b_j + b_w), where b_w is the winner's bound,
-        with ``penalty=0``; and at least x_j - 2 A b_j with ``penalty`` = A. So a candidate with a small bound loses
-        to another one by little, whatever the bounds of others. ``make_lipschitz_top_k`` with one bound B for all
-        has A B in the place of that at half the scale, 2 A B at the same epsilon: take this here where the candidates
-        that matter have bounds below half of the largest, and that one where all are alike.
+        Let A = scale ln(d / alpha), for k = 1 and exponential or Gumbel noise, and let b_w be the winner's bound. With
+        probability at least 1 - alpha, for every candidate j at once, the winner's score is at least
+        x_j - A (b_j + b_w) with ``penalty=0``, and at least x_j - 2 A b_j with ``penalty`` = A. So a candidate with a
+        small bound loses to another one by little, whatever the bounds of the others.
+
+        At the same epsilon (with w = 2), ``make_lipschitz_top_k`` with the largest bound B for all candidates has A B
+        instead, or A B / 2 under ``monotonic=True``. Use this mechanism if the candidates that matter have bounds well
+        below half of the largest, and ``make_lipschitz_top_k`` if all bounds are similar.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type.
@@ -85,7 +88,7 @@ def make_normalised_top_k(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        O(d g) exact rational operations for g different bounds, about a microsecond each, and one race.
+        O(d g) exact rational operations for g different bounds, about a microsecond each, and one noisy selection.
 
     Proof: proofs/measurements/normalised_top_k.tex
 
@@ -167,7 +170,7 @@ def make_normalised_top_k(
 def least_normalised_leads(
     scores: Sequence[Fraction], bounds: Sequence[Fraction], *, monotonic: bool
 ) -> list[Fraction]:
-    """For each score the least lead over any other one, in units of what both move; 0 for the best."""
+    """Return each score's smallest lead over any score, in units of what both can change; 0 for the best score."""
     best: dict[Fraction, Fraction] = {}
     for score, bound in zip(scores, bounds, strict=True):
         best[bound] = max(best.get(bound, score), score)  # [best-of-a-bound]

@@ -1,4 +1,4 @@
-"""Keys alone, each released with the largest probability that its number of users allows."""
+"""Optimal partition selection: each key is released with the largest probability that its user count allows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ._any_of import any_event_probability
 from ._key_shares import joint_delta, per_partition_budget
 from ._selection_curve import release_probabilities
 
-_MOST_STEPS = 64  # users of a group up to which their deltas are added one by one
-_MOST_KEYS = 12  # of an exact law: 4096 sets of keys
-_MOST_COMPOSED = 1024  # keys of a user: the curve of more takes seconds
+_MOST_STEPS = 64  # largest group of users whose deltas are summed term by term
+_MOST_KEYS = 12  # in an exact output distribution, which then has 4096 sets of keys
+_MOST_COMPOSED = 1024  # keys per user in a composed curve: more take seconds
 
 
 @proved_by("measurements/partition_selection")
@@ -42,37 +42,40 @@ def make_partition_selection(
 ) -> Measurement:
     """Release keys without their counts, each with the largest probability that its part of epsilon and delta allows.
 
-    For users with one key each no other way to release keys, each for itself, releases any key with a larger
-    probability. A user with up to m keys pays for m of them: each key gets an epsilon e and a delta d such that m keys
-    lose epsilon and delta together, by the exact composition of m randomised responses. That is e = epsilon / m, or a
-    larger e and a smaller d where fewer users then make a key as likely as not to come out; the parameter ``each`` of
-    the measurement holds the pair (e, d). The probability p(n) for a key of n users is p(0) = 0 and
+    If users have one key each, this is optimal: no mechanism that decides on each key independently releases any key
+    with a larger probability. A user with up to m keys pays for m of them: each key gets an epsilon e and a delta d
+    such that m keys together have the loss (epsilon, delta), by the exact composition of m randomised responses. That
+    is e = epsilon / m, or a larger e and a smaller d if a key then needs fewer users to be released with probability
+    1/2. The parameter ``each`` of the measurement is the pair (e, d). A key of n users is released with probability
+    p(n), where p(0) = 0 and
 
         p(n + 1) = min(exp(e) p(n) + d, 1 - exp(-e) (1 - p(n) - d), 1),
 
-    rounded down to a multiple of 2^-128. It is drawn exactly.
+    rounded down to a multiple of 2^-128. Sampling from p(n) is exact.
 
     Args:
-        input_domain: ``KeyedCountsDomain()``: counts by key, as ``make_count_by_item(candidates=None, max_items=...)``
-            gives them.
-        input_metric: ``KeyedCountDistance(max_items, ...)`` with a limit m to the keys that one user may have.
+        input_domain: ``KeyedCountsDomain()``: counts by key, as from
+            ``make_count_by_item(candidates=None, max_items=...)``.
+        input_metric: ``KeyedCountDistance(max_items, ...)`` with an upper bound m on the number of keys per user.
         output_measure: ``Approximate(MaxDivergence())`` or ``PrivacyProfile()``.
-        epsilon: What one user who comes or goes may cost, finite, >= 0.
-        delta: The delta of the same, in (0, 1).
+        epsilon: The epsilon for adding or removing one user, finite, >= 0.
+        delta: The delta for adding or removing one user, in (0, 1).
 
     Returns:
         A :class:`Measurement` whose releases are tuples of keys, in the public order of keys.
 
     Privacy:
-        At d_in = 1 under ``monotonic=True`` (epsilon, delta'), where delta' = 1 - (1 - d)^m (1 - h) <= delta and h is
-        the delta at epsilon of m randomised responses of loss e, which is 0 for e = epsilon / m; then delta' is
-        attained. For D = ``input_metric.range_distance(d_in)`` users who come or go, (D epsilon, delta' (1 +
-        exp(epsilon) + ... + exp((D - 1) epsilon))). The curve for D = 1 is that of m keys as well, for m up to 1024.
+        At d_in = 1 under ``monotonic=True`` the loss is (epsilon, delta'), where
+        delta' = 1 - (1 - d)^m (1 - h) <= delta and h is the delta at epsilon of m randomised responses with loss e. If
+        e = epsilon / m, then h = 0 and delta' is tight, up to the rounding of d to a multiple of 2^-128. If
+        D = ``input_metric.range_distance(d_in)`` users are added or removed, the loss is
+        (D epsilon, delta' (1 + exp(epsilon) + ... + exp((D - 1) epsilon))). For D = 1 and m up to 1024, the curve is
+        also that of the composition of m keys with loss (e, d).
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type, the metric has no ``max_items``, or epsilon
             and delta are so small that p(n) < 1 for a million n.
-        ParameterTypeError: The measure is another.
+        ParameterTypeError: The measure is not one of the above.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the counts are not a member of the domain.
 
@@ -150,7 +153,7 @@ def make_partition_selection(
 
 
 def _group_delta_bound(loss: Fraction, lost: Fraction, steps: int) -> Fraction:
-    """lost (1 + e^loss + ... + e^((steps - 1) loss)), or more, rounded up; at most 1."""
+    """Return an upper bound on lost (1 + e^loss + ... + e^((steps - 1) loss)), at most 1."""
     terms = (
         [_exp_upper_bound(loss * i) for i in range(steps)]
         if steps <= _MOST_STEPS
@@ -160,12 +163,12 @@ def _group_delta_bound(loss: Fraction, lost: Fraction, steps: int) -> Fraction:
 
 
 def _exp_upper_bound(x: Fraction) -> Fraction:
-    """A rational that is not below e^x, for x >= 0; where x is large, one that is as good as infinite."""
+    """Return a rational upper bound on e^x for x >= 0; if x is large, the bound is practically infinite."""
     shrunk = 1 - one_minus_exp_up(x)
     return 1 / shrunk if shrunk else Fraction(_INFINITE)  # [grown-by]
 
 
-_INFINITE = 2**2000  # times any float64 delta > 0 it is above 1
+_INFINITE = 2**2000  # its product with any float64 delta > 0 is above 1
 # end-proof-region: partition_selection
 
 

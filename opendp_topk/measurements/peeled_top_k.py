@@ -1,4 +1,4 @@
-"""Peeled top-k: a mechanism for one winner, applied k times, each winner leaving the race."""
+"""Peeled top-k: a selection of one winner, applied k times without replacement."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def make_peeled_top_k(
 ) -> Measurement:
     """Release a ranking of k candidates by k choices of one, each among those not chosen yet.
 
-    ``mechanism="exponential"`` peels with the exponential mechanism. That has exactly the law of the k best of
-    scores with Gumbel noise, and is drawn in one pass. ``mechanism="permute_and_flip"`` peels with
-    permute-and-flip, by k races with fresh exponential noise. That is another law than the k best of scores with
-    one draw of exponential noise.
+    ``mechanism="exponential"`` peels with the exponential mechanism. This has exactly the output distribution of the k
+    best scores with Gumbel noise, and is sampled that way in one pass. ``mechanism="permute_and_flip"`` peels with
+    permute-and-flip, with fresh exponential noise in each of k rounds. This is not the output distribution of the k
+    best scores with one draw of exponential noise.
 
     Args:
-        input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
-            privacy map where the domain declares its size.
+        input_domain: Vectors of d integer or float scores, one per candidate. The privacy map uses bounds in d
+            if the domain declares its size.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
-        scale: The scale of every choice in units of the scores, finite, >= 0. At 0 the exact top-k is released,
-            lowest index first among equal scores, with an infinite privacy loss.
+        scale: The scale of every choice in units of the scores, finite, >= 0. If 0, the exact top-k is released,
+            lowest index first among ties, and the privacy loss is infinite.
         mechanism: ``"exponential"`` or ``"permute_and_flip"``.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+        optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
 
     Returns:
         A :class:`Measurement` whose releases are int64 arrays of shape (k,), best first.
@@ -67,9 +67,9 @@ def make_peeled_top_k(
           for ``"permute_and_flip"`` of n steps that obey all curves of permute-and-flip, too.
 
         Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
-        that of two Laplace laws of loss x.
+        that of two Laplace distributions with privacy loss x.
 
-        Where d is unknown the bounds in d are dropped.
+        If d is unknown, the bounds in d are dropped.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within scale ln(d k / alpha) of

@@ -1,4 +1,4 @@
-"""Permute-and-flip: one candidate, by the largest score with exponential noise."""
+"""Permute-and-flip: choose the candidate with the largest score plus exponential noise."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def make_permute_and_flip(
     """Release the index of one candidate by permute-and-flip.
 
     Candidates are visited in random order, and each is accepted with probability exp((score - best score) / scale)
-    until one is. It is drawn as the best of the scores with independent exponential noise, which has exactly this
-    law.
+    until one is. The implementation adds independent exponential noise to the scores and takes the best, which has
+    exactly this output distribution.
 
     Args:
-        input_domain: Vectors of d scores, one a candidate, integers or floats.
+        input_domain: Vectors of d integer or float scores, one per candidate.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
-        scale: The scale in units of the scores, finite, >= 0. At 0 the best candidate is released, the lowest
-            index among equal scores, with an infinite privacy loss.
-        optimize: ``"max"`` for large scores, ``"min"`` for small ones.
+        scale: The scale in units of the scores, finite, >= 0. If 0, the best candidate is released (the
+            lowest index among ties) and the privacy loss is infinite.
+        optimize: ``"max"`` (default) for large scores, ``"min"`` for small ones.
 
     Returns:
         A :class:`Measurement` whose releases are ints, the index of the chosen candidate.
@@ -52,9 +52,9 @@ def make_permute_and_flip(
           delta = 1 - exp((epsilon - r) / 2), attained for every epsilon below r.
 
         Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
-        that of two Laplace laws of loss x.
+        that of two Laplace distributions with privacy loss x.
 
-        With one candidate the cost is 0, where the domain declares its size.
+        If the domain declares a size of 1, the privacy loss is 0.
 
     Accuracy:
         With probability at least 1 - alpha the chosen score is within scale ln(d / alpha) of the best one; on
@@ -66,7 +66,7 @@ def make_permute_and_flip(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        One pass over the scores and few noise draws where most scores lie below the best noisy one.
+        One pass over the scores, and few noise draws if most scores are below the best noisy one.
 
     Proof: proofs/measurements/permute_and_flip.tex
 

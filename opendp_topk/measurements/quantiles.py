@@ -1,4 +1,4 @@
-"""Several quantiles of counted rows by halving: the middle one first, and then those of both parts."""
+"""Several quantiles of counted rows by recursive halving: first the middle quantile, then those of both parts."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ..spaces.metrics import L1Distance, attainable_distance
 from ._selection import Choice, one_shot_mechanism
 
 _PARTS = 1000  # the largest common denominator of the quantiles: scores stay below 2^62
-WIDEST = 2**24  # places: their scores take 128 MiB
-_MOST = 2**52  # rows altogether
+WIDEST = 2**24  # largest number of places: their scores take 128 MiB
+_MOST = 2**52  # largest total number of rows
 
 TRIED = {
     "quantiles": (
@@ -53,33 +53,34 @@ def make_quantiles(
     scale: Number,
     places: int = 64,
 ) -> Measurement:
-    """Release several quantiles of numbers that are counted, at the price of as many levels as halving takes.
+    """Release several quantiles of counted numbers, with a privacy loss per level of halving, not per quantile.
 
-    The middle one of the quantiles is chosen first, by the exponential mechanism with the scores of
-    ``make_quantile_scores``. It parts the rows in two, and those below it answer for the quantiles that are left of it,
-    those from it on for the others, in the same way. A row is in one part at each level, so that levels add up and
-    quantiles do not: k of them for 2^k - 1 quantiles.
+    The middle quantile is chosen first, by the exponential mechanism with the scores of ``make_quantile_scores``. It
+    splits the rows in two: the rows below it determine the smaller quantiles, and the other rows the larger ones, in
+    the same way. A row is in one part per level, so the loss grows with the number of levels: k levels are enough for
+    2^k - 1 quantiles.
 
-    Rows that share a number are spread evenly over ``places`` places, in an order of their own, so that a quantile may
-    part them. A number that many share is hit exactly.
+    Rows with the same number are spread evenly over ``places`` consecutive places, so that a quantile can split them. A
+    number that many rows share is hit exactly.
 
     Args:
-        input_domain: Vectors of d counts, one a number in ascending order, of a declared size:
-            ``VectorDomain(AtomDomain(int), size=d)``, what ``make_count_by_number`` gives. Counts below 0 and beyond
-            2^52 / d are taken as these.
-        input_metric: ``L1Distance()``: by how many rows counts differ.
+        input_domain: Vectors of d counts, one per number in ascending order, of a declared size:
+            ``VectorDomain(AtomDomain(int), size=d)``, as from ``make_count_by_number``. Counts are clamped to
+            [0, 2^52 / d].
+        input_metric: ``L1Distance()``: the number of rows by which counts differ.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
-        quantiles: The shares of rows below, ascending, distinct, strictly between 0 and 1, with a common denominator of
-            at most 1000, such as ``[Fraction(n, 4) for n in (1, 2, 3)]``.
-        scale: The scale of the noise in rows where a quantile is the middle of its part, finite, >= 0; where it is the
-            share l of its part, 2 max(l, 1 - l) times as much. At 0 the quantiles are exact, but for the spreading,
-            with an infinite privacy loss.
-        places: Over how many places the rows of one number are spread, from 1 to 2^24 / d. Public. More of them bring
-            quantiles nearer where many rows share a number, and add to the logarithm in the accuracy.
+        quantiles: The fractions of rows below each quantile, ascending, distinct, strictly between 0 and 1, with a
+            common denominator of at most 1000, such as ``[Fraction(n, 4) for n in (1, 2, 3)]``.
+        scale: The scale of the noise in rows if a quantile is the median of its part, finite, >= 0. If it is the
+            fraction l of its part, the scale is 2 max(l, 1 - l) times as large. If 0, the quantiles are exact up to the
+            spreading, and the privacy loss is infinite.
+        places: The number of places over which the rows of one number are spread, from 1 to 2^24 / d. The default is
+            64. It is public. More places make quantiles more accurate if many rows share a number, but increase the
+            logarithm in the accuracy bound.
 
     Returns:
-        A :class:`Measurement` whose releases are int64 arrays of the indices of the quantiles, ascending.
+        A :class:`Measurement` whose releases are int64 arrays: for each quantile the index of its number, ascending.
 
     Privacy:
         With k levels (1 for one quantile, 2 for up to 3, 3 for up to 7) and r = floor(d_in) / scale:
@@ -91,20 +92,20 @@ def make_quantiles(
         - PrivacyProfile: the least of the curves of that epsilon, that rho, and of k adaptive steps of range r.
 
     Accuracy:
-        ``accuracy(d, alpha)`` is a number of rows b such that with probability at least 1 - alpha each released number
-        has at most q N + b of the N rows below it and at most (1 - q) N + b above it, where no count is beyond
-        ``places``, and with b + (k - 1) M / places where the largest count is M. For 2^k - 1 quantiles at equal
-        distances b is at most ((2 k + 1) scale ln((2^k - 1) d places / alpha) + 2 k - 2) / 3. Counts are those within
-        0 and 2^52 / d.
+        ``accuracy(d, alpha)`` is a number of rows b such that with probability at least 1 - alpha, for every quantile
+        q, at most q N + b of the N rows are below the released number and at most (1 - q) N + b above it. This is valid
+        if no count exceeds ``places``; if the largest count is M, it is valid with b + (k - 1) M / places. For
+        2^k - 1 equally spaced quantiles b is at most ((2 k + 1) scale ln((2^k - 1) d places / alpha) + 2 k - 2) / 3.
+        The counts are those clamped to [0, 2^52 / d].
 
     Raises:
-        ParameterError: The quantiles are none, not ascending or too fine, ``scale`` or ``places`` is out of range, or
-            the domain is not of integers or declares no size.
+        ParameterError: There are no quantiles, they are not ascending or have too large a denominator, ``scale`` or
+            ``places`` is out of range, or the domain is not of integers or does not declare its size.
         ParameterTypeError: An argument has another type.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the counts are not a member of the domain.
 
-    Runtime: k passes over d places numbers, and few noise draws a quantile.
+    Runtime: k passes over d * places numbers, and few noise draws per quantile.
 
     Proof: proofs/measurements/quantiles.tex
 
@@ -197,7 +198,7 @@ def make_quantiles(
 
 
 def _parse_quantiles(quantiles: Sequence[Number]) -> Shares:
-    """The quantiles as fractions."""
+    """Return the quantiles as fractions, after checking them."""
     if not isinstance(quantiles, list | tuple) and getattr(quantiles, "ndim", 0) != 1:
         raise ParameterTypeError("quantiles must be a list of numbers, such as [Fraction(1, 4), Fraction(1, 2)]")
     shares = [Fraction(to_fraction(checks.require_probability(one, "each of quantiles"))) for one in quantiles]
@@ -209,7 +210,7 @@ def _parse_quantiles(quantiles: Sequence[Number]) -> Shares:
 
 
 def _spread_rows(counts: NDArray[Any], places: int) -> Rows:
-    """The rows of each number, spread over places: the n-th of them (from 0) comes to the place n mod ``places``."""
+    """Return the row counts of all places: row n (from 0) of a number goes to its place n mod ``places``."""
     limit = _MOST // len(counts)
     rows = np.clip(counts, 0, limit).astype(np.int64)  # [clip]
     spread: Rows = ((rows[:, None] + np.arange(places - 1, -1, -1)) // places).ravel()  # [spread]
@@ -217,7 +218,7 @@ def _spread_rows(counts: NDArray[Any], places: int) -> Rows:
 
 
 def _split_quantiles(shares: Shares) -> tuple[Shares, Fraction, Shares]:
-    """The middle one of some quantiles, and the others as those of the rows below it and of those from it on."""
+    """Return the quantiles below the middle one, the middle one, and those above it, relative to their parts."""
     middle = len(shares) // 2  # [middle]
     share = shares[middle]
     left = [one / share for one in shares[:middle]]  # [left]
@@ -225,14 +226,14 @@ def _split_quantiles(shares: Shares) -> tuple[Shares, Fraction, Shares]:
 
 
 def _split_rows(rows: Rows, place: int) -> tuple[Rows, Rows]:
-    """The rows below a place, which stays a candidate, and those from it on."""
+    """Return the rows strictly below a place, which remains a candidate, and the rows from that place on."""
     lower = rows[: place + 1].copy()
     lower[place] = 0  # [strictly-below]
     return lower, rows[place:]  # [from-it-on]
 
 
 def _draw_by_halving(rows: Rows, shares: Shares, draw: Callable[[Rows, Fraction], int]) -> list[int]:
-    """The places of all quantiles."""
+    """Return the places of all quantiles."""
     if not shares:
         return []
     left, share, right = _split_quantiles(shares)
@@ -246,7 +247,7 @@ def _draw_by_halving(rows: Rows, shares: Shares, draw: Callable[[Rows, Fraction]
 
 
 def _output_distribution(rows: Rows, shares: Shares, node_law: Any) -> dict[Hashable, Any]:
-    """The probability of every list of places."""
+    """Return the probability of every list of places."""
     if not shares:
         return {(): 1}
     law: dict[Hashable, Any] = {}
@@ -267,14 +268,14 @@ Reach = tuple[Fraction, Fraction]
 def rank_error_bounds(
     shares: Shares, near: Fraction, tied: Fraction, left: Reach = (Fraction(0),) * 2, right: Reach = (Fraction(0),) * 2
 ) -> list[Reach]:
-    """For each quantile by how many rows more than its share lie below and above what is released, at most.
+    """Return for each quantile upper bounds on the excess rows below and above the released number.
 
     Args:
         shares: The quantiles of the part, ascending.
-        near: By how many rows at most a median of a part fails to be one.
-        tied: How many rows a place has at most.
-        left: By how many rows at most the lower end of the part is too far up, and too far down.
-        right: The same of the upper end.
+        near: The largest rank error of a median of a part, in rows.
+        tied: The largest number of rows in one place.
+        left: The largest numbers of rows by which the lower end of the part is too high, and too low.
+        right: The same for the upper end.
     """
     if not shares:
         return []

@@ -33,16 +33,16 @@ def make_report_noisy_top_k(
     exponential noise and k = 1 it is permute-and-flip.
 
     Args:
-        input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
-            privacy map where the domain declares its size.
+        input_domain: Vectors of d integer or float scores, one per candidate. The privacy map uses bounds in d
+            if the domain declares its size.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
-        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
-            lowest index first among equal scores, with an infinite privacy loss.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
-        release: ``"ranking"`` for an ordered release, ``"set"`` for an unordered one.
+        scale: The scale of the noise in units of the scores, finite, >= 0. If 0, the exact top-k is released,
+            lowest index first among ties, and the privacy loss is infinite.
+        optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
+        release: ``"ranking"`` (default) for an ordered release, ``"set"`` for an unordered one.
 
     Returns:
         A :class:`Measurement` whose releases are int64 arrays of shape (k,): for a ranking best first, for a
@@ -59,8 +59,8 @@ def make_report_noisy_top_k(
         - PrivacyProfile: the least of the curves of epsilon = min(k, d - 1) r, of that rho, and of min(k, d - 1)
           adaptive steps of range r: see proofs/spaces/curves/range_steps.tex.
 
-        Where d is unknown the bounds in d are dropped. A set with k = d costs 0. Maps to numbers are exact
-        rationals, rounded up once.
+        If d is unknown, the bounds in d are dropped. A set of all d candidates has privacy loss 0. Epsilon and the
+        range are exact rationals, rounded up once; rho is evaluated from above and rounded up.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the
@@ -72,12 +72,12 @@ def make_report_noisy_top_k(
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
     Runtime:
-        One pass over the scores and O(k log d) noise draws where most scores lie below the k best noisy ones;
+        One pass over the scores, and O(k log d) noise draws if most scores are below the k best noisy ones;
         O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes.
 
-    Proof: proofs/measurements/report_noisy_top_k.tex. Which documents carry its privacy, and which its law, accuracy,
-    success and batches alone, is what ``opendp-topk proofs make_report_noisy_top_k`` lists; proofs/note.tex is where to
-    begin.
+    Proof: proofs/measurements/report_noisy_top_k.tex. Start with proofs/note.tex. The command
+    ``opendp-topk proofs make_report_noisy_top_k`` lists the documents on which the privacy depends, and those on which
+    only the output distribution, accuracy, success probability and batches depend.
 
     References:
         Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get

@@ -42,34 +42,35 @@ def make_select_then_count(
     release: str = "ranking",
     granularity: Number | None = None,
 ) -> Measurement:
-    """Release the k best candidates and noisy scores of these, at the sum of both costs.
+    """Release the k best candidates and their noisy scores, at the sum of both privacy losses.
 
     The winners are those of ``make_report_noisy_top_k``. Independent noise is then added to the winners' own
     scores: discrete Laplace under ``MaxDivergence``, discrete Gaussian under the two others.
 
     Args:
-        input_domain: Vectors of d scores, one a candidate, integers or floats.
-        input_metric: ``LInfDistance(monotonic=...)``, in units of the scores, or for integers
-            ``L01InfDistance(changes=...)``: no more counts than that move. Counts need a bound on the scores
-            themselves, which ``RangeDistance()`` does not give: under it they have no finite map.
+        input_domain: Vectors of d integer or float scores, one per candidate.
+        input_metric: ``LInfDistance(monotonic=...)``, in units of the scores, or, for integers
+            of which one user changes few, ``L01InfDistance(changes=...)``. ``RangeDistance()`` is not supported: it
+            does not bound the change of a single score, so the privacy loss of a count is infinite.
         output_measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()`` or ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
         scale: The scale of the selection's noise in units of the scores, finite, >= 0.
-        count_scale: The scale of the counts' noise in units of the scores, finite, >= 0. By default the one at
-            which k counts of integers cost what k < d winners cost (beyond ``MaxDivergence`` rho = k r^2 / 8, to which
-            theirs is close from below for small r): with c = 1 under ``monotonic=True`` and c = 2
-            otherwise, scale / c under ``MaxDivergence`` and 2 scale / c under the two others. So
-            one parameter, ``scale``, can be searched for with ``binary_search_param``.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
-        release: ``"ranking"`` for winners best first, ``"set"`` for winners in ascending order of their indices.
+        count_scale: The scale of the counts' noise in units of the scores, finite, >= 0. With c = 1 under
+            ``monotonic=True`` and c = 2 otherwise, the default is scale / c under ``MaxDivergence`` and 2 scale / c
+            under the two others. Under ``MaxDivergence`` k integer counts then have the same epsilon as the selection
+            of k < d winners. Under the two others their rho is k r^2 / 8, slightly above that of the selection for
+            small r. So ``scale`` alone can be searched for with ``binary_search_param``.
+        optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
+        release: ``"ranking"`` (default) for winners best first, ``"set"`` for winners in ascending order of their
+            indices.
         granularity: For floats, the step of the grid to which the winners' scores are rounded, finite, > 0; a
-            power of two is exact in float64. A float is read as the decimal that it prints as, as in ``make_laplace``.
-            Not for integers.
+            power of two is exact in float64. A float is read as its shortest decimal, as in ``make_laplace``. Not for
+            integers.
 
     Returns:
         A :class:`Measurement` whose releases are named tuples ``(indices, counts)``: an int64 array of shape (k,)
-        and an array of the k noisy scores in the same order, int64 (Python integers where one does not fit) or
-        float64. After ``>> index_candidates(items)`` the field ``indices`` holds items.
+        and an array of the k noisy scores in the same order, int64 (Python integers if one does not fit) or
+        float64. After ``>> index_candidates(items)`` the field ``indices`` contains items.
 
     Privacy:
         With r = d_R / scale as in ``make_report_noisy_top_k``, D = floor(d_in) for integers and
@@ -79,29 +80,30 @@ def make_select_then_count(
         - ZeroConcentratedDivergence: rho = min(k, d - 1) R(r) + k D^2 / (2 count_scale^2).
 
         - PrivacyProfile: the curve of the selection, as in ``make_report_noisy_top_k``, composed with the exact
-          curves of k integers that move by D with discrete Gaussian noise, as in ``make_composition``.
+          curves of k integers that change by D with discrete Gaussian noise, as in ``make_composition``.
 
-        Under ``L01InfDistance(changes=m)`` no more than min(k, m) D counts move, and all together by min(k, m) D:
-        min(k, m) stands for the k before D and D^2, and min(k, m D) for the k integers of the curve. Where these are
-        more than min(k, m), the curve is also that of all counts together, as in ``make_unknown_domain_counts``.
+        Under ``L01InfDistance(changes=m)`` at most min(k, m) D winners' counts change, by a total of at most
+        min(k, m) D. So min(k, m) replaces the k before D and D^2, and min(k, m D) replaces the k integers of the curve.
+        If the latter exceeds min(k, m), the curve is also bounded by that of all counts together, as in
+        ``make_unknown_domain_counts``.
 
-        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))). Where d is unknown the bound in d is dropped. The
-        selection of a set with k = d costs 0. The first sum is exact, the second evaluated from above; each is rounded
-        up once.
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))). If d is unknown, the bound in d is dropped. The
+        selection of a set of all d candidates has privacy loss 0. Epsilon is exact, rho is evaluated from above, and
+        each is rounded up once.
 
     Accuracy:
-        Of the selection: see ``make_report_noisy_top_k``. Of the counts of integers, with probability at least
-        1 - alpha: all k are off by at most count_scale ln(2 k / alpha) under ``MaxDivergence`` and count_scale
+        For the selection, see ``make_report_noisy_top_k``. For counts of integers, with probability at least 1 - alpha
+        all k errors are at most count_scale ln(2 k / alpha) under ``MaxDivergence`` and count_scale
         sqrt(2 ln(2 k / alpha)) under the two others (proofs/distributions/discrete.tex).
 
     Raises:
-        ParameterError: An argument is out of range or of the wrong type; among them, ``input_metric`` is
+        ParameterError: An argument is out of range or of the wrong type; for example, ``input_metric`` is
             ``RangeDistance()``.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
     Runtime:
-        That of the selection, and O(k).
+        That of the selection, plus O(k).
 
     Proof: proofs/measurements/select_then_count.tex
 
@@ -179,24 +181,24 @@ def make_select_then_count(
 
 
 def count_curve(moved: int, scale: Fraction) -> PrivacyCurve:
-    """What one count says that moves by ``moved`` steps at most, with discrete Gaussian noise."""
+    """Return the privacy curve of one count that changes by at most ``moved`` steps, with discrete Gaussian noise."""
     rho = ZCDPBound(round_up(Fraction(moved * moved) / (2 * scale * scale)))  # [count-rho]
     return PrivacyCurve(DiscreteGaussian(moved, scale), rho)  # [count-curve]
 
 
 def joint_counts_curve(squares: int, scale: Fraction) -> PrivacyCurve:
-    """What counts say, with discrete Gaussian noise, the squares of whose moves add up to ``squares`` > 0 at most."""
+    """Return the curve of counts with discrete Gaussian noise whose squared changes sum to at most ``squares`` > 0."""
     variance = scale * scale
     normal = (NormalPair(squares / (variance - _ROUNDED)),) if variance >= _SMOOTH else ()  # [normal]
     return PrivacyCurve(ZCDPBound(shortened_up(squares / (2 * variance))), *normal)  # [counts-rho]
 
 
 def sequential_curve(first: PrivacyCurve, ways: list[list[PrivacyCurve]]) -> PrivacyCurve:
-    """The curve of one step and then of others, which obey each of the lists ``ways`` of curves."""
+    """Return the curve of one step followed by others; each list in ``ways`` has valid curves for the others."""
     return PrivacyCurve(*(bound for way in ways for bound in compose([first, *way], adaptive=True).bounds))  # [ways]
 
 
-# What normal laws ask of discrete noise, what they lose, and of how many counts they speak.
+# Comparison with normal noise: the least variance, the variance lost to discreteness, and the largest number of counts.
 _SMOOTH, _ROUNDED, _COUNTS = 32, 16, 2**41
 # end-proof-region: select_then_count
 

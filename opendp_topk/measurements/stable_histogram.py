@@ -1,4 +1,4 @@
-"""All keys whose noisy counts reach a threshold, with these counts, where nobody can list the keys."""
+"""Stable histogram: all keys of an unknown domain whose noisy counts reach a threshold, with these counts."""
 
 from __future__ import annotations
 
@@ -58,70 +58,71 @@ def make_stable_histogram(
 ) -> Measurement:
     """Release every key whose noisy count reaches the threshold, with its noisy count.
 
-    Discrete Laplace or Gaussian noise of scale ``scale`` is added to the counts of the keys that occur. Sums below the
-    threshold are dropped, so that a key of few users stays unseen.
+    Discrete Laplace or Gaussian noise of scale ``scale`` is added to the counts of the keys that occur. Noisy counts
+    below the threshold are dropped, so keys of few users are not released.
 
     Args:
-        input_domain: ``KeyedCountsDomain()``: counts by key, as ``make_count_by_item(candidates=None, max_items=...)``
-            gives them.
-        input_metric: ``KeyedCountDistance(max_items, ...)`` with a limit to the keys that one user may have.
-        output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, for Laplace noise and
-            where ``epsilon`` is given, ``Approximate(MaxDivergence())``.
-        scale: The scale of the noise in units of the counts, finite, >= 0: for Gaussian noise its standard deviation,
-            nearly. At 0 the exact counts that reach the threshold are released, with an infinite privacy loss.
-        delta: With ``scale``, the delta at d_in = 1 that the threshold alone may cost, in (0, 1): the threshold is the
-            least that keeps it, or at a scale beyond 2^53 at most 2^-52 scales above that. With ``epsilon``,
-            the delta of the whole release.
-        threshold: The least noisy count that is released, an integer >= 2. Give this or ``delta`` with ``scale``.
-        epsilon: What the release may cost at d_in = 1, up to ``delta``, finite, > 0, in the place of ``scale``. Scale
-            and threshold are chosen together: a part of ``delta`` is the threshold's, the rest that of the curve of
-            the noise, and the part is one with which the threshold is about the least.
-        gaussian: Whether the noise is discrete Gaussian, whose tails are lighter: its threshold is the lower one where
-            users may have several keys.
+        input_domain: ``KeyedCountsDomain()``: counts by key, as from
+            ``make_count_by_item(candidates=None, max_items=...)``.
+        input_metric: ``KeyedCountDistance(max_items, ...)`` with an upper bound on the number of keys per user.
+        output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, for Laplace noise
+            or if ``epsilon`` is given, ``Approximate(MaxDivergence())``.
+        scale: The scale of the noise in units of the counts, finite, >= 0. For Gaussian noise it is approximately the
+            standard deviation. If 0, the exact counts that reach the threshold are released and the privacy loss is
+            infinite.
+        delta: With ``scale``, the delta of the threshold alone at d_in = 1, in (0, 1): the threshold is the smallest
+            with at most this delta, or at a scale above 2^53 at most 2^-52 scales above it. With ``epsilon``, the delta
+            of the whole release.
+        threshold: The least noisy count that is released, an integer >= 2. With ``scale``, give this or ``delta``.
+        epsilon: The epsilon of the release at d_in = 1 and ``delta``, finite, > 0. Give this or ``scale``. Scale and
+            threshold are then chosen together: ``delta`` is split between the threshold and the curve of the noise, so
+            that the threshold is about the smallest.
+        gaussian: Whether the noise is discrete Gaussian instead of the default Laplace. Gaussian noise has lighter
+            tails, so its threshold is lower if users may have several keys.
 
     Returns:
-        A :class:`Measurement` whose releases are named tuples ``(items, counts)``: the keys, the largest noisy count
-        first and equal ones in the public order of keys, and the noisy counts, which are integers.
+        A :class:`Measurement` whose releases are named tuples ``(items, counts)``: the keys by descending noisy
+        count, with ties in the public order of keys, and the noisy counts, which are integers.
 
     Privacy:
         Let D be ``input_metric.range_distance(d_in)``, m = max_items, u = ``input_metric.each``, which is 1 for counts
         of users, and q(c) the probability that c plus noise reaches the threshold: q(c) = exp((c - threshold) / scale)
-        / (1 + exp(-1 / scale)) for Laplace noise. The loss is that of the noise on counts which users move, but for an
-        event of probability
+        / (1 + exp(-1 / scale)) for Laplace noise. The loss is that of the noise on the counts that users change, except
+        on an event of probability
 
         delta = max(1 - (1 - q(u))^(d_in m), 1 - (1 - q(d_in u))^m),
 
-        which is attained: no smaller one holds under ``monotonic=True``. For threshold <= d_in u it is 1. Up to delta
+        which is tight: no smaller delta is valid under ``monotonic=True``. For threshold <= d_in u it is 1. Up to delta
 
         * with Laplace noise epsilon is D m / scale, and rho is (D m / (d_in u)) G(d_in u / scale, 1 / scale), where
           G(E, h) = E - (h / sinh(h)) (1 - exp(-E)); for d_in u = 1 that is (D m / scale) tanh(1 / (2 scale));
         * with Gaussian noise rho is D d_in u m / (2 scale^2).
 
-        At d_in = 1 the curve is that of D m / u integers that move by u, each exactly, where they are at most 1024 and
-        the noise is neither below u / 8 nor Gaussian of a scale above 256. With Gaussian noise of a scale above 6 it is
-        that of normal laws of variance scale^2 - 16 whose means are sqrt(D d_in u m) apart, too. Otherwise it is what
-        epsilon and rho say. At d_in = 1 under ``monotonic=True`` epsilon and rho are attained as well.
+        At d_in = 1 the curve is the exact composition of D m / u integers that change by u, if these are at most 1024,
+        the scale is at least u / 8, and Gaussian noise has a scale of at most 256. With Gaussian noise and
+        scale^2 >= 32 the curve is also that of normal distributions with variance scale^2 - 16 and means
+        sqrt(D d_in u m) apart. Otherwise it is the curve of epsilon and rho. At d_in = 1 under ``monotonic=True`` and
+        Laplace noise, epsilon and rho are tight.
 
-        With ``epsilon`` it is (epsilon, delta'), delta' <= ``delta``, at d_in = 1, and for groups d_in epsilon with the
-        delta of the curve there.
+        With ``epsilon`` the loss is (epsilon, delta') with delta' <= ``delta`` at d_in = 1. For groups of d_in users it
+        is d_in epsilon, with the delta of the curve there.
 
     Accuracy:
-        The noise Z of a count has P(|Z| >= z) = 2 exp(-z / scale) / (1 + exp(-1 / scale)) for integers z >= 1 where it
-        is Laplace noise, and at most 2 exp(-z^2 / (2 scale^2)) where it is Gaussian. A key is released with the
-        probability that its count plus Z reaches the threshold: one with a count of threshold + z - 1 is missed with
-        half of that probability.
+        The noise Z of a count has P(|Z| >= z) = 2 exp(-z / scale) / (1 + exp(-1 / scale)) for integers z >= 1 if it is
+        Laplace, and at most 2 exp(-z^2 / (2 scale^2)) if it is Gaussian. A key is released if its count plus Z reaches
+        the threshold. A key with a count of threshold + z - 1 is missed with probability P(|Z| >= z) / 2.
 
     Raises:
-        ParameterError: An argument is out of range or of the wrong type, what is given is neither ``scale`` with one of
-            ``delta`` and ``threshold`` nor ``epsilon`` with ``delta``, or the metric has no ``max_items``.
-        ParameterTypeError: The measure is another, or ``Approximate(MaxDivergence())`` with Gaussian noise of a given
-            scale.
+        ParameterError: An argument is out of range or of the wrong type, the arguments are neither ``scale`` with one
+            of ``delta`` and ``threshold`` nor ``epsilon`` with ``delta``, or the metric has no ``max_items``.
+        ParameterTypeError: The measure is not one of the above, or is ``Approximate(MaxDivergence())`` with Gaussian
+            noise of a given scale.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        O(n) for n keys, vectorised; 0.2 s for 10^6 keys in a ``dict``, and less where they come from a table. To
-        construct it with ``epsilon`` takes up to some seconds.
+        O(n) for n keys, vectorised; 0.2 s for 10^6 keys in a ``dict``, and less if they come from a table. The
+        construction with ``epsilon`` takes up to a few seconds.
 
     Proof: proofs/measurements/stable_histogram.tex
 
@@ -194,14 +195,14 @@ def make_stable_histogram(
 
 @dataclass(frozen=True)
 class _CountNoise:
-    """Noise on counts, of which one user moves up to ``most``, as far as the metric says."""
+    """Noise on counts, of which one user changes at most ``most``, by amounts bounded by ``metric``."""
 
     metric: KeyedCountDistance
     most: int
     gaussian: bool
 
     def new_partition_probability(self, b: Fraction, d_in: int, level: int) -> Fraction:
-        """How likely a key that d_in users alone have comes out, or more; b > 0 is the scale."""
+        """Return an upper bound on the probability that a key that only d_in users have is released; scale b > 0."""
         beyond = gaussian_tail_bound if self.gaussian else laplace_tail_bound
         apart, alike = level - self.metric.rise(1), level - self.metric.rise(d_in)  # [leads]
         if alike <= 0:
@@ -212,7 +213,7 @@ class _CountNoise:
         )  # [delta]
 
     def privacy_cost(self, b: Fraction, d_in: int) -> Cost:
-        """What the noise on all counts costs."""
+        """Return the privacy loss of the noise on all counts."""
         each, moved = self.metric.rise(d_in), self.metric.range_distance(d_in) * self.most  # [moved]
         if self.gaussian:
             return Cost(rho=moved * each / (2 * b * b))  # [cost]
@@ -220,7 +221,7 @@ class _CountNoise:
         return Cost(moved / b, 2 * moved / b, rho)  # [laplace-cost]
 
     def count_privacy_curve(self, b: Fraction, d_in: int, *, composed: bool = True) -> PrivacyCurve:
-        """The curve of the noise on all counts; with ``composed=False`` but for the bound that takes time."""
+        """Return the curve of the noise on all counts; ``composed=False`` leaves out the slow bound."""
         bounds = self.privacy_cost(b, d_in).to_distance(PrivacyProfile()).bounds
         each, many = self.metric.rise(d_in), self.metric.steps(d_in) * self.most
         if self.gaussian and b * b >= _SMOOTH and many <= _COUNTS:
@@ -233,16 +234,16 @@ class _CountNoise:
         return PrivacyCurve(*bounds)
 
     def release_delta(self, b: Fraction, d_in: int, epsilon: Fraction, lost: Fraction) -> float:
-        """The delta of the release at ``epsilon``, where ``lost`` is that of its threshold."""
+        """Return the delta of the release at ``epsilon``, if ``lost`` is the delta of its threshold."""
         found = curve_with_delta(self.count_privacy_curve(b, d_in, composed=False), lost, strict=True).delta(epsilon)
         if found <= round_up(lost) or epsilon > _GREAT:
             return found  # [quick]
         return curve_with_delta(self.count_privacy_curve(b, d_in), lost, strict=True).delta(epsilon)  # [whole]
 
     def threshold_for_delta(self, b: Fraction, delta: Fraction) -> int:
-        """The least threshold at which a key of one user comes out with a chance of at most ``delta``.
+        """Return the least threshold at which a key of only one user is released with probability at most ``delta``.
 
-        Where the scale is beyond 2^53, one that is above it by at most a part of 2^-52 of the scale.
+        If the scale is above 2^53, the threshold may exceed the least by up to 2^-52 times the scale.
         """
         low, high = self.metric.rise(1), self.metric.rise(1) + 1
         while b and to_fraction(round_up(self.new_partition_probability(b, 1, high))) > delta:  # [kept]
@@ -257,7 +258,7 @@ class _CountNoise:
         return high
 
     def calibrate_noise(self, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
-        """The lower of two thresholds, and the scale, at which one user costs ``epsilon`` > 0 up to ``delta``."""
+        """Return a threshold and a scale for the loss (``epsilon``, ``delta``): the lower of two thresholds."""
         found = []
         moved = self.metric.range_distance(1) * self.most
         if moved > min(epsilon, Fraction(1)) * _HUGE:
@@ -280,7 +281,7 @@ class _CountNoise:
         return min(found, key=lambda one: one[0])
 
     def _estimate_calibration(self, epsilon: Fraction, delta: Fraction, part: Fraction) -> tuple[float, float]:
-        """About the scale, and the threshold, where ``part`` of delta is that of the threshold."""
+        """Estimate the scale and the threshold if the threshold gets the fraction ``part`` of delta."""
         each, many = self.metric.rise(1), self.metric.steps(1) * self.most
         loss = float(min(epsilon, Fraction(_GREAT)))
         own, rest = float(delta * part), float(delta * (1 - part))
@@ -293,7 +294,7 @@ class _CountNoise:
 
 
 def _least_sufficient_scale(b: float, kept: Callable[[Fraction], bool]) -> Fraction:
-    """About the least scale from ``b`` on that is ``kept``, where ``b`` may be less by the errors of a float64."""
+    """Return about the least scale >= ``b`` that satisfies ``kept``; ``b`` may be too small by float64 errors."""
     size, power = math.frexp(b)
     b, more = math.ldexp(math.ceil(size * 2**_SHORT), power - _SHORT), _CLOSE
     while b < math.inf and not kept(to_fraction(b)):
@@ -304,7 +305,7 @@ def _least_sufficient_scale(b: float, kept: Callable[[Fraction], bool]) -> Fract
 
 
 def _laplace_count_curve(each: int, b: Fraction) -> PrivacyCurve:
-    """What one count says that moves by ``each`` at most, with Laplace noise; by one: a randomised response."""
+    """Return the curve of one count with Laplace noise that changes by at most ``each``; by 1: randomised response."""
     if each == 1:
         return PrivacyCurve(ApproximateDP(1 / b), ZCDPBound(round_up(rho_of_pure(1 / b))))  # [one-curve]
     rho = rho_of_discrete_laplace(each / b, 1 / b)
@@ -321,16 +322,16 @@ def _parse_threshold(noise: _CountNoise, b: Fraction, delta: Any, threshold: Any
     return int(threshold)  # [given]
 
 
-_MOST = 1024  # curves: together more of them say little beyond their rhos, and take minutes
-_FARTHEST = 4096  # scales: beyond them no float64 is as small as what is lost
-# Beyond these scales and distances to a scale a composition takes long, and normal laws, or none, say as much.
+_MOST = 1024  # curves in a composition: more take minutes, and improve little on their rhos
+_FARTHEST = 4096  # in scales: the probability lost that far out is below every positive float64
+# Largest Gaussian scale, and largest change per scale, of a composition: beyond, it is slow and improves little.
 _WIDE, _STEEP = 256, 8
-_SMOOTH, _ROUNDED, _COUNTS = 32, 16, 2**41  # what normal laws ask of discrete noise, and what they lose
-_GREAT = 64  # epsilons beyond which no composition is looked at
+_SMOOTH, _ROUNDED, _COUNTS = 32, 16, 2**41  # normal noise: least variance, variance lost, most counts
+_GREAT = 64  # largest epsilon at which a composition is evaluated
 _PARTS = tuple(Fraction(i, 16) for i in range(1, 16))  # of delta: the threshold hardly changes between two of them
-_CLOSE = 2.0**-12  # part of a scale: what a composition adds
-_SHORT = 24  # binary digits of a scale that is looked for: so many are the same on all machines
-_TINY, _HUGE = math.ulp(0.0), 2**900  # a float64 holds them
+_CLOSE = 2.0**-12  # relative size of the first step when the scale is increased
+_SHORT = 24  # binary digits of the first scale of a search: rounded up to these, it is the same on all machines
+_TINY, _HUGE = math.ulp(0.0), 2**900  # both are float64 numbers
 # end-proof-region: stable_histogram
 
 

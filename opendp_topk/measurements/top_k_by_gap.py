@@ -1,4 +1,4 @@
-"""The k best where the data choose k: at a large gap between consecutive scores, where the set is stable."""
+"""Top-k with a private choice of k: at a large gap between consecutive scores, where the set is stable."""
 
 from __future__ import annotations
 
@@ -44,47 +44,48 @@ def make_top_k_by_gap(
 ) -> Measurement:
     """Choose j <= k where the gap between the j-th best score and the next is large, and release the j best as a set.
 
-    The gaps of j = 1, ..., k compete in a race with noise of scale ``scale``. The winner's gap is then tested against
-    ``threshold``, both with fresh noise of scale ``test_scale``: if the gap has the larger noisy value, the exact set
-    of the j best candidates is released, and otherwise nothing. A set that a large gap sets apart is the same for all
-    neighbours, so the set itself needs no noise, however large it is.
+    First, j is chosen among 1, ..., k by the largest gap with noise of scale ``scale``. Then the chosen gap is compared
+    with ``threshold``, both with fresh noise of scale ``test_scale``. If the noisy gap is larger, the exact set of the
+    j best candidates is released, otherwise the empty set. A set that is separated by a large gap is the same for all
+    neighbours, so the set itself needs no noise, for any size.
 
     Args:
-        input_domain: Vectors of d >= k + 1 scores, one a candidate, integers or floats.
+        input_domain: Vectors of d >= k + 1 integer or float scores, one per candidate.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
         output_measure: ``Approximate(MaxDivergence())``, ``Approximate(ZeroConcentratedDivergence())`` or
             ``PrivacyProfile()``.
         k: The largest number of candidates to release, 1 <= k <= d - 1.
-        scale: The scale of the noise in the choice of j, in units of the scores, finite, >= 0. At 0 the largest gap is
-            chosen, the first among equal ones, with an infinite privacy loss for k >= 2; for k = 1 there is no choice,
-            and the scale is of no matter but for the default of ``test_scale``.
-        test_scale: The scale of the noise in the test, in units of the scores, finite, >= 0; by default ``scale`` / 2,
-            at which the test costs what the choice does. At 0 a gap passes that is at least the threshold, with an
-            infinite privacy loss.
-        delta: The delta that the release may have at d_in = 1, in (0, 1): the threshold is the least that keeps it,
+        scale: The scale of the noise in the choice of j, in units of the scores, finite, >= 0. If 0, the largest gap is
+            chosen (the first among ties) and the privacy loss is infinite for k >= 2. For k = 1 there is no choice, and
+            the scale only sets the default of ``test_scale``.
+        test_scale: The scale of the noise in the test, in units of the scores, finite, >= 0. The default is
+            ``scale`` / 2, at which the test has the same loss as the choice. If 0, a gap passes if it is at least the
+            threshold, and the privacy loss is infinite.
+        delta: The delta of the release at d_in = 1, in (0, 1): the threshold is the smallest with at most this delta,
             rounded up to a float64. Give this or ``threshold``.
-        threshold: What a gap is compared with, in units of the scores, finite, >= 0.
-        noise: ``Exponential()``, the default, with which the gaps are permuted and flipped and the test has Laplace
-            noise; or ``Gumbel()``, with which they are the exponential mechanism and a test with logistic noise.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+        threshold: The value with which the chosen gap is compared, in units of the scores, finite, >= 0.
+        noise: ``Exponential()`` (default) or ``Gumbel()``. With exponential noise the choice is permute-and-flip and
+            the test has Laplace noise. With Gumbel noise the choice is the exponential mechanism and the test has
+            logistic noise.
+        optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
 
     Returns:
-        A :class:`Measurement` whose releases are int64 arrays of at most k indices, ascending: all of the j best, equal
-        scores in the order of their indices, or none where the test failed.
+        A :class:`Measurement` whose releases are int64 arrays of at most k indices, ascending: the j best, with
+        ties broken by the lowest index, or none if the test failed.
 
     Privacy:
-        With D = d_R(d_in), the range distance (2 d_in under ``LInfDistance()``, d_in under
-        ``LInfDistance(monotonic=True)`` and ``RangeDistance()``), the choice costs what one winner among k costs
-        in ``make_lipschitz_top_k`` at range distance 2 D / scale, nothing for k = 1, and the test what one winner among
-        two costs at D / test_scale. The loss is the sum of both, as a curve their composition, but for an event of
+        Let D = d_R(d_in) be the range distance (2 d_in under ``LInfDistance()``, d_in under
+        ``LInfDistance(monotonic=True)`` and ``RangeDistance()``). The choice has the loss of one winner among k in
+        ``make_lipschitz_top_k`` at range distance 2 D / scale, and none for k = 1. The test has the loss of one winner
+        among two at D / test_scale. The loss is the sum of both (for curves, their composition), except on an event of
         probability
 
         * delta = exp(-g) / 2 for exponential noise, where g = (threshold - D) / test_scale >= 0, and
           1 - exp(g) / 2 for g < 0;
         * delta = 1 / (1 + exp(g)) for Gumbel noise.
 
-        Epsilon is 2 D / scale + D / test_scale for both, and D / test_scale for k = 1. Delta is attained for k = 1 at
-        every epsilon, and epsilon, at exponential noise, for k = 2 and threshold >= D.
+        Epsilon is 2 D / scale + D / test_scale for both noises, and D / test_scale for k = 1. Delta is tight for k = 1
+        at every epsilon. Epsilon is tight for exponential noise, k = 2 and threshold >= D.
 
     Accuracy:
         If the largest gap is at least threshold + scale ln(2 k / alpha) + test_scale ln(2 / alpha), then with
@@ -92,15 +93,15 @@ def make_top_k_by_gap(
         chosen gap of at most threshold - z passes with probability at most exp(-z / test_scale).
 
     Raises:
-        ParameterError: An argument is out of range or of the wrong type; among them, ``k`` is the size of the domain,
-            so that no candidate is left, both or neither of ``delta`` and ``threshold`` are given, or ``noise`` is
-            another.
-        ParameterTypeError: The measure is another.
+        ParameterError: An argument is out of range or of the wrong type, ``k`` is the size of the domain, so that no
+            candidate is left, both or neither of ``delta`` and ``threshold`` are given, or ``noise`` is not one of the
+            above.
+        ParameterTypeError: The measure is not one of the above.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the scores are not a member of the domain, or are fewer than k + 1.
 
     Runtime:
-        One pass over the scores for the k + 1 best, and two short races.
+        One pass over the scores for the k + 1 best, and two noisy selections among few.
 
     Proof: proofs/measurements/top_k_by_gap.tex
 

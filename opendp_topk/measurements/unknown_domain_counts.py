@@ -1,4 +1,4 @@
-"""Top-k of counts by key where nobody can list the keys, with a noisy count of each winner."""
+"""Top-k of counts over an unknown domain of keys, with a noisy count of each winner."""
 
 from __future__ import annotations
 
@@ -46,54 +46,56 @@ def make_unknown_domain_counts(
     Laplace under ``Approximate(MaxDivergence())``, discrete Gaussian under the two others.
 
     Args:
-        input_domain: ``KeyedCountsDomain()``: counts by key, as ``make_count_by_item(candidates=None)`` gives them.
-        input_metric: ``KeyedCountDistance(...)``, which says how many keys one user may have.
+        input_domain: ``KeyedCountsDomain()``: counts by key, as from ``make_count_by_item(candidates=None)``.
+        input_metric: ``KeyedCountDistance(...)``, which bounds how many keys one user may have.
         output_measure: ``Approximate(MaxDivergence())``, ``PrivacyProfile()``, or, for Gumbel noise,
             ``Approximate(ZeroConcentratedDivergence())``.
-        k: The number of keys to release at most, k >= 1.
+        k: The largest number of keys to release, k >= 1.
         scale: The scale of the selection's noise in units of the counts, finite, >= 0.
-        limit: How many keys take part, k <= limit <= 2^22. It must be chosen without looking at the table.
-        delta: The delta that the release may have at d_in = 1, in (0, 1); all of it is the selection's. Give this or
+        limit: The number of keys that take part, k <= limit <= 2^22. It must not depend on the table.
+        delta: The delta of the release at d_in = 1, in (0, 1); the selection uses all of it. Give this or
             ``threshold``.
         threshold: The score of the stop symbol, as in ``make_unknown_domain_top_k``.
-        noise: ``Gumbel()``, the default, or ``Exponential()``: that of the selection.
-        count_scale: The scale of the counts' noise, finite, >= 0. By default the one at which counts cost no more than
-            the selection (beyond ``Approximate(MaxDivergence())`` k r^2 / 8, to which that is close for small r): with
-            c = 1 under ``monotonic=True`` and c = 2 otherwise, scale / c, and 2 scale / c for Gaussian noise.
+        noise: The noise of the selection, ``Gumbel()`` (default) or ``Exponential()``.
+        count_scale: The scale of the counts' noise, finite, >= 0. With c = 1 under ``monotonic=True`` and c = 2
+            otherwise, the default is scale / c for Laplace and 2 scale / c for Gaussian noise. Then the loss of the
+            counts is at most that of the selection (with Gaussian noise at most k r^2 / 8, to which the rho of the
+            selection is close for small r).
 
     Returns:
         A :class:`Measurement` whose releases are named tuples ``(items, counts, stopped)``: a tuple of at most k keys,
-        best first; a tuple of as many integers, their noisy counts; and whether there are fewer than k.
+        best first; a tuple of their noisy counts, which are integers; and whether there are fewer than k.
 
     Privacy:
         Let c be ``input_metric.steps(1)``, u = ``input_metric.each``, r = c d_in u / scale, and n = min(k, c
-        max_items), which is k where one user may have any number of keys. Up to the delta of
-        ``make_unknown_domain_top_k``, which is that of the selection alone,
+        max_items), which is k if the number of keys per user is unbounded. Up to the delta of
+        ``make_unknown_domain_top_k``, which comes from the selection alone,
 
         * epsilon = k r + n d_in u / count_scale under Approximate(MaxDivergence());
         * rho = k R(r) + n (d_in u)^2 / (2 count_scale^2) under Approximate(ZeroConcentratedDivergence()), where
           R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)));
-        * the curve is that of the selection and then of the counts: of min(k, c d_in max_items) integers that move by
-          d_in u each, if they are at most 1024; and, unless n is as many, of all of them together, the squares of whose
-          moves add up to n (d_in u)^2: of the second summand of rho and, if count_scale^2 >= 32, of two normal laws of
-          variance count_scale^2 - 16 whose means are the root of that sum apart. As count_scale grows, users who have
-          the same keys attain that of the counts.
+        * the curve is that of the selection composed with that of the counts. The latter is the curve of
+          min(k, c d_in max_items) integers that change by d_in u each, if they are at most 1024. If they are more than
+          n, the curve is also that of all counts together, whose squared changes sum to at most n (d_in u)^2: that of
+          the second summand of rho and, if count_scale^2 >= 32, that of two normal distributions with variance
+          count_scale^2 - 16 whose means are the root of that sum apart. As count_scale grows, the curve of the counts
+          is tight for users who have the same keys.
 
-        A user who touches few keys moves few of the counts, whatever k is.
+        A user with few keys changes few of the counts, for any k.
 
     Accuracy:
-        Of the selection: that of ``make_unknown_domain_top_k``. Of the counts, with probability at least 1 - alpha: all
-        are off by at most count_scale ln(2 k / alpha) under Approximate(MaxDivergence()) and
+        For the selection, see ``make_unknown_domain_top_k``. With probability at least 1 - alpha, all errors of counts
+        are at most count_scale ln(2 k / alpha) under Approximate(MaxDivergence()) and
         count_scale sqrt(2 ln(2 k / alpha)) under the two others (proofs/distributions/discrete.tex).
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type.
-        ParameterTypeError: The measure is another, or one of zCDP with exponential noise.
+        ParameterTypeError: The measure is not one of the above, or is one of zCDP with exponential noise.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        That of the selection, and O(k).
+        That of the selection, plus O(k).
 
     Proof: proofs/measurements/unknown_domain_counts.tex
 
@@ -165,11 +167,11 @@ def make_unknown_domain_counts(
     )
 
 
-_MOST = 1024  # curves: together more of them say little beyond their rhos, and take minutes
+_MOST = 1024  # curves in a composition: more take minutes, and improve little on their rhos
 
 
 def _counts_cost(touched: int, far: int, scale: Fraction) -> Cost:
-    """The epsilon of Laplace noise, and the rho of Gaussian noise, on counts of which so many move by ``far``."""
+    """Return the epsilon of Laplace noise and the rho of Gaussian noise if ``touched`` counts change by ``far``."""
     return Cost(pure=touched * far / scale, rho=touched * far * far / (2 * scale * scale))  # [counts-cost]
 
 
@@ -178,7 +180,7 @@ def _sum_costs(*costs: Cost) -> Cost:
 
 
 def _sum_or_none(bounds: Iterable[Fraction | None]) -> Fraction | None:
-    """The sum; None, which bounds nothing, where one of them is None."""
+    """Return the sum, or None (no bound) if any bound is None."""
     total = Fraction(0)
     for bound in bounds:
         if bound is None:

@@ -1,4 +1,4 @@
-"""Top-k of counts by key where nobody can list the keys: winners until a stop symbol wins."""
+"""Top-k of counts over an unknown domain of keys: winners are released until a stop symbol wins."""
 
 from __future__ import annotations
 
@@ -36,26 +36,27 @@ def make_unknown_domain_top_k(
 ) -> Measurement:
     """Release up to k keys with the best noisy counts, without a list of the keys that there may be.
 
-    Of the table's own keys the ``limit`` best take part, equal counts in the public order of keys; where there are
-    fewer, dummies fill up. A key's score is what its count leads the (limit + 1)-th best, and that of a dummy is 0.
-    A stop symbol has the score ``threshold``. Noise of scale ``scale`` is added to every score, and keys are released,
-    best first, until the stop symbol or a dummy comes, or k keys are found. Keys that few users have stay unseen.
+    The ``limit`` keys of the table with the largest counts take part, with ties broken by the public order of keys. If
+    there are fewer, dummies fill up. The score of a key is the lead of its count over the (limit + 1)-th largest count,
+    the score of a dummy is 0, and the score of a stop symbol is ``threshold``. Noise of scale ``scale`` is added to
+    every score. Keys are released, best first, until the stop symbol or a dummy comes or k keys are found. So keys of
+    few users are not released.
 
     Args:
-        input_domain: ``KeyedCountsDomain()``: counts by key, as ``make_count_by_item(candidates=None)`` gives them.
-        input_metric: ``KeyedCountDistance(...)``, which says how many keys one user may have.
+        input_domain: ``KeyedCountsDomain()``: counts by key, as from ``make_count_by_item(candidates=None)``.
+        input_metric: ``KeyedCountDistance(...)``, which bounds how many keys one user may have.
         output_measure: ``Approximate(MaxDivergence())``, ``PrivacyProfile()``, or, for Gumbel noise,
             ``Approximate(ZeroConcentratedDivergence())``.
-        k: The number of keys to release at most, k >= 1.
-        scale: The scale of the noise in units of the counts, finite, >= 0. At 0 the exact top-k is released, of the
-            keys that lead by at least the threshold, with an infinite privacy loss.
-        limit: How many keys take part, k <= limit <= 2^22, for which there is memory on any machine, however many
-            keys the table has. It must be chosen without looking at the table. A larger one leaves
-            keys a larger lead, and costs ln(limit) times the scale in the threshold where users may have many keys.
-        delta: The delta that the release may have at d_in = 1, in (0, 1): the threshold is the least that keeps it,
+        k: The largest number of keys to release, k >= 1.
+        scale: The scale of the noise in units of the counts, finite, >= 0. If 0, the exact top-k of the keys that lead
+            by at least the threshold is released, and the privacy loss is infinite.
+        limit: The number of keys that take part, k <= limit <= 2^22, so that memory is bounded for any table. It must
+            not depend on the table. A larger limit gives keys a larger lead, but raises the threshold by about
+            ln(limit) scales if users may have many keys.
+        delta: The delta of the release at d_in = 1, in (0, 1): the threshold is the smallest with at most this delta,
             rounded up to a float64. Give this or ``threshold``.
         threshold: The score of the stop symbol in units of the counts, finite, >= 0.
-        noise: ``Gumbel()``, the default, or ``Exponential()``, whose delta is about half as large.
+        noise: ``Gumbel()`` (default), or ``Exponential()``, whose delta is about half as large.
 
     Returns:
         A :class:`Measurement` whose releases are named tuples ``(items, stopped)``: a tuple of at most k keys, best
@@ -63,38 +64,38 @@ def make_unknown_domain_top_k(
 
     Privacy:
         Let D be ``input_metric.range_distance(d_in)``, r = D / scale, n = min(limit, d_in max_items), which is limit
-        where one user may have any number of keys, and g = (threshold - D) / scale. The loss is that of the one-shot
+        if the number of keys per user is unbounded, and g = (threshold - D) / scale. The loss is that of the one-shot
         mechanism (``make_report_noisy_top_k``, ``make_lipschitz_top_k``) with k winners among limit + 1 scores at range
         distance r, up to
 
         * delta = n / (n + exp(g)) for Gumbel noise;
-        * delta = 1 - (1 - (1 - exp(-g))^(n + 1)) / ((n + 1) exp(-g)) for exponential noise, where g >= 0.
+        * delta = 1 - (1 - (1 - exp(-g))^(n + 1)) / ((n + 1) exp(-g)) for exponential noise and g >= 0.
 
-        Epsilon is k r for both. For Gumbel noise the loss holds but for an event of probability delta, so that rho and
-        the curve are those of the one-shot mechanism, with this delta. For exponential noise the curve is that of the
-        one-shot mechanism plus delta. Delta is attained for limit <= max_items (no limit to the keys of a user), and
-        as a supremum for k > limit - n under d_in = 1.
+        Epsilon is k r for both noises. With Gumbel noise the bound is valid except on an event of probability delta, so
+        rho and the curve are those of the one-shot mechanism, with this delta. With exponential noise the curve is that
+        of the one-shot mechanism plus delta. Delta is tight for limit <= max_items (which includes an unbounded number
+        of keys per user), and approached for k > limit - n at d_in = 1.
 
-        With Gumbel noise a release that stops after m < k keys takes m + 1 of the k steps, and
-        ``make_pay_what_you_get`` and ``make_fully_adaptive_composition`` count no more.
+        With Gumbel noise a release that stops after m < k keys uses m + 1 of the k steps, and
+        ``make_pay_what_you_get`` and ``make_fully_adaptive_composition`` count only these.
 
     Accuracy:
-        With probability at least 1 - alpha, for A = ``accuracy(1, alpha)``: the t-th released key has a count of at
-        least that of the t-th best key less A, for all t; and if j <= k keys lead the (limit + 1)-th best count by more
+        With probability at least 1 - alpha and A = ``accuracy(1, alpha)``: for all t, the count of the t-th released
+        key is at least that of the t-th best key minus A; and if j <= k keys lead the (limit + 1)-th best count by more
         than threshold + A, at least j keys are released. A is scale ln((limit + 1) k / alpha) for Gumbel and
-        scale ln((limit + 1) / alpha) for exponential noise, rounded up; the first argument is of no matter.
-        ``success_probability(counts)`` bounds how likely k keys are released and are the k best.
+        scale ln((limit + 1) / alpha) for exponential noise, rounded up; the first argument is ignored.
+        ``success_probability(counts)`` bounds the probability that k keys are released and are the k best.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type, limit < k, both or neither of ``delta`` and
-            ``threshold`` are given, or ``noise`` is another.
-        ParameterTypeError: The measure is another, or one of zCDP with exponential noise.
+            ``threshold`` are given, or ``noise`` is not one of the above.
+        ParameterTypeError: The measure is not one of the above, or is one of zCDP with exponential noise.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        O(m + limit) for m keys, vectorised; 0.1 s for 10^6 keys in a ``dict``, and less where they come from a table.
-        Many releases on the same counts, as ``make_repeat`` draws them, take some microseconds each.
+        O(m + limit) for m keys, vectorised; 0.1 s for 10^6 keys in a ``dict``, and less if they come from a table.
+        Repeated releases on the same counts, as with ``make_repeat``, take some microseconds each.
 
     Proof: proofs/measurements/unknown_domain_top_k.tex
 

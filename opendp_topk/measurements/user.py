@@ -1,4 +1,4 @@
-"""A measurement whose function and privacy map come from the caller."""
+"""User-defined measurements: the caller supplies the function and the privacy map."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def make_user_measurement(
     distribution: Callable[[Any], Mapping[Hashable, Any]] | None = None,
     accuracy: Callable[[int, Any], float] | None = None,
 ) -> Measurement:
-    """A measurement from a function and a privacy map that the caller vouches for.
+    """Return a measurement with a function and a privacy map that the caller vouches for.
 
-    Nothing is proved about it: ``.proof`` and the repr say so, and so do those of every chain that holds it.
+    Nothing is proved about it: ``.proof`` and the repr show this, as do those of every chain that contains it.
 
     Args:
-        input_domain: The values that ``function`` accepts; they are checked before each call.
+        input_domain: Domain of the inputs of ``function``; inputs are checked before each call.
         input_metric: The distance between neighbouring inputs.
-        output_measure: The measure in which ``privacy_map`` answers.
+        output_measure: The measure of the distances that ``privacy_map`` returns.
         function: The randomised function.
-        privacy_map: d_in -> d_out, nondecreasing, never below the true loss. A number is rounded up to float64.
-        parameters: What the repr and exported records show, public values only.
-        distribution: The exact law on an input, outcome -> probability, if it is known. An outcome is what
-            ``function`` returns, with arrays and lists as tuples.
-        accuracy: (n_candidates, alpha) -> bound, if an accuracy theorem is known.
+        privacy_map: d_in -> d_out, nondecreasing and never below the true loss. Numbers are rounded up to float64.
+        parameters: Public values to show in the repr and in exported records. The default is none.
+        distribution: Function from an input to its exact output distribution, outcome -> probability, if known. An
+            outcome is a value that ``function`` returns, with arrays and lists as tuples.
+        accuracy: (n_candidates, alpha) -> error bound, if an accuracy theorem is known.
 
     Returns:
         A :class:`Measurement` marked as unproven.

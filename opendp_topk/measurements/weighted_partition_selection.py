@@ -1,4 +1,4 @@
-"""Keys alone, where users have many: each user spreads a weight of length 1 over her keys."""
+"""Weighted partition selection: each user spreads a weight vector of L2 norm 1 over her keys."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from ..spaces.metrics import UserDistance
 from ._grid import Grid
 from ._new_keys import DiscreteGaussianNoise, least_scale, threshold_delta_share
 
-UNIT = 2**28  # steps of a weight of 1: those of 2^30 users fit into 64 bits with noise, and few are lost by rounding
-_LEAST = Fraction(1, 2**16)  # scale: below it a loss is nearly infinite, and noise has no room for what rounds it
-_MOST = 2**40  # keys of all users who come or go, for what the proof leaves out
-_SMOOTH = 16  # steps squared: what rounds normal noise to discrete noise
-_GREAT = Fraction(2**34)  # an epsilon whose noise is below the least: of greater ones none needs to be looked for
-_FINE = 2**10  # shares of a weight that are told apart
-_BEYOND = 1  # scales of the last noise by which sums are let exceed the threshold before weight is taken from them
-# Scales of the noise of each round, in units of the scale of all: the sum of their inverse squares is at most 1. A
-# first round with a tenth of what there is tells well enough which keys many users have.
+UNIT = 2**28  # steps in a weight of 1: the sum of 2^30 users fits into 64 bits with noise, and rounding loses little
+_LEAST = Fraction(1, 2**16)  # least scale: below it the loss is nearly infinite and rounding dominates the noise
+_MOST = 2**40  # largest d_in max_items, so that the terms that the proof neglects stay small
+_SMOOTH = 16  # squared steps: the variance between normal and discrete noise
+_GREAT = Fraction(2**34)  # an epsilon whose noise is below the least scale: larger ones need no search
+_FINE = 2**10  # resolution of the fraction of its weight that a key keeps
+_BEYOND = 1  # in scales of the last noise: sums above the threshold by more than this lose weight
+# Noise scales of the rounds, in units of the overall scale: the sum of their inverse squares is at most 1. A first
+# round with a tenth of the budget is enough to find keys that many users have.
 SCALES = {1: (Fraction(1),), 2: (Fraction(16, 5), Fraction(1053, 1000))}
 
 
@@ -51,52 +51,53 @@ def make_weighted_partition_selection(
     rounds: int = 2,
     minimum_users: int = 1,
 ) -> Measurement:
-    """Release the keys that many users have, without their counts, where one user has many keys.
+    """Release the keys that many users have, without their counts, if users have many keys.
 
-    A user with n keys gives each the weight 1 / sqrt(n), rounded down to a multiple of 2^-28, so that the squares have
-    a sum of at most 1. To the sum of the weights of each key that occurs comes discrete Gaussian noise, and keys whose
+    A user with n keys gives each the weight 1 / sqrt(n), rounded down to a multiple of 2^-28, so the squared weights
+    sum to at most 1. Discrete Gaussian noise is added to the sum of the weights of each key that occurs, and keys whose
     noisy sum reaches a threshold are released.
 
-    In two rounds, by default, a first round with a tenth of the budget takes weight from keys that more users have than
-    the threshold needs, and each user spreads it over her other keys; noisy sums of the first round are not released.
+    With the default of two rounds, a first round with a tenth of the budget takes weight from keys with more users than
+    the threshold needs, and each user moves it to her other keys. The noisy sums of the first round are not released.
 
     Args:
         input_domain: ``FrameDomain(user, item)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, where ``epsilon`` is
+        output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, if ``epsilon`` is
             given, ``Approximate(MaxDivergence())``.
-        max_items: How many keys of one user count: the first in the order of the numbers, or of the strings' code
-            points. A random choice by ``make_keep_items`` may come before.
-        delta: With ``epsilon``, the delta of the release at d_in = 1, in (0, 1); noise and threshold share it so that
-            the threshold is about the least. With ``scale``, the delta of the threshold alone.
-        epsilon: What the release may cost at d_in = 1, finite, >= 0. Give this or ``scale``.
-        scale: The scale of the noise in units of weights, at least 2^-16, or 0. At 0 the loss is infinite.
-        rounds: 1 or 2.
-        minimum_users: M, from 1 to 2^30: keys that fewer users have, among the keys that count, are never released. The
-            threshold is higher by M - 1, since a key that one user brings to M carries up to M - 1 weights of others.
+        max_items: The largest number of keys per user: the first ones in the order of the numbers, or of the strings'
+            code points, are kept. ``make_keep_items`` can choose them at random before.
+        delta: With ``epsilon``, the delta of the release at d_in = 1, in (0, 1); it is split between noise and
+            threshold so that the threshold is about the smallest. With ``scale``, the delta of the threshold alone.
+        epsilon: The epsilon of the release at d_in = 1, finite, >= 0. Give this or ``scale``.
+        scale: The scale of the noise in units of weights, at least 2^-16, or 0. If 0, the privacy loss is infinite.
+        rounds: 1 or 2. The default is 2.
+        minimum_users: M, from 1 to 2^30, by default 1: keys with fewer users, after ``max_items`` is applied, are never
+            released. The threshold is higher by M - 1, because a key that reaches M users with a new user also has up
+            to M - 1 weights of others.
 
     Returns:
         A :class:`Measurement` whose releases are tuples of keys, in the order of the numbers or of the code points.
 
     Privacy:
-        Let D be d_in under "add_remove" and sqrt(2) d_in under "replace". But for an event of probability delta', the
-        loss is at most that of two normal laws of variance 1 whose means are D / scale apart (up to 2^-200 and what 4
-        steps of 2^-28 add to a variance), and rho is at most D^2 / (2 scale^2). delta' bounds the probability that one
-        of d_in max_items keys reaches the threshold, less minimum_users - 1, whose weights' squares have a sum of at
-        most d_in^2.
+        Let D be d_in under "add_remove" and sqrt(2) d_in under "replace". Except on an event of probability delta', the
+        loss is at most that of two normal distributions with variance 1 whose means are D / scale apart (up to 2^-200
+        and a change of a variance by (4 * 2^-28)^2), and rho is at most D^2 / (2 scale^2). delta' bounds the
+        probability that one of d_in max_items keys, whose squared weights sum to at most d_in^2, reaches the threshold
+        minus (minimum_users - 1).
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type, both or neither of ``epsilon`` and ``scale``
-            are given, or no threshold keeps ``delta``.
-        ParameterTypeError: The measure is another.
+            are given, or no threshold is large enough for ``delta``.
+        ParameterTypeError: The measure is not one of the above.
         SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``, and OutOfBoundsError where an
+        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``, and OutOfBoundsError if an
         item has 2^30 users or more.
 
     Runtime:
-        Each round reads the pairs of users and items once more, and sorts them: a second for 10^6 of them. Spark adds
-        up in a plan of its own; sums by key come here.
+        Each round reads and sorts the (user, item) pairs: about a second for 10^6 pairs. Spark computes the sums in its
+        own plan, and only sums by key are collected.
 
     Proof: proofs/measurements/weighted_partition_selection.tex
 
@@ -203,18 +204,18 @@ def make_weighted_partition_selection(
 
 
 def _squared_normal_shift(sigma: Fraction, parts: tuple[Fraction, ...], squares: int) -> Fraction:
-    """The square of how far normal laws of variance 1 are apart that do as well as all rounds."""
+    """Return the squared shift of two normal distributions with variance 1 that have the loss of all rounds."""
     return sum((squares / ((sigma * part) ** 2 - Fraction(_SMOOTH, UNIT**2)) for part in parts), Fraction(0))  # [apart]
 
 
 def _add_gaussian_noise(sums: NDArray[np.int64], noise: DiscreteGaussianNoise) -> NDArray[Any]:
-    """Sums in steps, with noise."""
+    """Return the sums, in steps, with discrete Gaussian noise."""
     drawn = discrete_gaussian(noise.scale / noise.step, len(sums))
     return Grid(Fraction(1), rounds=False).add_noise(sums, drawn)  # [noise]
 
 
 def _weight_fractions(noisy: NDArray[Any], enough: int) -> NDArray[np.int64]:
-    """For each key, from 1 to 1024, the part of its weight that leaves ``enough`` where it seems to have more."""
+    """Return the fraction of weight that keeps a noisy sum at ``enough`` for each key, in 1024ths from 1 to 1024."""
     beyond = np.maximum(noisy.astype(np.float64), float(enough))
     found: NDArray[np.int64] = np.clip(np.ceil(_FINE * (enough / beyond)), 1, _FINE).astype(np.int64)
     return found  # [fine]
