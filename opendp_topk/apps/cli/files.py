@@ -308,8 +308,8 @@ def read_single_release_plan(path: str, n_candidates: int | None, options: Optio
     """Return the plan of a single release of a plan file, with the columns of ``options``.
 
     Raises:
-        ParameterError: The plan is for a list of another length or for a quantile, a list is missing, or the plan has
-            another contribution bound than ``options``.
+        ParameterError: The plan is for a list of another length, a list is missing, ``options`` have another
+            contribution bound than the plan, or the plan is for quantiles and options for items are given.
     """
     kept = read_plan(path)
     if isinstance(kept.unit.columns, NumericColumns):

@@ -377,7 +377,7 @@ def _times_text(releases: int) -> str:
 
 
 def _given_options(options: Options) -> dict[str, str | None]:
-    """Return the options that differ from their defaults, without the target, by name; None for flags."""
+    """Return the values of options that are not the default, by name and without the target; None for flags."""
     found: dict[str, str | None] = {}
     for one in fields(Options):
         value = getattr(options, one.name)

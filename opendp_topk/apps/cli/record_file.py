@@ -208,7 +208,7 @@ def _has_gap_fields(record: dict[str, Any]) -> bool:
 
 
 def _has_valid_numbers(record: dict[str, Any]) -> bool:
-    """Whether sums and quantiles, which a record contains in steps, have a valid step and bounds and fit into floats.
+    """Whether sums and quantiles have a valid step and bounds, and sums, which a record has in steps, fit into floats.
 
     The parameters of quantiles, and of items of several columns or chosen by a gap, are checked as well.
     """
