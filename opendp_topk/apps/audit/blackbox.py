@@ -31,7 +31,7 @@ from .report import NOT_REFUTED, NOT_TESTED, REFUTED
 #
 # Proof: proofs/audit/blackbox.tex
 
-# Eight a decade: between two adjacent orders the best one loses next to nothing.
+# Eight per decade: the best of these orders gives almost the same bound as the best of all orders.
 ORDERS = tuple(1 + 10 ** (exponent / 8) for exponent in range(-24, 33))
 """Orders of the Renyi divergence that are tried: 1.001 to 10001."""
 
@@ -84,7 +84,7 @@ _BLOCK = 4096
 
 @functools.lru_cache(maxsize=4096)
 def clopper_pearson_lower(hits: int, trials: int, alpha: float) -> float:
-    """Return a number that exceeds the probability of a hit with probability at most ``alpha``, whatever it is."""
+    """Return a lower confidence bound: it exceeds the probability of a hit with probability at most ``alpha``."""
     if hits == 0:
         return 0.0  # [no-hit]
     low, high = 0.0, hits / trials
@@ -100,7 +100,7 @@ def clopper_pearson_lower(hits: int, trials: int, alpha: float) -> float:
 
 
 def clopper_pearson_upper(hits: int, trials: int, alpha: float) -> float:
-    """Return a number that is below the probability of a hit with probability at most ``alpha``."""
+    """Return an upper confidence bound: it is below the probability of a hit with probability at most ``alpha``."""
     return min(1.0, math.nextafter(1.0 - clopper_pearson_lower(trials - hits, trials, alpha), 2.0))  # [mirror]
 
 
@@ -215,15 +215,15 @@ _MOST_PLACES = 3  # number read individually: each costs as much as all
 _GLANCE = 2000  # number of outcomes of a side by which positions are ranked
 _NUMBERS = frozenset((bool, int, float))
 _LARGE = 1e150  # sums of some thousand squares of such numbers are finite
-_MOVED = 2.0  # standard errors between the means of a position, from which on it is part of the sum
+_MOVED = 2.0  # standard errors: positions whose means differ by more are part of the sum
 
 
 def candidate_binnings(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Reading]:
     """Return the readings worth trying, given the outcomes on the two sides.
 
-    Bits are read only if there are floats, kinds only if equal outcomes differ in them, and labels if they vary beside
-    numbers. If outcomes have several positions and seldom repeat, the positions whose output distributions differ most
-    are read individually, and the positions whose means differ are read as a sum.
+    Bits are read only if there are floats, types only if equal outcomes differ in them, and labels only if outcomes
+    contain both numbers and labels that vary. If outcomes have several positions and seldom repeat, the positions
+    whose output distributions differ most are read individually, and those whose means differ are read as a sum.
     """
     outcomes = [*first, *second]
     parts = [*map(flatten_outcome, outcomes)]
@@ -479,13 +479,13 @@ def flatten_outcome(outcome: Any) -> tuple[Any, ...]:
 # Proof: proofs/audit/blackbox.tex
 
 _BATCH = 10_000  # releases at a time, so that memory use stays small
-_WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
-_TELLING = 10  # so many equal releases, none of them the most common one, are not a coincidence
+_WORTH_A_PROCESS = 1000  # fewer are drawn faster than a process starts
+_TELLING = 10  # this many equal releases, not counting the most common one, are not a coincidence
 
 
 @dataclass(frozen=True)
 class RaisedOutcome:
-    """The outcome of a call that raised an error of this class: the caller learns that, as it learns a release."""
+    """The outcome of a call that raised an error of this class: the caller observes it, as it observes a release."""
 
     kind: str
 

@@ -228,7 +228,7 @@ def _find_edges(
     def draw_outcomes(x: Any, n: int) -> list[Hashable]:
         try:
             return draws(domain.validate(x), n)
-        except Exception as error:  # of a batch: no bound depends on these draws, so all of them may be the same
+        except Exception as error:  # raised for a batch: no bound depends on these draws, so all become this outcome
             return [RaisedOutcome(type(error).__name__)] * n
 
     return worst_edges(draw_outcomes, domain, metric, d_in, sizes, samples, usable)  # [edge]

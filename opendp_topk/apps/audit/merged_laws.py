@@ -1,6 +1,6 @@
 """Exact output distributions of releases with infinitely many values, after merging these into finitely many cells.
 
-Merging outcomes is post-processing and cannot raise the loss: what refutes a map for the cells refutes it for the
+Merging outcomes is post-processing and cannot raise the loss: a map that is refuted for the cells is refuted for the
 release.
 
 Proof: proofs/audit/merged_laws.tex
@@ -40,7 +40,8 @@ _NEGLIGIBLE = "1e-45"
 def noisy_score_distribution(measurement: Measurement, reach: int = 12) -> Callable[[Sequence[int]], Law]:
     """Return the distribution of integer scores with discrete noise, each merged to -reach, ..., reach and two tails.
 
-    ``measurement`` comes from ``make_laplace``, ``make_gaussian`` or ``make_noisy_histogram`` on integers.
+    ``measurement`` comes from ``make_laplace``, ``make_gaussian`` or ``make_noisy_histogram`` on integers, or from
+    ``make_continual_top_k``, whose scores are then the sums of its nodes.
     """
     given = measurement.parameters
     noise = {True: "gaussian", False: "laplace"}

@@ -225,7 +225,7 @@ def first_pairs(
 def extreme_pairs(
     domain: VectorDomain, metric: Metric, d_in: Fraction, sizes: tuple[int, ...]
 ) -> Iterator[tuple[Vector, Vector]]:
-    """Yield pairs that strain arithmetic: scores at the end of a number format, small ones beside it, subnormals."""
+    """Yield pairs that strain arithmetic: one score at the end of a number format and small others, or subnormals."""
     for d in sizes[:_EXTREME_SIZES]:
         one, rest = (True, *[False] * (d - 1)), (False, *[True] * (d - 1))
         small = (_LEAST_FLOAT, *[Fraction(0)] * (d - 1))
@@ -370,8 +370,8 @@ def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> li
 
     Args:
         table: A data frame of polars, pandas or another library that narwhals reads.
-        user: The user ID column. Default: each row is a person of its own.
-        most: The largest number of pairs to return; the persons with the most rows and with the fewest rows come first,
+        user: The user ID column. Default: each row is a separate person.
+        most: The largest number of pairs to return; the people with the most rows and with the fewest rows come first,
             in alternation. Default: 64.
 
     Returns:
@@ -410,18 +410,18 @@ def _to_narwhals_frame(table: Any) -> Any:
 # Truncated noise leaves outcomes possible on one input and impossible on its neighbour, at gaps that a list of
 # multiples may miss. So bisection finds the gap, for scores in two blocks of equal ones. The pairs on either side of it
 # are ranked by how often one of their two samples contains outcomes that the other lacks. The gap also estimates the
-# scale of a mechanism that declares none. The level from which on equal scores no longer give the outcomes that they
-# give at 0 is found in the same way: arithmetic that overflows fails there. Nothing here is a bound: the chosen pair is
-# tested on fresh samples.
+# scale of a mechanism that declares none. In the same way, bisection finds the level beyond which equal scores no
+# longer give the outcomes that they give at 0, for instance because arithmetic overflows. Nothing here is a bound: the
+# chosen pair is tested on fresh samples.
 
 _DOUBLINGS = 16  # of a move, up to the gap that counts as far
 _HALVINGS = 6  # between two doublings: to a sixtieth of a gap, near enough for noise
 _LEVEL_HALVINGS = 12  # arithmetic overflows within a step
-_PROBES = 19  # for a family at most: two ends and the far gap, 4 of doublings, 6 between two of these, and 3 pairs
+_PROBES = 19  # most for a family of gaps: 3 at 0, the last doubling and far away, 4 + 6 of bisection, and 3 pairs
 _LEAST = 30  # with fewer draws a probe shows no rare outcome
-_REACH = 8  # with some hundred draws, noise with an exponential tail is seen up to about so many scales away
-_BEST = 4  # each gets a thousandth of the draws: the one that shows most is often not the best
-_COVERED = 40  # moves: pairs made in units of a move reach as far, so no other unit is needed
+_REACH = 8  # with a few hundred draws, noise with an exponential tail is seen up to about this many scales away
+_BEST = 4  # edges that are kept: each was probed with few draws, so the one that shows most is often not the best
+_COVERED = 40  # moves: pairs in units of a move reach this far, so no other unit is needed
 
 Draw = Callable[[Vector, int], Sequence[Hashable]]
 

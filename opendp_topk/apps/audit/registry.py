@@ -99,7 +99,7 @@ class Claim:
     the worst of the document and of all ``foundations``. ``digest`` covers everything that a reader signs: the
     document, the code that it pins, the code that this reaches, and the same of its foundations. ``tests`` are the
     files that use the constructor (empty if the tests are not installed, see :func:`tests_are_here`). ``signoffs`` are
-    those of the file that was named.
+    those of the caller's file that are for this document.
     """
 
     constructor: str

@@ -19,12 +19,12 @@ from ...numerics.arithmetic import round_down, round_up
 from .blackbox import RaisedOutcome, log_ratio
 from .report import FAILS, HOLDS, NOT_TESTED
 
-# Sources of randomness that branch instead of drawing: each draw has a number of answers, and all of them are tried.
+# Sources of randomness that branch instead of drawing: each draw has finitely many answers, and all of them are tried.
 #
 # Proof: proofs/audit/replay.tex
 
-_WIDEST = 2**16  # answers of one draw; a draw with more has too many to try
-_GRID = 2**53  # a float of random() is one of so many multiples of 2^-53
+_WIDEST = 2**16  # most answers of one draw; a draw with more is not enumerated
+_GRID = 2**53  # a float of random() is one of this many multiples of 2^-53
 
 
 class StoppedRun(BaseException):
@@ -109,7 +109,7 @@ def _to_grid_units(other: Any) -> Fraction:
 
 
 class EnumeratedRandom(random.Random):
-    """A ``random.Random`` that takes its bits from a tape."""
+    """A ``random.Random`` that takes its bits from a sequence of answers."""
 
     def __new__(cls, tape: AnswerSequence) -> EnumeratedRandom:
         return super().__new__(cls)
@@ -205,7 +205,7 @@ class EnumeratedGenerator:
 
 @contextlib.contextmanager
 def replace_system_random(tape: AnswerSequence) -> Iterator[None]:
-    """Make ``secrets``, ``os.urandom`` and the functions of ``random`` draw from the tape inside this context."""
+    """Make ``secrets``, ``os.urandom`` and the functions of ``random`` draw from ``tape`` inside this context."""
     drawn = EnumeratedRandom(tape)
     below = drawn._randbelow  # type: ignore[attr-defined]
     names = [name for name in random.__all__ if hasattr(random.Random, name) and name != "seed"]
@@ -233,7 +233,7 @@ def _as_method(function: Any) -> Any:
 # Proof: proofs/audit/replay.tex
 
 SOURCES = ("generator", "random", "system")
-_MOST_PATHS = 10**6  # that are pending, so that memory use stays small
+_MOST_PATHS = 10**6  # most pending paths, so that memory use stays small
 
 
 @dataclass(frozen=True)

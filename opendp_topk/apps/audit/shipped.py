@@ -50,7 +50,7 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
 ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
 METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
-# For mechanisms for users with few items, or for scores that a user changes by different amounts.
+# Metrics of mechanisms for users with few items, or for scores that a user changes by different amounts.
 OWN: Mapping[str, tuple[Metric, ...]] = {
     "make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),),
     "make_continual_top_k": (L01InfDistance(changes=2, monotonic=True),),
@@ -120,7 +120,7 @@ KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
     ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 2}),
     ({"a": 3, "b": 1}, {"a": 4, "b": 1, "c": 1}),
 )
-# The merged distributions of those with infinitely many releases.
+# The merged distributions of constructors on counts by key that have infinitely many releases.
 KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
     "make_stable_histogram": merged_laws.released_item_distribution,
     "make_unknown_domain_counts": merged_laws.item_count_distribution,

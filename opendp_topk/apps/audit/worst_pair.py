@@ -25,12 +25,15 @@ from .neighbours import vary_pair
 from .report import FAILS, Report, Witness, claim_verdict
 
 Comparison = Callable[[losses.DistributionPair, Any], losses.LossEnclosure]
-_POINTS = 12  # steps between epsilons at which a curve is compared with distributions: milliseconds each
+_POINTS = 12  # steps between the epsilons at which a curve is compared with distributions; each takes milliseconds
 _WORTHWHILE = gmpy2.mpq(10**6 + 1, 10**6)  # a smaller gain is not visible in a ratio of four digits
 
 
 def loss_comparison(measure: Measure, claimed: Any) -> Comparison:
-    """Return how two distributions are compared under ``measure``; a second argument gives losses of no interest."""
+    """Return the function that computes the loss between two distributions under ``measure``.
+
+    Its second argument is a loss up to which the exact value is of no interest.
+    """
     if isinstance(measure, MaxDivergence):
         return lambda both, _: losses.largest_absolute_loss(both)
     if isinstance(measure, RangeDivergence):
@@ -46,7 +49,10 @@ def loss_comparison(measure: Measure, claimed: Any) -> Comparison:
 
 
 def _curve_points(curve: PrivacyCurve) -> list[tuple[float, float]]:
-    """Return the points at which a curve is checked: from 0 to where it is 10^-9, and where it is 0."""
+    """Return the points at which a curve is checked: epsilons from 0 to that of delta = 10^-9, and that of delta = 0.
+
+    If the former is infinite, the epsilon of delta = 10^-3, or else 1, replaces it; if the latter is, it is omitted.
+    """
     last = next((e for e in map(curve.epsilon, (1e-9, 1e-3)) if e < float("inf")), 1.0)
     epsilons = [last * i / _POINTS for i in range(_POINTS + 1)]
     end = curve.epsilon(0)

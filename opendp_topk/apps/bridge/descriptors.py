@@ -1,8 +1,8 @@
 """Spaces and measures of OpenDP, and their counterparts in this library.
 
 OpenDP is imported on first use. A domain of this library becomes the part of it that OpenDP's element type can
-represent. A domain of OpenDP becomes the part of it that is a domain of this library. So a function never gets a value
-that it is not made for.
+represent. A domain of OpenDP becomes the part of it that is a domain of this library. So a function never receives a
+value outside its own domain.
 
 Proof: proofs/bridge/opendp.tex
 """

@@ -22,8 +22,8 @@ from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile, RangeDive
 from ...spaces.metrics import LInfDistance
 from .descriptors import from_opendp_domain, from_opendp_measure, from_opendp_metric, load_opendp, to_opendp_distance
 
-_MANY = 128  # from here on twice the distance is used: splits into steps up and down would be many, and gain little
-_BITS = 80  # binary digits of a root beyond the point, rounded up
+_MANY = 128  # from this distance on, it bounds each of the steps up and down: trying all splits would gain little
+_BITS = 80  # binary digits of a root after the point, rounded up
 
 
 @mark_experimental("OpenDP's own interface is before its version 1.0")
@@ -120,7 +120,7 @@ def from_opendp(measurement: Any) -> Measurement:
 
 
 def _split_distance(d_in: Number, *, whole: bool) -> list[tuple[Number, Number]]:
-    """Return pairs of distances, one of which bounds the steps up and down of scores at distance ``d_in``."""
+    """Return pairs of distances; for scores at distance ``d_in``, one of the pairs bounds their steps up and down."""
     if not whole or d_in >= _MANY:
         return [(d_in, d_in)]  # [twice]
     total = math.floor(d_in)

@@ -37,8 +37,8 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
 
     Privacy:
         The map of ``measurement`` at finite d_in: every distance is passed on exactly. At d_in = inf the loss is
-        infinite, because opendp's floats include infinities, which are not in any domain here. What opendp
-        does with a loss is opendp's claim.
+        infinite, because opendp's floats include infinities, which are not in any domain here. The claims of opendp's
+        combinators about such losses are opendp's own.
 
     Raises:
         MissingExtraError: opendp is not installed.

@@ -15,17 +15,20 @@ import sys
 from ...errors import MissingExtraError
 
 _EXTRA = ("typer", "rich")
-_KEPT = 1_000_000  # what a command reads it keeps: looking for garbage among it took a quarter of a release
+_KEPT = 1_000_000  # a command keeps what it reads: collecting garbage took a quarter of the time of a release
 
 
 def main() -> None:
-    """Run the command; the exit code is 0, 1 for data and files, 2 for usage, 130 after Ctrl-C.
+    """Run the command.
+
+    The exit code is 0 on success, 1 for data and files, 2 for usage, 3 for an audit that could not test its claim and
+    130 after Ctrl-C.
 
     Raises:
         SystemExit: Always, with the exit code.
     """
     gc.set_threshold(_KEPT)
-    atexit.register(gc.freeze)  # or Python looks for garbage in all that was read, once more, before it ends
+    atexit.register(gc.freeze)  # without it, Python collects garbage among all that was read once more at exit
     try:
         from .app import run_command_line
 
@@ -37,15 +40,15 @@ def main() -> None:
         line = str(missing_extra_error(missing))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    except OSError as error:  # of what the command prints of itself, such as its help
+    except OSError as error:  # raised when the command's own text, such as its help, is printed
         line = f"standard output could not be written: {error.strerror or type(error).__name__}"
         with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or what is left fails again at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else flushing the rest fails at exit
     with contextlib.suppress(OSError):
         print(f"opendp-topk: {line}", file=sys.stderr)
     raise SystemExit(1)
 
 
 def missing_extra_error(package: str) -> MissingExtraError:
-    """The error that says how to install what the command needs."""
+    """Return the error that explains how to install a package that the command needs."""
     return MissingExtraError(f'the command needs {package}: pip install "opendp_topk[cli]"')

@@ -1,4 +1,4 @@
-"""The commands, put together; each is loaded when it is asked for."""
+"""The command-line application: all commands, each loaded when it is first called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-# Each with the line that the list of commands shows, the first of the command's own help.
+# The line that the list of commands shows for each command: the first line of its own help.
 COMMANDS = {
     "plan": "Say what a release would cost, without private data.",
     "release": "Release the k items that most users have.",
@@ -21,17 +21,17 @@ COMMANDS = {
     "demo": "Make a real release, offline, step by step.",
     "audit": "What every constructor claims, where it is proved, what the proof rests on, and who has signed it.",
 }
-_MODULES = {"show": "shown"}  # where a module of the command's name holds something else
+_MODULES = {"show": "shown"}  # modules whose name differs from that of their command
 
 
 class CommandGroup(TyperGroup):
-    """The commands by their names. Their list, and the help that shows it, loads none of them."""
+    """Commands by name. Listing them, as the help does, loads none of them."""
 
     def list_commands(self, _: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, _: Any, name: str) -> Any:
-        for wanted in (name,) if name in COMMANDS else COMMANDS:  # for a wrong name the right ones are suggested
+        for wanted in (name,) if name in COMMANDS else COMMANDS:  # an unknown name loads all, to suggest similar ones
             if wanted not in self.commands:
                 self.commands[wanted] = load_command(wanted)
         return self.commands.get(name)
@@ -43,7 +43,7 @@ class CommandGroup(TyperGroup):
 
 @functools.cache
 def load_command(name: str) -> Any:
-    """The command of this name, put together when it is first asked for."""
+    """Return the command of this name, loading its module on the first call."""
     from .exit_codes import with_exit_codes
 
     found = getattr(importlib.import_module(f".{_MODULES.get(name, name)}", __package__), name)
@@ -99,5 +99,5 @@ def run_command_line() -> None:
     """Run the command on ``sys.argv``."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # an item beyond the terminal's encoding is no failure
+            stream.reconfigure(errors="backslashreplace")  # items outside the terminal's encoding must not raise
     app(prog_name="opendp-topk")

@@ -1,4 +1,4 @@
-"""The options in which ``plan`` and ``release`` state a query, the query that they state, and its plan."""
+"""The query options shared by ``plan`` and ``release``, the query that they define, and its plan."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NeighborsOption = Annotated[
 
 @dataclass(frozen=True)
 class Options:
-    """What was given, as it stands on the command line: a field an option."""
+    """Query options as given on the command line, one field per option."""
 
     k: Annotated[int | None, typer.Option("--k", "-k", help="How many items to release.", show_default=False)] = None
     epsilon: Annotated[
@@ -280,24 +280,24 @@ class Options:
 
     @cached_property
     def exact_alpha(self) -> Fraction:
-        """The probability with which accuracy theorems may fail, as it is written.
+        """Failure probability of the accuracy guarantees, exactly as it is written in decimal.
 
         Raises:
-            ParameterError: It is none.
+            ParameterError: It is not a probability.
         """
         return Fraction(str(checks.require_probability(self.alpha, "--alpha")))
 
     @property
     def privacy_unit_column(self) -> str:
-        """The column that tells people apart, or else rows."""
+        """Column that identifies users, or the marker for rows if every row counts as a user."""
         return self.user if self.rows_per_person is None else ROW
 
     @property
     def item_column_names(self) -> tuple[str, ...]:
-        """The columns of items, several as a line of CSV names them.
+        """Item columns; several are given as a line of CSV.
 
         Raises:
-            ParameterError: One is named twice, or by nothing.
+            ParameterError: A name is repeated or empty.
         """
         names = tuple(next(csv.reader([self.item]))) if "," in self.item else (self.item,)
         if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
@@ -306,11 +306,11 @@ class Options:
 
     @cached_property
     def counted_columns(self) -> Columns:
-        """The columns that count.
+        """Columns of the table that the query uses.
 
         Raises:
-            ParameterError: --sum, or --quantile, does not go with --bounds, --step and other options, or these are no
-                numbers that do; or there is no --item.
+            ParameterError: --sum or --quantile is not compatible with --bounds, --step or other options, these are not
+                valid numbers, or --item is missing.
         """
         if self.quantile is not None:
             return self._quantile_columns()
@@ -341,16 +341,16 @@ class Options:
         most = 1 if self.max_rows is None else checks.require_positive_int("--max-rows", self.max_rows)
         given = NumericColumns(self.privacy_unit_column, value=self.column, quantiles=shares, max_rows=most)
         found = apply_bounds_and_step(given, self.bounds, self.step)
-        Quantile.from_columns(found)  # a grid whose numbers are within those of floats
+        Quantile.from_columns(found)  # raises unless the numbers of the grid are within the range of floats
         if any(recover_fraction(float(one)) != one for one in (found.step, *found.bounds)):
             raise ParameterError("--step and --bounds must have at most 15 digits: a record keeps no more of them")
         return found
 
     def quantile_query(self) -> Query[Quantile, UserUnit]:
-        """The query for quantiles of a column of numbers.
+        """Return the query for quantiles of a column of numbers.
 
         Raises:
-            ParameterError: An option is missing, out of range, or does not go with the others.
+            ParameterError: An option is missing, out of range or not compatible with the others.
         """
         self.require_no_items()
         columns = self.counted_columns
@@ -360,7 +360,7 @@ class Options:
         )
 
     def require_no_items(self) -> None:
-        """Raise where an option is given that is of no use where one number is released."""
+        """Raise if an option for items is given although quantiles are released."""
         free = Options()
         given = [option_name(one) for one in _OF_ITEMS if getattr(self, one) != getattr(free, one)]
         if given:
@@ -368,7 +368,7 @@ class Options:
 
     @cached_property
     def privacy_unit(self) -> UserUnit:
-        """Whom the target protects.
+        """Privacy unit of the target.
 
         Raises:
             ParameterError: --users, --at-most, --rows-per-person or --neighbors is out of range.
@@ -386,10 +386,10 @@ class Options:
 
     @cached_property
     def other_users_count(self) -> OtherUsersCount | None:
-        """The count of all other users, if it is asked for.
+        """Count of users with an item that is not released, or None without --other.
 
         Raises:
-            ParameterError: Items are ranked by sums.
+            ParameterError: The privacy target is invalid, or --other is given with --sum or --quantile.
         """
         whole = parse_privacy_target(self.epsilon, self.rho)
         if not self.other:
@@ -402,7 +402,7 @@ class Options:
 
     @property
     def release_budget(self) -> Budget:
-        """What the items may cost, without a delta."""
+        """Budget for the items, without a delta."""
         return (
             parse_privacy_target(self.epsilon, self.rho)
             if self.other_users_count is None
@@ -410,7 +410,7 @@ class Options:
         )
 
     def require_group_options(self, *, listed: bool) -> None:
-        """Raise where options of groups do not go together, or not with others."""
+        """Raise if the options for groups are not compatible with each other or with other options."""
         if self.group is None:
             if (self.groups, self.groups_per_person) != (None, None):
                 raise ParameterError("--groups and --groups-per-person go with --group, the column that names groups")
@@ -432,7 +432,7 @@ class Options:
             raise ParameterError("--group needs --candidates, a public list of the items, the same for all groups")
 
     def require_list_options(self) -> None:
-        """Raise where an option is given that is of no use beside a list of candidates."""
+        """Raise if an option is given that a list of candidates excludes, or one is missing that it requires."""
         if self.above or self.keys or (self.limit is not None and self.minimum_users is None):
             raise ParameterError(
                 "--above-threshold, --keys and --limit are for releases without --candidates: leave them out"
@@ -444,10 +444,10 @@ class Options:
             )
 
     def known_domain_query(self, n_candidates: int, groups: Sequence[Any] | None = None) -> Query[Any, UserUnit]:
-        """The query for items of a list, or for those that at least --minimum-users have; for each of ``groups``.
+        """Return the query for a known domain of candidates, with --minimum-users, --by-gap or ``groups`` if given.
 
         Raises:
-            ParameterError: An option is missing, out of range, or does not go with the others.
+            ParameterError: An option is missing, out of range or not compatible with the others.
         """
         if groups is not None:
             most = (
@@ -456,7 +456,7 @@ class Options:
                 else checks.require_positive_int("--groups-per-person", self.groups_per_person)
             )
             one = self.top_k_query(n_candidates)
-            rule = "random" if self.rows_per_person is None else None  # a row has no two groups to choose from
+            rule = "random" if self.rows_per_person is None else None  # a row is in one group only
             return replace(one, task=GroupedTopK(one.task, tuple(groups), most, rule))  # type: ignore[arg-type]
         if self.by_gap:
             return self._gap_query(n_candidates)
@@ -489,10 +489,10 @@ class Options:
         return self._approximate_query(TopKUnknownDomain(self._required_k(), self.limit, n_candidates))
 
     def top_k_query(self, n_candidates: int) -> Query[TopK, UserUnit]:
-        """The query for items of a list.
+        """Return the query for the top k of a known domain of candidates.
 
         Raises:
-            ParameterError: An option is missing, out of range, or does not go with the others.
+            ParameterError: An option is missing, out of range or not compatible with the others.
         """
         budget, k, kind = (
             self._budget_with_delta(),
@@ -512,7 +512,7 @@ class Options:
         return Query(task, self.privacy_unit, budget, alpha=self.exact_alpha)
 
     def unknown_domain_query(self) -> Query[ReleaseTask, UserUnit]:
-        """The query for items that nobody lists.
+        """Return the query for items of an unknown domain.
 
         Raises:
             ParameterError: An option is missing, out of range, or needs candidates.
@@ -542,7 +542,7 @@ class Options:
         return self._approximate_query(task)
 
     def _unknown_domain_task(self) -> ReleaseTask:
-        """The task for items that nobody lists, whose modules are loaded here."""
+        """Return the task for an unknown domain. Its modules are imported only here."""
         from ..planning.unknown_domain import PartitionSelectionTask, StableHistogramTask, TopKUnknownDomain
 
         if self.keys:
@@ -550,7 +550,7 @@ class Options:
         return StableHistogramTask() if self.above else TopKUnknownDomain(self._required_k(), self.limit)
 
     def _approximate_query(self, task: ReleaseTask) -> Query[ReleaseTask, UserUnit]:
-        """The query of a task whose measurement has a delta of its own."""
+        """Return the query of a task whose measurement has a delta of its own."""
         delta = checks.require_probability(self.delta, "--delta")
         budget = Budget(Approximate(self.release_budget.measure), (self.release_budget.d_out, delta))
         return Query(task, self.privacy_unit, budget, alpha=self.exact_alpha)
@@ -561,7 +561,7 @@ class Options:
         return self.k
 
     def _budget_with_delta(self) -> Budget:
-        """The budget of a release from a list of candidates, with the delta that was given."""
+        """Return the budget of a release from a list of candidates, with --delta if given."""
         budget = self.release_budget
         if self.delta is None:
             return budget
@@ -573,7 +573,7 @@ class Options:
         return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(self.delta, "--delta"))))
 
     def _require_caps(self) -> None:
-        """Raise unless --limit, --max-items and --keep go together."""
+        """Raise unless --limit, --max-items, --minimum-users and --keep are valid and compatible."""
         least = self.k or 1
         if self.limit is not None:
             from ...measurements._key_selection import MOST_KEYS
@@ -603,7 +603,7 @@ _CALLED = {"kind": "release", "summed": "sum", "above": "above-threshold"}
 
 
 def option_name(field: str) -> str:
-    """The option that a field of ``Options`` is."""
+    """Return the command-line option of a field of ``Options``."""
     return "--" + _CALLED.get(field, field.replace("_", "-"))
 
 
@@ -611,7 +611,7 @@ _KINDS = get_type_hints(Options, include_extras=True)
 _OPTIONS = {
     one.name: (_KINDS[one.name], one.default)
     for one in fields(Options)
-    if hasattr(_KINDS[one.name], "__metadata__")  # what one command alone takes has none
+    if hasattr(_KINDS[one.name], "__metadata__")  # fields without it are options of one command only
 }
 
 
@@ -619,7 +619,7 @@ _LINES = {
     name: (Annotated[str | None, typer.Option(metavar="TEXT", help=line.meaning, show_default=False)], None)
     for name, line in LINES.items()
 }
-# An argument of a command, the options in its place, and what is made of them.
+# Arguments of commands, each with the options that replace it and the class that is built from them.
 _GROUPS: dict[str, tuple[dict[str, tuple[Any, Any]], Callable[..., Any]]] = {
     "options": (_OPTIONS, Options),
     "stated": (_LINES, Metadata),
@@ -628,9 +628,9 @@ _GROUPS: dict[str, tuple[dict[str, tuple[Any, Any]], Callable[..., Any]]] = {
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """``command``, whose arguments ``options``, ``stated`` and ``own`` are given as several options each.
+    """Wrap ``command`` so that each of its arguments ``options``, ``stated`` and ``own`` is given by several options.
 
-    They are those of a query, and the lines that can be said of a ledger and of a release.
+    These are the query options, the metadata of a ledger and the metadata of a release.
     """
     own, kinds = inspect.signature(command).parameters, get_type_hints(command, include_extras=True)
     groups = {name: _GROUPS[name] for name in own if name in _GROUPS}
@@ -657,10 +657,10 @@ C = TypeVar("C", bound=Columns)
 
 
 def apply_bounds_and_step(columns: C, bounds: str | None, step: str | None) -> C:
-    """``columns`` with what --bounds and --step say of the numbers in them.
+    """Return ``columns`` with the bounds and the step of their numbers.
 
     Raises:
-        ParameterError: They do not go with the columns, or are no numbers that do.
+        ParameterError: The columns have no numbers, --bounds is missing, or a number is invalid.
     """
     if columns.value is None:
         if (bounds, step) != (None, None):
@@ -680,7 +680,7 @@ def apply_bounds_and_step(columns: C, bounds: str | None, step: str | None) -> C
 
 
 def require_noise(query: Query[ReleaseTask, PrivacyUnit]) -> None:
-    """Raise where the release would be the same for every table."""
+    """Raise if the release would be the same for every table."""
     if query.task.needs_no_noise(query):
         raise ParameterError(
             "this release would be the same for every table, so it needs no noise and says nothing: "
@@ -689,7 +689,7 @@ def require_noise(query: Query[ReleaseTask, PrivacyUnit]) -> None:
 
 
 def least_noise_plan(query: Query[T_co, U_co]) -> Plan[T_co, U_co]:
-    """The plan with the least noise that meets the target.
+    """Return the plan with the least noise that meets the target.
 
     Raises:
         ParameterError: The release would be the same for every table, or no scale meets the target.
@@ -703,7 +703,7 @@ def least_noise_plan(query: Query[T_co, U_co]) -> Plan[T_co, U_co]:
 
 
 def target_too_small_error(query: Query[ReleaseTask, PrivacyUnit]) -> ParameterError:
-    """The error where no noise meets the target."""
+    """Return the error for a target that no noise meets."""
     searched, options = query.task.searched, [f"--{query.budget.main_symbol}"]
     several = len(searched) > 1
     return ParameterError(
@@ -713,7 +713,7 @@ def target_too_small_error(query: Query[ReleaseTask, PrivacyUnit]) -> ParameterE
 
 
 def parse_privacy_target(epsilon: float | None, rho: float | None) -> Budget:
-    """The privacy target that exactly one of the two options states.
+    """Return the privacy target given by exactly one of the two options.
 
     Raises:
         ParameterError: Both or neither is given, or the one that is given is not a finite number > 0.
@@ -735,10 +735,10 @@ def parse_privacy_target(epsilon: float | None, rho: float | None) -> Budget:
 
 
 def with_mechanism(name: str, task: TopK, *, few: bool = False) -> TopK:
-    """The task by the mechanism of this name.
+    """Return the task with the mechanism of this name.
 
     Raises:
-        ParameterError: There is none, or it cannot release this; the message says what to change.
+        ParameterError: No mechanism has this name, or it cannot give this release; the message names what to change.
     """
     rows = {row.name: row for row in all_mechanisms()}
     if name not in rows:

@@ -1,4 +1,4 @@
-"""opendp-topk audit."""
+"""``opendp-topk audit``: the claims, their sign-offs, the report, and audits of functions."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from .proofs import resolve_document
 
 
 def require_html(html: str | None, *, pdf: bool, force: bool) -> None:
-    """Options of the report need the report."""
+    """Raise if an option of the report is given without --html."""
     for name, given in (("--pdf", pdf), ("--force", force)):
         if given and html is None:
             raise ParameterError(f"{name} is for the report: add --html FOLDER")
 
 
 def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: bool, budget: int) -> bool:
-    """Write the report, and say what is in it; whether all holds."""
+    """Write the report and print a summary. Return whether no proof is stale or missing and no check failed."""
     if pdf and missing_tex_message():
         show.print_note(f"The pages will hold the proofs as LaTeX only: {missing_tex_message()}.")
     with _ProgressBars() as bars:
@@ -65,7 +65,7 @@ def _verified_maps_text(made: ReportContent) -> str:
 
 
 class _ProgressBars:
-    """One bar for each kind of work, on standard error and only where that is a terminal."""
+    """Progress bars, one for each kind of work, on standard error if that is a terminal."""
 
     def __init__(self) -> None:
         screen: Console = show.open_console(stderr=True)
@@ -89,7 +89,7 @@ class _ProgressBars:
 
 # ``opendp-topk audit``: the claims as a reviewer sees them, and their sign-offs.
 
-_SURE = 1 - 1e-9  # of an audit that is repeated: whoever reports a fault wants no doubt
+_SURE = 1 - 1e-9  # confidence of a repeated audit: a report of a fault should leave no doubt
 
 audit = typer.Typer(name="audit", add_completion=False, rich_markup_mode=None)
 
@@ -257,13 +257,13 @@ def audit_function_claim(
         )
         if again:
             show.print_paragraphs("", "To audit this pair anew with fresh samples, at an error probability of 1e-9:")
-            typer.echo(again)  # in one line, to be copied
+            typer.echo(again)  # unwrapped, so that it can be copied
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
 
 def _repeat_command(function: str, found: Audited, options: dict[str, Any]) -> str:
-    """The command that audits the pair of a refuted claim once more."""
+    """Return the command that audits the pair of a refuted claim again."""
     usual = {name: one.default for name, one in inspect.signature(audit_function_claim).parameters.items()}
     words = ["opendp-topk", "audit", "run", function]
     for name, value in {**options, "pair": json.dumps(found.pair), "confidence": _SURE}.items():
@@ -284,7 +284,7 @@ def _split_label(line: str) -> tuple[str, str]:
 
 
 def _import_attribute(name: str, option: str) -> Any:
-    """What MODULE:NAME names; modules of the folder in which the command is given are found, too."""
+    """Import the object MODULE:NAME; the current folder is searched for the module as well."""
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
         raise ParameterError(f"{option} must be MODULE:NAME, such as my_module:my_function")

@@ -1,4 +1,4 @@
-"""opendp-topk demo."""
+"""``opendp-topk demo``: a complete release on data that every Python installation has."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from .asking import least_noise_plan, parse_privacy_target
 from .plan import show_plan
 from .shown import show_release
 
-# The data of the demo: which standard modules the modules of the running Python import.
+# The data of the demo: which modules the modules of the running Python's standard library import.
 
 _SKIPPED = {"__pycache__", "encodings", "idlelib", "lib2to3", "test", "tests", "turtledemo"}
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def public_modules() -> tuple[str, ...]:
-    """The public list of candidates that the package carries: the names of the standard library's modules."""
+    """Return the public list of candidates that the package ships: the names of the standard library's modules."""
     listed = resources.files("opendp_topk.apps.cli").joinpath("stdlib_modules.txt").read_text(encoding="utf-8")
     return tuple(line for line in listed.splitlines() if line)
 
 
 def import_rows(folder: str | Path | None = None) -> list[tuple[str, str]]:
-    """A row (module, name) for each module of the standard library and each name that it imports.
+    """Return a row (module, name) for each module of the standard library and each top-level module that it imports.
 
-    Modules are read and parsed, never run. Tests, applications, installed packages and the tables of
-    character encodings are left out, and so is a file that is not in this Python's grammar.
+    Modules are read and parsed, never run. Tests, applications, installed packages, the tables of character encodings
+    and files that this Python cannot parse are left out.
 
     Raises:
         TableError: The standard library has no source files, as in some embedded Pythons.
@@ -61,7 +61,7 @@ def import_rows(folder: str | Path | None = None) -> list[tuple[str, str]]:
 
 
 def import_table(folder: str | Path | None = None) -> object:
-    """:func:`import_rows` as a polars frame with the columns ``module`` and ``imports``."""
+    """Return :func:`import_rows` as a polars frame with the columns ``module`` and ``imports``."""
     pl: Any = import_extra("polars", "the demo needs polars", "opendp_topk[cli]")
     return pl.DataFrame(import_rows(folder), schema=["module", "imports"], orient="row")
 
@@ -76,10 +76,10 @@ def _iter_module_sources(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _imported_modules(source: bytes) -> set[str]:
-    """The top-level modules that a source file imports from outside of its own package."""
+    """Return the top-level modules that a source file imports, without relative imports."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes in the standard library itself
+            warnings.simplefilter("ignore")  # warnings about invalid escapes in the standard library itself
             statements: list[ast.AST] = [ast.parse(source)]
     except (SyntaxError, ValueError, RecursionError):
         return set()
@@ -97,10 +97,10 @@ def _imported_modules(source: bytes) -> set[str]:
     return found
 
 
-# ``opendp-topk demo``: a real release, offline, from a table that every Python carries.
+# ``opendp-topk demo``: a real release, offline, from a table that every Python can build.
 
 _UNIT = UserUnit(columns=Columns("module", "imports"))
-_ALPHA = Fraction(1, 20)  # how often a sentence on accuracy may fail
+_ALPHA = Fraction(1, 20)  # failure probability of the accuracy guarantees
 _DELTA = 1e-6  # far below one over the number of modules
 
 
@@ -149,7 +149,7 @@ def demo(
 
 
 def _show_unknown_domain(k: int, epsilon: float, table: Any) -> None:
-    """The names come from the table itself, and those of few modules stay unseen."""
+    """Print a release with an unknown domain: the names come from the table, and rare ones stay hidden."""
     show.print_paragraphs(
         "Now any name that a module imports may come out, of the standard library or not, and the names come from the "
         "secret table itself. So one that few modules import must stay unseen, but for the probability delta.",
@@ -161,7 +161,7 @@ def _show_unknown_domain(k: int, epsilon: float, table: Any) -> None:
 
 
 def _release_record(plan: Plan[Any, UserUnit], table: Any) -> ReleaseRecord:
-    """The record of a release, which is kept nowhere."""
+    """Return the record of a release; it is not stored."""
     released = ReleasedItems.from_output(plan.measurement(table))
     return ReleaseRecord.from_release(released, plan, plan_guarantees(plan), None, TableProvenance({}))
 

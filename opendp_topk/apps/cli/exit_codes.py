@@ -1,4 +1,4 @@
-"""Whatever goes wrong ends in one line on standard error and an exit code, never in a traceback."""
+"""Errors end in one line on standard error and an exit code, never in a traceback."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DATA, USAGE, INTERRUPTED = 1, 2, 130
 
 
 class Interrupted(Exception):
-    """Ctrl-C at a point where something was released already."""
+    """Ctrl-C at a point at which something may have been released or paid already."""
 
 
 def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
-    """``command`` with its errors turned into one line and an exit code.
+    """Wrap ``command`` so that its errors become one line and an exit code.
 
-    A traceback would show source lines and, in some terminals, local variables: data. An exception that is not
-    ours may quote data in its message, so that only its type is shown.
+    A traceback can leak data: it shows source lines and, in some terminals, local variables. Exceptions of other
+    libraries may quote data in their messages, so only their type is shown.
     """
 
     @functools.wraps(command)
@@ -62,26 +62,26 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
 
 
 def spent_budget_notes(error: BaseException) -> list[str]:
-    """That the budget was spent, where a ledger has said so of this error."""
+    """Return the notes that a ledger added to this error to report that the budget was spent."""
     return [note for note in getattr(error, "__notes__", ()) if note.startswith(KEPT)]
 
 
 def exit_code(error: TopKError) -> int:
-    """2 where the command line is at fault, 1 where files or data are."""
+    """Return 2 if the command line is at fault, or 1 if files or data are."""
     usage = isinstance(error, ParameterError) and not isinstance(error, CandidatesError)
     return USAGE if usage else DATA
 
 
 @contextlib.contextmanager
 def ignore_interrupts() -> Iterator[None]:
-    """What was drawn has its cost, so that Ctrl-C cannot keep it from being written."""
+    """Ignore SIGINT and SIGTERM while a release is written: it was drawn, so its cost is spent."""
     with _handle_signal(signal.SIGINT, signal.SIG_IGN), _handle_signal(signal.SIGTERM, signal.SIG_IGN):
         yield
 
 
 @contextlib.contextmanager
 def _interrupt_on_sigterm() -> Iterator[None]:
-    """SIGTERM, as of a service that is stopped, ends a command as Ctrl-C does, which leaves no draft behind."""
+    """Handle SIGTERM like Ctrl-C, so that stopping a service leaves no draft files behind."""
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
@@ -91,7 +91,7 @@ def _interrupt_on_sigterm() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handle_signal(number: signal.Signals, handler: Any) -> Iterator[None]:
-    """Let a signal be handled so, in the main thread, which alone receives signals."""
+    """Install a signal handler for the block. Other threads than the main one cannot set any, and keep the old one."""
     try:
         before = signal.signal(number, handler)
     except ValueError:

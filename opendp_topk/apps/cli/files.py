@@ -1,4 +1,4 @@
-"""Files that the command reads and writes: candidates, public counts, plans, and what it keeps."""
+"""Files that the command reads and writes: candidates, public counts, plans and the list of input files."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from ..planning.several import ReleaseSchedule
 
 
-# ``--files``: which files a table was, for those who may see it; a record holds no more of the list than its digest.
+# ``--files``: list the files of a table, for those who may see the table. A record contains only the list's digest.
 #
-# The number of files, their names and above all their sizes are exact functions of the rows: whoever knows all rows
-# but one person's would read off them whether that person is in the table. So they are kept apart from the record,
-# which is public. The list begins with 244 random bits, so that its SHA-256 tells nothing to those who do not have
-# it; to those who have it, it attests which files, by names below the path and by sizes, were counted. It says
-# nothing of contents.
+# The number of files, their names and above all their sizes are exact functions of the rows: an attacker who knows all
+# rows but one person's could infer from them whether that person is in the table. So they are not part of the record,
+# which is public. The list begins with 244 random bits, so its SHA-256 reveals nothing to those without the list. To
+# those with the list, the digest proves which files were counted, by their names below the path and their sizes. It
+# does not cover their contents.
 
 FilesOption = Annotated[
     str | None,
@@ -56,10 +56,12 @@ FilesOption = Annotated[
 
 @contextlib.contextmanager
 def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | None]:
-    """Write the list to a new file that only its owner may read; its digest. Where the block fails, it is removed.
+    """Write the list to a new file that only its owner may read, and yield its digest, or None without a ``path``.
+
+    If the block fails, the file is removed.
 
     Raises:
-        ParameterError: There are no files to list.
+        ParameterError: The table is standard input, which has no files.
         TableError: The file exists, or cannot be written.
     """
     if path is None:
@@ -84,7 +86,7 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
         raise
 
 
-# Public or made-up counts, on which a plan says how likely the exact top-k would be.
+# Public or made-up counts, on which a plan computes the probability of the exact top-k.
 
 Counts = NDArray[np.int64]
 COLUMN = "count"
@@ -92,12 +94,12 @@ _MOST_CANDIDATES = 10**7
 
 
 def read_proxy_counts(path: str | Path, n_candidates: int) -> Counts:
-    """The column ``count`` of a .parquet or .csv file, one row a candidate; candidates without a row count 0.
+    """Return the column ``count`` of a .parquet or .csv file with one row per candidate; missing rows count as 0.
 
     Raises:
-        TableError: The file cannot be read, has no such column, has more rows than there are candidates, or holds
-            something else than integers >= 0.
-        ParameterError: There are too many candidates to count them one by one.
+        TableError: The file cannot be read, lacks the column, has more rows than there are candidates, or has values
+            that are not integers >= 0.
+        ParameterError: There are more than 10^7 candidates.
     """
     from ...tables.files import read_table
     from ...tables.guard import run_guarded
@@ -119,7 +121,7 @@ def read_proxy_counts(path: str | Path, n_candidates: int) -> Counts:
 
 
 def _integers_of_column(column: pl.Series) -> Counts | None:
-    """The values as int64, or None where one is no integer or too large."""
+    """Return the values as int64, or None if one is not an integer or is too large."""
     import polars as pl
 
     if column.dtype == pl.String:
@@ -132,22 +134,22 @@ def _integers_of_column(column: pl.Series) -> Counts | None:
 
 # The public list of candidates, from a file.
 
-_MOST_OF_A_LIST = 2**31  # bytes of a list: far more than can be counted, and no more than memory has
+_MOST_OF_A_LIST = 2**31  # most bytes of a list: far more than can be counted, and still fits in memory
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
 
 
 def read_candidates(
     path: str | Path, columns: Sequence[str] | None = (), *, what: str = "candidates"
 ) -> tuple[Any, ...]:
-    """The candidates that a file lists, in its order; or ``what`` else it lists.
+    """Read the candidates that a file lists, in its order; ``what`` is the noun for errors, such as "groups".
 
-    A .json file holds one list; a .parquet or .csv file holds one column (a .csv file under a header line);
-    any other file is UTF-8 text with one item a line, where only the line ends are removed and blank lines
-    are skipped. With ``columns`` a .parquet or .csv file holds these, and no others, and items are their entries,
-    joined; None takes any columns, as where items are only counted.
+    A .json file contains one list. A .parquet or .csv file has one column; a .csv file has a header. Any other file is
+    UTF-8 text with one item per line: only the line ends are removed, and blank lines are skipped. With ``columns`` a
+    .parquet or .csv file must have exactly these, and an item is a row's entries joined. None accepts any columns, for
+    callers that only count the items.
 
     Raises:
-        CandidatesError: There are none, or one is repeated.
+        CandidatesError: The list is empty or repeats an item.
         TableError: The file cannot be read.
     """
     file = Path(path)
@@ -165,7 +167,7 @@ def read_candidates(
 
 
 def print_list_remarks(items: tuple[Any, ...], *columns: str, what: str = "candidates") -> tuple[Any, ...]:
-    """``items``, of which is said on standard error what looks odd: they are public."""
+    """Print remarks about unusual ``items``, which are public, on standard error, and return the items."""
     if len(columns) > 1:
         rows = [split_item_parts(item) for item in items]
         for name, entries in zip(columns, zip(*rows, strict=True), strict=True):
@@ -178,19 +180,19 @@ def print_list_remarks(items: tuple[Any, ...], *columns: str, what: str = "candi
 
 
 def items_as_integers(items: tuple[Any, ...], column: str, what: str = "candidates") -> tuple[int, ...]:
-    """The candidates as integers, for a table whose items are integers; or ``what`` else they are.
+    """Return the candidates as integers, for a table whose items are integers; ``what`` is the noun for errors.
 
     Raises:
-        CandidatesError: One is no integer, or two are the same integer.
+        CandidatesError: One is not an integer, or two are the same integer.
     """
     return public_items(_parse_integers(items, column, what), f"the {what}")
 
 
 def match_column_types(items: tuple[Any, ...], columns: Sequence[str], frame: Any) -> tuple[str, ...]:
-    """Candidates of several columns as a frame of polars has them: where its column holds integers, 07 is 7.
+    """Convert candidates with several columns to the column types of a polars frame: in integer columns, 07 is 7.
 
     Raises:
-        CandidatesError: An entry for a column of integers is none, or two candidates are the same item.
+        CandidatesError: An entry for an integer column is not an integer, or two candidates are the same item.
     """
     schema, entries = frame.lazy().collect_schema(), zip(*map(split_item_parts, items), strict=True)
     found = (
@@ -261,17 +263,17 @@ def _read_table_items(file: Path, columns: Sequence[str] | None, what: str) -> l
     return table.to_series().drop_nulls().to_list()
 
 
-# Plans of several releases that are kept in files: paying for them, and the query of one of them.
+# Plan files for several releases: paying for all of them, and the plan of one of them.
 
-_MOST_OF_A_PLAN = 2**20  # bytes: a plan has some hundred
+_MOST_OF_A_PLAN = 2**20  # most bytes of a plan; a typical one has a few hundred
 
 
 def read_plan(path: str) -> ReleaseSchedule:
-    """The plan in a file.
+    """Read a plan of several releases from a file.
 
     Raises:
-        TableError: It cannot be read.
-        ParameterError: It is none.
+        TableError: The file cannot be read, or is not JSON.
+        ParameterError: The JSON is not a plan.
     """
     from ..planning.several import ReleaseSchedule
 
@@ -286,7 +288,7 @@ def read_plan(path: str) -> ReleaseSchedule:
 
 
 def reserve_plan_releases(ledger: str, path: str, label: str) -> tuple[int, int]:
-    """Pay from a ledger for all releases of the plan in a file: the number of the entry, and how many they are."""
+    """Pay from a ledger for all releases of a plan file. Return the number of the entry and the number of releases."""
     kept = read_plan(path)
     with Ledger(ledger) as account:
         column = kept.unit.columns.user if account.user is None else account.user
@@ -303,10 +305,11 @@ def reserve_plan_releases(ledger: str, path: str, label: str) -> tuple[int, int]
 
 
 def read_single_release_plan(path: str, n_candidates: int | None, options: Options) -> Plan[Any, UserUnit]:
-    """The plan of one of the releases of the plan in a file, by the columns of ``options``.
+    """Return the plan of a single release of a plan file, with the columns of ``options``.
 
     Raises:
-        ParameterError: The plan is for another list, or for none, or keeps other items of each user than are asked for.
+        ParameterError: The plan is for a list of another length, a list is missing, ``options`` have another
+            contribution bound than the plan, or the plan is for quantiles and options for items are given.
     """
     kept = read_plan(path)
     if isinstance(kept.unit.columns, NumericColumns):

@@ -1,4 +1,4 @@
-"""``opendp-topk ledger``: a budget, what is left of it, what was spent on what, and whether its records are whole."""
+"""``opendp-topk ledger``: create a budget, show its balance and entries, and verify its records."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def head(
     if as_json:
         print_json({"head": line})
     else:
-        typer.echo(line)  # one line, however narrow the terminal is
+        typer.echo(line)  # never wrapped, even if the terminal is narrow
 
 
 def accept(
@@ -260,7 +260,7 @@ def settle(
 
 
 def _record_file_digest(account: Ledger, number: int, path: str) -> str:
-    """The digest of the record in a file, if it names the entry and the moment in which that was debited."""
+    """Return the digest of the record in a file, after checking that it is the record of entry ``number``."""
     fields = read_fields(path)
     paid, entry = fields["ledger"] or {}, account.entry(number)
     told = paid.get("entry"), paid.get("dataset"), paid.get("time"), paid.get("claim"), paid.get("head")
@@ -288,7 +288,7 @@ def export(
 def _print_ledger(account: Ledger, *, history: bool) -> None:
     entries = account.count()
     mixes = account.counted != account.measure
-    kinds = [kind for kind in account.accepted if " " not in kind]  # what has a blank is a server
+    kinds = [kind for kind in account.accepted if " " not in kind]  # entries with a blank are servers
     room = account.room()
     limit = [("may be charged", f"{format_distance(account.limit)} (rho, deltas of releases)")] if mixes else []
     show.print_rows(

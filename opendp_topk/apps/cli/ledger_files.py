@@ -1,4 +1,4 @@
-"""``opendp-topk ledger``: the commands that write a file."""
+"""``opendp-topk ledger``: the commands that write files, and the options and output that all its commands share."""
 
 from __future__ import annotations
 
@@ -63,24 +63,24 @@ def repair(
 
 
 def require_file_ending(to: str, endings: tuple[str, ...]) -> None:
-    """Raise unless ``to`` ends in one of ``endings``, or is standard output where JSON lines may go."""
+    """Raise unless ``to`` ends in one of ``endings``, or is standard output and JSON lines are allowed."""
     if Path(to).suffix.lower() not in endings and not (to == STDOUT and ".jsonl" in endings):
         raise ParameterError(f"--to must be a name that ends in {' or '.join(endings)}")
 
 
 def write_output_file(to: str, option: str, text: str) -> None:
-    """A new file, which those may read whom the umask lets."""
+    """Write ``text`` to a new file; the umask determines who may read it."""
     write_report(resolve_path(to, option), text.encode("utf-8"))
 
 
 def write_text_file(to: str, text: str, *, as_json: bool = False) -> None:
-    """A new file, and a word about it."""
+    """Write ``text`` to a new file and print a confirmation."""
     write_output_file(to, "--to", text)
     print_action({"written": to}, f"Written to {to}.", as_json=as_json)
 
 
 def print_action(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
-    """What was done: as JSON on standard output, or in words on standard error."""
+    """Print what was done: as JSON on standard output, or in words on standard error."""
     if as_json:
         print_json(fields)
     else:
@@ -88,7 +88,7 @@ def print_action(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
 
 
 def print_result(fields: dict[str, Any], *words: str, as_json: bool) -> None:
-    """What was found, on standard output: as JSON, or in words."""
+    """Print a result on standard output, as JSON or in words."""
     if as_json:
         print_json(fields)
     else:
@@ -96,5 +96,5 @@ def print_result(fields: dict[str, Any], *words: str, as_json: bool) -> None:
 
 
 def print_json(fields: dict[str, Any]) -> None:
-    """One line for programs."""
+    """Print ``fields`` as one line of JSON."""
     typer.echo(json_text(fields, ascii_only=True))

@@ -1,4 +1,4 @@
-"""What the command prints and writes of a release."""
+"""Printing and writing the record of a release."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ..planning.release_record import ReleaseRecord
 from .exit_codes import ignore_interrupts
 from .record_words import group_column, item_columns, item_ranks
 
-# Where the record of a release goes: checked before anything is drawn, and written whole or not at all.
+# The destination of a release record: checked before anything is drawn, and written whole or not at all.
 
 STDOUT = "-"
 
 
 def flush_stdout() -> None:
-    """Bring to standard output what was printed; an OSError says that it did not get there."""
+    """Flush standard output; an OSError means that the printed text was not written."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def unprinted_release_error(error: OSError) -> TableError:
-    """The error for a release that standard output did not take. What is left of it is dropped."""
+    """Return the error for a release that could not be printed, and discard the output that is still buffered."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     reason = error.strerror or type(error).__name__
@@ -41,15 +41,15 @@ def unprinted_release_error(error: OSError) -> TableError:
 
 
 class RecordDestination:
-    """A place for one record: a file, standard output (``-``) or nowhere (None), as a context manager.
+    """Destination of one record: a file, standard output (``-``) or nowhere (None), as a context manager.
 
-    Entering it claims a temporary file beside the target, so that a release is never drawn only to be lost.
-    Leaving it without :meth:`write` removes that file again.
+    Entering it creates a temporary file beside the target, so an unwritable folder is found before anything is drawn.
+    Leaving it without :meth:`write_record` removes that file.
 
     Args:
         out: The path of the file, ``-`` or None.
-        force: Whether a file that exists may be replaced.
-        keep: Files that may not be replaced, whatever ``force`` is: those that are read.
+        force: Whether an existing file may be replaced.
+        keep: Files that are never replaced, even with ``force``: those that are read.
     """
 
     def __init__(self, out: str | None, *, force: bool = False, keep: Iterable[str | Path] = ()) -> None:
@@ -85,10 +85,10 @@ class RecordDestination:
         return self
 
     def write_record(self, record: ReleaseRecord) -> None:
-        """Write ``record`` as JSON; to a file whose name ends in .csv, the items alone, as a table.
+        """Write ``record`` as JSON, or only its items as a table if the name of the file ends in .csv.
 
         Raises:
-            TableError: The file could not be written; nothing of it is left.
+            TableError: The record could not be printed, or its file could not be written; then no part of it remains.
         """
         if self._stdout:
             encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
@@ -117,7 +117,7 @@ class RecordDestination:
 
 
 def _require_file_name(out: str) -> str:
-    """``out``, if the system can look for a file of that name."""
+    """Return ``out`` if it is a possible file name."""
     reason = ""
     try:
         os.fsencode(out)
@@ -132,15 +132,18 @@ def _require_file_name(out: str) -> str:
 
 
 def record_as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
-    """The record as it is written and printed."""
+    """Return the record as JSON text, as it is written and printed."""
     return json_text(record.as_dict(), ascii_only=ascii_only) + "\n"
 
 
 def _record_as_csv(record: ReleaseRecord) -> str:
-    """One line an item under a header: group and rank (where there are any), item, count or gap; or numbers."""
+    """Return the released items, or quantiles, as CSV with a header.
+
+    The columns are group and rank (if there are any), item, and count or gap.
+    """
     released = record.released
     if record.quantiles:
-        head, lines = ["number"], [[str(one)] for one in released.items]  # a number is no formula, whatever its sign
+        head, lines = ["number"], [[str(one)] for one in released.items]  # numbers are safe in spreadsheets, signs too
         if len(record.quantiles) > 1:
             head, lines = ["quantile", *head], [[str(q), *one] for q, one in zip(record.quantiles, lines, strict=True)]
         return "".join(",".join(line) + "\n" for line in [head, *lines])
@@ -159,27 +162,28 @@ def _record_as_csv(record: ReleaseRecord) -> str:
     return text.getvalue()
 
 
-# Where the record of a paid release is kept, so that what was paid for is found again whatever became of ``--out``.
+# Storing the record of a paid release beside the ledger, so that it can be found even if writing ``--out`` fails.
 
 
 def records_folder(account: Ledger) -> Path | None:
-    """The folder beside a ledger's file in which its records are; None for a ledger on a server."""
+    """Return the folder of release records beside a ledger's file, or None for a ledger on a server."""
     log = account._journal.log
     return Path(f"{log.path}.records") if isinstance(log, FileLog) else None
 
 
 class RecordStore:
-    """The place of the record of a release that ``account`` is to pay for, made sure of before anything is drawn.
+    """Storage for the record of a release that ``account`` pays for, checked before anything is drawn.
 
-    It is a file in the folder of the ledger's records, named by the entry; of a ledger on a server, it is beside a
-    ``--out`` that is a table of the items alone.
+    The record is a file in the ledger's records folder, named by the number of the entry. A ledger on a server has no
+    such folder: if ``--out`` is a .csv table of the items, the record is stored beside it as .json.
 
     Raises:
-        TableError: The folder cannot be made or written, or holds records of entries that the ledger does not have.
+        TableError: The folder cannot be created or written, or contains records of entries that the ledger does not
+            have; or a file with the name of the record beside ``--out`` exists.
     """
 
     def __init__(self, account: Ledger | None, out: str | None) -> None:
-        self.path: Path | None = None  # once it is written
+        self.path: Path | None = None  # set once the record is written
         self.failure = ""
         self._folder = None if account is None else records_folder(account)
         table = account is not None and self._folder is None and out not in (None, STDOUT)
@@ -193,7 +197,7 @@ class RecordStore:
             )
 
     def store_record(self, record: ReleaseRecord) -> None:
-        """Write it; what goes wrong is kept for later, since the release is drawn and paid."""
+        """Write the record. A failure is kept in ``failure`` instead of raised: the release is drawn and paid."""
         if record.ledger is None or (self._folder is None and self._beside is None):
             return
         place = self._beside if self._folder is None else self._folder / f"{record.ledger['entry']}.json"
@@ -223,7 +227,7 @@ def _require_writable(folder: Path) -> None:
 
 def _require_own_records(folder: Path, account: Ledger) -> None:
     numbers = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal()]
-    entries = account.count()  # after the folder was listed: others draw meanwhile
+    entries = account.count()  # after the folder was listed, because other processes may add entries meanwhile
     later = [number for number in numbers if number > entries]
     if later:
         raise TableError(

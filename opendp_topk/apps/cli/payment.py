@@ -24,9 +24,10 @@ from .output import records_folder
 
 
 def metadata_for_record(words: Mapping[str, Any], account: Ledger | None) -> dict[str, Any]:
-    """What the record of a release tells in words, beside what the ledger says that pays.
+    """Return the metadata of a release record, together with those of the ledger that pays.
 
-    ``words`` are those of :meth:`Ledger.release`: lines for people, and whom another column tells apart.
+    ``words`` are the metadata arguments of :meth:`Ledger.release`: descriptive text, and ``at_most`` and ``shared`` if
+    the user column is not that of the ledger.
     """
     words = {**words, "label": validate_label(words["label"])}
     validate_metadata({name: words[name] for name in OWN})
@@ -39,11 +40,11 @@ def metadata_for_record(words: Mapping[str, Any], account: Ledger | None) -> dic
 def open_paying_ledger(
     ledger: str | None, query: Query[Any, UserUnit], words: Mapping[str, Any]
 ) -> Iterator[Ledger | None]:
-    """The ledger from which the release is paid, if one is named."""
+    """Open the ledger that pays for the release, if one is given, and check that it can pay for ``query``."""
     if ledger is None:
         if words["at_most"] is not None and not query.unit.columns.is_row_level:
             raise ParameterError("--at-most goes with --ledger, which says what a person is")
-        metadata_for_record(words, None)  # whether they are words, before the table is read
+        metadata_for_record(words, None)  # raises before the table is read if they are invalid
         yield None
         return
     with Ledger(ledger) as account:
@@ -57,13 +58,13 @@ def open_paying_ledger(
 
 
 def require_neighbors(account: Ledger, neighbors: str) -> None:
-    """Raise unless the ledger protects such neighbours."""
+    """Raise unless the ledger's neighbouring relation is ``neighbors``."""
     if account.metric != repr(UserDistance(neighbors)):
         raise ParameterError(f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly")
 
 
 def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
-    """Raise unless people are told apart by the ledger's column, or a bound is stated."""
+    """Raise unless users are identified by the ledger's column, or ``at_most`` bounds the values per person."""
     own = account.user is None or account.user == column
     if own and column == ROW:
         raise ParameterError(
@@ -90,11 +91,12 @@ def draw_and_record(
     keep: Callable[[ReleaseRecord], None] = lambda record: None,
     again: bool = False,
 ) -> tuple[ReleaseRecord, str]:
-    """The record, by ``recorded``, of a release, of what has paid for it before the table was counted, and of words.
+    """Pay for a release, draw it, and return its record.
 
-    The entry of the ledger gets the digest of the record, once ``keep`` has it; beside the record is told why, if it
-    could not. ``planned`` is the number of the entry that has paid for it with others. Unless it is to be paid
-    ``again``, a release of a label and a period that was paid before is refused.
+    ``recorded`` builds the record from the output, the payment and the metadata. ``keep`` stores it, and then its
+    digest is written to the ledger's entry. The second value returned is the reason if that could not be written, or
+    else empty. ``planned`` is the number of the entry that has paid in advance for several releases, including this
+    one. A release whose label and period were paid before is refused unless ``again`` is set.
     """
     measurement, query, made = plan.measurement, plan.query, []
     if account is None:
@@ -117,7 +119,7 @@ def draw_and_record(
             return made[0].digest
 
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", f"entry {reserved.number} was released")  # it is told at the end
+            warnings.filterwarnings("ignore", f"entry {reserved.number} was released")  # reported at the end
             reserved.release(rows, recorded=build_record_digest)
         return made[0], reserved.unsettled
     except KeyboardInterrupt:
@@ -127,7 +129,7 @@ def draw_and_record(
 
 
 def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> None:
-    """Raise if an entry has paid for a release with this label and period already."""
+    """Raise if an entry has already paid for a release with this label and period, unless ``again`` is set."""
     if not _is_repeat_refused(words, again):
         return
     numbers = PriorPayments(account._journal, words["label"], words["period"]).numbers
@@ -148,7 +150,7 @@ def _is_repeat_refused(words: Mapping[str, Any], again: bool) -> bool:
 
 
 def _reserve_planned(account: Ledger, planned: int, label: str, measurement: Measurement) -> Reservation:
-    """The place of this label among planned releases; without one, the first that nobody has drawn."""
+    """Reserve the planned release with this label, or without a label the first that is not drawn yet."""
     paid = account.planned(planned)
     if not paid.left():
         raise ParameterError("all releases of this plan were drawn")

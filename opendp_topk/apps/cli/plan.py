@@ -1,4 +1,4 @@
-"""opendp-topk plan."""
+"""``opendp-topk plan``: plan one or several releases, or compare mechanisms, without data."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ from .files import Counts, read_candidates, read_proxy_counts
 from .ledger_files import write_output_file
 from .payment import require_neighbors
 
-# Every mechanism that can give a release, side by side.
+# Comparison of all mechanisms that can give a release.
 
 
 def rank_mechanisms(
     query: Query[TopK, UserUnit], proxy: Counts | None, far: Callable[[str], None] = lambda _: None
 ) -> list[Option]:
-    """The mechanisms that can give the release, the best first; ``far`` is told how far it is.
+    """Return the mechanisms that can give the release, best first; ``far`` is called with progress in words.
 
     Raises:
         ParameterError: The release would be the same for every table, or no scale meets the target.
@@ -72,7 +72,7 @@ def rank_mechanisms(
 
 
 def _option_rank(option: Option) -> tuple[float, float]:
-    """The likeliest exact release first, then the best guarantee; what is unknown comes last."""
+    """Return the sort key: the most probable exact release first, then the smallest error bound; unknown ones last."""
     near, success = _option_error_bound(option), 1.0 if option.success is None else -option.success.lower
     return success, float("inf") if near is None else near
 
@@ -82,7 +82,7 @@ def _option_error_bound(option: Option) -> float | None:
 
 
 def show_comparison(query: Query[TopK, UserUnit], proxy: Counts | None, plot: str | None = None) -> None:
-    """Print all mechanisms for ``query``, and draw them into the file ``plot``."""
+    """Print a comparison of all mechanisms for ``query``, and draw it into the file ``plot`` if given."""
     with show.show_progress("comparing") as far:
         rows = rank_mechanisms(query, proxy, far)
     task = query.task
@@ -119,7 +119,7 @@ def show_comparison(query: Query[TopK, UserUnit], proxy: Counts | None, plot: st
 
 
 def _draw_comparison(query: Query[TopK, UserUnit], rows: list[Option], plot: str) -> None:
-    """Write the two plots into a file."""
+    """Write the two plots of the comparison to a file."""
     drawing = import_extra("matplotlib.figure", "--plot needs matplotlib", "opendp_topk[plot]")
     figure = Comparison(query, tuple(one.row for one in rows)).plot(drawing.Figure(figsize=SIZE, layout="constrained"))
     drawn = io.BytesIO()
@@ -131,7 +131,7 @@ def _draw_comparison(query: Query[TopK, UserUnit], rows: list[Option], plot: str
 
 
 def require_plot(plot: str | None, compare: bool) -> None:
-    """Raise where --plot names no picture, or nothing is compared."""
+    """Raise if --plot is given without --compare or is not a .png or .svg file."""
     if plot is not None and not compare:
         raise ParameterError("--plot draws a comparison: give --compare")
     if plot is not None and not plot.lower().endswith((".png", ".svg")):
@@ -139,7 +139,7 @@ def require_plot(plot: str | None, compare: bool) -> None:
 
 
 def _cost_symbol(query: Query[TopK, UserUnit]) -> str:
-    """The head of the column of costs."""
+    """Return the header of the column of costs."""
     return query.budget.main_symbol if query.budget.delta is None else "delta"
 
 
@@ -167,7 +167,7 @@ def _comparison_legend(query: Query[TopK, UserUnit], proxy: Counts | None) -> li
 
 
 def _row_order_note(release: str) -> str:
-    """What the order of the rows leaves open."""
+    """Return a caveat on the order of the rows, which is by worst-case bounds."""
     late, they = ("canonical and joint come", "they find") if release == "set" else ("joint comes", "it finds")
     return (
         f"by theorems for the worst counts, where {late} late. Where the k best stand out from the rest {they} them "
@@ -182,19 +182,19 @@ def _format_user_bound(users: float | None) -> str:
 
 
 def success_text(enclosure: Enclosure | None, task: TopK) -> str:
-    """The probability of an exact release on the proxy, in words."""
+    """Return the probability of an exact release on the proxy counts, in words."""
     if enclosure is None:
         return "the probability of the exact release is not known for this mechanism, or too long to compute"
     return f"{_exact_event_text(task)} has probability {format_probability(enclosure)}"
 
 
 def _exact_event_text(task: TopK) -> str:
-    """The event that the release is as good as can be, in words."""
+    """Return the event that the release is the exact top k, in words."""
     return f"the exact top-{task.k}" + (", in any order," if task.k > 1 else "")
 
 
 def format_probability(enclosure: Enclosure | None) -> str:
-    """Three decimals, rounded outward where both ends do not share them; a dash for what is not known."""
+    """Return a probability with three decimals, as a range rounded outward if the ends differ; "-" if unknown."""
     if enclosure is None:
         return "-"
     lower, upper = enclosure
@@ -207,7 +207,7 @@ def format_probability(enclosure: Enclosure | None) -> str:
     return f"{math.floor(lower * 1000) / 1000:.3f}-{math.ceil(upper * 1000) / 1000:.3f}"
 
 
-# What each of several equal releases may cost within one budget, in several ways, and the commands that pay.
+# Several equal releases within one budget: what each may cost under every accounting option, and the commands.
 
 _NOT_ASKED = "epsilon", "rho", "delta", "alpha", "user", "item", "at_most", "shared"
 _PLAN, _BOOK = "plan.json", "budget.ledger"
@@ -220,17 +220,20 @@ _WHY = {
 
 @dataclass(frozen=True)
 class LedgerBudget:
-    """A ledger by its address, and what is left of it."""
+    """Address of a ledger and its remaining budget."""
 
     address: str
     left: RemainingBudget
 
     @classmethod
     def from_address(cls, address: str, options: Options, *, listed: bool) -> tuple[LedgerBudget, Options]:
-        """It, and the options with a target that it pays; what each release may have of it is searched for later.
+        """Return the remaining budget of a ledger, and ``options`` with all of it as a placeholder for the target.
+
+        The share of each release is computed later.
 
         Raises:
-            ParameterError: A target is given, too; the ledger has another unit; or nothing is left for such releases.
+            ParameterError: A target is given as well, the ledger has another privacy unit, or its remaining budget does
+                not admit such releases.
         """
         if (options.epsilon, options.rho, options.delta) != (None, None, None):
             raise ParameterError("--ledger plans within what is left there: leave --epsilon, --rho and --delta out")
@@ -264,9 +267,10 @@ def show_several_releases(
     out: str | None,
     paid: LedgerBudget | None = None,
 ) -> None:
-    """Print what each of its releases may cost, way by way, and the commands; write the last way's plan to ``out``.
+    """Print what each release may cost under every accounting option, and the commands that pay and release.
 
-    They share what is left of the ledger ``paid``, or else the target.
+    The releases share the remaining budget of the ledger ``paid``, or else the target. The plan with composed privacy
+    curves is written to ``out`` if given.
     """
     if options.other_users_count is not None:
         raise ParameterError("--releases plans releases of items: leave --other out")
@@ -277,7 +281,7 @@ def show_several_releases(
         else:
             found, within = _options_within_target(query, options)
     if options.rows_per_person is not None:
-        found = [way for way in found if way.name != CURVES]  # no ledger pays for these by a bound that is stated
+        found = [way for way in found if way.name != CURVES]  # plan files do not support rows per person
     scheduled = [ReleaseSchedule.from_plan(way.plan) for way in found if way.name == CURVES]
     if out is not None and not scheduled:
         raise ParameterError(
@@ -306,7 +310,7 @@ def show_several_releases(
 
 
 def _options_within_ledger(query: Query[Any, UserUnit], left: RemainingBudget) -> list[AccountingOption]:
-    """The ways in which a ledger pays."""
+    """Return the accounting options for an existing ledger."""
     try:
         return list(remaining_options(query, left))
     except SearchError:
@@ -315,7 +319,7 @@ def _options_within_ledger(query: Query[Any, UserUnit], left: RemainingBudget) -
 
 
 def _options_within_target(query: Query[Any, UserUnit], options: Options) -> tuple[list[AccountingOption], str]:
-    """The ways in which a new ledger with the target as its budget pays, and the budget in words."""
+    """Return the accounting options for a new ledger whose budget is the target, and this budget in words."""
     if isinstance(query.budget.measure, Approximate) and options.epsilon is None:
         raise ParameterError(
             "--releases without --candidates, or with --minimum-users, plans within --epsilon and --delta: leave "
@@ -339,7 +343,7 @@ def _print_commands(
     out: str | None,
     paid: LedgerBudget | None,
 ) -> None:
-    """Print what makes a ledger, and the releases that it pays for, way by way."""
+    """Print, for each accounting option, the commands that create a ledger and make the releases."""
     listed = [] if candidates is None else ["--candidates", candidates]
     list_of = ["--candidates", "FILE"] if candidates is not None and candidates.isdecimal() else listed
     book, user, entry = _BOOK, options.user.upper(), 1
@@ -373,7 +377,7 @@ def _times_text(releases: int) -> str:
 
 
 def _given_options(options: Options) -> dict[str, str | None]:
-    """What was asked besides the target, by the names of options; None for those that take no value."""
+    """Return the values of options that are not the default, by name and without the target; None for flags."""
     found: dict[str, str | None] = {}
     for one in fields(Options):
         value = getattr(options, one.name)
@@ -400,7 +404,7 @@ def _cost_options(plan: Plan[Any, UserUnit]) -> list[str]:
 
 
 def _print_command_line(*words: str, after: str = "") -> None:
-    typer.echo(shlex.join(words) + after)  # one line, however narrow the terminal is: it is to be copied
+    typer.echo(shlex.join(words) + after)  # never wrapped, so that it can be copied
 
 
 def _release_cost_text(way: AccountingOption) -> str:
@@ -458,7 +462,7 @@ def _several_legend(query: Query[Any, UserUnit], found: list[AccountingOption]) 
     ]
 
 
-# ``opendp-topk plan``: what a release would cost, and how accurate it would be. No data is read.
+# ``opendp-topk plan``: cost and accuracy of a release. No data is read.
 
 
 @expand_option_groups
@@ -601,20 +605,20 @@ def plan(
 
 
 def _plan_groups(named: str | None) -> Sequence[Any] | None:
-    """The groups by their number, or those that a file lists."""
+    """Return placeholders for a number of groups, or the groups that a file lists."""
     if named is None:
         return None
     return range(int(named)) if re.fullmatch("[0-9]{1,9}", named) else read_candidates(named, what="groups")
 
 
 def _has_no_own_delta(options: Options, candidates: str | None) -> bool:
-    """Whether a release has no delta of its own."""
+    """Whether the release's measurement has no delta of its own."""
     own = options.minimum_users is not None or options.by_gap
     return options.quantile is not None or (candidates is not None and not own)
 
 
 def _other_users_row(options: Options) -> list[tuple[str, str]]:
-    """The row of the count of all other users, if it is asked for."""
+    """Return the row for the count of all other users, if it is requested."""
     count = options.other_users_count
     if count is None:
         return []

@@ -1,4 +1,4 @@
-"""``opendp-topk proofs``: what is proved, where, and whether the proofs still speak of the code that runs."""
+"""``opendp-topk proofs``: list and show the proofs, and whether they are about the code that runs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _list_proofs() -> list[str]:
 
 
 def _machine_checks_text() -> str:
-    """How much a proof assistant has checked."""
+    """Return how many statements a proof assistant has checked, in words."""
     found = [check for name in proof.document_names() for check in proof.machine_checks(name)]
     current = {(one.document, one.label) for one in found if one.status == "current"}
     stale = sum(one.status != "current" for one in found)
@@ -89,7 +89,11 @@ def _machine_checks_text() -> str:
 
 
 def resolve_document(name: str) -> str:
-    """The document of a constructor (with or without its ``make_``), or the one of that name."""
+    """Return the document of a constructor (with or without its ``make_``), or the document of that name.
+
+    Raises:
+        ParameterError: There is neither.
+    """
     for maker in registry.constructor_names():
         if name in (maker, maker.removeprefix("make_")) and (document := registry.document_of(maker)) is not None:
             return document
@@ -112,7 +116,7 @@ def _show_note_or_document(name: str, pdf: bool, out: str | None) -> list[str]:
 
 
 def _show_note(name: str, pdf: bool, out: str | None) -> list[str]:
-    """A note pins nothing: what it leads to has a state."""
+    """Print a note. It pins no code, so the states that are shown and returned are those of the documents it cites."""
     leads = [(row, proof.Proof(row.document).status) for row in parse_note_rows(name)]
     show.print_rows([("note", str(proof.document_path(name)))])
     show.print_paragraphs("", "It pins nothing, and leads to these statements and lines:", "")
@@ -155,7 +159,7 @@ def _show_document(name: str, pdf: bool, out: str | None) -> list[str]:
 
 
 def _reliance_rows(document: str) -> list[tuple[str, str]]:
-    """Which documents carry its privacy, and which carry laws, accuracy, success and batches alone."""
+    """Return the documents that its privacy rests on, and those that only its other claims rest on."""
     found = (
         ("carry its privacy", proof.supporting_documents(document)),
         ("carry other claims alone", proof.other_foundations(document)),

@@ -1,4 +1,4 @@
-"""Reading the record of a release back."""
+"""Reading and validating the record of a release."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..ledger.stated import LINES
 from ..planning.release_record import FORMAT, ReleaseRecord
 from ..planning.units import split_item_parts
 
-_MOST = 2**28  # bytes: a record of 10^6 items has a tenth of them
+_MOST = 2**28  # most bytes of a record, ten times the size of one with 10^6 items
 _LARGEST = sys.float_info.max  # pages show numbers as floats
 
 Check = Callable[[Any], bool]
 
 
 def _is_finite_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST  # and so no NaN
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST  # excludes NaN
 
 
 def _is_whole_number(value: Any) -> bool:
@@ -54,14 +54,14 @@ def _list_of(check: Check) -> Check:
 
 
 def _mapping_with(**fields: Check) -> Check:
-    """A mapping that has these fields, which hold what they should; it may have others."""
+    """Return a check for mappings that have all these fields with valid values; other fields are allowed."""
     return lambda value: (
         isinstance(value, Mapping) and all(name in value and check(value[name]) for name, check in fields.items())
     )
 
 
 def _mapping_only(**fields: Check) -> Check:
-    """A mapping that has some of these fields, which hold what they should, and no others."""
+    """Return a check for mappings that have only these fields, each optional, with valid values."""
     return lambda value: (
         isinstance(value, Mapping) and all(name in fields and fields[name](one) for name, one in value.items())
     )
@@ -73,7 +73,7 @@ _PROMISE = _mapping_with(
     alpha=_is_finite_number, within_users=_none_or(_at_least(0, _is_whole_number)), words=_is_string
 )
 _VERSION = _mapping_with(name=_is_string, version=_is_string)
-# What the pages read of a record; docs/release.schema.json says more.
+# The fields of a record that the pages use; docs/release.schema.json describes all of them.
 _RECORD = _mapping_with(
     time=_is_string,
     items=_list_of(
@@ -132,16 +132,20 @@ _BESIDE: dict[str, Check] = {
 
 
 def read_record(path: str) -> ReleaseRecord:
-    """The record in a file.
+    """Read the record in a file.
 
     Raises:
-        TableError: There is none, or one of another format, or one that does not hold together.
+        TableError: The file cannot be read or is not a record, or the record has another format or is inconsistent.
     """
     return ReleaseRecord.from_dict(read_fields(path))
 
 
 def read_fields(path: str) -> dict[str, Any]:
-    """All fields of the record in a file, also those that nobody shows; otherwise as :func:`read_record`."""
+    """Return all fields of the record in a file, including those that are never shown.
+
+    Raises:
+        TableError: As :func:`read_record`.
+    """
     content, found = read_regular_file(path, "the record", TableError, at_most=_MOST), None
     try:
         found = json.loads(content.decode("utf-8"), object_pairs_hook=_unique_fields)
@@ -164,7 +168,7 @@ def read_fields(path: str) -> dict[str, Any]:
 
 
 def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of a mapping, each of which is there once: of two, programs would read different ones."""
+    """Return the fields of a JSON mapping if none is repeated: programs differ in which duplicate they read."""
     if len(dict(pairs)) < len(pairs):
         raise ValueError
     return dict(pairs)
@@ -185,28 +189,28 @@ def _is_consistent(record: dict[str, Any]) -> bool:
 
 
 def _has_group_lists(record: dict[str, Any]) -> bool:
-    """Whether a list for each of several groups is told of as such."""
+    """Whether a record of one list per group has the parameters of its groups and ``k`` for each group."""
     partition, k = record["mechanism"].get("partition"), record["k"]
     return _PARTITION(partition) and k is not None and len(record.get("groups", ())) == partition["groups"] * k
 
 
 def _has_column_entries(items: list[Any], column: str) -> bool:
-    """Whether items of several columns have an entry for each, as all of them do or none."""
+    """Whether either no item has several columns, or all items have an entry for each of the columns."""
     widths = {len(one) if isinstance(one, list) else 0 for one in items}
     return widths <= {0} or widths == {len(split_item_parts(column))}
 
 
 def _has_gap_fields(record: dict[str, Any]) -> bool:
-    """Whether a set that a gap sets apart has the scale of its test, and a largest number."""
+    """Whether a set chosen by a gap has a test scale, a scale and ``k``; True for other mechanisms."""
     if record["mechanism"]["mechanism"] != "top_k_by_gap":
         return True
     return _BY_GAP(record["mechanism"]) and None not in (record["k"], record["scale"])
 
 
 def _has_valid_numbers(record: dict[str, Any]) -> bool:
-    """Whether sums, which a record has in steps, have steps and bounds, and are numbers that a page can show.
+    """Whether sums and quantiles have a valid step and bounds, and sums, which a record has in steps, fit into floats.
 
-    So have quantiles, in the place of items.
+    The parameters of quantiles, and of items of several columns or chosen by a gap, are checked as well.
     """
     known = record["mechanism"]
     if "quantile" in known or "quantiles" in known:

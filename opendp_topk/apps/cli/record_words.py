@@ -1,4 +1,4 @@
-"""What the record of a release says, in words: the same on a terminal and on a page."""
+"""The record of a release in words, the same on a terminal and on a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..planning.units import ROW, split_item_parts
 
 
 def question_text(record: ReleaseRecord) -> str:
-    """What was asked."""
+    """Return what was asked, as the title of the release."""
     candidates, column = record.mechanism["candidates"], record.summed_column
     if record.quantiles:
         return f"The {quantile_phrase(record.quantiles)} of {record.mechanism['value']}"
@@ -39,13 +39,13 @@ def question_text(record: ReleaseRecord) -> str:
 
 
 def _groups_clause(record: ReleaseRecord) -> str:
-    """For which groups a list was released, where there are several."""
+    """Return the clause that names the groups, or an empty string if there is one list."""
     partition = record.partition_parameters
     return "" if partition is None else f", in each group of {partition['group']} ({len(record.released.group_lists)})"
 
 
 def groups_text(record: ReleaseRecord) -> str:
-    """Who counts in which group, and that the groups do not depend on the table; empty where there is one list."""
+    """Explain which users count in which group, and that the groups are public; empty if there is one list."""
     partition = record.partition_parameters
     if partition is None:
         return ""
@@ -65,7 +65,7 @@ def groups_text(record: ReleaseRecord) -> str:
 
 
 def score_amount(record: ReleaseRecord, steps: float) -> float:
-    """A score as people read it: a number of users, or a sum, which the record holds in steps of its grid."""
+    """Convert a score from the record, which has sums in steps of their grid, to a number of users or a sum."""
     return (
         steps
         if record.summed_column is None
@@ -74,13 +74,13 @@ def score_amount(record: ReleaseRecord, steps: float) -> float:
 
 
 def count_amounts(record: ReleaseRecord) -> list[float] | None:
-    """The noisy counts, or sums, if there are any."""
+    """Return the noisy counts or sums, or None if none were released."""
     found = record.released.counts
     return None if found is None else [score_amount(record, count) for count in found]
 
 
 def method_text(record: ReleaseRecord) -> str:
-    """What the list is, and what it is not."""
+    """Explain how the list was released, with which noise, and what was not released."""
     if record.quantiles:
         return _quantile_method_text(record)
     unit = counted_noun(record) if record.summed_column is None else f"in {record.summed_column}"
@@ -147,20 +147,20 @@ def is_partition_selection(record: ReleaseRecord) -> bool:
 
 
 def other_users_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
-    """How many people have an item that was not released, where that was asked for."""
+    """Return the row for the noisy number of users with an item that was not released, if it was requested."""
     number = record.released.other
     return [] if number is None else [("other", f"{number} {counted_noun(record)}, with noise, have another item")]
 
 
 def loss_text(claim: PrivacyClaim) -> str:
-    """The privacy loss alone."""
+    """Return the privacy loss without its unit."""
     if not isinstance(claim.d_out, tuple):
         return f"{claim.symbol} = {claim.d_out:.12g}"
     return f"{claim.main_symbol} = {claim.d_out[0]:.12g}, delta = {claim.d_out[1]:.6g}"
 
 
 def provenance_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
-    """Which rows were read, and what attests the files, where the record says so."""
+    """Return the rows for the condition on rows, the digest of the file list and the deadline, if recorded."""
     where, files, padded = record.read.where, record.read.files, record.read.padded
     attested = f"a list, kept as private as the table, whose digest is {files}"
     return [
@@ -171,7 +171,7 @@ def provenance_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
 
 
 def item_columns(record: ReleaseRecord, head: str) -> list[tuple[str, Sequence[Any]]]:
-    """What was released as columns: one called ``head``, or those of which items consist."""
+    """Return the released items as columns: one called ``head``, or one for each of several item columns."""
     items = record.released.items
     if not any(isinstance(one, list) for one in items):
         return [(head, items)]
@@ -179,47 +179,47 @@ def item_columns(record: ReleaseRecord, head: str) -> list[tuple[str, Sequence[A
 
 
 def item_ranks(record: ReleaseRecord) -> list[int]:
-    """The place of each item in its list."""
+    """Return the rank of each item in its list."""
     return [place for _, one in record.released.group_lists for place in range(1, len(one.items) + 1)]
 
 
 def group_column(record: ReleaseRecord) -> list[tuple[str, Sequence[Any]]]:
-    """Of each item the group of its list, as a column; none where there is one list."""
+    """Return the group of each item as a column, or no column if there is one list."""
     groups = record.released.groups
     return [] if groups is None else [("group", groups)]
 
 
 def csv_line(parts: Sequence[str]) -> str:
-    """An item of several columns as a line of CSV, as the table of the items has it: entries may hold commas."""
+    """Return an item of several columns as a line of CSV, because its entries may contain commas."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(parts)
     return text.getvalue()
 
 
 def is_row_level(record: ReleaseRecord) -> bool:
-    """Whether every row was taken for a user, as no column tells people apart."""
+    """Whether every row counted as a user because no column identifies users."""
     return bool(record.mechanism["user"] == ROW)
 
 
 def counted_noun(record: ReleaseRecord) -> str:
-    """What counts are of: people, or rows."""
+    """Return the noun for what is counted: users, or rows."""
     return "rows" if is_row_level(record) else persons_noun(record)
 
 
 def person_noun(record: ReleaseRecord) -> str:
-    """What one person is called."""
+    """Return the noun for one person, "user" by default."""
     return str(record.stated.get("person", "user"))
 
 
 def persons_noun(record: ReleaseRecord) -> str:
-    """What more of them are called."""
+    """Return the noun for several people."""
     return plural_noun(person_noun(record))
 
 
 def accuracy_texts(record: ReleaseRecord) -> dict[str, str]:
-    """What accuracy theorems promise, by name, in the word for a person that the ledger has."""
+    """Return the accuracy guarantees by name, with "user" replaced by the ledger's noun for a person."""
     called = {"user": person_noun(record), "users": persons_noun(record)}
-    sums = record.summed_column is not None  # a column of numbers may have any name
+    sums = record.summed_column is not None  # nothing is replaced: the column of numbers may be called "user"
     return {
         name: one.words if sums else re.sub(r"\busers?\b", lambda found: called[found[0]], one.words)
         for name, one in record.promises.items()
@@ -227,14 +227,14 @@ def accuracy_texts(record: ReleaseRecord) -> dict[str, str]:
 
 
 def protected_people(record: ReleaseRecord) -> int:
-    """How many people the cost protects together: where a bound is stated, fewer than values of the column."""
+    """Return the size of the protected group in people, given the stated bound on user column values per person."""
     stated = record.stated
     values = int(stated.get("at_most", 1)) * (2 if stated.get("shared") else 1)
     return max(1, record.claim.d_in // values)
 
 
 def protection_text(record: ReleaseRecord) -> str:
-    """Whom the cost protects, and the bound on which that rests where one is stated."""
+    """Return the protected unit, with the stated bound that it relies on, if any."""
     whom, stated = (
         protected_unit_text(record.claim.neighbors, protected_people(record), person_noun(record)),
         record.stated,
@@ -249,7 +249,7 @@ def protection_text(record: ReleaseRecord) -> str:
 
 
 def release_facts(record: ReleaseRecord) -> list[tuple[str, str]]:
-    """Which table, of whom, by whom and what for."""
+    """Return rows for the protected unit, the meaning of a person, the table and the stated metadata."""
     stated, ledger = record.stated, record.ledger
     one = f"a {person_noun(record)}, told apart by the column {stated.get('column', record.mechanism['user'])}"
     if is_row_level(record):
@@ -263,7 +263,7 @@ def release_facts(record: ReleaseRecord) -> list[tuple[str, str]]:
 
 
 def truncation_text(record: ReleaseRecord) -> str:
-    """What was cut before anything was counted."""
+    """Explain how the data were truncated before they were counted."""
     known, one, words = record.mechanism, "row" if is_row_level(record) else person_noun(record), []
     every = "Every row counted."
     if record.quantiles:
@@ -299,13 +299,13 @@ def truncation_text(record: ReleaseRecord) -> str:
 
 
 def _grid_texts(record: ReleaseRecord) -> tuple[str, str, str]:
-    """The bounds and the step of numbers."""
+    """Return the lower bound, the upper bound and the step of numbers."""
     lower, upper, step = (f"{float(record.mechanism[name]):.12g}" for name in ("lower", "upper", "granularity"))
     return lower, upper, step
 
 
 def noise_scale_text(record: ReleaseRecord) -> str:
-    """The scale of the noise in full."""
+    """Return the scale of the noise with all digits and its unit."""
     if len(record.quantiles) > 1:
         return f"{record.scale!r} rows"
     if record.quantiles:
@@ -314,7 +314,7 @@ def noise_scale_text(record: ReleaseRecord) -> str:
 
 
 def limitation_texts(record: ReleaseRecord) -> list[str]:
-    """What the list does not say."""
+    """Return what cannot be concluded from the list."""
     noun, words = record.score_noun, []
     if record.quantiles:
         return [
@@ -348,7 +348,7 @@ def limitation_texts(record: ReleaseRecord) -> list[str]:
 
 
 def signing_checklist(record: ReleaseRecord) -> list[str]:
-    """What somebody asks who signs it."""
+    """Return the questions to ask before signing off the release."""
     one, column = person_noun(record), record.mechanism["user"]
     *titles, last = TITLES.values()
     public = (
@@ -372,14 +372,14 @@ def signing_checklist(record: ReleaseRecord) -> list[str]:
 
 
 def budget_rows(ledger: Ledger) -> list[tuple[str, str]]:
-    """What was spent of the budget that has paid, and what is left of it."""
+    """Return the rows for the spent and the remaining budget of the ledger that has paid."""
     budget, gone, left, at = budget_summary_texts(ledger)
     of = f"of {budget}{at and f', {at}'}, on {ledger.count()} {'entry' if ledger.count() == 1 else 'entries'}"
     return [("spent so far", f"{gone} {of}"), ("left", left)]
 
 
 def attack_text(record: ReleaseRecord) -> str:
-    """What one person could lose, as the share of right guesses of somebody who knows everything else."""
+    """Explain the privacy loss as the accuracy of an attacker who knows all other rows."""
     claim, number = record.claim, protected_people(record)
     one = f"one particular {person_noun(record)}" if number == 1 else f"one particular group of {number} people"
     if claim.neighbors == "replace":
@@ -394,13 +394,13 @@ def attack_text(record: ReleaseRecord) -> str:
 
 
 def claim_attack_accuracy(claim: PrivacyClaim) -> float:
-    """How often a guess between two neighbouring tables that are equally likely is right at most, in percent."""
+    """Return the highest accuracy, in percent, of guessing which of two equally likely neighbouring tables was used."""
     main, delta = map(float, claim.d_out if isinstance(claim.d_out, tuple) else (claim.d_out, 0))
     return attack_accuracy(total_variation(main, delta, concentrated=claim.main_symbol == "rho"))
 
 
 def payment_text(record: ReleaseRecord) -> str:
-    """What paid for it."""
+    """Return which entry of which ledger paid for the release, if any."""
     entry = record.ledger
     if entry is None:
         return "No ledger was named: this record alone tells of its cost."
@@ -408,12 +408,12 @@ def payment_text(record: ReleaseRecord) -> str:
 
 
 def format_time(time: str) -> str:
-    """A time as people read it."""
+    """Return a recorded time in a readable format."""
     return time.replace("T", " ").replace("+00:00", " UTC")
 
 
 def mechanism_text(record: ReleaseRecord) -> str:
-    """The mechanism and its parameters."""
+    """Return the mechanism and its parameters."""
     known, hidden = record.mechanism, ("mechanism", "transformation", "partition")
     shown = [f"{name} = {value}" for name, value in known.items() if name not in hidden]
     partition = record.partition_parameters
@@ -423,6 +423,6 @@ def mechanism_text(record: ReleaseRecord) -> str:
 
 
 def software_text(record: ReleaseRecord) -> str:
-    """The software."""
+    """Return the names and versions of the library and of the engine that counted the table."""
     library, engine = record.library, record.read.engine
     return f"{library['name']} {library['version']}; the table was counted by {engine['name']} {engine['version']}"

@@ -1,4 +1,4 @@
-"""opendp-topk release."""
+"""``opendp-topk release``: make a private release from a table."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ WhereOption = Annotated[
     ),
 ]
 _AS_LISTED = {
-    "__globPaths__": "false",  # no name is a pattern
-    "recursiveFileLookup": "true",  # no name of a folder is a column
+    "__globPaths__": "false",  # names are not patterns
+    "recursiveFileLookup": "true",  # names of folders are not columns
     "mergeSchema": "false",
     "parquet.page.verify-checksum.enabled": "true",
 }
@@ -141,7 +141,7 @@ _LOCAL = re.compile("^file:/+")
 
 @dataclass(frozen=True)
 class TableReadOptions:
-    """How a table is read: the dialect of CSV, whether some of it was asked for, and which rows."""
+    """How to read a table: the CSV dialect, which rows, and whether an option for CSV was given (``as_csv``)."""
 
     dialect: Dialect
     where: WhereCondition | None
@@ -158,9 +158,9 @@ class TableReadOptions:
         date_format: str = ISO,
         number: str | None = None,
     ) -> TableReadOptions:
-        """What --separator, --encoding, --where, --types, --decimal and --date-format ask for.
+        """Build the settings from --separator, --encoding, --where, --types, --decimal and --date-format.
 
-        ``number`` is a column that is one of decimals if no type is declared for it.
+        The column ``number`` has the type decimal unless another type is declared for it.
         """
         known = {} if number is None else {number: "decimal"}
         dialect = Dialect(separator, encoding, ColumnTypes(known | parse_column_types(types), decimal, date_format))
@@ -170,23 +170,24 @@ class TableReadOptions:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A frame of an engine, and the files that it reads; None for standard input."""
+    """A frame of an engine and the list of the files that it reads, which is None for standard input."""
 
     frame: Any
     files: FileList | None
 
     def require_unchanged(self) -> None:
-        """Raise TableError unless the files are as they were when they were listed."""
+        """Raise TableError if the files have changed since they were listed."""
         if self.files is not None:
             self.files.require_unchanged()
 
     def require_readable(self, rows: Rows, columns: Sequence[str], *, paid: bool) -> None:
-        """Read these rows, in ``columns`` of the table, before anything is paid for them, if something will be.
+        """Read the rows before anything is paid, so that an unreadable table costs nothing.
 
-        They are held from then on, so that they are read once; but Spark reads them again.
+        The rows are kept, so that they are read only once. Spark reads them again, and reads them here only if a ledger
+        pays (``paid``). ``columns`` are the columns to check when searching for the damaged file.
 
         Raises:
-            TableError: A file is damaged; of .parquet files it is named.
+            TableError: A file is damaged; the error names it if it is a local .parquet file.
         """
         try:
             held = rows.read_snapshot()
@@ -202,7 +203,7 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine by its name, and where it runs."""
+    """The engine that reads and counts the table, by name, with the cluster of Spark."""
 
     name: str
     master: str | None = None
@@ -213,17 +214,17 @@ class Engine:
             raise ParameterError("--master goes with --engine spark: leave it out")
 
     def engine_fields(self) -> dict[str, str]:
-        """What a record says of it."""
+        """Return the engine's fields in a record: its name and version."""
         return {"name": self.name, "version": metadata.version(_PACKAGES[self.name])}
 
     @contextlib.contextmanager
     def open_engine_table(self, path: str, reading: TableReadOptions, columns: Sequence[str]) -> Iterator[SourceTable]:
-        """The table at ``path``, for as long as the engine runs; it has the ``columns``.
+        """Open the table at ``path`` as a context manager, filter its rows and check that it has the ``columns``.
 
         Raises:
-            TableError: It cannot be read.
-            ColumnError: It lacks a column.
-            ParameterError: The engine does not read such files.
+            TableError: The table cannot be read.
+            ColumnError: The table lacks a column.
+            ParameterError: The engine does not read such files, or an option for CSV is given for other files.
         """
         with contextlib.ExitStack() as stack:
             if self.name == "polars":
@@ -289,7 +290,7 @@ def _list_parquet_files(path: str, engine: str) -> FileList:
 
 
 def _require_same(taken: list[str], wanted: list[str], engine: str) -> None:
-    """Raise unless the engine reads the files that were listed, and no others."""
+    """Raise unless the engine reads exactly the files that were listed."""
     if sorted(taken) != sorted(wanted):
         raise TableError(
             f"path must name files that {engine} reads as they are listed, and it takes others: it may leave out names "
@@ -307,7 +308,7 @@ def _require_same_names(found: Sequence[str], columns: tuple[str, ...] | None, e
 
 
 def _spark_session(master: str | None) -> Any:
-    """A session of Spark, whose messages stay away: some repeat rows."""
+    """Return a Spark session with logging turned off, because some messages contain rows."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("opendp-topk").config("spark.ui.enabled", "false")
@@ -319,7 +320,7 @@ def _spark_session(master: str | None) -> Any:
 
 
 def require_spark() -> None:
-    """Raise MissingExtraError where pyspark or Java is missing, which says what to install."""
+    """Raise MissingExtraError, which explains what to install, if pyspark or Java is missing."""
     import_extra("pyspark", "--engine spark needs pyspark", "opendp_topk[spark]")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
@@ -329,7 +330,7 @@ def require_spark() -> None:
         )
 
 
-# What the command computes from a table is held back until a public deadline, an error as an answer is.
+# The deadline of --pad: everything computed from the table, including errors, is held back until then.
 
 PadOption = Annotated[
     float | None,
@@ -343,7 +344,7 @@ PadOption = Annotated[
 
 
 def require_pad_options(pad: float | None, files: str | None, from_record: str | None) -> None:
-    """Raise unless the deadline is one, and holds back all that is written of the table."""
+    """Raise if --pad is invalid, or is given with an option that would bypass the deadline or reads no table."""
     if pad is None:
         return
     parse_seconds(pad, "--pad")
@@ -354,11 +355,11 @@ def require_pad_options(pad: float | None, files: str | None, from_record: str |
 
 
 def hold_until_deadline(pad: float | None, compute: Callable[[], Answer]) -> Answer:
-    """What ``compute`` returns or raises, at the deadline if there is one.
+    """Return what ``compute`` returns, or raise what it raises, at the deadline if there is one.
 
     Raises:
-        DeadlineError: It took longer.
-        Interrupted: Somebody did not want to wait. Whether it was drawn by then is not told.
+        DeadlineError: ``compute`` took longer.
+        Interrupted: Ctrl-C before the deadline. The error does not reveal whether the release was drawn by then.
     """
     if pad is None:
         return compute()
@@ -372,7 +373,7 @@ def hold_until_deadline(pad: float | None, compute: Callable[[], Answer]) -> Ans
 
 # ``opendp-topk release``: the private top-k of a table, for people and for programs.
 
-_LOG = logging.getLogger(__name__)  # how far a release is, never data
+_LOG = logging.getLogger(__name__)  # progress only, never data
 
 MORE = "Every further release from this table adds its cost."
 AGAIN = "It is the answer that was given before: nothing was drawn or paid, and the table was not looked at."
@@ -640,7 +641,7 @@ def release(
 
 
 def _unstored_error(store: RecordStore, record: ReleaseRecord, ledger: str | None, unsettled: str) -> Exception | None:
-    """What to say where the record of a release that was paid, or that it was released, is not kept."""
+    """Return the error if the record of a paid release, or its state in the ledger, could not be written; else None."""
     settled = f"opendp-topk ledger settle {ledger} {record.ledger['entry']} --record" if record.ledger else ""
     told = [store.failure] if store.failure else []
     told += [f"{unsettled}: run `{settled} {store.path or 'RECORD'}` when it can be written"] if unsettled else []
@@ -648,14 +649,14 @@ def _unstored_error(store: RecordStore, record: ReleaseRecord, ledger: str | Non
 
 
 def _read_groups(options: Options) -> tuple[Any, ...] | None:
-    """The public list of groups."""
+    """Read the public list of groups, or return None without --groups."""
     if options.groups is None:
         return None
     return print_list_remarks(read_candidates(options.groups, what="groups"), str(options.group), what="groups")
 
 
 def _with_table_groups(plan: Plan[Any, UserUnit], integers: bool) -> Plan[Any, UserUnit]:
-    """The plan whose groups are those of a table, as integers or as they are."""
+    """Return the plan with its groups in the type of the table's column: integers, or unchanged."""
     query = plan.query
     groups = (
         items_as_integers(query.task.groups, str(query.unit.columns.group), "groups") if integers else query.task.groups
@@ -664,14 +665,14 @@ def _with_table_groups(plan: Plan[Any, UserUnit], integers: bool) -> Plan[Any, U
 
 
 def _released_items(released: Any, task: ReleaseTask, others: OtherUsersCount | None) -> ReleasedItems:
-    """What was released, for one list or for each of several groups, and the count of all others where there is one."""
+    """Return the released items of one list or of each group, with the count of all other users if there is one."""
     if isinstance(task, GroupedTopK):
         return ReleasedItems.from_group_outputs(task.groups, released)
     return ReleasedItems.from_output(released) if others is None else others.released_with_count(released)
 
 
 def _require_people(user: str | None, options: Options, engine: str) -> None:
-    """Raise unless it is said who a person is: by a column, or by how many rows one has."""
+    """Raise unless the privacy unit is given, by --user or by --rows-per-person, and the engine supports it."""
     rows = options.rows_per_person
     if (user is None) == (rows is None) or user == ROW:
         raise ParameterError(
@@ -685,14 +686,14 @@ def _require_people(user: str | None, options: Options, engine: str) -> None:
 
 
 def _query_without_list(options: Options) -> Query[Any, UserUnit]:
-    """The query where no candidates are listed."""
+    """Return the query for a release without candidates: an unknown domain, or quantiles."""
     return options.unknown_domain_query() if options.quantile is None else options.quantile_query()
 
 
 def _require_planned(
     options: Options, planned: int | None, ledger: str | None, words: Mapping[str, Any], from_record: str | None
 ) -> None:
-    """Raise where something is asked anew that the plan says."""
+    """Raise if options that the plan determines are given, or options that it needs are missing."""
     if options.group is not None:
         raise ParameterError("--plan is for one list, and does not go with --group: leave one of them out")
     if planned is None or ledger is None:
@@ -714,7 +715,7 @@ def _require_planned(
 def _answer_from_record(
     path: str, account: Ledger | None, question: tuple[Any, ...], files: str | None
 ) -> ReleaseRecord:
-    """The record in the file ``path``, if it answers what ``asked`` makes of ``question``, and ``account`` has paid."""
+    """Return the record in the file ``path`` if ``account`` has paid for it and it answers the same question."""
     from ..planning.verification import answer_from_record, question_fields
 
     if account is None:
@@ -725,7 +726,7 @@ def _answer_from_record(
 
 
 def _other_users_row(released: ReleasedItems, count: OtherUsersCount | None) -> list[tuple[str, str]]:
-    """The row of the count of all other users, if it was asked for."""
+    """Return the row for the count of all other users, if it was requested."""
     if count is None:
         return []
     return [("other", f"{released.other} users, with noise, have another item {show.other_cost_text(count, 'of it')}")]

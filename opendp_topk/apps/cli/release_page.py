@@ -1,4 +1,4 @@
-"""The record of a release as one page: in words first, readable on a telephone and on paper. It needs no other file."""
+"""The record of a release as one self-contained HTML page, readable on a phone and on paper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> str:
-    """The whole page; with the ``ledger`` that has paid, also what is left of it."""
+    """Return the page as HTML, with the remaining budget of the ``ledger`` that has paid, if given."""
     title = words.question_text(record)
     body = el(
         "main",
@@ -63,7 +63,7 @@ def _render_section(title: str, *parts: Markup) -> Markup:
 
 
 def _checklist_item(text: str) -> Markup:
-    """A question, in which a command is marked as one."""
+    """Return a question as a list item, with commands in backquotes marked as code."""
     return el("li", *(el("code", one) if at % 2 else one for at, one in enumerate(text.split("`"))))
 
 
@@ -74,7 +74,7 @@ def _cost_rows(record: ReleaseRecord, ledger: Ledger | None) -> list[tuple[str, 
 
 
 def _render_items(record: ReleaseRecord) -> list[Markup]:
-    """The items, with bars and their uncertainty where counts were released, or leads; a list for each group."""
+    """Return the items with their noisy counts and error bars, or leads, in one list per group."""
     ranked, items = record.release == "ranking", record.released.items
     if not items:
         none = (
@@ -108,7 +108,7 @@ def _render_items(record: ReleaseRecord) -> list[Markup]:
 def _render_item(
     record: ReleaseRecord, place: int, counts: Sequence[float] | None, near: int | None, top: float
 ) -> Markup:
-    """One item of a list."""
+    """Return one item of a list."""
     asked, gaps, item = record.quantiles, record.released.gaps, record.released.items[place]
     rank = words.item_ranks(record)[place] if record.release == "ranking" else asked[place] if len(asked) > 1 else ""
     parts = [el("span", rank, class_="rank")]

@@ -1,4 +1,4 @@
-"""What people read: aligned rows and tables, plain where the output is no terminal."""
+"""Aligned rows and tables for terminals; plain text if the output is not a terminal."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from ..planning.release_record import OtherUsersCount, PrivacyClaim, linked_proo
 from ..planning.units import users_to_rows
 
 _GAP = "   "  # between columns
-_LONG = 500  # lines of a table that is laid out in the width of the screen: each takes a part of a millisecond
+_LONG = 500  # most lines of a table that is fitted to the width of the screen, which takes a while for each line
 _WIDEST, _USUAL, _NARROWEST = 100, 80, 8
 _MEASURES = {
     "MaxDivergence": "pure differential privacy",
     "ZeroConcentratedDivergence": "zero-concentrated differential privacy",
     "PrivacyProfile": "(epsilon, delta)-differential privacy, from the whole privacy curve",
 }
-BAD = ("stale", "missing")  # states of a proof that is none of the code that runs
-_TONES = {"current": "good", "stale": "bad", "missing": "bad", "unproven": "warn"}  # of those states
+BAD = ("stale", "missing")  # states of a proof that is not about the code that runs
+_TONES = {"current": "good", "stale": "bad", "missing": "bad", "unproven": "warn"}  # tones of the states of a proof
 _STYLES = {"good": "green", "bad": "bold red", "warn": "yellow", "open": "blue"}
 _TWELVE_UP = Context(prec=12, rounding=ROUND_CEILING)
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """A console that takes no text for markup and draws no line wider than people read."""
+    """Return a console that interprets no markup and is at most 100 columns wide."""
     made = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     made.width = min(made.width if made.width > _NARROWEST else _USUAL, _WIDEST)
     return made
 
 
 def print_paragraphs(*lines: str, style: str = "") -> None:
-    """Paragraphs on standard output."""
+    """Print paragraphs on standard output."""
     for line in lines:
         open_console().print(_printable_text(line, style))
 
 
 def print_note(line: str) -> None:
-    """A paragraph on standard error, which leaves standard output to the result."""
+    """Print a paragraph on standard error, since standard output is for the result."""
     open_console(stderr=True).print(_printable_text(line, "dim"))
 
 
 def print_rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
-    """Names on the left, what they mean on the right; a single word, such as a path, is never broken."""
+    """Print names on the left and their values on the right. A single word, such as a path, is never broken."""
     screen, listed = open_console(), list(pairs)
     indent = max(len(name) for name, _ in listed) + 2
     for name, value in listed:
@@ -67,7 +67,7 @@ def print_rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
 
 
 def print_table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *, right: Container[int] = ()) -> None:
-    """A table whose columns at the positions ``right`` are aligned to the right; a long one breaks no line."""
+    """Print a table whose columns at the positions ``right`` are right-aligned. Lines of long tables never wrap."""
     named, listed = list(headers), [list(map(_printable_text, line)) for line in lines]
     if len(listed) > _LONG:
         _print_plain_table(named, [[cell.plain for cell in line] for line in listed], right)
@@ -81,7 +81,7 @@ def print_table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *
 
 
 def _print_plain_table(headers: list[str], lines: list[list[str]], right: Container[int]) -> None:
-    """As :func:`print_table` does, but for colours and for lines that are too wide."""
+    """Print a table as :func:`print_table` does, but without colours and without wrapping wide lines."""
     widths = [max(map(cell_len, column)) for column in zip(headers, *lines, strict=True)]
 
     def align_cells(line: list[str]) -> str:
@@ -94,29 +94,29 @@ def _print_plain_table(headers: list[str], lines: list[list[str]], right: Contai
 
 
 def _printable_text(text: str | Text, style: str = "") -> Text:
-    """What is printed: a string may come from a file, and is one line that no terminal obeys."""
+    """Return text that is safe to print: strings may come from files, so they become one line without control codes."""
     return text if isinstance(text, Text) else Text(foreign.terminal_line(text), style=style)
 
 
 def status_text(word: str, tone: str = "") -> Text:
-    """The state of a proof, or another word in its tone, coloured on a terminal."""
+    """Return the state of a proof, or another word with a tone, coloured on a terminal."""
     return Text(foreign.terminal_line(word), style=_STYLES.get(tone or _TONES.get(word, ""), ""))
 
 
 def item_text(value: Any) -> str:
-    """An item as it is, or quoted where it holds characters that would move the cursor or cannot be seen."""
+    """Return an item as it is, or quoted if it contains unprintable characters or begins or ends with a space."""
     text = str(value)
     return text if text.isprintable() and text.strip() == text else json.dumps(text)
 
 
 class ProgressReporter:
-    """Says how far some work is; by itself it says nothing, as where nobody looks."""
+    """Receiver of progress reports. This base class ignores them, for output that is not a terminal."""
 
     def __call__(self, far: str) -> None:
-        """In words."""
+        """Report progress in words."""
 
     def report_parts(self, done: int, of: int) -> None:
-        """In parts that are read, so many of so many."""
+        """Report that ``done`` parts out of ``of`` have been read."""
 
 
 class _ProgressBar(ProgressReporter):
@@ -132,9 +132,9 @@ class _ProgressBar(ProgressReporter):
 
 @contextlib.contextmanager
 def show_progress(what: str) -> Iterator[ProgressReporter]:
-    """A bar with the time that has passed, on standard error and only where that is a terminal.
+    """Show a progress bar and the elapsed time on standard error, if that is a terminal.
 
-    It moves as it is told. Until then, only the time does.
+    The bar moves when progress is reported.
     """
     screen = open_console(stderr=True)
     if not screen.is_terminal:
@@ -146,12 +146,12 @@ def show_progress(what: str) -> Iterator[ProgressReporter]:
 
 
 def rounded_up(loss: float) -> str:
-    """Twelve digits of the decimal that ``loss`` is written as, rounded up. Records have all digits."""
+    """Return ``loss`` rounded up to twelve significant digits. Records have all digits."""
     return repr(float(_TWELVE_UP.create_decimal(Decimal(repr(float(loss))))))
 
 
 def cost_text(claim: PrivacyClaim, *, of_rows: bool = False) -> str:
-    """The privacy loss, with the neighbours to whom it applies: users, or rows."""
+    """Return the privacy loss and the unit that it protects: users, or rows."""
     kind = f"({claim.measure}: {_MEASURES[claim.measure]})" if claim.measure in _MEASURES else ""
     if not isinstance(claim.d_out, tuple):
         loss = f"{claim.main_symbol} = {rounded_up(claim.d_out)}"
@@ -163,7 +163,7 @@ def cost_text(claim: PrivacyClaim, *, of_rows: bool = False) -> str:
 
 
 def noise_rows(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
-    """The scale, that of the counts, and the threshold."""
+    """Return the rows for the scale of the noise, the scale for the counts and the threshold."""
     parameters = parameters_of(plan.measurement)
     counts = f", and {plain_value(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
     if "delta" in parameters and "gaussian" not in parameters:
@@ -179,7 +179,7 @@ def noise_rows(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
 
 
 def _partition_noise_rows(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What noise takes part where items are released without counts."""
+    """Return the rows for the noise of partition selection, which releases items without counts."""
     if "scale" not in parameters:
         epsilon, delta = parameters["each"]
         return [("each item", f"may lose epsilon = {epsilon:.6g} and delta = {delta:.6g}")]
@@ -188,23 +188,23 @@ def _partition_noise_rows(parameters: Mapping[str, Any]) -> list[tuple[str, str]
 
 
 def guarantee_rows(promises: Mapping[str, AccuracyGuarantee]) -> list[tuple[str, str]]:
-    """What theorems promise."""
+    """Return the rows for the accuracy guarantees."""
     names = {"accuracy": "accuracy", "count_accuracy": "counts"}
     return [(names[name], promise.words) for name, promise in promises.items()]
 
 
 def other_cost_text(count: OtherUsersCount, how: str) -> str:
-    """What the count of all other users costs, beside or of the whole."""
+    """Return the privacy loss of the count of all other users; ``how`` relates it to the loss of the release."""
     return f"({count.whole.main_symbol} = {rounded_up(count.count_loss)} {how})"
 
 
 def proof_lines(proof: Proof) -> Text:
-    """The documents that prove the cost, one a line."""
+    """Return the documents that prove the cost, one per line."""
     return document_lines((link.name, link.status) for link in linked_proofs(proof))
 
 
 def document_lines(states: Iterable[tuple[Any, str]]) -> Text:
-    """Documents with the state of each, one a line."""
+    """Return documents with their states, one per line."""
     lines = Text()
     for name, state in states:
         lines.append(f"{name} (").append(status_text(state)).append(")\n")
@@ -213,5 +213,5 @@ def document_lines(states: Iterable[tuple[Any, str]]) -> Text:
 
 
 def users_text(number: float) -> str:
-    """1 user, 2 users."""
+    """Return a number of users in words: 1 user, 2 users."""
     return "1 user" if number == 1 else f"{number} users"

@@ -1,4 +1,4 @@
-"""``opendp-topk show``: a release that was recorded, for people: on the terminal, or as one page."""
+"""``opendp-topk show``: present a recorded release on the terminal or as an HTML page."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def show(
 
 
 def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
-    """Raise where the ledger and the record do not agree."""
+    """Raise if the ledger and the record contradict each other."""
     from ..planning.verification import DISAGREES, verify_record
 
     wrong = [one.what for one in verify_record(fields, ledger) if one.verdict == DISAGREES]
@@ -81,7 +81,7 @@ def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
 
 
 def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
-    """The record for people on the terminal."""
+    """Print the record on the terminal."""
     terminal.print_paragraphs(words.question_text(record), words.method_text(record), "")
     counts = words.count_amounts(record)
     shown = None if counts is None else [f"{count:.12g}" for count in counts]
@@ -106,7 +106,7 @@ def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
 
 
 def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) -> None:
-    """Print a release that was just made for people."""
+    """Print a release that was just made."""
     counts, step = record.released.counts, printed_fraction(record.mechanism.get("granularity", 1))
     exactly = None if counts is None else [format_grid_score(count, step) for count in counts]
     ranked = record.release == "ranking" and record.k is not None
@@ -126,7 +126,7 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
 
 
 def _print_items(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: str = "item") -> None:
-    """What was released, a line an item."""
+    """Print the released items, one per line."""
     released = record.released
     items = [(name, [terminal.item_text(one) for one in values]) for name, values in words.item_columns(record, head)]
     columns = [
@@ -155,7 +155,7 @@ def _item_heading(record: ReleaseRecord) -> str:
 
 
 def _ending_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
-    """Where a ranking ends that may have fewer items than were asked for; and that no item came out."""
+    """Return the row that reports an empty release, or a ranking that may have fewer than ``k`` items."""
     if record.k is None and not record.released.items:
         return [("none", "no item came out: none surely had enough users")]
     if record.is_chosen_by_gap:

@@ -1,4 +1,4 @@
-"""``opendp-topk verify``: whether a record says what this library computes, and what the ledger says that has paid."""
+"""``opendp-topk verify``: check a record against what this library computes and against the ledger that has paid."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class BinnedScores:
         return np.asarray(np.where(ranks < len(self.best), exact, self._bin_tops[self._bins_of_ranks(ranks)]))  # [top]
 
     def difference_limit(self, level: Fraction) -> float | int:
-        """Return a limit for differences of scores, as :meth:`Ladder.limit` does."""
+        """Return a limit for differences of scores, as :meth:`SortedScores.difference_limit` does."""
         return limit_for_dtype(self.scores.dtype, level)
 
     def rank_ceilings(self, k: int, limit: float | int) -> Indices:
@@ -248,7 +248,7 @@ def order_best_scores(
 
 
 def _best_candidates(scores: NDArray[Any], columns: NDArray[Any], rank: int, known: Any) -> Indices:
-    """Return, best first, all candidates above a score, and one of each of the first columns whose best it is."""
+    """Return, best first, all candidates above a score, and one for each of the first columns with this best score."""
     wide = len(columns)
     rows = wide * np.arange(_EACH)[:, np.newaxis]
     above, level = rows + np.flatnonzero(columns > known), rows + np.flatnonzero(columns == known)[:rank]

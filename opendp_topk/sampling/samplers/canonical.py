@@ -36,7 +36,7 @@ Integers = NDArray[np.int64]
 
 _SINGLE = 64  # up to this many classes, each is a cell of its own: one pass is quicker than splitting
 _SAMPLES = 2**9  # a fall is evaluated at about this many places at most, to see which cells are worth splitting
-_MOST_CELLS = 2**17  # where splitting ends: any partition is right, and a coarse one only has more proposals rejected
+_MOST_CELLS = 2**17  # splitting ends here: any partition is correct, but a coarse one has more proposals rejected
 _NARROW = 1.0  # weights in a cell differ by a factor of e at most, so that a good part of its proposals is accepted
 _STRIPS = 2**7  # initial cells, each of all first gaps: one look replaces many rounds of splitting in two
 _NEGLIGIBLE = 4.0  # cells lighter than e^-4 of an even share of the heaviest are not worth splitting

@@ -100,7 +100,7 @@ def _read_system_bytes(n: int) -> memoryview:
 SYSTEM = Entropy()
 
 
-# Digits for racers that race more than once: digits that were drawn before are read again, and never drawn anew.
+# Digits for racers that race more than once: digits that were drawn before are replayed, never redrawn.
 
 
 # proof-region: tape

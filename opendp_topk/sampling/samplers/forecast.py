@@ -23,12 +23,12 @@ from .upper_tail import LEVELS
 _STEPS = 64  # grid steps between no noise and the largest noise that 16 digits distinguish
 _LONGEST = 2.0**900  # largest step: noise with a heavier tail gets no forecast, and nothing overflows
 _DEVIATIONS = 3.5  # standard deviations by which the expected exceedances are above k: larger errors are rare
-_ROOM = 1.1  # times the number of scores required are at least the reference
-_OPEN = 4  # groups whose scores are all examined, at least
-_MANY = 2**10  # times as many groups contribute their best score: no score of the remaining groups stands out
+_ROOM = 1.1  # this many times the required number of scores are at least as good as the reference
+_OPEN = 4  # least number of groups whose scores are all examined
+_MANY = 2**10  # times as many groups contribute their best score: the remaining ones contain no exceptional score
 _PER_WANTED = 2  # scores in examined groups for each wanted score
 _OFTEN = 0.2  # of the groups: if more have a wanted score, many wanted scores are among the others of a group, too
-_SAMPLE = 2048  # scores that represent all others, at least
+_SAMPLE = 2048  # least number of scores that represent all others
 _SAMPLE_PER_WANTED = 4  # sampled scores for each wanted score
 _STRIDE = 0x9E3779B1  # an odd number that gives the places of the sample no period that data might have
 _DEAR = 4  # time for a candidate that enters from the tail, relative to one that is near
@@ -140,7 +140,7 @@ def _exceedance_grid(noise: Noise) -> tuple[float, Floats, Floats]:
 
 
 def _reach_by_level(noise: Noise) -> Floats:
-    """Return for each level the most steps that noise lifts a score if its digits do not begin with so many ones."""
+    """Return for each level the most steps by which noise lifts a score if its digits begin with fewer ones."""
     return np.asarray(quantile_table(noise).tail[LEVELS.start : LEVELS.stop] / _exceedance_grid(noise)[0])
 
 

@@ -1,7 +1,8 @@
-"""Long vectors of scores: who cannot reach the forecast of the threshold enters only with noise from the upper tail.
+"""Races over long vectors of scores, with a forecast of the threshold.
 
-The forecast may be wrong. Until the race has reached it, whoever was put off is only put off; if it is not reached,
-all of them enter, with digits under the condition of what is known of them.
+Of the candidates that cannot reach the forecast without large noise, those with noise in the upper tail enter, and the
+others are deferred. The forecast may be wrong: if the race does not reach it, all deferred candidates enter, with
+digits drawn conditionally on what is known about them.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from .entropy import Indices
 from .scan import Drawn, Mark, Scan, concatenate_drawn, has_leading_ones, select_drawn
 from .upper_tail import BLOCK, LEVELS, draw_survivors
 
-GROUPS = BLOCK // GROUP  # in a block
-FEWEST = 4  # blocks; with fewer, the race of whole blocks is as fast, and
-MOST = 2**7  # winners a block, one candidate in 32; with more, few would be put off
-_MANY = 2**14  # candidates by their tails; where more are expected, those near the forecast are told apart
-_MOST_NEAR = 8  # one score in so many may be near: more of them are raced in whole blocks
-_MIDDLE = 4  # of those near who need so many leading ones, one in 16 is bounded
-_TOGETHER = 512  # groups at a time, a MiB of scores, which a cache holds
-_AGAIN = 16  # blocks at a time that enter where the forecast was wrong
+GROUPS = BLOCK // GROUP  # groups in a block
+FEWEST = 4  # least number of blocks: with fewer, the race of whole blocks is as fast
+MOST = 2**7  # most winners per block, one candidate in 32: with more, few candidates would be deferred
+_MANY = 2**14  # if more candidates are expected from the tails, those near the forecast are searched for
+_MOST_NEAR = 8  # at most one score in this many may be near: with more, whole blocks are raced
+_MIDDLE = 4  # near candidates that need this many leading ones enter at first only if they have them, as one in 16 has
+_TOGETHER = 512  # groups at a time: a MiB of scores, which fits in a cache
+_AGAIN = 16  # blocks at a time that enter if the forecast was wrong
 
 
 # proof-region: forecast_race
@@ -35,7 +36,7 @@ def race_forecast(
     """Take all of the scan's candidates into the race and return True, or take none and return False.
 
     ``values`` are whole blocks of scores, ``groups`` the best of each group of them and ``best`` that of each block.
-    ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. A candidate is near if it
+    ``mark`` is a score, and a noisy advantage over it that k candidates are expected to have. A candidate is near if it
     may reach the mark with fewer than ``far`` leading ones. None enters if too many are near.
     """
     levels, some = scan.required_levels(best, mark), np.arange(len(values), len(scan.scores.values))
@@ -64,7 +65,7 @@ def race_forecast(
 
 
 def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> None:
-    """Take all others into the race: those held back, and those without as many leading ones as in ``levels``."""
+    """Take all others into the race: ``held``, and those without as many leading ones as in ``levels``."""
     scan.add_drawn(held)  # [held]
     out = np.zeros(len(scan.scores.values), dtype=np.bool_)
     out[held[0]], out[entered] = True, True
@@ -82,7 +83,7 @@ def _find_near_scores(
     found, those, left = [np.zeros(0, dtype=np.int64)], [widen_scores(values[:0])], len(values) // _MOST_NEAR
     for start in range(0, len(reaching), _TOGETHER):
         part = reaching[start : start + _TOGETHER]
-        in_a_row = part[-1] - part[0] < 2 * len(part)  # groups between them have nobody who is near
+        in_a_row = part[-1] - part[0] < 2 * len(part)  # the groups between them contain no near scores
         some = widen_scores((rows[part[0] : part[-1] + 1] if in_a_row else rows[part]).ravel())
         place = _true_places(reaches(some))
         found.append(place + part[0] * GROUP if in_a_row else part[place // GROUP] * GROUP + place % GROUP)  # [apart]

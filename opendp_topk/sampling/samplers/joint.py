@@ -132,7 +132,7 @@ def draw_output(
 def draw_outputs(
     values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
 ) -> Iterator[Indices]:
-    """Yield independent results of :func:`draw`, without end; layers are found once, and improved layers are kept."""
+    """Yield results of :func:`draw_output` without end; layers are found once, and improved layers are kept."""
     rungs = order_best_scores(
         values, sign, k, _loss_from_bits(_last_layer_start(len(values), k, ordered)) * scale, scale
     )  # [deep-enough]

@@ -30,9 +30,9 @@ from .settle import Contenders, resolve_winners
 from .upper_tail import BLOCK, LEVELS, draw_survivors
 
 _FIRST_BLOCKS = 8  # few at first: the best blocks set the threshold by which the others are skipped
-_MOST_BLOCKS = 512  # two million scores at a time, so that what a batch needs beside them stays small
+_MOST_BLOCKS = 512  # two million scores at a time, so that the memory for a batch stays small
 _DEEP = (8, 6)  # levels tried first on scores far below: one in 256 of them enters, or one in 64
-_FEW = 64  # one near score in so many may be drawn by itself: no more than enter at the lower of these levels
+_FEW = 64  # at most one score in this many may be near, no more than enter at the lower of these levels
 
 
 # proof-region: race

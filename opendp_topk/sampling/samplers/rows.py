@@ -181,7 +181,7 @@ def draw_listed_outputs(
 ) -> Indices | None:
     """Return ``times`` independent rankings or sets S, each with the largest u(S) / scale + noise; None if too many.
 
-    u(S) = -max_i (x_[i] - x_{S[i]}), with x = ``sign * values``, as in :func:`joint.draw`.
+    u(S) = -max_i (x_[i] - x_{S[i]}), with x = ``sign * values``, as in :func:`joint.draw_output`.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
@@ -220,7 +220,7 @@ def draw_listed_subsets(
 ) -> Indices | None:
     """Return ``times`` independent k-subsets S, each with the largest u(S) / scale + noise; None if too many.
 
-    u(S) and the other arguments are those of :func:`canonical.draws`; k < d. The rows, of shape (times, k), are
+    u(S) and the other arguments are those of :func:`canonical.draw_subsets`; k < d. The rows, of shape (times, k), are
     ascending.
     """
     if not _is_worth_listing(comb, len(values), k, times):

@@ -35,7 +35,7 @@ _LEAST = 2**9  # of 2^16, the least share of places with other values: smaller o
 _HALF = 2**15  # of 2^16, more than the largest share
 _GUARD = 32  # bits of fixed point beyond the digits requested: an error is below one for each place passed
 _CHUNK = 2**16  # values at a time, so that table and values stay in the cache
-_BLOCK = 2**20  # values at a time when others are put in: memory beyond the result stays small
+_BLOCK = 2**20  # values at a time when other values are put in, so that memory beyond the result stays small
 _SPREAD = 4  # standard deviations beyond the mean, so that one draw of distances nearly always suffices
 
 

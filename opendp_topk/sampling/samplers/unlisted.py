@@ -25,7 +25,7 @@ from .upper_tail import BLOCK
 
 _WORD = 64  # digits come in machine words
 _CHUNK = 2**18  # words at a time, so that memory stays small
-MOST = 2**26  # of so many, a thousand share the best's first 16 digits; three thousand do in e^-1000 of all cases
+MOST = 2**26  # of this many, about 1000 share the best's first 16 digits, and 3000 with a probability below e^-1000
 
 
 # proof-region: dummies
@@ -80,7 +80,7 @@ def _count_ones(n: int, entropy: Entropy) -> int:
 # The slots of the race are the ``limit`` best keys, dummies that replace missing keys, and the stop symbol.
 
 _FEW = 1000  # keys with which all that race are fewer than a block
-_MANY = 512  # dummies from which on one round of digits costs less than a race among them
+_MANY = 512  # from this many dummies on, one round of digits costs less than a race among them
 _EXACT_FLOATS = 2**53  # integers up to it are exact in float64
 
 
@@ -94,7 +94,7 @@ class Search:
         threshold: The score of the stop symbol, relative to the (limit + 1)-th best count.
         scale: The scale of the noise, >= 0; without noise keys win ties against the stop symbol.
         noise: The distribution of the noise at scale 1.
-        k: The number of slots that are drawn, if there are so many.
+        k: The number of slots that are drawn; all slots if there are fewer.
     """
 
     limit: int

@@ -10,7 +10,7 @@ from ..blackbox import Seen
 from .page import render_page, status_label
 
 _ROW, _BAR, _WIDTH, _NUMBERS, _TOP = 58, 13, 900, 60, 16  # in pixels
-_LETTERS = 120  # of a release that is shown beside its bars: as many fit into the width
+_LETTERS = 120  # most letters of a release that is shown above its bars: as many fit into the width
 
 
 def audited_page(name: str, found: Audited, again: str | None = None) -> str:

@@ -100,7 +100,7 @@ def _join_lines(block: str) -> str:
 
 
 def parse_simple_table(block: str) -> list[list[str]]:
-    """Return the cells of a simple table, whose columns are marked by rules of equals signs; the header comes first."""
+    """Return the rows of a simple table, with columns marked by rules of equals signs; the header comes first."""
     rule, *lines = block.splitlines()
     starts = [match.start() for match in re.finditer("=+", rule)]
     ends: list[int | None] = [*starts[1:], None]

@@ -259,7 +259,10 @@ def _verify_group(members: list[shipped.Example], budget: int) -> list[tuple[shi
 def _points_at_scales(
     example: shipped.Example, report: Report | None, laws: dict[Fraction, Laws]
 ) -> tuple[ClaimPoint, ...]:
-    """Return the worst pair, and similar pairs, at other scales; empty for inputs other than vectors of scores."""
+    """Return the claim and the largest loss of the worst pair and similar pairs at several scales.
+
+    Empty under ``LInfDistance()``, without a witness, and for inputs other than vectors of scores.
+    """
     if report is None or report.witness is None or example.measurement.input_metric == LInfDistance():
         return ()
     if not isinstance(example.measurement.input_domain, VectorDomain):
@@ -343,7 +346,7 @@ class PageAddresses:
     up: str
 
     def document_address(self, name: str, label: str = "") -> str:
-        """Return the page of a document, at a label that it has."""
+        """Return the address of a document's page, at ``label`` if the document has it."""
         there = self.material.documents.get(name)
         mark = f"#s-{label}" if label and there and label in there.labels else ""
         return f"{self.up}documents/{name.replace('/', '-')}.html{mark}"
@@ -353,11 +356,11 @@ class PageAddresses:
         return self.document_address(name, label) if name in self.material.documents else None
 
     def claim_address(self, constructor: str) -> str:
-        """Return the page of a claim."""
+        """Return the address of a claim's page."""
         return f"{self.up}claims/{constructor}.html"
 
     def pdf_address(self, name: str) -> str | None:
-        """Return the PDF of a document, or None if it was not built."""
+        """Return the address of a document's PDF, or None if it was not built."""
         return f"{self.up}pdf/{name.replace('/', '-')}.pdf" if name in self.material.pdfs else None
 
     def proof_links(self, name: str) -> Markup:
