@@ -20,7 +20,8 @@ import opendp_topk as tk
 from opendp_topk import proof
 space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
 top = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)
-print(top.proof.path.relative_to(proof.documents_folder()), top.proof.status, proof.documents_folder().name, tk.__file__)
+folder = proof.documents_folder()
+print(top.proof.path.relative_to(folder), top.proof.status, folder.name, tk.__file__)
 """
 
 
