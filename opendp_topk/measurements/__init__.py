@@ -1,5 +1,6 @@
-"""Randomised functions with a privacy map: one ``make_*`` constructor a file, and what they share in files with an
-underscore.
+"""Measurements: randomised functions with a privacy map.
+
+Each public module defines one ``make_*`` constructor. Modules that begin with an underscore are shared code.
 
 It may import errors, markup, numerics, tables, proof, sampling.noises, spaces, spaces.curves, sampling.samplers,
 sampling.distributions and core.

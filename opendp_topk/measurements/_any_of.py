@@ -1,4 +1,4 @@
-"""How likely one of several independent events is, rounded up.
+"""Upper bounds on the probability that at least one of several independent events happens.
 
 Proof: proofs/measurements/any_of.tex
 """
@@ -10,12 +10,12 @@ from fractions import Fraction
 from ..numerics.arithmetic import Intervals, as_mpq, exp_up, one_minus_exp_up, round_up, to_fraction
 
 _PRECISION = 128  # binary digits beyond those that cancel
-_HALVINGS = 60  # more than the digits of a float64, so that what is lost is no more than its last
+_HALVINGS = 60  # the bisection ends within delta * 2^-60
 
 
 # proof-region: any_of
 def any_event_probability(chance: Fraction, n: int) -> Fraction:
-    """A rational, at most 1, that is not below 1 - (1 - chance)^n, for ``chance`` in [0, 1]."""
+    """Return an upper bound of 1 - (1 - chance)^n, a rational in [0, 1], for ``chance`` in [0, 1]."""
     if chance == 0 or n == 0:
         return Fraction(0)  # [none]
     if n == 1 or chance == 1:
@@ -27,9 +27,9 @@ def any_event_probability(chance: Fraction, n: int) -> Fraction:
 
 
 def per_event_probability(delta: Fraction, n: int) -> Fraction:
-    """Return a probability p for which :func:`any_event_probability` of n such events is at most ``delta``.
+    """Return a probability p such that :func:`any_event_probability` of p and n is at most ``delta``.
 
-    It is the largest float64 of this kind, or one near it.
+    If n > 1, p is close to the largest such float64.
     """
     if n == 1:
         return delta  # [whole]
@@ -42,7 +42,7 @@ def per_event_probability(delta: Fraction, n: int) -> Fraction:
 
 
 def laplace_tail_bound(scale: Fraction, least: int) -> Fraction:
-    """A rational that is not below P(Z >= least), for discrete Laplace noise Z of this scale > 0 and least >= 1."""
+    """Return an upper bound of P(Z >= least) for discrete Laplace noise Z of ``scale`` > 0, and ``least`` >= 1."""
     smallest = 1 - one_minus_exp_up(1 / scale)  # [smallest]
     return min(Fraction(1), exp_up(-least / scale) / (1 + smallest))  # [geometric-tail]
 

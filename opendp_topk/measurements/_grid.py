@@ -1,6 +1,6 @@
-"""The grid on which noise is added to scores: the integers, or the multiples of a declared step for floats.
+"""The grid on which noise is added to scores: the integers or, for floats, the multiples of a declared step.
 
-Floats are rounded to the grid first. The rounding moves scores, so it changes how far neighbours are apart.
+Floats are first rounded to the grid. Rounding moves scores, so it changes the distance between neighbouring datasets.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from ..spaces.domains import VectorDomain
 
 Array = NDArray[Any]
 
-_LARGE = 2**62  # two integers below it have a sum that 64 bits hold
+_LARGE = 2**62  # the sum of two integers below it fits in int64
 _INT64 = range(-(2**63), 2**63)
 
 
 # proof-region: grid
 @dataclass(frozen=True)
 class Grid:
-    """The multiples of ``step``; ``rounds`` says whether scores are floats, which are rounded to it."""
+    """The multiples of ``step``. If ``rounds`` is true, scores are floats and are rounded to the grid."""
 
     step: Fraction
     rounds: bool
 
     def add_noise(self, scores: Array, noise: Array) -> Array:
-        """The scores on the grid plus ``noise`` steps: integers, or the float64 numbers nearest to multiples.
+        """Return the scores on the grid plus ``noise`` steps.
 
-        ``noise`` is used up: the sum may take its place.
-        Integers are int64 where all of them fit, and Python integers otherwise.
+        Integer scores give int64 if all sums fit, otherwise Python integers. Float scores give the float64 nearest to
+        each multiple of the step. The result may overwrite ``noise``.
         """
         if not self.rounds:
             terms = _to_overflow_safe(scores), _to_overflow_safe(noise)
@@ -48,25 +48,25 @@ class Grid:
         return np.array([_divide_or_infinity(n * top, bottom) for n in total], dtype=np.float64)  # [release]
 
     def nearest_step_count(self, score: float) -> int:
-        """The number of steps in the multiple nearest to ``score``; halfway, in the one above."""
+        """Return the number of steps in the multiple nearest to ``score``, rounding half up."""
         (top, bottom), (n, d) = self.step.as_integer_ratio(), score.as_integer_ratio()
         return (2 * n * bottom + d * top) // (2 * d * top)  # [half-up]
 
     def largest_change(self, distance: Fraction) -> Fraction:
-        """How far one score on the grid moves at most, if before rounding it moves by ``distance`` > 0 at most."""
+        """Return a bound on the change of one score on the grid, for at most ``distance`` > 0 before rounding."""
         if not self.rounds:
             return Fraction(math.floor(distance))  # [l-inf-integers]
         return self.step * math.ceil(distance / self.step)  # [l-inf]
 
     def l1_distance_bound(self, distance: Fraction, size: int | None) -> Fraction:
-        """A bound on the L1 distance on the grid, if before rounding it is ``distance`` > 0 at most."""
+        """Return a bound on the L1 distance on the grid, for at most ``distance`` > 0 before rounding."""
         if not self.rounds:
             return Fraction(math.floor(distance))  # [l1-integers]
         assert size is not None
         return self.step * (size + math.ceil(distance / self.step) - 1)  # [l1]
 
     def squared_l2_bound(self, distance: Fraction, size: int | None) -> Fraction:
-        """A bound on the square of the L2 distance on the grid, if before rounding it is ``distance`` > 0 at most."""
+        """Return a bound on the squared L2 distance on the grid, for at most ``distance`` > 0 before rounding."""
         if not self.rounds:
             return Fraction(math.floor(distance * distance))  # [l2-integers]
         assert size is not None
@@ -75,7 +75,10 @@ class Grid:
 
 
 def build_grid(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> Grid:
-    """The grid for scores of this domain; ``sized`` demands the size of the domain where scores are rounded."""
+    """Return the grid for scores of this domain.
+
+    If ``sized`` is true and scores are rounded, the domain must declare its size.
+    """
     if input_domain.element_domain.T is int:
         if granularity is not None:
             raise ParameterError("granularity must be left out: integer scores get integer noise")  # [integers]
@@ -94,14 +97,14 @@ def build_grid(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> 
 
 
 def _to_overflow_safe(values: Array) -> Array:
-    """int64 where no sum of two can overflow, otherwise Python integers."""
+    """Return ``values`` as int64 if no sum of two can overflow, otherwise as Python integers."""
     if values.dtype == np.int64 and values.min() > -_LARGE and values.max() < _LARGE:
         return values  # [no-overflow]
     return values.astype(object)
 
 
 def narrow_to_int64(values: Array) -> Array:
-    """int64 where Python integers fit, all of them; other arrays as they are."""
+    """Return an array of Python integers as int64 if all of them fit; return other arrays unchanged."""
     fits = values.dtype == object and min(values) in _INT64 and max(values) in _INT64
     return values.astype(np.int64) if fits else values  # [narrow]
 

@@ -1,4 +1,4 @@
-"""Releases of scores that no process holds as a whole: each part races where it lies, and the finalists meet.
+"""One-shot selection on scores that come in parts: each part yields its finalists, from which the winners are taken.
 
 Proof: proofs/measurements/in_parts.tex
 """
@@ -16,15 +16,15 @@ from ..errors import DataLengthError, ForeignError, ParameterError, ParameterTyp
 from ..sampling.samplers.merge import Part, Race, finish_race, merge_finalists, select_part_finalists
 from ..spaces.domains import VectorDomain
 
-_TOGETHER = 64  # parts are merged as they come, so many at a time, so that few are held
+_TOGETHER = 64  # parts merged at a time, which bounds the number in memory
 
 
 # proof-region: in_parts
 def require_race(measurement: Any) -> tuple[Race, VectorDomain]:
-    """The race whose winners ``measurement`` releases, and the domain of its scores.
+    """Return the race whose winners ``measurement`` releases, and the domain of its scores.
 
     Raises:
-        ParameterError: It is not a race, or something follows it.
+        ParameterError: ``measurement`` is not a race, or a function is chained to it.
     """
     checks.require_instance(
         "measurement", measurement, Measurement, "a measurement, such as make_report_noisy_top_k returns"
@@ -41,14 +41,17 @@ def require_race(measurement: Any) -> tuple[Race, VectorDomain]:
 
 
 def find_finalists(measurement: Measurement, scores: Any, labels: Sequence[Any] | None = None) -> Part:
-    """The finalists among ``scores``, which are checked before anything is drawn. By default places are labels."""
+    """Return the finalists among ``scores``, which are validated before anything is drawn.
+
+    By default the labels are positions.
+    """
     race, domain = require_race(measurement)
     values = domain.element_domain.validate_array(scores)  # [validate]
     return select_part_finalists(range(len(values)) if labels is None else labels, values, race)  # [partial]
 
 
 def merge_parts(parts: Iterable[Part], race: Race) -> Part:
-    """All parts as one, merged as they come."""
+    """Merge all parts into one, as they come."""
     held: list[Part] = []
     for part in parts:
         held.append(part)
@@ -60,7 +63,7 @@ def merge_parts(parts: Iterable[Part], race: Race) -> Part:
 
 
 def winner_labels(measurement: Measurement, whole: Part) -> list[Any]:
-    """The labels of the winners, where ``whole`` is all parts as one; the number of scores is checked before."""
+    """Return the labels of the winners in ``whole``, the merged parts, after a check of the number of scores."""
     race, domain = require_race(measurement)
     if whole.size == 0:
         raise DataLengthError("scores must hold at least one element")  # [not-empty]
@@ -75,7 +78,7 @@ def winner_labels(measurement: Measurement, whole: Part) -> list[Any]:
 
 @dataclass(frozen=True)
 class FinalistFinder:
-    """What races one numbered part, in this process or in another."""
+    """A picklable function that finds the finalists of one numbered part."""
 
     measurement: Measurement
 
@@ -93,35 +96,35 @@ def _iterate_parts(parts: Any) -> Iterator[Any]:
 
 
 def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Callable[..., Any] = map) -> Any:
-    """One release of a one-shot selection on scores that come in parts, such as batches of a frame or chunks of arrays.
+    """Release a one-shot selection on scores that come in parts, such as batches of a frame or chunks of an array.
 
-    The parts laid end to end are the argument of ``measurement``; the release is ``measurement`` of it, in law. Each
-    part is raced by itself, at most k finalists of it are kept with the digits drawn for them, and the winners are
-    found among these. So no more than one part need be in memory, or in one process.
+    The concatenation of the parts is the argument of ``measurement``, and the release has the output distribution of
+    ``measurement`` on it. Each part is reduced to at most k finalists with the random digits drawn for them, and the
+    winners are found among the finalists. So only one part at a time has to be in memory or in one process.
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
             ``make_lipschitz_top_k``, ``make_exponential_mechanism`` or ``make_permute_and_flip``.
         parts: Arrays, columns or lists of scores, in the order of the candidates. A part may be empty.
-        map: Calls a function for each of an iterable's elements and returns an iterable of what it returned, in any
-            order, like the ``map`` of Python (which takes one part after another), of an executor or of a pool of
-            processes. It must not call the function for a part again unless it drops the earlier result.
+        map: A function that applies a function to each element of an iterable and returns an iterable of the results,
+            in any order: the built-in ``map`` (the default, one part after another), or that of an executor or of a
+            process pool. If it calls the function again for a part, it must drop the earlier result.
 
     Returns:
-        What ``measurement`` returns: indices into the parts laid end to end.
+        The release of ``measurement``: indices into the concatenated parts.
 
     Privacy:
-        That of ``measurement``: the map of the release is ``measurement.map``. Pay for it with
-        ``Ledger.reserve(measurement)``. What ``map`` carries is as private as the scores.
+        The same as ``measurement``: the privacy map is ``measurement.map``. Pay for the release with
+        ``Ledger.reserve(measurement)``. The data that ``map`` transfers is as sensitive as the scores.
 
     Raises:
-        ParameterError: ``measurement`` is no race, or a function follows it.
-        ParameterTypeError: ``parts`` is no iterable, or ``map`` cannot be called.
-        DataError: The scores are not a member of its input domain, or fewer than k. Nothing was released.
-        ForeignError: ``map`` lost a part, or returned one twice. Nothing was released.
+        ParameterError: ``measurement`` is not a one-shot selection, or a function is chained to it.
+        ParameterTypeError: ``parts`` is not iterable, or ``map`` is not callable.
+        DataError: The scores are not a member of the input domain, or are fewer than k. Nothing was released.
+        ForeignError: ``map`` lost a part or returned one twice. Nothing was released.
 
     Runtime:
-        A race for each part, and a few milliseconds for each 64 parts at k = 10; a part sends some 60 bytes a finalist.
+        A race for each part, plus a few milliseconds per 64 parts at k = 10. A part sends about 60 bytes per finalist.
 
     Proof: proofs/measurements/in_parts.tex
 

@@ -1,4 +1,4 @@
-"""Winners among keys that nobody lists, until a stop symbol comes: what is asked of the selection, as one value.
+"""The parameters of an unknown-domain top-k selection with a stop symbol, and its privacy and accuracy.
 
 Proof: proofs/measurements/unknown_domain_top_k.tex
 """
@@ -24,13 +24,13 @@ from ..spaces.keyed_counts import KeyedCountDistance, keep_largest_counts
 from ._selection import Choice, one_shot_cost
 from ._stop import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
 
-MOST_KEYS = 2**22  # Slots of a race, for which a quarter of a GiB is enough: so a release never tells by its memory.
+MOST_KEYS = 2**22  # a race of so many slots fits in 256 MiB, so memory does not reveal the number of keys
 
 
 # proof-region: key_selection
 @dataclass(frozen=True)
 class UnknownDomainSelection:
-    """A search for keys of which one user has as many as ``metric`` says."""
+    """An unknown-domain top-k search on counts by key, with the contribution bound of ``metric``."""
 
     metric: KeyedCountDistance
     search: unlisted.Search
@@ -49,7 +49,7 @@ class UnknownDomainSelection:
         threshold: Any,
         noise: Any,
     ) -> UnknownDomainSelection:
-        """What the arguments of ``make_unknown_domain_top_k`` ask for; errors are those that it names."""
+        """Return the selection for the arguments of ``make_unknown_domain_top_k``, with the same errors."""
         require_space(domain, metric, KeyedCountDistance, "KeyedCountDistance(...)")  # [check-space]
         noise = require_stop_noise(Gumbel() if noise is None else noise)  # [check-noise]
         kinds, note = (STRICT, "") if noise.is_max_stable else (NOT_STRICT, ", with exponential noise")
@@ -63,36 +63,36 @@ class UnknownDomainSelection:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a measurement shows of it, beside the scale as it was given."""
+        """The parameters that a measurement displays, other than k and the scale."""
         asked = self.search
         return {"limit": asked.limit, "threshold": threshold_as_float(asked.threshold), "noise": asked.noise.name}
 
     def leading_counts(self, counts: Mapping[Any, int]) -> Mapping[Any, int]:
-        """Some counts that decide the release: those of the keys that take part and the next one are among them."""
+        """Return counts that determine the release: at least the ``limit`` + 1 largest."""
         return keep_largest_counts(counts, self.search.limit + 1)  # [largest]
 
     def to_found_items(self, items: Any) -> FoundItems:
-        """The keys that a search gave, and whether there are fewer than k."""
+        """Return the keys that a search found, and whether they are fewer than k."""
         return FoundItems(items, len(items) < self.search.k)  # [stopped]
 
     @property
     def is_strict(self) -> bool:
-        """Whether the cost holds but for an event, whose probability :meth:`failure_probability` bounds."""
+        """Whether the privacy cost is valid outside an event of probability at most :meth:`failure_probability`."""
         return self.search.noise.is_max_stable  # [strict]
 
     def step_range(self, d_in: int) -> Fraction | float:
-        """The range of one step, in units of the scale."""
+        """Return the range of the privacy loss of one step: the range distance divided by the scale."""
         tau = self.search.scale
         return math.inf if tau == 0 else self.metric.range_distance(d_in) / tau  # [width]
 
     def privacy_cost(self, d_in: int) -> Cost:
-        """What a ranking of keys and the stop symbol costs; there is noise."""
+        """Return the privacy cost of a ranking of keys and the stop symbol, for a scale > 0."""
         asked = self.search
         choice = Choice(asked.k, asked.limit + 1, asked.scale, 1, True)  # [choice]
         return one_shot_cost(asked.noise, choice, to_fraction(self.step_range(d_in)))  # [cost]
 
     def failure_probability(self, d_in: int) -> Fraction:
-        """A number that is not below the delta up to which the cost holds."""
+        """Return an upper bound of the delta up to which the privacy cost is valid."""
         asked = self.search
         if d_in == 0 or asked.scale == 0:
             return Fraction(0)
@@ -101,13 +101,13 @@ class UnknownDomainSelection:
         return released_before_stop(asked.noise, slots, lead)  # [lost]
 
     def success_probability(self, counts: Mapping[Any, int], event: str) -> tuple[float, float]:
-        """Bounds on the probability that k keys are released which ``event`` allows."""
+        """Return bounds on the probability that the release has k keys and satisfies ``event``."""
         if len(counts) < self.search.k:
             raise DataLengthError(f"counts must have at least k keys ({self.search.k})")  # [enough-keys]
         return exact_law.success_probability(self.leading_counts(counts), self.search, event)  # [success]
 
     def accuracy(self, _: Any, alpha: Any) -> float:
-        """By how much a released key may fall short of the one of its rank."""
+        """Return how far the count of a released key may fall below the true count of its rank."""
         asked = self.search
         return one_shot_accuracy.accuracy(asked.noise, asked.limit + 1, asked.k, asked.scale, alpha)  # [accuracy]
 

@@ -1,4 +1,4 @@
-"""What one of several keys of a user may lose, where all of them together may lose epsilon and delta.
+"""The epsilon and delta of each of several keys of one user, such that all of them compose to a given budget.
 
 Proof: proofs/measurements/partition_selection.tex
 """
@@ -15,19 +15,19 @@ from ..numerics.arithmetic import Intervals, as_mpq, round_up, to_fraction
 from ._any_of import any_event_probability, per_event_probability
 
 _PRECISION = 128  # binary digits beyond those that cancel
-_MOST = 1024  # keys of a user: of more the sums take seconds, and epsilon and delta are split evenly
-_PARTS = (0.5, 0.75, 0.9, 0.97)  # of delta, for the keys themselves: the best is near one of them
-_GREAT = 2**20  # an epsilon that promises nothing: how it is split is no matter, and a float64 holds it
-_NARROWED = 60  # halvings: more than a float64 has digits
-_WITHIN = 1 - 2.0**-30  # far above the errors of a float64, so that what is found passes the exact bound
+_MOST = 1024  # keys of a user; for more the sums take seconds, so epsilon and delta are split evenly
+_PARTS = (0.5, 0.75, 0.9, 0.97)  # parts of delta for the deltas of the keys; the best part is near one of them
+_GREAT = 2**20  # a larger epsilon guarantees nothing, so an even split is good enough; this one fits a float64
+_NARROWED = 60  # bisection steps: more than the 53 digits of a float64
+_WITHIN = 1 - 2.0**-30  # a margin far above float64 rounding errors, so the result passes the exact bound
 
 
 # proof-region: key_shares
 @functools.lru_cache(maxsize=64)
 def per_partition_budget(loss: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
-    """The epsilon and the delta of each of m keys, which together lose at most ``loss`` but for ``delta``.
+    """Return the epsilon and the delta of each of m keys that compose to (``loss``, ``delta``).
 
-    Of several such pairs that with which the fewest users make a key as likely as not to come out.
+    Of several such pairs, this is the one with which a key needs the fewest users for a release probability of 1/2.
     """
     even = loss / m, per_event_probability(delta, m)  # [even]
     if m == 1 or m > _MOST or loss > _GREAT or min(loss, even[1]) < Fraction(1, 2**120):
@@ -46,13 +46,13 @@ def per_partition_budget(loss: Fraction, delta: Fraction, m: int) -> tuple[Fract
 
 
 def joint_delta(m: int, each: Fraction, share: Fraction, loss: Fraction) -> Fraction:
-    """A delta at ``loss`` of m keys that lose ``each`` > 0 but for ``share``."""
+    """Return a delta at epsilon = ``loss`` of m composed keys that are (``each``, ``share``)-DP, with ``each`` > 0."""
     lost = any_event_probability(share, m)  # [lost]
     return lost + (1 - lost) * randomized_response_delta(m, each, loss)  # [together]
 
 
 def randomized_response_delta(m: int, each: Fraction, loss: Fraction) -> Fraction:
-    """A rational that is not below the delta at ``loss`` of m randomised responses of the loss ``each`` > 0."""
+    """Return an upper bound of the delta at epsilon = ``loss`` of m randomised responses of epsilon ``each`` > 0."""
     first = math.floor((m + loss / each) / 2) + 1  # [first]
     at = Intervals(_PRECISION + m.bit_length())
     total, ways = at.rational(0), math.comb(m, min(first, m))
@@ -69,7 +69,10 @@ def randomized_response_delta(m: int, each: Fraction, loss: Fraction) -> Fractio
 
 
 def largest_partition_epsilon(m: int, loss: float, delta: float) -> float:
-    """About the largest epsilon of each of m keys that lose at most ``loss`` but for ``delta`` together, from below."""
+    """Return approximately the largest epsilon of each of m keys that compose to (``loss``, ``delta``).
+
+    The result is slightly below that epsilon.
+    """
     ups = np.arange(m + 1)
     ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(m, 0, -1) / np.arange(1, m + 1)))])
 
@@ -85,5 +88,5 @@ def largest_partition_epsilon(m: int, loss: float, delta: float) -> float:
 
 
 def _users_at_even_odds(epsilon: float, delta: float) -> float:
-    """About how many users a key has that comes out with probability one half."""
+    """Return approximately the number of users with which a key is released with probability 1/2."""
     return math.log1p(math.expm1(min(epsilon, 700.0)) / (2 * delta)) / epsilon

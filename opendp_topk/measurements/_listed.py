@@ -1,4 +1,4 @@
-"""Which constructors there are, for those who try or offer all of them."""
+"""Discovery of the constructors of measurements, for code that tests or offers all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.measurement import Measurement
 
 
 def find_constructors() -> dict[str, Callable[..., Measurement]]:
-    """The constructors of measurements on score vectors that have a proof, by their names: one a file."""
+    """Return the constructors of measurements that have a proof, by name: ``make_STEM`` of each public module STEM."""
     room = importlib.import_module(__package__)
     stems = [module.name for module in pkgutil.iter_modules(room.__path__) if not module.name.startswith("_")]
     found = {f"make_{stem}": importlib.import_module(f".{stem}", __package__) for stem in sorted(stems)}
@@ -20,6 +20,6 @@ def find_constructors() -> dict[str, Callable[..., Measurement]]:
 
 
 def load_partial(stem: str) -> Callable[..., Any]:
-    """The partial of the constructor of this file, which is loaded when it is first asked for."""
+    """Return the partial constructor ``then_STEM`` of the module ``stem``, which is imported on first use."""
     found: Callable[..., Any] = getattr(importlib.import_module(f".{stem}", __package__), f"then_{stem}")
     return found

@@ -1,4 +1,4 @@
-"""What noise on integers costs that move together: how far each, how far all, and how many of them.
+"""Privacy loss of noise on several integers, given bounds on the change of each and of all together.
 
 Proof: proofs/measurements/moved.tex
 """
@@ -25,12 +25,12 @@ from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance
 from ._grid import Grid
 
-# A composition takes about a twentieth of a second. Where moves may be of more shapes, the rho alone is told; and moves
-# of more than 24 together have more than 12, unless they have one.
+# A composition takes about 50 ms, so with more than 12 shapes the curve has no bound by composition. If the number of
+# integers is not bounded, total changes above 24 have more than 12 shapes, unless they have one.
 _MOST_SHAPES, _LARGEST = 12, 24
-# Beyond this square of a move in scales one score alone loses 8 of zCDP, or 4 under Laplace noise.
+# Beyond this squared change, in units of the scale, one score alone has rho = 8, or epsilon = 4 under Laplace noise.
 _MOST_SQUARES = 16
-_SMALL = Fraction(1, 2**14)  # up to here three powers are right to 2^-90, where a difference would lose digits
+_SMALL = Fraction(1, 2**14)  # up to here three terms are accurate to 2^-90, and a difference would lose digits
 
 Shape = tuple[int, ...]
 Step = Callable[[int, Fraction], PrivacyCurve]
@@ -39,10 +39,10 @@ Step = Callable[[int, Fraction], PrivacyCurve]
 # proof-region: moved
 @dataclass(frozen=True)
 class ChangedScores:
-    """Moves of at most ``size`` integers (None: of any number), at least one of which may move.
+    """Bounds on the changes of ``size`` integers between neighbouring datasets (any number if ``size`` is None).
 
-    Each moves by at most ``each`` >= 1, all together by at most ``total``, and the squares of their moves add up to at
-    most ``squares``.
+    Each integer changes by at most ``each`` >= 1. The sum of the changes is at most ``total``, and the sum of their
+    squares at most ``squares``.
     """
 
     each: int
@@ -52,24 +52,27 @@ class ChangedScores:
 
     @staticmethod
     def bounded_contributions(each: int, total: int, size: int | None) -> ChangedScores:
-        """Moves of at most ``each``, and of ``total`` together."""
+        """Return the bounds for changes of at most ``each``, and ``total`` in sum."""
         most = total if size is None else min(total, size * each)  # [size]
         return ChangedScores(each, most, each * most, size)  # [few-squares]
 
     @staticmethod
     def bounded_sum(total: int, size: int | None) -> ChangedScores:
-        """Moves of at most ``total`` together."""
+        """Return the bounds for changes of at most ``total`` in sum."""
         return ChangedScores(total, total, total * total, size)  # [in-sum]
 
     @staticmethod
     def bounded_squares(squares: int, size: int | None) -> ChangedScores:
-        """Moves whose squares add up to at most ``squares``."""
+        """Return the bounds for changes whose squares sum to at most ``squares``."""
         return ChangedScores(math.isqrt(squares), squares, squares, size)  # [in-squares]
 
 
-@functools.lru_cache(maxsize=16)  # for a search of a scale: they are the same at all of them
+@functools.lru_cache(maxsize=16)  # a search for a scale needs the same shapes at every scale
 def maximal_change_shapes(moved: ChangedScores) -> tuple[Counter[int], ...]:
-    """How often each size occurs in moves that no other ones exceed; none where these are many."""
+    """Return the multisets of changes that no other multiset dominates, or none of them if they are too many.
+
+    A multiset maps each change to the number of integers that change by it.
+    """
     each, total, squares, size = moved.each, moved.total, moved.squares, moved.size
     if each == 1:
         return (Counter({1: total if size is None else min(total, size)}),)  # [all-by-one]
@@ -85,7 +88,7 @@ def maximal_change_shapes(moved: ChangedScores) -> tuple[Counter[int], ...]:
 
 
 def _enumerate_shapes(size: int | None, begun: Shape, each: int, total: int, squares: int) -> Iterator[Shape]:
-    """The shapes that begin so, whose other moves are at most ``each``, and that no further move fits."""
+    """Yield the shapes that extend ``begun`` by changes of at most ``each`` until no further change fits."""
     full = size is not None and len(begun) == size
     most = 0 if full else min(each, total, math.isqrt(squares))
     if most == 0:
@@ -95,14 +98,14 @@ def _enumerate_shapes(size: int | None, begun: Shape, each: int, total: int, squ
 
 
 def _is_dominated(one: Shape, other: Shape) -> bool:
-    """Whether every move of ``one`` has a partner in ``other`` that is not smaller."""
+    """Return whether each change in ``one`` is at most the change in the same place of ``other``."""
     return len(one) <= len(other) and all(a <= b for a, b in zip(one, other, strict=False))  # [below]
 
 
 def changed_scores(
     grid: Grid, domain: VectorDomain, metric: L1Distance | L2Distance | L01InfDistance, d_in: Number
 ) -> ChangedScores | None:
-    """How far scores within a finite distance ``d_in`` > 0 move on the grid, in its steps; None where none can move."""
+    """Return the changes on the grid, in steps, of scores within a finite ``d_in`` > 0; None if no score can change."""
     size = domain.size
     if isinstance(metric, L01InfDistance):
         each, total = metric.moves(d_in)  # [few]
@@ -115,7 +118,7 @@ def changed_scores(
 
 
 def laplace_loss(moved: ChangedScores, scale: Fraction, measure: Measure) -> Any:
-    """What discrete Laplace noise of this ``scale`` > 0 costs, as a distance of ``measure``."""
+    """Return the privacy loss of discrete Laplace noise of ``scale`` > 0, as a distance of ``measure``."""
     loss, one = moved.total / scale, moved.each / scale
     rho = Fraction(moved.total, moved.each) * rho_of_discrete_laplace(one, 1 / scale)  # [sum-of-rhos]
     read = Cost(loss, 2 * loss, rho).to_distance(measure)  # [laplace-cost]
@@ -127,7 +130,7 @@ def laplace_loss(moved: ChangedScores, scale: Fraction, measure: Measure) -> Any
 
 
 def gaussian_loss(moved: ChangedScores, scale: Fraction, measure: Measure) -> Any:
-    """What discrete Gaussian noise of this ``scale`` > 0 costs, as a distance of ``measure``."""
+    """Return the privacy loss of discrete Gaussian noise of ``scale`` > 0, as a distance of ``measure``."""
     read = Cost(rho=moved.squares / (2 * scale * scale)).to_distance(measure)  # [gaussian-cost]
     if measure != PrivacyProfile():
         return read
@@ -135,7 +138,10 @@ def gaussian_loss(moved: ChangedScores, scale: Fraction, measure: Measure) -> An
 
 
 def two_sided_loss(moved: ChangedScores, scale: Fraction, measure: Measure, odds: bool) -> Any:
-    """What logistic noise of this ``scale`` > 0 costs, or other real noise with a log-density that is 1-Lipschitz."""
+    """Return the privacy loss of real noise of ``scale`` > 0 whose log-density is 1-Lipschitz at scale 1.
+
+    If ``odds`` is true, the noise is logistic.
+    """
     rho_of = _rho_by_odds if odds else rho_of_laplace  # [rho-of]
     loss, one = moved.total / scale, moved.each / scale
     rho = Fraction(moved.total, moved.each) * rho_of(one)  # [sum-of-real-rhos]
@@ -151,7 +157,7 @@ def two_sided_loss(moved: ChangedScores, scale: Fraction, measure: Measure, odds
 
 
 def _rho_by_odds(h: Fraction) -> Fraction:
-    """An upper bound of h coth(h / 2) - 2: of the rho of logistic noise on a number that moves by ``h`` > 0."""
+    """Return an upper bound of h coth(h / 2) - 2, the rho of logistic noise on a number that changes by ``h`` > 0."""
     if h <= _SMALL:
         return h**2 / 6 - h**4 / 360 + h**6 / 15120  # [odds-series]
     once = one_minus_exp_down(h)
@@ -159,7 +165,10 @@ def _rho_by_odds(h: Fraction) -> Fraction:
 
 
 def _shape_bounds(moved: ChangedScores, step: Step, scale: Fraction) -> Iterator[Any]:
-    """The bound of all shapes, if they are few and noise is not far too small to tell them apart."""
+    """Yield a bound that covers every shape.
+
+    There is none if there are too many shapes, or several and so little noise that the bound would be useless.
+    """
     if len(maximal_change_shapes(moved)) > 1 and moved.each**2 > _MOST_SQUARES * scale**2:
         return  # [too-little-noise]
     curves = tuple(_composed_curve(shape, step, scale) for shape in maximal_change_shapes(moved))
@@ -170,7 +179,7 @@ def _shape_bounds(moved: ChangedScores, step: Step, scale: Fraction) -> Iterator
 
 
 def _composed_curve(shape: Counter[int], step: Step, scale: Fraction) -> PrivacyCurve:
-    """The curve of moves of these sizes, of different integers with independent noise."""
+    """Return the privacy curve of independent noise on integers that change as in ``shape``."""
     parts = [(step(move, scale), times) for move, times in shape.items()]
     if shape.total() == 1:
         return parts[0][0]  # [one-move]

@@ -1,4 +1,4 @@
-"""How likely keys that few users alone have come out of noisy sums of their weights, and a threshold that keeps it.
+"""The probability that keys of few users pass a threshold on noisy sums of weights, and the threshold for a delta.
 
 Proof: proofs/measurements/new_keys.tex
 """
@@ -16,10 +16,10 @@ from ..errors import ParameterError
 from ..numerics.arithmetic import Intervals, as_mpq, one_minus_exp_up, to_fraction
 from ..spaces.curves.normal import normal_tail_bound
 
-_PIECES = 32  # of the weights between none and all: chords exceed the function by little where it grows e-fold in one
-_DIGITS = 128  # binary digits of logarithms
-_HALVINGS = 60  # as many as a float64 has digits, and some
-_STEPS = 48  # of the search for shares of delta, each of which narrows it by a third
+_PIECES = 32  # intervals of weights: a chord is close to the function even if that grows e-fold in one interval
+_DIGITS = 128  # precision of logarithms in bits
+_HALVINGS = 60  # bisection steps: a few more than the 53 digits of a float64
+_STEPS = 48  # ternary search steps for the share of delta; each cuts the interval by a third
 
 STANDARD = NormalDist()
 
@@ -27,15 +27,15 @@ STANDARD = NormalDist()
 # proof-region: new_keys
 @dataclass(frozen=True)
 class DiscreteGaussianNoise:
-    """Discrete Gaussian noise of ``scale`` on sums that are whole numbers of steps of ``step`` > 0; scale >= step."""
+    """Discrete Gaussian noise of ``scale`` >= ``step`` on sums that are multiples of ``step`` > 0."""
 
     scale: Fraction
     step: Fraction
 
     def new_partition_probability(self, length: int, keys: int, level: Fraction) -> Fraction:
-        """A number that is not below the probability that one of some keys reaches ``level`` with noise.
+        """Return an upper bound of the probability that the noisy sum of at least one new key reaches ``level``.
 
-        They are at most ``keys`` >= 1, and the root of the sum of the squares of their sums is at most ``length``.
+        There are at most ``keys`` >= 1 new keys, and the L2 norm of their sums is at most ``length``.
         """
         if level - length - self.step / 2 < self.scale:
             return Fraction(1)  # [too-near]
@@ -55,17 +55,17 @@ class DiscreteGaussianNoise:
         return one_minus_exp_up(keys * max(Fraction(0), most) + price * length * length)  # [lost]
 
     def _miss_exponent(self, gap: Fraction) -> Fraction:
-        """A number that is not below -ln(1 - q), where q bounds the probability that noise is at least ``gap``."""
+        """Return an upper bound of -ln(1 - q), with q a bound on the probability that noise is at least ``gap``."""
         at = Intervals(_DIGITS)
         reached = normal_tail_bound((gap - self.step / 2) / self.scale)  # [reached]
         top, bottom = at.negative(at.log1p(at.rational(as_mpq(-reached))))[1].as_integer_ratio()
         return Fraction(int(top), int(bottom))  # [missed]
 
     def threshold_for_delta(self, keys: int, delta: Fraction) -> Fraction:
-        """A threshold, a whole number of steps, at which keys of one user come out with a chance of at most ``delta``.
+        """Return a multiple of the step as threshold that the keys of one user pass with probability <= ``delta``.
 
         Raises:
-            ParameterError: There is none that a float64 could tell.
+            ParameterError: No threshold up to about 64 (scale + 1) is high enough.
         """
         steps = [math.ceil((1 + self.step + self.scale) / self.step)] * 2
         grain = max(1, math.ceil(self.scale / self.step) >> 12)
@@ -80,12 +80,15 @@ class DiscreteGaussianNoise:
         return steps[1] * self.step
 
 
-_FARTHEST = 64  # scales: beyond them no float64 is as small as what is lost
+_FARTHEST = 64  # in scales: beyond it the probability is below every positive float64
 # end-proof-region: new_keys
 
 
 def _lagrange_multiplier(ends: list[float], heights: list[float], chords: list[float], length: int, keys: int) -> float:
-    """About the best price of a square; any that is positive is valid."""
+    """Return approximately the best Lagrange multiplier of the squared L2 norm.
+
+    Every positive multiplier gives a valid bound.
+    """
 
     def dual_objective(price: float) -> float:
         places = [min(max(c / (2 * price), a), b) for a, b, c in zip(ends, ends[1:], chords, strict=False)]
@@ -97,7 +100,7 @@ def _lagrange_multiplier(ends: list[float], heights: list[float], chords: list[f
 
 
 def threshold_delta_share(epsilon: float, delta: float, keys: int, apart: float) -> float:
-    """About the part of delta that is best left to the threshold, so that this becomes least."""
+    """Return approximately the share of delta for the threshold that makes the threshold smallest."""
 
     def threshold_at_odds(odds: float) -> float:
         part = 1 / (1 + math.exp(-odds))
@@ -118,7 +121,13 @@ def threshold_delta_share(epsilon: float, delta: float, keys: int, apart: float)
 
 
 def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[float], bool]) -> float:
-    """About the least scale that is ``kept``, near the one at which normal noise on what moves by ``apart`` is."""
+    """Return approximately the smallest scale for which ``kept`` is true.
+
+    The search goes upward from the scale of normal noise for a sensitivity of ``apart``.
+
+    Raises:
+        ParameterError: No finite scale was found.
+    """
     scale, more = apart / largest_normal_shift(epsilon, delta), 2.0**-40
     while scale < math.inf and not kept(scale):
         scale, more = scale * (1 + more), 2 * more
@@ -128,7 +137,7 @@ def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[floa
 
 
 def largest_normal_shift(epsilon: float, delta: float) -> float:
-    """About how far normal laws of variance 1 may be apart to have this delta at this epsilon."""
+    """Return approximately the largest shift of a standard normal distribution that is (epsilon, delta)-DP."""
     low, high = -30.0, 12.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -137,7 +146,7 @@ def largest_normal_shift(epsilon: float, delta: float) -> float:
 
 
 def _normal_shift_delta(epsilon: float, apart: float) -> float:
-    """About the delta of normal laws that are so far apart."""
+    """Return approximately the delta at ``epsilon`` of a standard normal distribution shifted by ``apart``."""
     own, other = (epsilon / apart - apart / 2) / math.sqrt(2), (epsilon / apart + apart / 2) / math.sqrt(2)
     if other < 5:
         return (math.erfc(own) - math.exp(epsilon) * math.erfc(other)) / 2

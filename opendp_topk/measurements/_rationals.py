@@ -1,4 +1,4 @@
-"""A selection among rational scores, which need be no integers and no floats.
+"""Selection among rational scores.
 
 Proof: proofs/measurements/top_k_by_gap.tex
 """
@@ -19,7 +19,10 @@ _WHOLE = VectorDomain(AtomDomain(int))
 
 # proof-region: rationals
 def select_from_rationals(mechanism: SelectionMechanism, values: Sequence[Fraction], choice: Choice) -> Indices:
-    """The release of ``mechanism`` on ``values``; at scale 0 the exact one, the first among equal ones."""
+    """Return the release of ``mechanism`` on ``values``.
+
+    At scale 0 it is the exact selection, with ties broken by the lowest index.
+    """
     unit = math.lcm(*(value.denominator for value in values))
     whole = _WHOLE.validate([int(value * unit) for value in values])  # [whole]
     if choice.tau == 0:

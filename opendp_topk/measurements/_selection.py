@@ -1,7 +1,7 @@
-"""One selection: the k best of scores with independent noise, or of another law; its checks, its call and its map.
+"""Top-k selection: the argument checks, function and privacy map that the constructors of selections share.
 
-A constructor of selection names a :class:`SelectionMechanism`, which draws k indices and says what they cost, and the
-measurement is made around it. :func:`one_shot_mechanism` is that of noise on every score at once.
+A constructor chooses a :class:`SelectionMechanism`, which draws k indices and computes their privacy cost, and
+:func:`build_selection` builds the measurement. :func:`one_shot_mechanism` adds independent noise to every score once.
 
 Proof: proofs/measurements/selection.tex
 """
@@ -38,15 +38,15 @@ from ..spaces.metrics import L01InfDistance, ScoreMetric, attainable_distance
 ScoreArray = NDArray[Any]
 Indices = NDArray[np.int64]
 
-_PRECISION = 128  # bits: what the proof allows for rounding is 2^-120 of the result
+_PRECISION = 128  # bits; the proof allows a relative rounding error of 2^-120
 
 
 # proof-region: choice
 @dataclass(frozen=True)
 class Choice:
-    """k of ``size`` candidates (None where the number is not known), best first or as a set, at the scale ``tau``.
+    """A choice of k of ``size`` candidates (None if the number is unknown), ranked or as a set, at the scale ``tau``.
 
-    ``sign`` is 1 where large scores are good and -1 where small ones are.
+    ``sign`` is 1 if larger scores are better, and -1 if smaller scores are better.
     """
 
     k: int
@@ -57,17 +57,17 @@ class Choice:
 
     @property
     def is_full_set(self) -> bool:
-        """Whether every candidate is in the set that is released."""
+        """Whether the release is always the set of all candidates."""
         return self.k == self.size and not self.ordered  # [everybody]
 
     @property
     def step_count(self) -> int:
-        """min(k, d - 1): the choices of one that are no foregone conclusion."""
+        """min(k, d - 1): the number of successive single choices with more than one possible outcome."""
         return self.k if self.size is None else min(self.k, self.size - 1)  # [cap-steps]
 
     @property
     def largest_union_size(self) -> int:
-        """min(2 k, d): the candidates in two releases together, at most."""
+        """min(2 k, d): the largest number of distinct candidates in two releases."""
         return 2 * self.k if self.size is None else min(2 * self.k, self.size)  # [cap-width]
 
     @property
@@ -88,18 +88,19 @@ Many = Callable[[ScoreArray, Choice, int], Indices | None]
 
 @dataclass(frozen=True)
 class SelectionMechanism:
-    """A way to select k of the scores: how it is drawn, what it costs, its accuracy and its exact law.
+    """A mechanism that selects k of the scores: its sampler, privacy cost, accuracy and exact output distribution.
 
     ``sample(scores, choice)`` draws a release for a scale tau > 0.
-    ``cost(choice, r)`` is what it costs at range distance r > 0 in units of the scale, under every measure.
-    ``accuracy(n_candidates, choice, alpha)`` is the bound of its accuracy theorem.
-    ``law(units, choice)`` is the law for scores in units of the scale, larger being better, if known.
-    ``success(scores, choice, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the winners contain
-    the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
-    ``noise``, where it is given, says that ``sample`` draws the k best of scores with independent noise of this kind:
-    a race, which may be run many times at once, on several vectors, on surveys of scores, and in parts.
-    ``many(scores, choice, times)``, where it is given, draws ``times`` releases at once, a row each, with the law of as
-    many calls of ``sample``; None where that would not pay.
+    ``cost(choice, r)`` returns the privacy cost under every measure at range distance r > 0, in units of the scale.
+    ``accuracy(n_candidates, choice, alpha)`` returns the bound of its accuracy theorem.
+    ``law(units, choice)`` returns the output distribution for scores in units of the scale, larger being better. It is
+    None if the distribution is not known.
+    ``success(scores, choice, sure, reach)`` returns bounds, for tau > 0 and k < d, on the probability that the winners
+    contain the ranks 1..sure and none beyond reach, in some order of equal scores. It is None if no bounds are known.
+    ``noise`` is given if ``sample`` draws the k best of scores with independent noise of this kind: a race, which can
+    also run many times at once, on several vectors, on block maxima, and in parts.
+    ``many(scores, choice, times)`` draws ``times`` releases at once, one in each row, with the distribution of as many
+    calls of ``sample``. It returns None if that would not be faster. The attribute is None if there is no such method.
     """
 
     sample: Callable[[ScoreArray, Choice], Indices]
@@ -111,7 +112,7 @@ class SelectionMechanism:
     many: Many | None = None
 
 
-MOST_JOINT_WINNERS = 2**22  # sums over ranks of so many floats are within the slack that the samplers leave
+MOST_JOINT_WINNERS = 2**22  # rounding errors of sums of so many floats stay within the margin of the samplers
 
 
 # proof-region: selection
@@ -130,7 +131,7 @@ def build_selection(
     optimize: str,
     release: str,
 ) -> Measurement:
-    """The measurement that releases k indices drawn by ``mechanism``; ``names`` lead its parameters."""
+    """Return the measurement that releases k indices drawn by ``mechanism``; ``names`` come first in its parameters."""
     require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
     require_measure(output_measure, *SELECTABLE)  # [check-measure]
     size = input_domain.size
@@ -210,9 +211,10 @@ def selection_privacy_map(
     output_measure: Measure,
     noise: Noise | None,
 ) -> Callable[[Number], Any]:
-    """The privacy map of releases that cost ``cost(choice, r)`` at range distance r > 0 in units of the scale.
+    """Return the privacy map of a release with ``cost(choice, r)`` at range distance r > 0 in units of the scale.
 
-    Where a ``noise`` is given they are functions of all scores with it, and cost no more than these.
+    If ``noise`` is given, the release is a post-processing of all scores with this noise, so their privacy loss is a
+    bound as well.
     """
 
     def privacy_map(d_in: Number) -> Any:
@@ -246,7 +248,7 @@ def build_single_selection(
     scale: Number,
     optimize: str,
 ) -> Measurement:
-    """The measurement that releases one index drawn by ``mechanism``, as an int."""
+    """Return the measurement that releases one index drawn by ``mechanism``, as an int."""
     space = input_domain, input_metric
     ranking = build_selection(
         mechanism, {}, *space, output_measure, k=1, scale=scale, optimize=optimize, release="ranking"
@@ -275,9 +277,10 @@ def build_single_selection(
 
 # proof-region: one_shot
 def one_shot_mechanism(noise: Noise) -> SelectionMechanism:
-    """The selection of the k best of scores with independent ``noise``; of a noise of the caller's no law is known.
+    """Return the mechanism that selects the k best scores after adding independent ``noise``.
 
-    What only exact laws, accuracies and probabilities need is loaded when one is asked for.
+    A custom noise has no known output distribution. Modules for exact distributions, accuracies and probabilities are
+    imported on first use.
     """
 
     def sample(scores: ScoreArray, choice: Choice) -> Indices:
@@ -317,7 +320,7 @@ def one_shot_mechanism(noise: Noise) -> SelectionMechanism:
 
 # proof-region: one_shot_cost
 def one_shot_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
-    """The cost of the k best of noisy scores, a ranking or a set, at range distance ``r > 0``."""
+    """Return the privacy cost of the k best noisy scores, as a ranking or a set, at range distance ``r`` > 0."""
     steps = choice.step_count
     if noise.is_max_stable:
         return Cost(steps * r, (choice.largest_union_size - 1) * r, steps * rho_of_range(r), (steps, r))  # [max-stable]
@@ -340,7 +343,10 @@ def one_shot_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
 
 
 def _mixture_cost(cost: Cost, steps: int, each: Fraction) -> Cost:
-    """The cost of what is a mixture, by weights in which the data have no part, of so many steps of one range."""
+    """Return the cost of a mixture, with data-independent weights, of compositions of ``steps`` steps of one range.
+
+    Each step has range ``each``.
+    """
     rho = steps * rho_of_range(each)
     return replace(cost, rho=rho if cost.rho is None else min(cost.rho, rho), steps=(steps, each))  # [mixed]
 
@@ -350,7 +356,7 @@ def _mixture_cost(cost: Cost, steps: int, each: Fraction) -> Cost:
 
 # proof-region: permute_and_flip_range
 def permute_and_flip_range(r: Fraction) -> Fraction:
-    """An upper bound of a_PF(r) = r + 2 ln(2 - exp(-r / 2)), r >= 0, within a relative 2^-120 of it."""
+    """Return an upper bound of a_PF(r) = r + 2 ln(2 - exp(-r / 2)), r >= 0, with relative error at most 2^-120."""
     up = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundUp)
     down = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundDown)
     negative_half = down.add(-mpq(r.numerator, r.denominator) / 2, mpfr(0))  # [half]

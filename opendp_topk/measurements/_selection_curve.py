@@ -1,4 +1,4 @@
-"""The largest probabilities with which a key of n users may be released.
+"""Optimal partition selection: the largest probabilities with which a key of n users may be released.
 
 Proof: proofs/measurements/partition_selection.tex
 """
@@ -12,18 +12,18 @@ from ..errors import ParameterError
 from ..numerics.arithmetic import exp_up
 from ..sampling.samplers.exponentials import DIGITS
 
-_MOST_STEPS = 2**20  # a table of a million probabilities is a second's work
+_MOST_STEPS = 2**20  # a table of a million probabilities takes a second
 
 
 # proof-region: selection_curve
 @functools.lru_cache(maxsize=64)
 def release_probabilities(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
-    """p(0), p(1), ... in units of 2^-128, rounded down, up to the first that is 1.
+    """Return p(0), p(1), ... up to the first that is 1, in units of 2^-128 and rounded down.
 
     p(0) = 0 and p(n + 1) = min(e^epsilon p(n) + delta, 1 - e^-epsilon (1 - p(n) - delta), 1).
 
     Raises:
-        ParameterError: delta is below 2^-128, or there are more than a million probabilities below 1.
+        ParameterError: delta is below 2^-128, or the table would have more than 2^20 entries.
     """
     one, shrink = 1 << DIGITS, exp_up(-epsilon)  # [shrink]
     step = int(delta * one)  # [step]

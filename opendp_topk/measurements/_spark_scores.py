@@ -1,4 +1,4 @@
-"""Releases of scores in a Spark frame: raced by the workers that hold them, or collected where that is faster.
+"""One-shot selection on scores in a Spark frame, in the workers or, if that is faster, in the driver.
 
 Proof: proofs/measurements/spark_scores.tex
 """
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PLANS = ("auto", "collect", "workers")
-FEW = 10_000_000  # scores that are collected unless the caller says otherwise: up to here that is faster, in 200 MB
-_AT_ONCE = 2**20  # scores that are raced at a time: 8 MiB, and few merges
+FEW = 10_000_000  # scores collected to the driver by default: up to here that is faster and needs 200 MB
+_AT_ONCE = 2**20  # scores per race: 8 MiB, which keeps merges few
 _INTEGERS = ("byte", "short", "integer", "long")
 _LABELS = (*_INTEGERS, "string")
 _SCORES = {int: _INTEGERS, float: ("float", "double")}
@@ -32,12 +32,13 @@ _SCORES = {int: _INTEGERS, float: ("float", "double")}
 
 # proof-region: spark_frames
 def candidate_score_columns(frame: Any, candidate: str, score: str, domain: VectorDomain) -> Any:
-    """The columns ``candidate`` and ``score`` of a Spark frame, if their types can be those of labels and scores.
+    """Return the columns ``candidate`` and ``score`` of a Spark frame, after a check of their types.
 
     Raises:
-        DataTypeError: ``frame`` is no Spark frame, or its plan is not known to give the same rows again.
-        ColumnError: A column is missing, there are two of its name, or its type does not fit.
-        ForeignError: Spark cannot tell what the frame is.
+        DataTypeError: ``frame`` is not a Spark frame, or its plan is not known to be deterministic.
+        ColumnError: A column is missing, its name occurs twice, or it has the wrong type.
+        ForeignError: Spark failed to read the schema or to select the columns.
+        TableError: Spark failed to analyse the plan.
     """
     if not type(frame).__module__.startswith("pyspark.sql.") or not hasattr(frame, "mapInArrow"):
         raise DataTypeError(f"frame must be a Spark DataFrame, not {type(frame).__name__}")
@@ -60,7 +61,7 @@ def candidate_score_columns(frame: Any, candidate: str, score: str, domain: Vect
 
 # proof-region: spark_scores
 def find_batch_finalists(measurement: Measurement, batches: Iterable[pa.RecordBatch]) -> Part:
-    """The finalists among the rows of ``batches``, whose two columns are the candidates and their scores."""
+    """Return the finalists among the rows of ``batches``, whose columns are the candidates and their scores."""
     nobody = find_finalists(measurement, [])  # [nobody]
     parts = (_find_rows_finalists(measurement, rows) for rows in _group_batches(batches))
     return merge_parts(chain([nobody], parts), require_race(measurement)[0])  # [gather-rows]
@@ -82,7 +83,7 @@ def _find_rows_finalists(measurement: Measurement, rows: list[pa.RecordBatch]) -
 
 
 class ColumnLabels(Sequence[Any]):
-    """The candidates of a column, each made a Python value when it is asked for."""
+    """The candidates of a column, each converted to a Python value on access."""
 
     def __init__(self, column: Any) -> None:
         self._column = column
@@ -95,7 +96,7 @@ class ColumnLabels(Sequence[Any]):
 
 
 def _group_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """The batches, as many at a time as have about ``_AT_ONCE`` rows."""
+    """Yield the batches in groups of at least ``_AT_ONCE`` rows, except for the last group."""
     held, rows = [], 0
     for batch in batches:
         held.append(batch)
@@ -108,40 +109,44 @@ def _group_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.Record
 
 
 def release_spark(measurement: Measurement, frame: Any, candidate: str, score: str, *, plan: str = "auto") -> Any:
-    """One release of a one-shot selection on a Spark frame that has a row for each candidate, with its score.
+    """Release a one-shot selection on a Spark frame with one row for each candidate.
 
-    The scores in the ascending order of their candidates are the argument of ``measurement``, and the release is
-    ``measurement`` of it, in law, with candidates in place of indices. The candidates must be public, and the frame
-    must have them all: a frame of counts lacks the items that nobody has, and so gives away that nobody has them.
-    Declare the size of the domain, and a frame with a row too few is refused.
+    The argument of ``measurement`` is the vector of scores in the ascending order of their candidates. The release has
+    the output distribution of ``measurement`` on it, with candidates in place of indices. The candidates must be public
+    and the frame must contain all of them: a frame of counts lacks the items without users, which reveals that they
+    have none. If the domain declares its size, a frame with another number of rows is refused.
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
             ``make_lipschitz_top_k``, ``make_exponential_mechanism`` or ``make_permute_and_flip``.
-        frame: A DataFrame of PySpark, version 4 or later. It must give the same rows whenever it is read: a plan that
-            is not known to do so, and a frame of Spark Connect, is refused, as in ``FrameDomain``. What was written to
-            files, and is read from there, is taken.
+        frame: A DataFrame of PySpark, version 4 or later. It must give the same rows whenever it is read. A plan that
+            is not known to be deterministic is refused, and so is a frame of Spark Connect, as in ``FrameDomain``.
+            Frames that are read from files are accepted.
         candidate: The column of candidates, integers or strings, each in one row.
         score: The column of scores: integers for ``AtomDomain(int)``, floats for ``AtomDomain(float)``.
-        plan: ``"workers"`` races each partition where it lies, and sends k finalists of it; ``"collect"`` fetches the
-            two columns and races here; ``"auto"`` collects where the domain declares a size of at most 10,000,000.
+        plan: ``"workers"`` finds up to k finalists of each partition in its worker, and sends only these;
+            ``"collect"`` sends the two columns to the driver; ``"auto"`` (the default) collects if the domain declares
+            a size of at most 10,000,000.
 
     Returns:
-        A list of candidates, best first for a ranking and ascending for a set; one candidate where one index is chosen.
+        A list of candidates, best first for a ranking and ascending for a set; a single candidate if ``measurement``
+        releases one index.
 
     Privacy:
-        That of ``measurement``: the map of the release is ``measurement.map``. Pay for it with
-        ``Ledger.reserve(measurement)``. What workers send is as private as the scores.
+        The same as ``measurement``: the privacy map is ``measurement.map``. Pay for the release with
+        ``Ledger.reserve(measurement)``. The data that workers send is as sensitive as the scores.
 
     Raises:
-        ParameterError: ``measurement`` is no race, a function follows it, or there is no such ``plan``.
-        DataError: A column is missing or has another type, the plan is not known to give the same rows again, or the
-            scores are not a member of the input domain.
+        ParameterError: ``measurement`` is not a one-shot selection, a function is chained to it, or ``plan`` is not
+            one of the three.
+        DataError: A column is missing or has the wrong type, the plan is not known to be deterministic, or the scores
+            are not a member of the input domain.
         ForeignError: Spark failed. Nothing was released.
-        PickleError: ``measurement`` cannot be sent to workers, or theirs is another version of this library.
+        TableError: Spark failed to analyse the plan. Nothing was released.
+        PickleError: ``measurement`` cannot be pickled for the workers, or they have another version of this library.
 
     Runtime:
-        docs/howto/parts_and_spark.md has a table. In workers, about 60 bytes a finalist are sent to the driver.
+        docs/howto/parts_and_spark.md has a table. Workers send about 60 bytes per finalist to the driver.
 
     Proof: proofs/measurements/spark_scores.tex
 

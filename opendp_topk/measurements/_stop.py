@@ -1,4 +1,4 @@
-"""How likely a slot of a small score is released before the stop symbol, and the threshold that keeps it unlikely.
+"""The probability that a slot with a small score is ranked above the stop symbol, and the threshold for a delta.
 
 Proof: proofs/measurements/unknown_domain_top_k.tex
 """
@@ -16,18 +16,18 @@ from ..numerics.arithmetic import Intervals, as_mpq, exp_up, one_minus_exp_up, r
 from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import is_standard
 
-_FARTHEST = Fraction(800)  # in scales: beyond it the probability is no float64 any more
+_FARTHEST = Fraction(800)  # in scales: beyond it the probability is below every positive float64
 _PRECISION = 128  # binary digits beyond those that cancel
 
 
 # proof-region: stop
 def released_before_stop(noise: Noise, slots: int, lead: Fraction) -> Fraction:
-    """A rational that is not below the probability that one of ``slots`` equal scores beats the stop symbol.
+    """Return an upper bound of the probability that at least one of ``slots`` equal scores beats the stop symbol.
 
     Args:
         noise: Gumbel or exponential noise.
-        slots: How many, >= 1.
-        lead: By how much the stop symbol's score is ahead, in units of the scale; it may be negative.
+        slots: The number of equal scores, >= 1.
+        lead: The score of the stop symbol minus that of a slot, in units of the scale; it may be negative.
     """
     if lead < 0:
         weight = 1 - one_minus_exp_up(-lead)  # [behind]
@@ -39,7 +39,7 @@ def released_before_stop(noise: Noise, slots: int, lead: Fraction) -> Fraction:
 
 
 def _exponential_win_bound(slots: int, lead: Fraction) -> Fraction:
-    """1 - (1 - (1 - x)^(n+1)) / ((n+1) x) at x = e^-lead, rounded up."""
+    """Return 1 - (1 - (1 - x)^(n+1)) / ((n+1) x) for n slots at x = e^-lead, rounded up."""
     if lead == 0:
         return Fraction(slots, slots + 1)  # [even]
     at = Intervals(_PRECISION + 3 * int(lead) + 2 * slots.bit_length())
@@ -52,16 +52,16 @@ def _exponential_win_bound(slots: int, lead: Fraction) -> Fraction:
 
 
 def is_within_delta(noise: Noise, slots: int, lead: Fraction, delta: Fraction) -> bool:
-    """Whether :func:`released_before_stop`, as the float64 that a map returns, is at most ``delta``."""
+    """Return whether :func:`released_before_stop`, rounded up to a float64 as in maps, is at most ``delta``."""
     return to_fraction(round_up(released_before_stop(noise, slots, lead))) <= delta  # [keeps]
 
 
 @functools.lru_cache(maxsize=256)
 def least_lead(noise: Noise, slots: int, delta: Fraction) -> float:
-    """A lead >= 0 of the stop symbol that keeps ``delta``: the least float64, or one near it.
+    """Return the smallest float64 >= 0, or one close to it, that satisfies ``delta`` as lead of the stop symbol.
 
     Raises:
-        ParameterError: There is none: delta is too small for any float64.
+        ParameterError: delta is too small: no lead was found.
     """
     low, high = 0.0, 1.0
     if is_within_delta(noise, slots, Fraction(0), delta):
@@ -76,14 +76,17 @@ def least_lead(noise: Noise, slots: int, delta: Fraction) -> float:
 
 
 def require_stop_noise(noise: Any) -> Noise:
-    """``noise``, if it is one with which the probabilities here are known."""
+    """Return ``noise`` if it is Gumbel or exponential noise, for which the probabilities are known."""
     if isinstance(noise, Noise) and is_standard(noise) and (noise.is_max_stable or noise.is_memoryless):
         return noise
     raise ParameterError("noise must be Gumbel() or Exponential()")
 
 
 def stop_threshold(noise: Noise, slots: int, most: Fraction, tau: Fraction, delta: Any, threshold: Any) -> Fraction:
-    """``threshold``, or the least one that keeps ``delta`` for so many slots whose scores are at most ``most``."""
+    """Return ``threshold`` or, if ``delta`` is given, about the smallest one that satisfies it.
+
+    The scores of the ``slots`` are at most ``most``.
+    """
     if (delta is None) == (threshold is None):
         raise ParameterError("give either delta or threshold, and not both")
     if delta is None:
@@ -104,5 +107,5 @@ def _float_above(level: Fraction) -> Fraction:
 
 
 def threshold_as_float(level: Fraction) -> Number:
-    """A float64 where the threshold is one."""
+    """Return ``level`` as a float if it is a float64, otherwise unchanged."""
     return float(level) if level < 2**1000 and to_fraction(float(level)) == level else level

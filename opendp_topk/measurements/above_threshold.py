@@ -1,4 +1,4 @@
-"""Above threshold: which scores reach a threshold, one question at a time, until k of them did."""
+"""Above threshold: which scores reach a noisy threshold, one query at a time, until k answers are True."""
 
 from __future__ import annotations
 
@@ -43,40 +43,40 @@ def make_above_threshold(
     noise: Noise = Exponential(),  # noqa: B008  (a frozen value)
     ask: Sequence[int] | None = None,
 ) -> Measurement:
-    """Tell of scores, asked for one by one, whether they reach a threshold with noise, until k of them did.
+    """Answer one query at a time whether a score reaches a noisy threshold, until k answers are True.
 
-    The threshold gets noise of scale ``threshold_scale`` once, and every score that is asked for gets fresh noise of
-    scale ``scale``: the answer on score i is x_i + scale Z_i >= threshold + threshold_scale Z. As many answers as
-    there are may be False at no further cost; the k-th True ends it. This is the sparse vector technique. It has
-    nothing to do with ``opendp-topk release --above-threshold``, which finds all frequent items of a table at once.
+    The threshold gets noise of scale ``threshold_scale`` once, and every queried score gets fresh noise of scale
+    ``scale``: the answer on score i is x_i + scale Z_i >= threshold + threshold_scale Z. The privacy loss does not
+    depend on the number of False answers, and the k-th True answer is the last. This is the sparse vector technique.
+    It is unrelated to ``opendp-topk release --above-threshold``, which finds all frequent items of a table at once.
 
     Args:
         input_domain: Vectors of scores, integers or floats.
-        input_metric: ``LInfDistance(monotonic=...)``, in units of the scores. Not ``RangeDistance()``: the threshold
-            stays where it is when all scores move.
+        input_metric: ``LInfDistance(monotonic=...)``, in units of the scores. ``RangeDistance()`` does not fit, because
+            the threshold does not move with the scores.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
-        threshold: The threshold in units of the scores, a finite number; it is public.
+        threshold: The public threshold in units of the scores, a finite number.
         scale: The scale of the noise of each score, in units of the scores, finite, >= 0.
-        threshold_scale: The scale of the noise of the threshold, finite, >= 0; by default ``scale``. For one epsilon
-            the noise of an answer varies least where scale / threshold_scale is the cube root of k, or of 2 k
-            without ``monotonic``.
-        k: How often the answer may be True, >= 1.
+        threshold_scale: The scale of the noise of the threshold, finite, >= 0; default ``scale``. For a given epsilon
+            the noise of an answer has the smallest variance if scale / threshold_scale is the cube root of k, or of
+            2 k without ``monotonic``.
+        k: The number of True answers after which no query is answered, >= 1.
         noise: ``Exponential()`` (the default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
-            All cost the same epsilon; exponential noise varies least. Under zCDP, with k > 1, the two-sided ones cost
-            less.
-        ask: The indices to ask for, in this order, for a measurement that is not interactive: it stops after the
-            k-th True by itself. Such a one can be paid from a ledger. None for a conversation.
+            All have the same epsilon; exponential noise has the smallest variance. Gumbel, logistic and Laplace noise
+            can have a smaller rho.
+        ask: The indices to query, in this order, for a measurement that is not interactive and stops after the k-th
+            True. Such a measurement can be paid from a ledger. None (the default) for an interactive measurement.
 
     Returns:
         A :class:`Measurement`. With ``ask`` its releases are arrays of bool of shape (m,), m <= len(ask): the answers
-        up to the k-th True. Without, it is interactive: its releases are :class:`Queryable` objects.
-        ``queryable(i)`` is the answer on score i, a bool; ``queryable([i, j, ...])`` is an array of bool with the
-        answers up to the k-th True. Scores may be asked for again, with fresh noise. After the k-th True every
-        question is refused with a :class:`BudgetError`.
+        up to the k-th True. Without ``ask`` it is interactive, and its releases are :class:`Queryable` objects.
+        ``queryable(i)`` returns the answer on score i, a bool. ``queryable([i, j, ...])`` returns an array of bool with
+        the answers up to the k-th True. A score may be queried again, with fresh noise. After the k-th True every
+        query raises a :class:`BudgetError`.
 
     Privacy:
-        For any number of questions, whatever they are and however they were chosen. With D = ``d_in``, r = d_R / scale,
+        For any number of queries, chosen adaptively or not. With D = ``d_in``, r = d_R / scale,
         where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under ``LInfDistance()``, d_in under
         ``LInfDistance(monotonic=True)``), R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))) and
         L(x) = x + exp(-x) - 1:
@@ -90,34 +90,33 @@ def make_above_threshold(
         - Laplace noise: ZeroConcentratedDivergence min(L(D / threshold_scale + k r),
           R(scale r / threshold_scale + 2 k r), L(D / threshold_scale) + k L(1.443 r)).
 
-        Under PrivacyProfile it is the curve of all three, and that of Laplace noise at this epsilon. The first is an
-        exact supremum with every noise, and so is the second under ``monotonic=True`` or with exponential noise. With
-        exponential and half-logistic noise rho grows with the square of k: for many answers under zCDP take Gumbel
-        noise, with which it grows with k.
+        Under PrivacyProfile the curve combines these three bounds and the curve of Laplace noise at this epsilon. The
+        MaxDivergence bound is tight with every noise. The RangeDivergence bound is tight under ``monotonic=True`` or
+        with exponential noise. With exponential and half-logistic noise, rho grows with the square of k as long as
+        epsilon is small. With Gumbel, logistic and Laplace noise it grows linearly, so choose Gumbel noise for many
+        True answers under zCDP.
 
-        Under zCDP the best analysts that a search found meet 0.13 to 0.53 of rho (``docs/tightness.md``, at d_in = 1
-        and scales of 1): the map charges the noise of the threshold and every true answer with its worst case, and no
-        analyst found meets all of them at once. Whether rho can be smaller is not known.
+        Under zCDP, the best adversaries that a search found reach 0.13 to 0.53 of rho (``docs/tightness.md``, at
+        d_in = 1 and scales of 1). The map adds the worst cases of the noise of the threshold and of every True answer,
+        and none of these adversaries reaches all worst cases at once. It is not known if rho can be smaller.
 
-        All of it is paid when the measurement is made, whether or not an answer is True. A release of the noisy score
-        itself would not be covered: what is shown beside the answers must be paid and drawn anew, as in
-        ``make_laplace``.
+        The privacy loss is the same if fewer than k answers are True. It does not cover a release of the noisy score
+        itself: release such a value with fresh noise and pay for it, for example with ``make_laplace``.
 
     Accuracy:
-        For exponential noise and one question, with s = ``scale`` and t = ``threshold_scale``, whatever z >= 0: a score
-        of threshold + z or more is answered False with probability at most t / (s + t) exp(-z / t), and one of
-        threshold - z or less is answered True with probability at most s / (s + t) exp(-z / s). A score at the
-        threshold is answered True with probability s / (s + t), which is 1/2 for equal scales. For it to be 1/2 with
-        others, correct the threshold: add s ln(2 s / (s + t)) where s > t, and subtract t ln(2 t / (s + t)) where
-        t > s.
+        For exponential noise and one query, with s = ``scale``, t = ``threshold_scale`` and any z >= 0: the answer on a
+        score of threshold + z or more is False with probability at most t / (s + t) exp(-z / t), and the answer on a
+        score of threshold - z or less is True with probability at most s / (s + t) exp(-z / s). The answer on a score
+        at the threshold is True with probability s / (s + t), which is 1/2 for equal scales. To get 1/2 for unequal
+        scales, correct the threshold: add s ln(2 s / (s + t)) if s > t, and subtract t ln(2 t / (s + t)) if t > s.
 
     Raises:
         ParameterError: ``k``, ``threshold``, a scale, ``noise`` or ``ask`` is out of range or of the wrong type.
         SpaceError: The metric does not fit the domain.
-        DataError: On a call, the scores are not a member of the domain, or too few for ``ask``.
+        DataError: On a call, the scores are not a member of the domain, or are too few for ``ask``.
 
     Runtime:
-        About a tenth of a millisecond an answer.
+        About 0.1 ms per answer.
 
     Proof: proofs/measurements/above_threshold.tex
 
@@ -223,7 +222,7 @@ def make_above_threshold(
 
 # proof-region: above_threshold_arguments
 def _parse_indices(value: Any, name: str, size: int | None) -> tuple[int, ...]:
-    """``value`` as indices of ``size`` scores; of any number where that is None."""
+    """Return ``value`` as indices into ``size`` scores, or into any number of scores if ``size`` is None."""
     listed = value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
     if not isinstance(listed, list | tuple | range) or not all(map(checks.is_integer, listed)):
         raise ParameterTypeError(f"{name} must be a list of indices, or another sequence of integers >= 0")

@@ -1,4 +1,4 @@
-"""Canonical top-k: the k-subset with the best noisy utility among all C(d, k)."""
+"""Canonical top-k: the k-subset with the best noisy utility among all C(d, k) subsets."""
 
 from __future__ import annotations
 
@@ -43,32 +43,33 @@ def make_canonical_top_k(
     utility: str = "margin",
     optimize: str = "max",
 ) -> Measurement:
-    """Release a set of k indices, at a cost that does not depend on k.
+    """Release a set of k indices, with a privacy loss that does not depend on k.
 
     Every set S of k candidates has the utility u(S) = gamma m - (1 - gamma) M, where m is the worst score in S and M
-    the best score outside of S. With Gumbel noise S is released with a probability proportional to
+    the best score outside of S. With Gumbel noise the mechanism releases S with probability proportional to
     exp(u(S) / scale): the exponential mechanism over all C(d, k) sets. With exponential noise it is permute-and-flip
-    over the same sets. No set is ever listed: classes of equal utility are counted by exact binomials.
+    over the same sets. A release does not enumerate the sets: exact binomials count the sets of equal utility. Only
+    many releases at once of few candidates enumerate them, if that is faster.
 
     Args:
-        input_domain: ``VectorDomain(AtomDomain(int))`` or ``VectorDomain(AtomDomain(float))``: one score a
+        input_domain: ``VectorDomain(AtomDomain(int))`` or ``VectorDomain(AtomDomain(float))``, with one score per
             candidate.
         input_metric: ``LInfDistance(...)`` or ``RangeDistance()``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The size of the set, 1 <= k <= d.
-        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
-            lowest index first among equal scores, with an infinite privacy loss.
-        gamma: In [0, 1]: how much the worst score inside counts against the best one outside. At 1 only the worst
-            score inside matters, at 0 only the best one outside.
-        noise: ``Gumbel()`` or ``Exponential()``.
-        utility: ``"margin"`` as above; ``"distance"`` replaces M by max(M, m). The margin gives the exact top-k at
-            least as much probability, and more where gamma < 1 and the k-th and the next score differ.
-        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the release is the exact top-k, with
+            ties broken by the lowest index, and the privacy loss is infinite.
+        gamma: The weight of the worst score inside against the best score outside, in [0, 1]; default 1/2. At 1 only
+            the worst score inside matters, at 0 only the best one outside.
+        noise: ``Gumbel()`` (the default) or ``Exponential()``.
+        utility: ``"margin"`` (the default) as above; ``"distance"`` replaces M by max(M, m). The margin gives the exact
+            top-k at least as much probability, and more if gamma < 1 and the k-th and the next score differ.
+        optimize: ``"max"`` (the default) for the largest scores, ``"min"`` for the smallest.
 
     Returns:
         A :class:`Measurement` whose releases are int64 arrays of shape (k,), in ascending order of the indices.
-        How ties among true scores are ordered has no influence on the law.
+        For scale > 0 the output distribution does not depend on how ties among true scores are ordered.
 
     Privacy:
         With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
@@ -80,15 +81,15 @@ def make_canonical_top_k(
           ZeroConcentratedDivergence min(L(r), R(a)).
 
         Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
-        that of two Laplace laws of loss x. Under PrivacyProfile the curve is the least of those of the three, and with
-        exponential noise of delta = 1 - exp((epsilon - r) / 2). Where the domain's size is k, the release
-        is always the same set and costs 0.
+        the rho of two Laplace distributions with privacy loss x. Under PrivacyProfile the curve is the smallest of the
+        curves of these three bounds and, with exponential noise, of delta = 1 - exp((epsilon - r) / 2). If the domain's
+        size is k, the release is always the same set and the privacy loss is 0.
 
-        For k = 1 the distance costs what gamma r in place of r gives: there max(M, m) is the best score of all.
-        For k = 1 and two candidates the first two are attained or suprema with either utility.
+        For k = 1 and the distance utility, gamma r replaces r, because max(M, m) is the best score of all. For k = 1
+        and two candidates the bounds for MaxDivergence and RangeDivergence are tight with either utility.
 
     Accuracy:
-        For gamma > 0, with probability at least 1 - alpha, every released score is at least the k-th best less
+        For gamma > 0, with probability at least 1 - alpha, every released score is at least the k-th best minus
         (scale / gamma) ln(C(d, k) / alpha). For gamma = 0 no bound is declared.
 
     Raises:
@@ -98,8 +99,8 @@ def make_canonical_top_k(
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
     Runtime:
-        One sort of the scores that matter, or one pass that counts all in bins where these are most of many, and work
-        on binomials of as many bits as log2 C(d, k). Memory O(d + k).
+        One sort of the relevant scores, or one counting pass in bins if these are most of many scores, plus arithmetic
+        on binomials of log2 C(d, k) bits. Memory O(d + k).
 
     Proof: proofs/measurements/canonical_top_k.tex
 

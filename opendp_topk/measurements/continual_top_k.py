@@ -1,4 +1,4 @@
-"""The k best of running sums, step after step: noise on the nodes of a binary tree, which many sums share."""
+"""Continual top-k of running sums by the binary tree mechanism: many sums share the noise of the nodes of a tree."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from ..spaces.metrics import L01InfDistance, UserDistance
 from ._grid import Array, narrow_to_int64
 from ._moved import ChangedScores, gaussian_loss, laplace_loss
 
-Read = Callable[[Any, Any], tuple[Array, Any]]  # of a step and what was seen before: its counts, and what was seen
-_RATES = tuple(map(Fraction, ("1/8", "1/4", "1/2", "3/4", "7/8")))  # any does; a tail is told by the best of them
+Read = Callable[[Any, Any], tuple[Array, Any]]  # (step, state before) -> (counts of the step, state after)
+_RATES = tuple(map(Fraction, ("1/8", "1/4", "1/2", "3/4", "7/8")))  # each gives a valid tail bound; the best is used
 
 
 @proved_by("measurements/continual_top_k")
@@ -51,47 +51,48 @@ def make_continual_top_k(
     max_items: int | None = None,
     at_once: bool = False,
 ) -> Measurement:
-    """Release the k best of running sums after each of many steps, as of a table that grows by the week.
+    """Release the k best of running sums after each of many steps, for example of a table that grows every week.
 
-    Each step brings d counts of its own. The sums of 1, 2, 4, 8, ... successive steps, the nodes of a binary tree, get
-    independent discrete noise once, when their last step has come. The running sum after step t is the best weighted
-    sum of the nodes within the steps up to t. So a count takes part in no more than floor(log2(steps)) + 1 nodes, where
-    a release of its own after every step would use it again in all that follow.
+    Each step has d counts. The nodes of a binary tree are the sums of 1, 2, 4, 8, ... successive steps. Each node gets
+    independent discrete noise once, after its last step. The running sum after step t is estimated by the best weighted
+    sum of the nodes within the steps up to t. So a count affects at most floor(log2(steps)) + 1 nodes. With a separate
+    release after every step, it would affect all later releases.
 
     Args:
-        input_domain: Vectors of integers. For a conversation the d counts of the first step; with ``at_once``
-            the counts of all steps, d of the first, then d of the second, and so on. Or ``FrameDomain(user, item)``:
-            the table of the first step, for a conversation that takes a table for each step.
-        input_metric: ``L01InfDistance(changes=m)`` between the counts of **all steps together**, as one vector: over
-            all time one person moves at most m counts (an item in two weeks is two counts), each by at most ``d_in``.
-            ``UserDistance(...)`` for tables: of users who differ in the tables of **all steps together**.
+        input_domain: Vectors of integers: the d counts of the first step or, with ``at_once``, the counts of all steps,
+            first the d counts of step 1, then those of step 2, and so on. Or ``FrameDomain(user, item)``: the table of
+            the first step, if each step is a table.
+        input_metric: ``L01InfDistance(changes=m)`` on the counts of **all steps together**, as one vector: over all
+            steps one person changes at most m counts (an item in two weeks is two counts), each by at most ``d_in``.
+            ``UserDistance(...)`` for tables: the number of users who differ in the tables of **all steps together**.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``; with ``at_once``
             also ``PrivacyProfile()``.
-        steps: The number T of steps, >= 1, which is public and fixed beforehand.
-        k: How many after each step, >= 1 and <= d.
-        scale: The scale of the noise of a node in units of the counts, finite, >= 0: for Gaussian noise its standard
-            deviation, nearly; Laplace noise has the root of 2 times it. At 0 the sums are exact, with an infinite loss.
-        gaussian: Whether the noise is discrete Gaussian, which bounds neither the largest loss nor its range. By
-            default it is, but under ``MaxDivergence()`` and ``RangeDivergence()``.
-        items: The d public candidates in the order of the counts; without them their indices are given. Tables need
-            them, all integers or all strings.
-        max_items: For tables, how many items of a user count over all steps together, an item in two steps as two: the
-            first ones, and of one table the first in the order of the numbers or of the code points. A user counts once
-            for an item in a step, however many rows there are.
-        at_once: Whether the counts of all steps are at hand, and all T lists are released together.
+        steps: The number T of steps, >= 1, public and fixed in advance.
+        k: The number of winners after each step, >= 1 and <= d.
+        scale: The scale of the noise of a node in units of the counts, finite, >= 0. The standard deviation is about
+            ``scale`` for Gaussian noise, and about sqrt(2) ``scale`` for Laplace noise. At 0 the sums are exact and the
+            privacy loss is infinite.
+        gaussian: True for discrete Gaussian noise, False for discrete Laplace noise. Gaussian noise bounds neither
+            MaxDivergence nor RangeDivergence; the default is True under the other measures.
+        items: The d public candidates in the order of the counts; by default the lists contain indices. Required for
+            tables, as all integers or all strings.
+        max_items: For tables, the contribution bound: the number of items of a user that count over all steps together.
+            An item in two steps counts twice, and repeated rows within a step count once. The items of earlier steps
+            are kept first and, within a step, the first ones in the order of the numbers or of the code points.
+        at_once: True if the counts of all steps are given together and all T lists are released at once. Default False.
 
     Returns:
-        A :class:`Measurement`. Without ``at_once`` it is interactive: it takes the counts of the first step, and its
-        release is a :class:`Queryable`. ``queryable(None)`` is the list as it stands, as often as wanted;
-        ``queryable(counts)`` adds the counts of the next step and is the list after it. With ``at_once`` it releases
-        the list of T such lists. Each is a :class:`SelectedCounts`, or a :class:`CountedItems` with ``items``: the
-        winners and their noisy sums, rounded to whole numbers, the largest first.
+        A :class:`Measurement`. Without ``at_once`` it is interactive: it takes the counts of the first step and
+        releases a :class:`Queryable`. ``queryable(None)`` returns the current list, any number of times.
+        ``queryable(counts)`` adds the counts of the next step and returns the list after it. With ``at_once`` the
+        release is a list of all T lists. Each one is a :class:`SelectedCounts`, or a :class:`CountedItems` with
+        ``items``: the winners and their noisy sums, rounded to integers, largest first.
 
     Privacy:
-        For all lists together, whatever k is, and also where the counts of a step depend on the lists before it, as
-        those of people do who have seen them. With h = floor(log2(T)) + 1, n = m (min(m, T d), where the domain
-        declares its size), D = floor(d_in), e = min(n, 2^(h-1)), q = the sum over i < h of
-        floor(n / 2^i) 4^i + (n mod 2^i)^2, and G(x) = x - 2 g exp(-g) (1 - exp(-x)) / (1 - exp(-2 g)), g = 1 / scale:
+        For all lists together and every k, also if the counts of a step depend on earlier lists, for example because
+        people react to them. With h = floor(log2(T)) + 1, n = m (min(m, T d), if the domain declares its size),
+        D = floor(d_in), e = min(n, 2^(h-1)), q = the sum over i < h of floor(n / 2^i) 4^i + (n mod 2^i)^2, and
+        G(x) = x - 2 g exp(-g) (1 - exp(-x)) / (1 - exp(-2 g)), g = 1 / scale:
 
         - MaxDivergence, Laplace noise: epsilon = h n D / scale.
         - RangeDivergence, Laplace noise: 2 h n D / scale.
@@ -100,35 +101,37 @@ def make_continual_top_k(
 
         For tables m is ``max_items`` under "add_remove" and twice that under "replace".
 
-        For m = 1, q = h. For more it is larger than h m: where one person moves the same item in successive weeks, the
-        nodes that hold these weeks move by all of it. The first three bounds are attained where the candidates are
-        enough. PrivacyProfile: the curve of independent noise on the nodes, as in ``make_gaussian`` and
-        ``make_laplace``.
+        For m = 1, q = h. For m > 1, q can exceed h m: if one person changes the count of the same item in successive
+        weeks, the nodes over these weeks change by the sum of the changes. With enough candidates the bounds for
+        MaxDivergence, RangeDivergence and, with Gaussian noise, ZeroConcentratedDivergence are tight for the noisy sums
+        of all nodes. Under PrivacyProfile the curve is that of independent noise on the nodes, as in ``make_gaussian``
+        and ``make_laplace``.
 
     Accuracy:
         The noise of the sum after t steps has the variance of a node times the sum of 2^i / (2^(i+1) - 1) over the
-        places i of the ones in t, written in binary: 1 after one step, 2.24 after seven, at most (h + 2) / 2.
-        ``accuracy(d, alpha)``: with probability at least 1 - alpha no winner of any of the T lists falls short of its
-        true rank by more than that.
+        positions i of the ones in the binary representation of t: 1 after one step, 2.24 after seven, at most
+        (h + 2) / 2. ``accuracy(d, alpha)``: with probability at least 1 - alpha, the true sum of every winner of the T
+        lists is at most this much below the true sum of its rank.
 
-        A Gaussian release of its own after each step costs T where this costs h (m = 1, the same rho): the tree is
-        nearer after every step from T = 9 on, and with Laplace noise from T = 3 on. For T = 52 its standard deviation
-        is .62 of theirs at worst.
+        With the same noise, separate Gaussian releases after each step have T / h times the rho of the tree (m = 1). At
+        equal rho the tree has less noise after every step if T >= 9, and with Laplace noise, at equal epsilon, if
+        T >= 3. For T = 52 its standard deviation is at most 0.62 of that of separate Gaussian releases.
 
     Raises:
         ParameterError: ``steps``, ``k``, ``scale``, ``gaussian`` or ``at_once`` is out of range or of the wrong type,
             the noise does not bound the measure, ``steps`` does not divide the size of the domain, or ``max_items`` is
             missing for tables or given for vectors.
         CandidatesError: ``items`` is empty or repeats an item, or is missing for tables.
-        SpaceError: The metric does not fit the domain, or the domain has not as many counts as ``k`` or ``items`` need.
-        DataError: The counts or the table of a step are not a member of the domain, or the counts are not as many as
-            those of the first one.
-        BudgetError: On a query, all T steps were taken.
+        SpaceError: The metric does not fit the domain, the domain has too few counts for ``k``, or ``items`` do not
+            match it.
+        DataError: On a call or a query, the counts or the table are not a member of the domain, or the number of counts
+            does not fit ``k``, ``items``, ``steps`` or the first step.
+        BudgetError: A query adds a step after all T steps.
 
     Runtime:
-        About a microsecond a count and step, however many steps there are, and of tables a microsecond a row that
-        counts. A conversation keeps d counts for each one in the number of its steps, written in binary, and how many
-        items of each user counted, and ends with its process.
+        About 1 microsecond per count and step, independent of the number of steps, and per counted row of a table. A
+        queryable keeps 2 d numbers for each one in the binary representation of the number of steps so far and, for
+        tables, the number of counted items of each user. It is lost when its process ends.
 
     Proof: proofs/measurements/continual_top_k.tex
 
@@ -264,7 +267,7 @@ def make_continual_top_k(
 def _counting_space(
     domain: Any, metric: Any, items: tuple[Any, ...] | None, max_items: Any, at_once: bool
 ) -> tuple[VectorDomain, L01InfDistance, Read]:
-    """Where the counts of a step lie, how far those of all steps together are apart, and how a step is counted."""
+    """Return the domain of the counts of a step, the metric on the counts of all steps, and how to count a step."""
     if not isinstance(domain, FrameDomain):
         require_space(domain, metric, L01InfDistance, "L01InfDistance(changes=...)")  # [vectors]
         if max_items is not None:
@@ -295,7 +298,11 @@ def _counting_space(
 # proof-region: continual_tree
 @dataclass(frozen=True, eq=False)
 class TreeNode:
-    """2^level successive steps: their ``sums``, and the noisy sums of all nodes within, weighted by 2^their level."""
+    """A node of the binary tree: 2^level successive steps.
+
+    ``sums`` are the exact sums of the node. ``weighted`` is the sum of the noisy sums of all nodes within it, each
+    multiplied by 2^level of that node.
+    """
 
     level: int
     sums: Array
@@ -306,7 +313,7 @@ NONE: tuple[TreeNode, ...] = ()
 
 
 def extend_tree(nodes: tuple[TreeNode, ...], counts: Array, draw: Callable[[int], Array]) -> tuple[TreeNode, ...]:
-    """The largest nodes that the steps up to the next one fall into, whose counts these are, in their order."""
+    """Return the maximal nodes, in order, after a step with these ``counts`` is added to ``nodes``."""
     sums = counts.astype(object)
     node = TreeNode(0, sums, sums + draw(len(sums)))  # [leaf]
     while nodes and nodes[-1].level == node.level:  # [pair]
@@ -318,7 +325,7 @@ def extend_tree(nodes: tuple[TreeNode, ...], counts: Array, draw: Callable[[int]
 
 
 def noisy_running_sums(nodes: tuple[TreeNode, ...]) -> tuple[Array, int]:
-    """The noisy running sums as multiples of 1 / unit, and this unit."""
+    """Return the noisy running sums as multiples of 1 / unit, and the unit."""
     weights = [2 ** (node.level + 1) - 1 for node in nodes]
     unit = math.lcm(*weights)
     parts = [node.weighted * (unit // weight) for node, weight in zip(nodes, weights, strict=True)]  # [mean]
@@ -330,7 +337,7 @@ def noisy_running_sums(nodes: tuple[TreeNode, ...]) -> tuple[Array, int]:
 
 # proof-region: continual_moves
 def changed_node_sums(steps: int, most: int, each: int) -> ChangedScores:
-    """How far the nodes move, of ``steps`` steps, if ``most`` counts move by ``each`` at most."""
+    """Return the changes of the node sums of ``steps`` steps, if ``most`` counts change by at most ``each``."""
     levels = steps.bit_length()  # [levels]
     squares = sum((most >> i << 2 * i) + (most & (1 << i) - 1) ** 2 for i in range(levels))  # [squares]
     return ChangedScores(
@@ -343,20 +350,20 @@ def changed_node_sums(steps: int, most: int, each: int) -> ChangedScores:
 
 # proof-region: continual_accuracy
 def running_sum_variance(step: int) -> Fraction:
-    """The variance of the running sum after this step, in units of that of a node."""
+    """Return the variance of the running sum after this step, in units of that of a node."""
     ones = (1 << i for i in range(step.bit_length()) if step >> i & 1)
     return sum((Fraction(one, 2 * one - 1) for one in ones), Fraction(0))  # [variance]
 
 
 def largest_variance(steps: int) -> Fraction:
-    """The largest variance of a running sum after any of ``steps`` steps, in units of that of a node."""
+    """Return the largest variance of a running sum after any of ``steps`` steps, in units of that of a node."""
     return max(
         map(running_sum_variance, (steps, *((steps >> i << i) - 1 for i in range(steps.bit_length()))))
     )  # [widest]
 
 
 def noise_error_bound(scale: Fraction, variance: Fraction, alpha: Fraction, *, gaussian: bool) -> float:
-    """Twice what the noise of a sum exceeds in size with a probability of at most ``alpha``."""
+    """Return twice a bound that the absolute noise of a sum exceeds with probability at most ``alpha``."""
     if scale == 0:
         return 0.0
     if gaussian:
