@@ -1,4 +1,4 @@
-"""The best of listed candidates where the data choose how many: those above a large gap.
+"""Top-k by gap: the exact set of the best listed candidates above a large gap, at most k of them.
 
 Proof: proofs/planning/comparison.tex
 """
@@ -28,10 +28,10 @@ from .unknown_domain import ThresholdTask
 
 @dataclass(frozen=True)
 class SetByGap(ThresholdTask):
-    """The exact set of the best of ``n_candidates``, at most ``k``, that a large gap sets apart; or none.
+    """Task: release the exact set of the j <= ``k`` best of ``n_candidates`` above a large gap, or an empty set.
 
-    ``noise`` is one that is asked for, and ``test_scale`` the scale of the test where it is none of half
-    that of the choice.
+    By default ``noise`` is the cheaper one under the measure of the budget, and ``test_scale``, the scale of the noise
+    in the test of the gap, is half the scale of the choice.
     """
 
     k: int
@@ -49,10 +49,10 @@ class SetByGap(ThresholdTask):
     def build_measurement(
         self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
     ) -> Measurement:
-        """The chain from a table to the set, of indices or of ``items``."""
+        """Return the chain from a table to the set of ``items``; if these are None, of indices, for the map only."""
         unit, measure = query.unit, query.budget.measure
         scores: Any = unit.map_only_scores(self.n_candidates) if items is None else unit.score_transformation(items)
-        usual = Exponential() if is_pure(without_delta(measure)) else Gumbel()  # each costs less of the two there
+        usual = Exponential() if is_pure(without_delta(measure)) else Gumbel()  # the cheaper one under the measure
         measurement: Measurement = scores >> then_top_k_by_gap(
             measure,
             k=self.k,
@@ -64,13 +64,13 @@ class SetByGap(ThresholdTask):
         return measurement if items is None else measurement >> index_candidates(items)
 
     def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        """The chain for the candidates ``items``."""
+        """Return the chain for the candidates ``items``."""
         known = plan.measurement.parameters
         return self.build_measurement(plan.query, known["scale"], known["threshold"], items)
 
     # proof-region: surely_passes
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
-        """The gap with which a set is surely released."""
+        """Return a gap at which a set is released with probability at least 1 - alpha."""
         known = plan.measurement.parameters
         noise, failing, test = (
             find_standard_noise(known["noise"]),
@@ -85,7 +85,7 @@ class SetByGap(ThresholdTask):
         )
 
     def gap_error_bound(self, plan: Plan[Any, UserUnit]) -> float:
-        """How far its gap may be below the largest."""
+        """Return how far the gap of the released set may be below the largest gap."""
         known = plan.measurement.parameters
         noise, failing = find_standard_noise(known["noise"]), to_fraction(plan.query.alpha) / 2
         return accuracy(noise, self.k, 1, to_fraction(known["scale"]), failing) if self.k > 1 else 0.0  # [near]
@@ -93,11 +93,11 @@ class SetByGap(ThresholdTask):
     # end-proof-region: surely_passes
 
     def question_text(self, columns: Columns) -> str:
-        """What is asked."""
+        """Return the question in words."""
         return f"which of {self.n_candidates} candidates, at most {self.k}, stand apart by their {columns.score_noun}s?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         known, noun = plan.measurement.parameters, plan.query.unit.columns.score_noun
         noise = find_standard_noise(known["noise"]).words
         return (
@@ -107,7 +107,7 @@ class SetByGap(ThresholdTask):
         )
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """The gap with which a set surely comes, and how large the gap below it is."""
+        """Return the accuracy guarantee: the gap at which a set is released, and how large the gap below the set is."""
         columns, alpha, least = plan.query.unit.columns, plan.query.alpha, plan.accuracy
         assert least is not None
         if least == math.inf:

@@ -1,4 +1,4 @@
-"""The mechanisms that choose items: one table, a line for each that needs words, and all others by themselves."""
+"""Catalogue of selection mechanisms: a table of described ones, and all others as found from their constructors."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ RELEASES = ("ranking", "set")
 
 Chosen = Partial[Any, Any, Measurement]
 Then = Callable[..., Chosen]
-_MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
+_MOST_FACTORS = 100_000  # factors of a falling factorial or a binomial, which takes two seconds at this limit
 
 
 # proof-region: apart
 def rank_error_bound(scale: Number, n_candidates: int, alpha: Any, *, gaussian: bool) -> float:
-    """How far the t-th largest of all noisy counts may be from the t-th largest count, for every t."""
+    """Return a bound on the distance of the count with the t-th largest noisy value from the t-th largest count.
+
+    It is valid for all t at once with probability at least 1 - alpha.
+    """
     return largest_range(to_fraction(scale), n_candidates, alpha, gaussian=gaussian)  # [apart]
 
 
@@ -42,16 +45,21 @@ def rank_error_bound(scale: Number, n_candidates: int, alpha: Any, *, gaussian: 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A way to choose k of the scores.
+    """A mechanism that selects k of the scores.
 
-    ``words`` describes it, with parameters of the measurement in braces. ``constructor`` makes it, or is the file of
-    what does, which is loaded when it is first asked for; it is given ``options`` besides k, the scale and the release.
-    ``most`` is the largest k, and ``counted`` the file of the constructor that adds noisy counts of the winners, where
-    there is one. ``ranked`` says whether the accuracy theorem speaks of every rank, or of the worst winner alone;
-    ``numbered`` whether it needs the number of all possible releases; ``led`` whether each winner's lead over the next
-    is released with it. ``few`` is for what puts noise on all counts, whose largest are taken, and needs a bound on how
-    many of them one person moves. ``pure`` is the noise with which ``lipschitz_top_k`` makes, for all measures, what
-    the constructor makes under ``MaxDivergence()``, where it takes another noise there.
+    ``words`` describes it, with parameters of the measurement in braces. ``constructor`` is a partial constructor, or
+    the name of its file, which is loaded on first use. It is called with k, the scale, the release and ``options``.
+    ``most`` is the largest k; None if there is no limit. ``counted`` is the file of the constructor that also releases
+    noisy counts of the winners; None if there is none.
+
+    ``ranked``: the accuracy theorem bounds the error at every rank, not only that of the worst winner.
+    ``numbered``: the accuracy theorem needs the number of all possible releases.
+    ``led``: each winner's lead over the next is released with it.
+    ``few``: the mechanism adds noise to all counts and takes the largest. It needs a bound on how many counts one
+    person changes.
+
+    ``pure`` is the noise with which ``lipschitz_top_k`` has, under every measure, the output distribution that the
+    constructor has under ``MaxDivergence()``; None if the noise of the constructor does not depend on the measure.
     """
 
     name: str
@@ -69,13 +77,16 @@ class Mechanism:
 
     @property
     def loaded_constructor(self) -> Then:
-        """Its constructor."""
+        """The partial constructor, loaded if it is given by its file."""
         return load_partial(self.constructor) if isinstance(self.constructor, str) else self.constructor
 
     def release_obstacle(
         self, k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False
     ) -> str | None:
-        """What keeps it from this release: "k", "candidates", "few", "release" or "counts"; None if nothing does."""
+        """Return why the mechanism cannot make this release: "k", "candidates", "few", "release" or "counts".
+
+        Return None if it can. ``few`` is True if the scores have a bound on how many of them one person changes.
+        """
         if self.most is not None and k > self.most:
             return "k"
         if self.led and k >= n_candidates:
@@ -87,12 +98,12 @@ class Mechanism:
         return "counts" if counts and self.counted is None else None
 
     def build_partial(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
-        """Its measurement, which still lacks the space."""
+        """Return the measurement as a partial, which still lacks the space."""
         then = load_partial(self.counted) if counts and self.counted is not None else self.loaded_constructor
         return self._call_constructor(then, measure, k, scale, release)
 
     def build_curve_partial(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
-        """What :meth:`build_partial` makes under ``measure``, under ``PrivacyProfile()``."""
+        """Return a partial under ``PrivacyProfile()`` with the releases of :meth:`build_partial` under ``measure``."""
         options = _noise_option(self.pure) if self.pure is not None and is_pure(measure) else None
         then = self.loaded_constructor if options is None else load_partial("lipschitz_top_k")
         return self._call_constructor(then, PrivacyProfile(), k, scale, release, options)
@@ -107,7 +118,7 @@ class Mechanism:
     def accuracy_bound(
         self, measurement: Measurement, k: int, n_candidates: int, release: str, alpha: Any
     ) -> float | None:
-        """The bound of its accuracy theorem; None where counting the possible releases takes too long."""
+        """Return the bound of the accuracy theorem; None if counting the possible releases takes too long."""
         if self.few:
             known = measurement.parameters
             return rank_error_bound(known["scale"], n_candidates, alpha, gaussian=known["gaussian"])
@@ -125,22 +136,22 @@ _ODDS = "one choice, with odds proportional to exp(count / scale)"
 _FLIP = "one choice, the largest of the counts with independent exponential noise"
 _JOINT = "one choice among all releases, by their largest shortfall at any rank"
 _ALL = "independent discrete {noise} noise on the count of every candidate; the k largest are taken"
-_SET = RELEASES[1:]  # all kinds but rankings
+_SET = RELEASES[1:]  # all kinds except rankings
 
 
 def _noise_option(noise: Noise) -> Mapping[str, Any]:
-    """The option of a constructor that takes a noise."""
+    """Return the option with which a constructor takes a noise."""
     return {"noise": noise}
 
 
 def _one_shot_mechanism(noise: Noise) -> Mechanism:
-    """The row of one-shot selection with a noise, named after it."""
+    """Return the row of one-shot selection with a noise, named after the noise."""
     name = f"lipschitz_{noise.words.lower().replace('-', '_')}"
     return Mechanism(name, RELEASES, _SUMS, "lipschitz_top_k", _noise_option(noise))
 
 
 def _histogram_mechanism(noise: str) -> Mechanism:
-    """The row of noise on all counts, named after it."""
+    """Return the row of noise on all counts, named after the noise."""
     option, words = {"gaussian": noise == "Gaussian"}, _ALL.format(noise=noise)
     stem = "noisy_histogram"
     return Mechanism(f"histogram_{noise.lower()}", RELEASES, words, stem, option, counted=stem, few=True)
@@ -175,16 +186,17 @@ DESCRIBED = (
     _histogram_mechanism("Gaussian"),
     *map(_one_shot_mechanism, STANDARD),
 )
-# A constructor that nobody has described is tried on few candidates: four make all of its kinds of releases.
+# A constructor that is not in the table is tried on four candidates, which are enough to show its kinds of releases.
 _COUNTS = VectorDomain(AtomDomain(int), size=4), LInfDistance(monotonic=True)
 _ASKED: Mapping[str, Any] = {"k": 2, "scale": 1.0, "release": "ranking"}
 
 
 def discover_mechanism(make: Callable[..., Measurement]) -> Mechanism | None:
-    """The row of a constructor that nobody has described, from its signature, its first line and its law.
+    """Return the row of a constructor that is not in the table, from its signature, first line and distribution.
 
-    None for what the command cannot offer: a constructor that needs more than k, a scale and a kind of release, that
-    takes no counts or not both measures of a target, or that states no law or no accuracy, or releases no items.
+    Return None if the command cannot offer it: it needs more than k, a scale and a kind of release, does not accept
+    counts or one of ``MaxDivergence()`` and ``ZeroConcentratedDivergence()``, declares no output distribution or no
+    accuracy, or does not release items.
     """
     own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
     options = {p.name: _ASKED[p.name] for p in own if p.name in _ASKED}
@@ -203,7 +215,7 @@ def discover_mechanism(make: Callable[..., Measurement]) -> Mechanism | None:
 
 
 def _possible_choices(make: Callable[..., Measurement], options: Mapping[str, Any]) -> list[tuple[int, ...]] | None:
-    """What ``make(..., **options)`` may release of four candidates, where that is known and they are items."""
+    """Return the possible releases of ``make(..., **options)`` on four candidates; None if unknown or not items."""
     try:
         built = [make(*_COUNTS, measure, **options) for measure in (MaxDivergence(), ZeroConcentratedDivergence())]
         built[0].accuracy(4)
@@ -224,14 +236,14 @@ def _discovered_mechanisms() -> Iterator[Mechanism]:
 
 @functools.cache
 def all_mechanisms() -> tuple[Mechanism, ...]:
-    """All rows; the first call loads every constructor."""
+    """Return all rows; the first call loads every constructor."""
     return (*DESCRIBED, *_discovered_mechanisms())
 
 
 def capable_mechanisms(
     k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False
 ) -> list[Mechanism]:
-    """The mechanisms that can release this, in the order of the table; ``few`` as in :class:`Mechanism`."""
+    """Return the mechanisms that can make this release, in table order; ``few`` as in ``release_obstacle``."""
     return [row for row in all_mechanisms() if row.release_obstacle(k, n_candidates, release, counts, few) is None]
 
 
@@ -239,6 +251,6 @@ HISTOGRAMS = tuple(row for row in DESCRIBED if row.few)
 
 
 def default_mechanism(release: str, counts: bool = False) -> Mechanism:
-    """The mechanism where none is named."""
+    """Return the default mechanism."""
     name = "canonical" if release == "set" and not counts else "report_noisy_top_k"
     return next(row for row in DESCRIBED if row.name == name)

@@ -1,4 +1,4 @@
-"""Mechanisms side by side, and which of them is best."""
+"""Comparison of mechanisms within one budget, and the recommendation of one of them."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from .plan import WORDS, Plan, Query, composed_loss, goal_probability, plan_quer
 from .top_k import TopK, TopKPlan
 from .units import Budget, PrivacyUnit, ScoreUnit, has_contribution_bound
 
-# What a comparison draws: curves, several releases, and what a budget buys: accuracy and success.
+# Plots of a comparison: privacy curves, the loss of several releases, and accuracy and success against the budget.
 
-# Numbers of releases: up to one a day for a month, and few enough for seconds. The delta where none is asked for
-# is one in common use; below the smallest that is drawn nobody asks.
+# By default up to 32 releases are compared: about one a day for a month, which takes seconds to compute. The default
+# delta is a common value, and the smallest delta in a plot is below all that are asked for in practice.
 COUNTS = (1, 2, 4, 8, 16, 32)
 DELTA, _SMALLEST = 1e-6, 1e-12
-_POINTS = 60  # of a curve: more would not be seen
-_PARTS = (0, 0.25, 0.5, 0.75, 0.9)  # of the way to its end, where curves of one release that agree become one line
-# Letters to a line of a label, and inches of a figure of two panels.
+_POINTS = 60  # points per curve: more would not be visible
+_PARTS = (0, 0.25, 0.5, 0.75, 0.9)  # fractions of the drawn epsilons; curves that agree there share one line
+# Letters per line of a label, and the size in inches of a figure with two panels.
 _LETTERS, SIZE = 34, (15, 5.5)
 _STYLES = ("-", "--", ":", "-.")
-_COLOURS = 7  # that are told apart; after them the style of the line changes
-_BUDGET_STEPS = range(-3, 4)  # of doublings of the budget: from an eighth to eight times of it
-_LINE_DIGITS = 5  # of lines that are drawn as one
+_COLOURS = 7  # distinguishable colours; after them the line style changes
+_BUDGET_STEPS = range(-3, 4)  # doublings of the budget: from an eighth of it to eight times as much
+_LINE_DIGITS = 5  # significant digits; lines that agree in them are drawn as one
 _PROFILE = PrivacyProfile()
 
 Points = list[tuple[float, float]]
@@ -50,22 +50,22 @@ Value = Callable[[TopKPlan], float | None]
 
 
 def new_figure() -> Any:
-    """A figure for two plots."""
+    """Return a new figure for two plots."""
     return _load_pyplot().figure(figsize=SIZE, layout="constrained")
 
 
 def new_axes() -> Any:
-    """The axes of a new figure."""
+    """Return the axes of a new figure."""
     return _load_pyplot().subplots(figsize=(SIZE[0] / 2, SIZE[1]), layout="constrained")[1]
 
 
 def side_by_side_axes(figure: Any) -> Any:
-    """Two axes side by side."""
+    """Return two axes of the figure, side by side."""
     return figure.subplots(1, 2)
 
 
 def draw_privacy_curves(rows: Sequence[TopKPlan], query: Query[TopK, PrivacyUnit], axes: Any) -> Any:
-    """Delta of all releases together against epsilon."""
+    """Draw delta of all releases together against epsilon."""
     groups = [(label, composed_loss(_PROFILE, curve, query.releases)) for label, curve in _distinct_curves(rows)]
     ends = [_largest_drawn_epsilon(curve) for _, curve in groups]
     last = max((end for end in ends if end < math.inf), default=1.0)
@@ -84,7 +84,7 @@ def draw_privacy_curves(rows: Sequence[TopKPlan], query: Query[TopK, PrivacyUnit
 
 
 def draw_release_epsilons(rows: Sequence[TopKPlan], counts: Sequence[int], delta: Number, axes: Any) -> Any:
-    """Epsilon at one delta against the number of releases."""
+    """Draw epsilon at one delta against the number of releases."""
     lines = [
         (label, [(float(n), composed_loss(_PROFILE, curve, n).epsilon(delta)) for n in counts])
         for label, curve in _distinct_curves(rows)
@@ -98,7 +98,7 @@ def draw_release_epsilons(rows: Sequence[TopKPlan], counts: Sequence[int], delta
 
 
 def requested_budgets(budgets: Iterable[Number] | None, query: Query[TopK, PrivacyUnit]) -> list[Number]:
-    """Budgets in the main number of the query's, each > 0."""
+    """Return the budgets to compare, in the query's epsilon or rho; the default is multiples of the query's budget."""
     if budgets is None:
         main = to_fraction(query.budget.main_distance)
         return [main * 2**step if step >= 0 else main / 2**-step for step in _BUDGET_STEPS]
@@ -111,7 +111,7 @@ def requested_budgets(budgets: Iterable[Number] | None, query: Query[TopK, Priva
 def draw_accuracy_lines(
     rows: Sequence[TopKPlan], query: Query[TopK, PrivacyUnit], budgets: Sequence[Number], axes: Any
 ) -> Any:
-    """The accuracy theorem's bound against the budget."""
+    """Draw the bound of the accuracy theorem against the budget."""
     lines = _value_lines(rows, budgets, lambda row: row.accuracy)
     sure = f"{float(100 * (1 - to_fraction(query.alpha))):g} %"
     axes.set(xlabel=_budget_label(query), ylabel="largest shortfall of a winner (units of the scores)")
@@ -127,7 +127,7 @@ def draw_success_lines(
     wanted: tuple[Any, str],
     axes: Any,
 ) -> Any:
-    """The probability of success on some scores against the budget."""
+    """Draw a lower bound on the probability of success on given scores against the budget."""
     scores, event = wanted
     scores = rows[0].measurement.input_domain.validate(scores)
 
@@ -144,7 +144,7 @@ def draw_success_lines(
 
 
 def _distinct_curves(rows: Sequence[TopKPlan]) -> list[tuple[str, PrivacyCurve]]:
-    """The curves that differ to the eye, each with the names of its mechanisms."""
+    """Return the visibly different curves, each with the names of its mechanisms."""
     names: dict[tuple[float, ...], list[TopKPlan]] = {}
     for row in rows:
         key = tuple(float(f"{row.curve.delta(part * _largest_drawn_epsilon(row.curve)):.5g}") for part in _PARTS)
@@ -157,17 +157,17 @@ def _mechanism_label(rows: Sequence[TopKPlan]) -> str:
 
 
 def wrap_mechanism_names(names: Sequence[str]) -> str:
-    """Names of mechanisms as one label."""
+    """Return names of mechanisms as one label."""
     return "\n".join(textwrap.wrap(", ".join(names), _LETTERS))
 
 
 def _largest_drawn_epsilon(curve: PrivacyCurve) -> float:
-    """The epsilon up to which a curve is drawn."""
+    """Return the largest epsilon at which a curve is drawn."""
     return curve.epsilon(1e-9)
 
 
 def draw_labelled_lines(axes: Any, lines: Sequence[Line], at: float = math.inf) -> Any:
-    """Lines with their names at the right edge, in the order of their heights at ``at`` and none upon another."""
+    """Draw lines with labels at the right edge, ordered by their heights at ``at`` and without overlap."""
     for place, (_, points) in enumerate(lines):
         style = _STYLES[place // _COLOURS % len(_STYLES)]
         axes.plot(*zip(*points, strict=True), color=f"C{place % _COLOURS}", linestyle=style, linewidth=1.6)
@@ -178,7 +178,7 @@ def draw_labelled_lines(axes: Any, lines: Sequence[Line], at: float = math.inf) 
 
 
 def _draw_line_labels(axes: Any, lines: Sequence[Line], at: float) -> None:
-    """The names beside the axes, spread evenly over their height, each joined to its line at ``at``."""
+    """Draw the labels beside the axes, spread over the height, each connected to its line at ``at``."""
     order = sorted(range(len(lines)), key=lambda place: _label_anchor(lines[place][1], at)[::-1])
     heights = [lines[place][0].count("\n") + 1.4 for place in order]
     filled = 0.0
@@ -199,7 +199,7 @@ def _draw_line_labels(axes: Any, lines: Sequence[Line], at: float) -> None:
 
 
 def _label_anchor(points: Points, at: float) -> tuple[float, float]:
-    """The point of a line that is nearest to ``at`` from the left; by default its end."""
+    """Return the last point of a line that is not right of ``at``; the first point if there is none."""
     return max((point for point in points if point[0] <= at), default=points[0])
 
 
@@ -208,7 +208,7 @@ def _release_count_text(times: int) -> str:
 
 
 def _last_spread_budget(lines: Sequence[Line]) -> float:
-    """The last budget at which the lines lie well apart: a quarter as far as anywhere."""
+    """Return the last budget at which the spread of the lines is at least a quarter of their largest spread."""
     heights: dict[float, list[float]] = {}
     for _, points in lines:
         for budget, height in points:
@@ -218,14 +218,14 @@ def _last_spread_budget(lines: Sequence[Line]) -> float:
 
 
 def _mark_budget_ticks(axes: Any, budgets: Sequence[Number]) -> Any:
-    """The budgets at which was compared, as they are."""
+    """Label the horizontal axis with the compared budgets."""
     axes.set_xticks([float(budget) for budget in budgets], labels=[f"{float(budget):.3g}" for budget in budgets])
     axes.set_xticks([], minor=True)
     return axes
 
 
 def _value_lines(rows: Sequence[TopKPlan], budgets: Sequence[Number], value: Value) -> list[Line]:
-    """A line a mechanism, of the points that are known; those that agree to the eye share one."""
+    """Return one line per mechanism, through its known finite points; visibly equal lines are merged."""
     found: dict[tuple[str, ...], tuple[list[str], list[tuple[float, float]]]] = {}
     for row in rows:
         points = []
@@ -241,7 +241,7 @@ def _value_lines(rows: Sequence[TopKPlan], budgets: Sequence[Number], value: Val
 
 
 def _plan_at_budget(row: TopKPlan, main: Number) -> TopKPlan | None:
-    """The row at another budget; None where no scale meets that."""
+    """Return the row at another budget; None if no scale meets that budget."""
     budget = row.query.budget
     d_out = main if budget.delta is None else (main, budget.delta)
     try:
@@ -261,19 +261,19 @@ def _load_pyplot() -> Any:
     return import_extra("matplotlib.pyplot", "plot needs matplotlib", "opendp_topk[plot]")
 
 
-# The mechanisms that can give one release, side by side, each at the least scale that meets a budget.
+# Comparison of the mechanisms that can make a release, each at the least scale that meets a budget.
 #
 # Proof: proofs/planning/comparison.tex
 
-_SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table has room for
+_SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # six digits fit into a table
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Mechanisms side by side, the smallest bound on the error first; what :func:`compare` returns.
+    """Comparison of mechanisms, as :func:`compare` returns it: one row each, the smallest error bound first.
 
-    Iterate over it, or take a row by its name: each has ``name``, ``measurement``, ``scale``, ``loss``, ``accuracy``,
-    ``bound`` and ``curve``. It prints as a table, and draws plots (extra ``plot``).
+    Iterate over it, or index it by the name of a mechanism. Each row has ``name``, ``measurement``, ``scale``,
+    ``loss``, ``accuracy``, ``bound`` and ``curve``. A comparison prints as a table and draws plots (extra ``plot``).
     """
 
     query: Query[TopK, PrivacyUnit]
@@ -316,21 +316,21 @@ class Comparison:
         return "\n".join(line.rstrip() for line in (head, "", *aligned, "", *legend))
 
     def best(self, proxy: Any = None, *, goal: str | None = None) -> Recommendation:
-        """The mechanism to take, why, and what the next best would have cost to do as well.
+        """Recommend a mechanism, with the reason and the loss at which the next best one would do as well.
 
         Args:
-            proxy: Scores like the private ones that are public, or made up; one for each candidate. Never the private
-                scores: the choice of a mechanism would reveal something of them.
-            goal: ``"near"``: the smallest bound, for all scores, on how far a winner falls short. ``"exact"``,
-                ``"great"`` or ``"good"``: the likeliest such release on the proxy, as
-                :meth:`Measurement.success_probability` defines it. By default ``"exact"`` with a proxy, else
-                ``"near"``.
+            proxy: Public or made-up scores that resemble the private ones, one per candidate. Never pass the private
+                scores: the choice of a mechanism would leak information about them.
+            goal: ``"near"`` takes the smallest bound, over all scores, on how far a winner falls short. ``"exact"``,
+                ``"great"`` and ``"good"`` take the largest probability of such a release on the proxy, as
+                :meth:`Measurement.success_probability` defines it. The default is ``"exact"`` with a proxy and
+                ``"near"`` without one.
 
         Returns:
             A :class:`Recommendation` with a measurement on vectors of scores. It prints as its reason.
 
         Raises:
-            ParameterError: There is no such goal, or the goal needs a proxy.
+            ParameterError: The goal is unknown, or it needs a proxy and none is given.
             DataError: The proxy is not a member of the input domain, or its length is not the number of candidates.
 
         Runtime:
@@ -354,7 +354,7 @@ class Comparison:
         return Recommendation(self.query, chosen, tuple(options), other, needed)
 
     def plot_curves(self, *, axes: Any = None) -> Any:
-        """Draw delta against epsilon for all releases together, a line a mechanism.
+        """Draw delta against epsilon for all releases together, one line per mechanism.
 
         Args:
             axes: The matplotlib axes to draw on; by default new ones.
@@ -368,11 +368,11 @@ class Comparison:
         return draw_privacy_curves(self.rows, self.query, new_axes() if axes is None else axes)
 
     def plot_releases(self, counts: Iterable[int] = COUNTS, *, delta: Number | None = None, axes: Any = None) -> Any:
-        """Draw epsilon at one delta against the number of releases, a line a mechanism, at the scale of its row.
+        """Draw epsilon at one delta against the number of releases, one line per mechanism at the scale of its row.
 
         Args:
             counts: The numbers of releases, ascending.
-            delta: By default that of the budget, or 1e-6 where it has none.
+            delta: By default that of the budget, or 1e-6 if that is 0 or the budget has none.
             axes: The matplotlib axes to draw on; by default new ones.
 
         Returns:
@@ -387,7 +387,9 @@ class Comparison:
         return draw_release_epsilons(self.rows, asked, at, new_axes() if axes is None else axes)
 
     def plot(self, figure: Any = None) -> Any:
-        """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
+        """Draw :meth:`plot_curves` and :meth:`plot_releases` side by side.
+
+        ``figure.savefig("comparison.svg")`` (or .png) writes them to a file.
 
         Args:
             figure: The matplotlib figure to draw on; by default a new one.
@@ -405,11 +407,11 @@ class Comparison:
         return drawn
 
     def plot_accuracy(self, budgets: Iterable[Number] | None = None, *, axes: Any = None) -> Any:
-        """Draw the bound of the accuracy theorem against the budget, a line a mechanism.
+        """Draw the bound of the accuracy theorem against the budget, one line per mechanism.
 
         Args:
-            budgets: Where to compare, ascending, in the measure of the budget (epsilon where it is a pair); by default
-                seven from an eighth to eight times the budget.
+            budgets: The budgets to compare, ascending, in the measure of the budget (epsilon if it is a pair); by
+                default seven, from an eighth of the budget to eight times as much.
             axes: The matplotlib axes to draw on; by default new ones.
 
         Returns:
@@ -417,7 +419,8 @@ class Comparison:
 
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
-            ParameterError: A budget is not a number > 0.
+            ParameterError: No budget is given, or one is 0 or infinite.
+            DistanceError: A budget is not a number >= 0.
         """
         drawn = new_axes() if axes is None else axes
         return draw_accuracy_lines(self.rows, self.query, requested_budgets(budgets, self.query), drawn)
@@ -425,10 +428,10 @@ class Comparison:
     def plot_success(
         self, scores: Any, event: str = "exact", budgets: Iterable[Number] | None = None, *, axes: Any = None
     ) -> Any:
-        """Draw how likely a release succeeds on ``scores`` against the budget, a line a mechanism.
+        """Draw the probability that a release succeeds on ``scores`` against the budget, one line per mechanism.
 
-        Mechanisms whose probability is not known, or takes too long, are left out. The plot is as private as
-        ``scores``.
+        The line is a proved lower bound. Mechanisms whose probability is unknown, or takes too long to compute, are
+        left out. The plot is as private as ``scores``.
 
         Args:
             scores: A member of the input domain, public or made up.
@@ -441,7 +444,8 @@ class Comparison:
 
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
-            ParameterError: There is no such event, or a budget is not a number > 0.
+            ParameterError: The event is unknown, no budget is given, or one is 0 or infinite.
+            DistanceError: A budget is not a number >= 0.
             DataError: ``scores`` is not a member of the input domain.
         """
         wanted = checks.require_choice("event", event, EVENTS)
@@ -464,40 +468,41 @@ def compare(
     alpha: Number = 0.05,
     releases: int = 1,
 ) -> Comparison:
-    """Every mechanism that can release the k best of scores, each at the least scale that meets a budget.
+    """Compare all mechanisms that can release the k best candidates, each at the least scale that meets a budget.
 
     Args:
-        input_domain: Vectors of d scores, one a candidate, integers or floats.
+        input_domain: Vectors of d scores, one per candidate, integers or floats.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or
-            ``L01InfDistance(changes=m)`` where one person moves at most m scores, which noise on all of them uses, too.
-        output_measure: That of the budget: ``MaxDivergence()``, ``RangeDivergence()``,
+            ``L01InfDistance(changes=m)`` if one person changes at most m scores. Then mechanisms that add noise to all
+            scores are compared as well.
+        output_measure: The measure of the budget: ``MaxDivergence()``, ``RangeDivergence()``,
             ``ZeroConcentratedDivergence()`` or ``PrivacyProfile()``.
-        k: How many to release.
+        k: The number of candidates to release.
         d_in: The distance of neighbouring inputs, in units of the scores.
         d_out: The budget, for all releases together: a finite number > 0, or under ``PrivacyProfile()`` a pair
             (epsilon, delta).
-        n_candidates: How many candidates there are, for the accuracy theorems, where the domain has no size.
+        n_candidates: The number of candidates, if the domain has no size; ignored if it has one.
         release: ``"ranking"``, best first, or ``"set"``.
         alpha: The accuracy theorems may fail with this probability.
-        releases: How many releases are to be made of the same scores, all fixed in advance.
+        releases: The number of releases from the same scores, all fixed in advance.
 
     Returns:
         A :class:`Comparison`: for every mechanism its measurement at the least scale, the loss of all releases, the
-        accuracy of one, and which bound decided. It prints as a table, draws plots, and its method ``best`` chooses.
+        accuracy of one, and which bound decided. It prints as a table, draws plots, and ``best`` recommends one.
 
     Privacy:
         Nothing is released and no data is read. The loss is that of independent releases, fixed in advance: sums of
         the map, or the convolution of its curves, rounded up. The next smaller scale would not meet the budget; under
-        ``PrivacyProfile()``, where a curve takes a grid, a scale smaller by a thousandth would not.
+        ``PrivacyProfile()``, if a curve needs a grid, a scale smaller by a thousandth would not.
 
     Raises:
-        ParameterError: An argument is out of range or of the wrong type, the number of candidates is not known, or
-            the release is the same for all scores.
+        ParameterError: An argument is out of range or of the wrong type, the number of candidates is not known, no
+            scale meets the budget, or the release is the same for all neighbours.
         SpaceError: The metric does not fit the domain.
-        DistanceError: ``d_in`` or ``d_out`` is no distance, or no budget that a scale can meet.
+        DistanceError: ``d_in`` or ``d_out`` is not a distance, or no scale can meet ``d_out``.
 
     Runtime:
-        A second or two; for (epsilon, delta) and thousands of steps in all, that is k times ``releases``, some seconds.
+        A second or two; some seconds under ``PrivacyProfile()`` if k times ``releases`` is in the thousands.
 
     Proof: proofs/planning/comparison.tex
 
@@ -532,7 +537,7 @@ def compare(
 
 
 def mechanism_plans(query: Query[TopK, PrivacyUnit], far: Callable[[str], None] = lambda _: None) -> Iterator[TopKPlan]:
-    """The plan of every mechanism that can give the release; ``far`` is told how far it is."""
+    """Yield the plan of every mechanism that can make the release; ``far`` is called with the progress as a text."""
     known: dict[Any, float] = {}
     task = query.task
     few = has_contribution_bound(query.unit.map_only_scores(task.n_candidates))
@@ -541,9 +546,9 @@ def mechanism_plans(query: Query[TopK, PrivacyUnit], far: Callable[[str], None] 
         far(f"{place} of {len(asked)}, {mechanism.name}")
         try:
             found = plan_query(replace(query, task=replace(task, mechanism=mechanism, alternatives=())), known)
-            _ = found.curve  # a comparison shows what has one
+            _ = found.curve  # only mechanisms with a curve are compared
         except (SearchError, ParameterTypeError):
-            continue  # what takes another measure, or costs nothing at any scale, has no least one
+            continue  # the mechanism does not accept the measure, or has no least scale
         yield found
 
 
@@ -552,7 +557,10 @@ def _accuracy_sort_key(row: TopKPlan) -> tuple[float, str]:
 
 
 def _validate_budget(measure: Measure, d_out: Any) -> Any:
-    """``d_out``, if a scale can meet it: a finite number > 0, with a delta below 1 under ``PrivacyProfile()``."""
+    """Return ``d_out`` if a scale can meet it: a finite number > 0, with a delta below 1 under ``PrivacyProfile()``.
+
+    A number under ``PrivacyProfile()`` becomes a pair with delta 0.
+    """
     if measure == PrivacyProfile():
         d_out = (d_out, 0) if checks.is_real(d_out) else d_out
         if not isinstance(d_out, tuple) or len(d_out) != 2:
@@ -572,7 +580,7 @@ def _comparison_cells(row: TopKPlan) -> tuple[str, ...]:
 
 
 def format_rounded_up(number: float) -> str:
-    """Six digits, rounded up."""
+    """Return the number in six digits, rounded up."""
     return f"{float(_SIX_UP.create_decimal(Decimal(repr(float(number))))):.6g}"
 
 
@@ -580,19 +588,19 @@ def _times_text(releases: int) -> str:
     return "once" if releases == 1 else f"{releases} times"
 
 
-# Which mechanism to take for a release, why, and what the next best would have cost.
+# Recommendation of a mechanism, with the reason and the loss at which the next best one would do as well.
 #
-# Nothing is released here: the rows are those of a comparison, whose losses proofs/planning/comparison.tex proves.
+# Nothing is released here. The rows are those of a comparison; proofs/planning/comparison.tex proves their losses.
 
 NEAR = "near"
-_DIGITS = 6  # of a bound or a probability: what agrees in them is equally good
-_CERTAIN = 1e-9  # a probability of failure that does not matter, far above the width of an enclosure
-_HALVINGS, _STEPS = 40, 12  # of a scale, from which 12 bisections leave one part in 4096
+_DIGITS = 6  # significant digits of a bound or a probability; options that agree in them are equally good
+_CERTAIN = 1e-9  # a negligible probability of failure, far above the width of an enclosure
+_HALVINGS, _STEPS = 40, 12  # halvings of a scale; 12 bisections then leave one part in 4096
 
 
 @dataclass(frozen=True)
 class Option:
-    """A mechanism at the least scale that meets the budget, and how likely it succeeds on the proxy, if known."""
+    """A mechanism at the least scale that meets the budget, with its probability of success on the proxy if known."""
 
     row: TopKPlan
     success: Enclosure | None
@@ -605,10 +613,11 @@ class Option:
 
 @dataclass(frozen=True, repr=False)
 class Recommendation:
-    """What :meth:`Comparison.best` returns: the mechanism to take, why, and the others, the best first.
+    """Recommendation of a mechanism, as :meth:`Comparison.best` returns it, with the reason and the other options.
 
-    ``measurement`` is ready to release. ``as_good`` is the loss at which the ``next_best`` would reach the same goal, a
-    number or an (epsilon, delta), rounded up; None where there is no other or no such scale was found.
+    ``measurement`` is ready to release. ``options`` are in order, the best first. ``as_good`` is the loss at which
+    ``next_best`` would reach the goal as well: a number or a pair (epsilon, delta), rounded up. It is None if there is
+    no next best option or no such scale was found.
     """
 
     query: Query[TopK, PrivacyUnit]
@@ -627,17 +636,17 @@ class Recommendation:
 
     @property
     def name(self) -> str:
-        """The mechanism to take."""
+        """Name of the recommended mechanism."""
         return self.options[0].name
 
     @property
     def measurement(self) -> Measurement:
-        """Its measurement at the least scale that meets the budget."""
+        """Measurement of the recommended mechanism at the least scale that meets the budget."""
         return self.options[0].row.measurement
 
     @property
     def why(self) -> str:
-        """The reason in words."""
+        """Reason for the recommendation, in words."""
         best = self.options[0]
         said = f"{best.name} with scale {format_rounded_up(best.row.scale)}: {_goal_text(best, self.goal)}."
         alike = [
@@ -654,7 +663,7 @@ class Recommendation:
 
     @property
     def caution(self) -> str:
-        """What the reason leaves open."""
+        """Limits of the reason, in words."""
         kept = (
             " Counts are those of the rows that were kept, not of the whole table."
             if self._has_contribution_bound
@@ -687,14 +696,14 @@ class Recommendation:
 
 
 def _evaluate_option(row: TopKPlan, scores: Any, goal: str) -> Option:
-    """The mechanism with how likely the goal is on the proxy."""
+    """Return the mechanism with the probability of the goal on the proxy."""
     return Option(row, None if scores is None or goal == NEAR else goal_probability(row.measurement, scores, goal))
 
 
 def _option_sort_key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
-    """What sorts options: the goal first, then the bound for all scores, then the order of the catalogue."""
+    """Return a sort key for options: the goal, then the bound for all scores, then the order of the catalogue."""
 
-    order = [row.name for row in all_mechanisms()]  # of equal ones the first is the plainest
+    order = [row.name for row in all_mechanisms()]  # ties go to the simplest, which is first
 
     def sort_key(option: Option) -> tuple[float, float, int]:
         near = math.inf if option.row.accuracy is None else float(f"{option.row.accuracy:.{_DIGITS}g}")
@@ -705,7 +714,7 @@ def _option_sort_key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
 
 
 def _matching_loss(option: Option, best: Option, scores: Any, goal: str) -> Any:
-    """The loss of ``option`` at a scale at which it reaches the goal as well as ``best``; None if there is none."""
+    """Return the loss of ``option`` at a scale at which it does as well as ``best``; None if no scale is found."""
     query = option.row.query
 
     def plan_at_scale(scale: float) -> TopKPlan:
@@ -727,7 +736,7 @@ def _matching_loss(option: Option, best: Option, scores: Any, goal: str) -> Any:
 
 
 def _largest_passing_scale(reaches: Callable[[float], bool], above: float) -> float | None:
-    """A scale below ``above`` that passes, close to the largest one; None if none is found."""
+    """Return a scale below ``above`` that passes, close to the largest such scale; None if none is found."""
     low = above
     for _ in range(_HALVINGS):
         low, high = low / 2, low
@@ -742,7 +751,7 @@ def _largest_passing_scale(reaches: Callable[[float], bool], above: float) -> fl
 
 
 def _plan_loss(plan: TopKPlan) -> Any:
-    """The loss of all releases together, in the form of the budget."""
+    """Return the loss of all releases together, in the form of the budget."""
     query, d_out = plan.query, plan.query.budget.d_out
     total = composed_loss(query.budget.measure, plan.measurement.exact_map(query.unit.d_in), query.releases)
     loss = query.budget.measure.distance(total, "loss")
@@ -750,7 +759,7 @@ def _plan_loss(plan: TopKPlan) -> Any:
 
 
 def _goal_text(option: Option, goal: str) -> str:
-    """How far an option reaches the goal, in words."""
+    """Return in words how well an option reaches the goal."""
     if goal != NEAR:
         if option.success is None:
             return f"how likely it is {goal} on the proxy is not known"
@@ -768,7 +777,7 @@ def _loss_text(measure: Measure, loss: Any) -> str:
 
 
 def _failure_probability(success: Enclosure) -> float:
-    """The probability, at most, that the goal is missed; of what is as good as certain, one and the same."""
+    """Return an upper bound on the probability of missing the goal; it is the same for all near-certain options."""
     return max(round_up(1 - to_fraction(success.lower)), _CERTAIN)
 
 

@@ -1,4 +1,4 @@
-"""The k best of listed candidates in each of several groups of users, at one price.
+"""Top-k of listed candidates in each of several groups of users, within one budget.
 
 Proof: proofs/planning/groups.tex
 """
@@ -32,10 +32,10 @@ _CHOSEN = {
 
 @dataclass(frozen=True)
 class GroupedTopK:
-    """``task`` for each of ``groups``, which are public: each gets its list, also one without users, and no other does.
+    """Task: ``task`` for each of the public ``groups``. Every one of them gets a list, even without users.
 
-    A user counts in at most ``most`` of them, chosen by ``rule``: one of those of ``make_keep_groups``, or None for the
-    first in the order of ``groups``. The unit's columns name one of groups.
+    A user counts in at most ``most`` groups. ``rule`` chooses them: a rule of ``make_keep_groups``, or None for the
+    first ones in the order of ``groups``. The unit's columns must include a group column.
     """
 
     task: TopK
@@ -51,7 +51,7 @@ class GroupedTopK:
 
     @property
     def k(self) -> int:
-        """How many items in each group."""
+        """Number of items per group."""
         return self.task.k
 
     @property
@@ -66,17 +66,20 @@ class GroupedTopK:
 
     @property
     def counted(self) -> bool:
-        """Whether items come with counts."""
+        """Whether noisy counts are released with the items."""
         return self.task.counted
 
     @property
     def mechanism_variants(self) -> tuple[GroupedTopK, ...]:
-        """The task by each mechanism that is open, the same in all groups."""
+        """The task with each possible mechanism, the same in all groups."""
         return tuple(replace(self, task=one) for one in self.task.mechanism_variants)
 
     # proof-region: in_groups
     def build_measurement(self, query: Query[GroupedTopK, UserUnit], scale: float, items: Any = None) -> Measurement:
-        """From a table to the lists of all groups, of indices or of ``items``, with this scale in each."""
+        """Return the chain from a table to the lists of all groups, with this scale in each.
+
+        The lists contain ``items``; if these are None, indices, and the chain is for its map only.
+        """
         domain, metric = query.unit.columns.table_domain, UserDistance(query.unit.neighbors)
         assert isinstance(domain, GroupedFrameDomain)
         members = dict.fromkeys(self.groups, self.build_group_measurement(query, scale, items))  # [members]
@@ -91,7 +94,7 @@ class GroupedTopK:
     def build_group_measurement(
         self, query: Query[GroupedTopK, UserUnit], scale: float, items: Any = None
     ) -> Measurement:
-        """The measurement of one group."""
+        """Return the measurement of one group."""
         unit, size = self._single_group_query(query).unit, self.task.n_candidates
         scores = unit.map_only_scores(size) if items is None else unit.score_transformation(items)
         return self.task.build_measurement(scores, query.budget.measure, scale, items)  # [member]
@@ -99,7 +102,7 @@ class GroupedTopK:
     def calibrate_measurement(
         self, query: Query[GroupedTopK, UserUnit], known: dict[Any, float] | None = None
     ) -> Measurement:
-        """The measurement with the least scale; ``known`` as in :func:`least_scale`.
+        """Return the measurement with the least scale; ``known`` as in :func:`least_scale`.
 
         Raises:
             SearchError: No scale meets the budget, or every one does.
@@ -116,47 +119,47 @@ class GroupedTopK:
         return self.build_measurement(query, found.parameters["scale"])  # [least]
 
     def single_group_plan(self, plan: Plan[GroupedTopK, UserUnit]) -> Plan[TopK, UserUnit]:
-        """The plan of one group, whose theorems fail with an equal share of the probability."""
+        """Return the plan of one group, whose alpha is an equal share of the plan's."""
         query = plan.query
         share = to_fraction(query.alpha) / len(self.groups)  # [share]
         member = self.build_group_measurement(query, parameters_of(plan.measurement)["scale"])
         return Plan(replace(self._single_group_query(query), alpha=share), member)
 
     def _single_group_query(self, query: Query[GroupedTopK, UserUnit]) -> Query[Any, UserUnit]:
-        """The query of one group: a user who is replaced may leave it while another one enters a second group."""
+        """Return the query of one group, under add/remove: a replacement may move a user to another group."""
         unit, task = replace(query.unit, neighbors="add_remove"), self.task  # [within]
         return replace(query, task=task, unit=unit)  # type: ignore[arg-type]
 
     def accuracy_bound(self, plan: Plan[GroupedTopK, UserUnit]) -> float | None:
-        """The bound of the accuracy theorem in all groups at once; None where it takes too long to compute."""
+        """Return the bound of the accuracy theorem for all groups at once; None if it takes too long to compute."""
         return self.single_group_plan(plan).accuracy  # [all-at-once]
 
     # end-proof-region: in_groups
 
     def error_bound(self, plan: Plan[GroupedTopK, UserUnit]) -> float:
-        """By how much anything that is released may be off in any group."""
+        """Return the worst-case error bound over all released values of all groups."""
         return self.task.error_bound(self.single_group_plan(plan))
 
     def needs_no_noise(self, query: Query[GroupedTopK, UserUnit]) -> bool:
-        """Whether the release is the same for all neighbours."""
+        """Return True if the release is the same for all neighbouring tables."""
         return self.task.needs_no_noise(self._single_group_query(query))
 
     def bind_candidates(self, plan: Plan[GroupedTopK, UserUnit], items: Any) -> Measurement:
-        """From a table to the items that are released."""
+        """Return the chain from a table to the released items."""
         return self.build_measurement(plan.query, parameters_of(plan.measurement)["scale"], items)
 
     def choice_reason(self, plan: Plan[GroupedTopK, UserUnit]) -> str:
-        """Nothing, as for one list."""
+        """Return an empty text, as for one list."""
         return ""
 
     def question_text(self, columns: Columns) -> str:
-        """What is asked."""
+        """Return the question in words."""
         return (
             f"{self.task.question_text(columns).removesuffix('?')}, in each of {_group_count_text(len(self.groups))}?"
         )
 
     def describe_mechanism(self, plan: Plan[GroupedTopK, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         return (
             f"{self.task.describe_mechanism(self.single_group_plan(plan))}; so in each group with noise of its own, "
             f"whether anybody is in it or "
@@ -170,7 +173,7 @@ class GroupedTopK:
         return f"a user counts in at most {most}, {_CHOSEN[self.rule]}"
 
     def accuracy_guarantees(self, plan: Plan[GroupedTopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """What theorems promise of all groups at once: their failures add up, and each has an equal share."""
+        """Return the accuracy guarantees for all groups at once: a union bound with an equal share of alpha each."""
         one, alpha = self.single_group_plan(plan), plan.query.alpha
         each, surely = confidence_text(one.query.alpha), confidence_text(to_fraction(alpha))
         number = len(self.groups)

@@ -1,4 +1,4 @@
-"""A plan: a query, the measurement with the least noise that meets it, and what it promises."""
+"""A plan: a query, the measurement with the least noise that meets its budget, and its accuracy guarantees."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import Measure, PrivacyProfile, bounds_range, is_pure
 from .units import Budget, Columns, PrivacyUnit, UserUnit, users_to_rows
 
-# What theorems promise of a release, in words.
+# Accuracy guarantees of a release, in words.
 
 NO_BOUND = "none: the scale is near the largest number that the computer holds"
 
 
 @dataclass(frozen=True)
 class AccuracyGuarantee:
-    """What a theorem promises with probability at least ``1 - alpha``: in words, and within how many users.
+    """Accuracy guarantee of a theorem, valid with probability at least ``1 - alpha``: in words and as an error bound.
 
-    ``within`` is None where there is no finite bound, or none was computed.
+    ``within`` is the error bound in users; None if there is no finite bound in users or none was computed.
     """
 
     words: str
@@ -41,30 +41,30 @@ class AccuracyGuarantee:
     alpha: float
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the guarantee as a dictionary for JSON."""
         return {"alpha": self.alpha, "within_users": self.within, "words": self.words}
 
 
 def confidence_text(alpha: Fraction) -> str:
-    """The probability of success in words, never rounded."""
+    """Return 1 - alpha in words: as a percentage if six digits are exact, otherwise as a difference."""
     percent = f"{float(100 * (1 - alpha)):.6g}"
     return f"{percent} %" if Fraction(percent) == 100 * (1 - alpha) else f"1 - {float(alpha)}"
 
 
 def finite_bound(users: float | None) -> int | None:
-    """A bound in users, where there is one."""
+    """Return a bound as an integer; None if it is infinite or unknown."""
     return None if users is None or users == math.inf else int(users)
 
 
 def nth_largest_text(rank: int) -> str:
-    """Largest, 2nd largest, 3rd largest, 4th largest."""
+    """Return ``"largest"``, ``"2nd largest"``, ``"3rd largest"`` and so on."""
     if rank == 1:
         return "largest"
     ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
     return f"{rank}{ending} largest"
 
 
-# Which of several bounds of one loss is the least, by a word for each.
+# Labels of the bounds on a privacy loss, and which of several bounds is the least.
 #
 # Proof: proofs/planning/comparison.tex
 
@@ -77,13 +77,13 @@ WORDS = {
     "convolution": "the losses of all releases and steps, convolved",
     "own": "a theorem about this mechanism alone",
 }
-"""The words for bounds, the plainest first, and what each stands for."""
-_OWN = Fraction(1, 10**9)  # by more than this part of it a rho is below all that other bounds give: far above rounding
+"""Labels of bounds, the simplest first, with their meanings."""
+_OWN = Fraction(1, 10**9)  # relative margin by which a declared rho is below all implied ones, far above rounding
 
 
 # proof-region: deciding
 def bound_label(bound: Any) -> str:
-    """The word for one bound of a privacy curve."""
+    """Return the label of one bound of a privacy curve."""
     if isinstance(bound, AdaptiveRangeBound):
         return "range" if bound.k == 1 else "steps"  # [range-or-steps]
     for kind, name in _KINDS:
@@ -101,13 +101,13 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def least_delta_with_label(curve: PrivacyCurve, epsilon: Number) -> tuple[float, str]:
-    """The delta of ``curve`` at ``epsilon``, and the word for the bound that gives it, of equal ones the plainest."""
+    """Return the delta of ``curve`` at ``epsilon`` and the label of the least bound; ties go to the simplest."""
     deltas = [(PrivacyCurve(bound).delta(epsilon), bound_label(bound)) for bound in curve.bounds]
     return min(deltas, key=lambda pair: (pair[0], list(WORDS).index(pair[1])))  # [least-bound]
 
 
 def deciding_bound_label(measure: Measure, curve: PrivacyCurve) -> str:
-    """The word for what decides the distance of a scalar ``measure``, for a release that has this ``curve``."""
+    """Return the label of the bound that decides the loss under a scalar ``measure``, for a release with ``curve``."""
     if is_pure(measure):
         return "loss"
     if bounds_range(measure):
@@ -118,7 +118,7 @@ def deciding_bound_label(measure: Measure, curve: PrivacyCurve) -> str:
 
 
 def _implied_rhos(curve: PrivacyCurve) -> list[tuple[Fraction, str]]:
-    """Every rho that another bound of the curve gives, with its word."""
+    """Return every rho that another bound of the curve implies, with its label."""
     found = []
     for bound in curve.bounds:
         if isinstance(bound, ApproximateDP) and bound.delta == 0 and bound.epsilon < float("inf"):
@@ -143,25 +143,25 @@ def _implied_rhos(curve: PrivacyCurve) -> list[tuple[Fraction, str]]:
 
 Make = Callable[[float], Measurement]
 
-CLOSE = 1 + 2.0**-10  # a scale that is searched by slow curves ends this close: they add about as much themselves
-_FARTHEST = 2.0**40  # times the scale of one release, where more noise has no use any more
-_LARGEST = 700.0  # epsilon or shift of normal laws that floats can tell of
-_LEAST = 2.0**-960  # a product above it has all its digits
-_GRIDDED = (AdaptiveRangeBound, Composed, Largest)  # bounds that may take a grid, and are slow if they do
-_AGREES = 2.0**-46  # where two looks at a loss say the same scale
-_STEEP = 1e-6  # in a logarithm; the slope of a lesser step is noise
-_LOOKS = 8  # at a loss, before all scales are searched
-_TURNS = 12  # that a search may take by normal laws before it takes middles
+CLOSE = 1 + 2.0**-10  # relative precision of a scale found by slow curves, whose own error is about as large
+_FARTHEST = 2.0**40  # multiple of the scale of one release at which the search gives up
+_LARGEST = 700.0  # the largest epsilon, or shift of normal distributions, that floats can handle
+_LEAST = 2.0**-960  # a product above it has full precision
+_GRIDDED = (AdaptiveRangeBound, Composed, Largest)  # bounds that may need a grid, and are slow if they do
+_AGREES = 2.0**-46  # log ratio of loss and budget at which an estimate of the scale is final
+_STEEP = 1e-6  # the least log ratio whose change gives a useful slope; below it there is only noise
+_LOOKS = 8  # evaluations of the loss before all scales are searched
+_TURNS = 12  # steps that a search takes by the normal approximation before it bisects
 
 
 # proof-region: least_scale
 def composed_loss(measure: Measure, loss: Any, releases: int) -> Any:
-    """The loss of ``releases`` independent releases, each of which loses ``loss``; nothing is rounded down."""
+    """Return the loss of ``releases`` independent releases with ``loss`` each, never rounded down."""
     return loss if releases == 1 else repeated_loss(measure, loss, releases)  # [times-over]
 
 
 def with_composed_map(one: Measurement, releases: int) -> Measurement:
-    """``one`` with the map of ``releases`` of it, for a search alone."""
+    """Return ``one`` with the privacy map of ``releases`` of it, for a search only."""
     if releases == 1:
         return one
     return replace(
@@ -172,14 +172,14 @@ def with_composed_map(one: Measurement, releases: int) -> Measurement:
 def least_scale(
     make: Make, d_in: Any, d_out: Any, releases: int = 1, known: dict[Any, float] | None = None
 ) -> Measurement:
-    """What ``make`` builds at the least scale at which ``releases`` of it lose at most ``d_out`` together.
+    """Return what ``make`` builds at the least scale at which ``releases`` of it lose at most ``d_out`` together.
 
-    The next smaller float64 does not pass, save under ``PrivacyProfile()`` where a bound that takes a grid is of use:
-    there a scale smaller by a thousandth does not pass. What is returned passes. ``known`` keeps what was found for one
-    budget by the curve at scale 1, for other mechanisms of the same curves.
+    The returned scale passes, and the next smaller float64 does not. The exception is ``PrivacyProfile()`` if a bound
+    that needs a grid decides: then a scale smaller by a thousandth does not pass. ``known`` caches the scales of one
+    budget by the curve at scale 1, for other mechanisms with the same curves.
 
     Raises:
-        SearchError: No scale passes, or every one does.
+        SearchError: No scale passes, or every scale does.
     """
     if make(1.0).output_measure != PrivacyProfile():
 
@@ -204,9 +204,9 @@ def least_scale(
 
 
 def _bracket_scale(make: Make, d_in: Any, d_out: Any) -> tuple[float, float] | None:
-    """Two scales close to each other, of which the first does not pass and the second does; None where none are found.
+    """Return two close scales, the first of which fails and the second passes; None if the search finds none.
 
-    Losses fall about as a power of the scale, which says where to look.
+    The search assumes that the loss falls about as a power of the scale.
     """
     scale, power, before = 1.0, 1.0, 0.0
     with suppress(TopKError, ArithmeticError, ValueError):
@@ -215,7 +215,7 @@ def _bracket_scale(make: Make, d_in: Any, d_out: Any) -> tuple[float, float] | N
             if not (checks.is_real(loss) and checks.is_real(d_out)):
                 return None
             here = math.log(float(loss) / float(d_out))
-            if abs(before) > _STEEP:  # how fast losses fell on the way here
+            if abs(before) > _STEEP:  # the slope of the last step
                 power *= (before - here) / before
             scale, before = scale * math.exp(here / power), here
             if abs(here) < _AGREES:
@@ -230,7 +230,7 @@ def _bracket_scale(make: Make, d_in: Any, d_out: Any) -> tuple[float, float] | N
 
 
 def _least_scale_by_curves(make: Make, d_in: Any, d_out: Any, releases: int) -> float:
-    """The scale by all bounds, first by those that take no grid."""
+    """Return the least scale by all bounds, starting with those that need no grid."""
     curves = _ComposedCurves(make, d_in, d_out, releases)
     scale = curves.least_gridless_scale()
     guess = curves.gaussian_scale_guess(scale)
@@ -241,19 +241,19 @@ def _least_scale_by_curves(make: Make, d_in: Any, d_out: Any, releases: int) -> 
 
 
 class _ComposedCurves:
-    """The curves of several releases by their scale, at one epsilon."""
+    """Privacy curves of several releases as functions of the scale, at one epsilon."""
 
     def __init__(self, make: Make, d_in: Any, d_out: Any, releases: int) -> None:
         self.make, self.d_in, self.d_out, self.releases = make, d_in, d_out, releases
         self.seen: dict[tuple[type | None, float], float] = {}
 
     def composed_bounds(self, scale: float) -> tuple[Any, ...]:
-        """All bounds of all releases together."""
+        """Return all bounds on all releases together."""
         curve: PrivacyCurve = composed_loss(PrivacyProfile(), self.make(scale).map(self.d_in), self.releases)
         return curve.bounds
 
     def least_gridless_scale(self) -> float:
-        """The least scale that passes by bounds that take no grid."""
+        """Return the least scale that passes by bounds that need no grid, for several releases up to ``CLOSE``."""
 
         def gridless_measurement(scale: float) -> Measurement:
             one = self.make(scale)
@@ -270,12 +270,12 @@ class _ComposedCurves:
         return self.narrow_scale(None, scale, scale / CLOSE)
 
     def gaussian_scale_guess(self, scale: float) -> float:
-        """Where all releases would pass if their losses were those of a normal law with their rho, which is near."""
+        """Return a guess: the scale at which all releases pass if their losses are normal with the same rho."""
         rhos = [bound.rho for bound in self.composed_bounds(scale) if isinstance(bound, ZCDPBound)]
         return scale * math.sqrt(2 * min(rhos)) / gaussian_shift(*self.d_out) if rhos else scale
 
     def delta_at_scale(self, scale: float, kind: type | None = None) -> float:
-        """The delta of the bounds of one kind that takes a grid, or for None of all that take none."""
+        """Return the delta by the bounds of ``kind`` that need a grid; for None, by all bounds that need none."""
         if (kind, scale) not in self.seen:
             bounds = self.composed_bounds(scale)
             asked = [one for one in bounds if (_takes_a_grid(one, kind) if kind else not _takes_a_grid(one))]
@@ -283,11 +283,11 @@ class _ComposedCurves:
         return self.seen[kind, scale]
 
     def narrow_scale(self, kind: type | None, high: float, guess: float) -> float:
-        """A scale that passes, ``high`` or less, such that one smaller by a factor of at most ``CLOSE`` does not.
+        """Return a scale of at most ``high`` that passes, such that one smaller by a factor of at most ``CLOSE`` fails.
 
-        ``high`` passes. Many releases lose about as much as one with Gaussian noise, whose shift is about in inverse
-        proportion to the scale: that says where to look, at first at ``guess``, and then a little above and below.
-        Where it does not help, the middle is next.
+        ``high`` must pass. Many releases lose about as much as one with Gaussian noise, whose shift is about inversely
+        proportional to the scale. The search follows this approximation, starting at ``guess``, and tries scales
+        slightly above and below each estimate. If that is not enough, it bisects.
         """
         failed = [at for (known, at), delta in self.seen.items() if known is kind and delta > self.d_out[1]]
         low, place, power = max(failed, default=0.0), guess, 1.0
@@ -308,19 +308,22 @@ class _ComposedCurves:
         while high > low * CLOSE:
             place = _geometric_mean(low, high) if low > 0 else 0.8 * high
             if not low < place < high:
-                break  # among the least floats, where nothing is to be lost
+                break  # among the least floats: there is none in between
             low, high = (low, place) if self.delta_at_scale(place, kind) <= self.d_out[1] else (place, high)
         return high
 
 
 def _geometric_mean(low: float, high: float) -> float:
-    """The root of the product, also where the product is no float64 any more, or one of few digits."""
+    """Return the root of the product, also if the product overflows or loses precision."""
     product = low * high
     return math.sqrt(product) if _LEAST < product < math.inf else math.sqrt(low) * math.sqrt(high)
 
 
 def gaussian_shift(epsilon: Any, delta: Any) -> float:
-    """About the shift, in deviations, of a normal law whose delta at ``epsilon`` this is; never 0 nor infinite."""
+    """Return about the shift, in standard deviations, of a normal distribution with this delta at ``epsilon``.
+
+    The result is always positive and finite.
+    """
     e, low, high = float(epsilon), 1 / _LARGEST, _LARGEST
     growth = math.exp(min(e, _LARGEST))
     while high > low * (1 + 1e-9):
@@ -343,19 +346,19 @@ def _without_grids(curve: PrivacyCurve) -> PrivacyCurve:
     return PrivacyCurve(*kept) if kept else NOTHING
 
 
-# What is asked: a task, of whom, within which budget, how often; and the measurement with the least noise for it.
+# Queries: a task, a privacy unit, a budget and a number of releases; and the measurement with the least noise for them.
 #
-# A query is built once, and passed whole.
+# A query is built once and passed as a whole.
 #
 # Proof: proofs/planning/comparison.tex
 
 
 class ReleaseTask(Protocol):
-    """What is to be released. Nothing in it depends on a table."""
+    """Protocol of release tasks. Nothing in a task depends on a table."""
 
     @property
     def k(self) -> int | None:
-        """How many items; None for all that there are."""
+        """Number of items; None for all items above a threshold."""
 
     @property
     def release(self) -> str:
@@ -367,31 +370,31 @@ class ReleaseTask(Protocol):
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """The parameters that are searched for, the least that meet the budget."""
+        """Names of the calibrated parameters: the least values that meet the budget."""
 
     def calibrate_measurement(self, query: Query[Any, Any], known: dict[Any, float] | None = None) -> Measurement:
-        """The measurement with the least noise that meets the budget; SearchError where there is none."""
+        """Return the measurement with the least noise that meets the budget; SearchError if there is none."""
 
     def accuracy_bound(self, plan: Plan[Any, Any]) -> float | None:
-        """The bound of the accuracy theorem; None where it takes too long to compute."""
+        """Return the bound of the accuracy theorem; None if it takes too long to compute."""
 
     def needs_no_noise(self, query: Query[Any, Any]) -> bool:
-        """Whether the release is the same for all neighbours."""
+        """Return True if the release is the same for all neighbours."""
 
     def bind_candidates(self, plan: Plan[Any, Any], items: Any) -> Measurement:
-        """The measurement of a plan on tables whose candidates are ``items``."""
+        """Return the measurement of a plan on tables whose candidates are ``items``."""
 
     def question_text(self, columns: Columns) -> str:
-        """What is asked, in words."""
+        """Return the question in words."""
 
     def describe_mechanism(self, plan: Plan[Any, Any]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
 
     def choice_reason(self, plan: Plan[Any, Any]) -> str:
-        """What makes the plan what it is, in a sentence; empty where there is nothing to say."""
+        """Return the reason for the plan in a sentence; empty if there is none."""
 
     def accuracy_guarantees(self, plan: Plan[Any, Any]) -> Mapping[str, AccuracyGuarantee]:
-        """What theorems promise of one release, by the names of the record."""
+        """Return the accuracy guarantees of one release, by their names in the record."""
 
 
 T_co = TypeVar("T_co", bound=ReleaseTask, covariant=True)
@@ -400,7 +403,7 @@ U_co = TypeVar("U_co", bound=PrivacyUnit, covariant=True)
 
 @dataclass(frozen=True)
 class Query(Generic[T_co, U_co]):
-    """A task within a budget, for so many releases together, all fixed in advance.
+    """A task for a privacy unit, with a budget for all ``releases`` together, which are fixed in advance.
 
     The accuracy theorems may fail with probability ``alpha``.
     """
@@ -414,12 +417,12 @@ class Query(Generic[T_co, U_co]):
 
 @dataclass(frozen=True)
 class Plan(Generic[T_co, U_co]):
-    """What a query asks, and the measurement that gives it.
+    """A query and the measurement that answers it.
 
-    ``loss`` is what all releases together lose under the measure of the budget, rounded up: a number, or a pair
-    (epsilon, delta). ``accuracy`` is the bound of the accuracy theorem for one release, in units of the scores, None
-    where it takes too long to compute. ``bound`` is the word for the bound that decided the loss. ``curve`` is the
-    privacy curve of one release. ``why`` is the reason for the mechanism in a sentence, where several were tried.
+    ``loss`` is the loss of all releases together under the measure of the budget, rounded up: a number, or a pair
+    (epsilon, delta). ``accuracy`` is the bound of the accuracy theorem for one release, in units of the scores; None
+    if it takes too long to compute. ``bound`` is the label of the bound that decided the loss. ``curve`` is the
+    privacy curve of one release. ``why`` is the reason for the plan in a sentence; empty if there is none.
     """
 
     query: Query[T_co, U_co]
@@ -438,13 +441,13 @@ class Plan(Generic[T_co, U_co]):
 
     @functools.cached_property
     def accuracy(self) -> float | None:
-        """The bound of the accuracy theorem."""
+        """Bound of the accuracy theorem."""
         return self.query.task.accuracy_bound(self)
 
     # proof-region: comparison
     @functools.cached_property
     def _loss_and_bound(self) -> tuple[Any, str]:
-        """The loss, and of a curve the word for the bound that decided it."""
+        """The loss and, for a curve, the label of the bound that decided it; otherwise an empty label."""
         measure = self.query.budget.measure
         total = composed_loss(measure, self.measurement.exact_map(self.query.unit.d_in), self.query.releases)  # [total]
         loss = measure.distance(total, "loss")  # [loss-up]
@@ -456,31 +459,31 @@ class Plan(Generic[T_co, U_co]):
 
     @property
     def loss(self) -> Any:
-        """What all releases together lose."""
+        """Loss of all releases together."""
         return self._loss_and_bound[0]
 
     @property
     def bound(self) -> str:
-        """The word for the bound that decided."""
+        """Label of the bound that decided the loss."""
         return self._loss_and_bound[1] or deciding_bound_label(self.query.budget.measure, self.curve)
 
     @functools.cached_property
     def curve(self) -> PrivacyCurve:
-        """The privacy curve of one release."""
-        task: Any = self.query.task  # of listed candidates: no other has a curve
+        """Privacy curve of one release."""
+        task: Any = self.query.task  # a task with listed candidates: no other has a curve
         curve: PrivacyCurve = task.build_curve_measurement(self).map(self.query.unit.d_in)
         return curve
 
     # end-proof-region: comparison
 
     def bind_candidates(self, items: Any) -> Plan[T_co, U_co]:
-        """The same on tables, whose candidates are ``items``."""
+        """Return the same plan on tables whose candidates are ``items``."""
         return replace(self, measurement=self.query.task.bind_candidates(self, items))
 
 
 # proof-region: planned
 def plan_query(query: Query[T_co, U_co], known: dict[Any, float] | None = None) -> Plan[T_co, U_co]:
-    """The plan for a query; ``known`` as in :func:`least_scale`.
+    """Return the plan for a query; ``known`` as in :func:`least_scale`.
 
     Raises:
         SearchError: No measurement meets the budget, or every one does.
@@ -493,7 +496,7 @@ def plan_query(query: Query[T_co, U_co], known: dict[Any, float] | None = None) 
 
 
 def plan_guarantees(plan: Plan[Any, UserUnit]) -> dict[str, AccuracyGuarantee]:
-    """What theorems promise of one release: of users, or of rows where each is taken for one."""
+    """Return the accuracy guarantees of one release, worded for rows instead of users if every row is a user."""
     found = dict(plan.query.task.accuracy_guarantees(plan))
     if plan.query.unit.columns.is_row_level:
         return {name: replace(one, words=users_to_rows(one.words)) for name, one in found.items()}
@@ -501,7 +504,7 @@ def plan_guarantees(plan: Plan[Any, UserUnit]) -> dict[str, AccuracyGuarantee]:
 
 
 def goal_probability(measurement: Measurement, scores: Any, goal: str) -> Enclosure | None:
-    """How likely ``measurement`` reaches the goal on these scores; None where it is not known, or takes too long."""
+    """Return bounds on the probability that a release reaches the goal on ``scores``; None if unknown or too slow."""
     try:
         return measurement.success_probability(scores, goal)
     except (NotDeclaredError, CapacityError):
