@@ -1,4 +1,5 @@
-"""Measurements made of measurements, which read no data themselves, and draw how often they run one at most.
+"""Combinators: measurements built from other measurements.
 
-It may import errors, numerics, tables, proof, spaces, spaces.curves, sampling.samplers, core and transformations.
+They add no noise of their own; at most they draw the number of runs of a measurement. This package may import errors,
+numerics, tables, proof, spaces, spaces.curves, sampling.samplers, core and transformations.
 """

@@ -1,4 +1,4 @@
-"""Rules by which losses add up."""
+"""Composition rules: how privacy losses add up."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from ..spaces.measures import (
 )
 from ..spaces.metrics import Metric
 
-# How losses add up under each measure, stated once for all combinators.
+# How losses add up under each measure: one set of rules for all combinators.
 #
 # Proof: proofs/combinators/rules.tex
 
-_OUTCOMES = 1_000_000  # as many as are made in seconds; beyond them nobody reads a law
+_OUTCOMES = 1_000_000  # the largest joint output distribution that is enumerated, which takes seconds
 
 
 # proof-region: rules
 def require_rule(measure: Any) -> Measure:
-    """``measure``, if losses under it add up, so that they may be chosen on the way."""
+    """Return ``measure`` if losses under it add up even when they are chosen adaptively, otherwise raise."""
     checks.require_instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
     note = " or Approximate of one of them"
     if measure == PrivacyProfile():
@@ -50,13 +50,13 @@ def require_rule(measure: Any) -> Measure:
 
 
 def require_fixed_rule(measure: Any) -> Measure:
-    """``measure``, if :func:`compose_losses` covers it for losses that are fixed in advance."""
+    """Return ``measure`` if :func:`compose_losses` covers it for losses that are fixed in advance, otherwise raise."""
     checks.require_instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
     return PrivacyProfile() if measure == PrivacyProfile() else require_rule(measure)  # [curves-too]
 
 
 def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric, measure: Measure) -> Measurement:
-    """``measurement``, if it has this input space and this output measure."""
+    """Return ``measurement`` if it has this input space and this output measure, otherwise raise."""
     checks.require_instance(name, measurement, Measurement, "a measurement, such as make_* constructors return")
     its = measurement.input_domain
     joint_domain(domain, its, f"{name} has input_domain {its!r}, but {domain!r} is required here")  # [same-domain]
@@ -69,9 +69,9 @@ def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric
 
 
 def compose_losses(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -> Any:
-    """The joint loss of releases that lose ``losses``, in the order in which they are made; exact, or an upper bound.
+    """Return the joint loss of releases with these ``losses``, in order; exact, or an upper bound.
 
-    ``adaptive`` says that a release may be chosen after those before it.
+    Pass ``adaptive=True`` if a release may be chosen after the earlier ones.
     """
     if measure == PrivacyProfile():
         return compose([measure.distance(loss, "loss") for loss in losses], adaptive=adaptive)  # [curves]
@@ -82,7 +82,7 @@ def compose_losses(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -
 
 
 def repeated_loss(measure: Measure, loss: Any, count: int) -> Any:
-    """The joint loss of ``count`` independent releases that lose ``loss`` each; exact, or an upper bound."""
+    """Return the joint loss of ``count`` independent releases with loss ``loss`` each; exact, or an upper bound."""
     if measure == PrivacyProfile():
         return compose_repeated(measure.distance(loss, "loss"), count)  # [same-curves]
     inner, delta = split_delta(measure, loss)
@@ -90,7 +90,7 @@ def repeated_loss(measure: Measure, loss: Any, count: int) -> Any:
 
 
 def sum_upward(values: Iterable[Number]) -> Number:
-    """The sum of ``values``, exactly or shortened upward; infinity where one is infinite."""
+    """Return the sum of ``values``, exact or rounded up to a shorter rational; infinity if one is infinite."""
     listed = list(values)
     if float("inf") in listed:
         return float("inf")
@@ -98,7 +98,10 @@ def sum_upward(values: Iterable[Number]) -> Number:
 
 
 def product_distribution(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:
-    """The joint law of independent releases, one of each member on the argument in its place; None if any lacks one."""
+    """Return the joint output distribution of independent releases of all members, or None if a member lacks one.
+
+    Its argument has one value per member.
+    """
     laws = [member.declared.law for member in members if member.declared.law is not None]
     if len(laws) < len(members):
         return None
@@ -120,7 +123,7 @@ def _multiply_distributions(joint: Mapping[Any, Any], law: Mapping[Hashable, Any
 
 
 def decode_all(members: Sequence[Measurement]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """From a joint outcome of the law to the tuple of releases."""
+    """Return the function from an outcome of the joint distribution to the tuple of releases."""
     return lambda outcomes: tuple(
         member.declared.decode(outcome) for member, outcome in zip(members, outcomes, strict=True)
     )  # [decode-all]
@@ -129,7 +132,7 @@ def decode_all(members: Sequence[Measurement]) -> Callable[[Sequence[Any]], tupl
 # end-proof-region: rules
 
 
-# What releases cost that are drawn step by step, when it is seen how many steps they took.
+# The loss of releases that are drawn in adaptive steps, if the release shows how many steps it took.
 #
 # Proof: proofs/combinators/pay_what_you_get.tex
 
@@ -138,7 +141,10 @@ _CHOSEN_ON_THE_WAY: tuple[Measure, ...] = (Approximate(MaxDivergence()), Approxi
 
 # proof-region: adaptive_steps
 def loss_of_steps(measure: Measure, count: int, width: Fraction | float, delta: Fraction) -> Any:
-    """What ``count`` steps of range ``width`` lose up to ``delta``, under a measure of ``STRICT``; rounded up once."""
+    """Return the loss of ``count`` steps of range ``width`` up to ``delta``, rounded up once.
+
+    ``measure`` is one of ``STRICT``.
+    """
     if isinstance(width, float):
         return measure.infinite  # [no-width]
     cost = Cost(pure=count * width, rho=count * rho_of_range(width), steps=(count, width))  # [cost]
@@ -146,7 +152,10 @@ def loss_of_steps(measure: Measure, count: int, width: Fraction | float, delta: 
 
 
 def loss_after(query: Measurement, drawn: int | None, d_in: Any) -> Any:
-    """The loss of ``query`` at ``d_in`` once it was seen to take ``drawn`` steps; None where that is not known."""
+    """Return the loss of ``query`` at ``d_in`` after its release showed that it took ``drawn`` steps.
+
+    This is the map of ``query`` if ``drawn`` is None or if its steps cannot be charged one by one.
+    """
     whole, measure, steps = query.exact_map(d_in), query.output_measure, query.declared.steps
     if drawn is None or steps is None or measure not in _CHOSEN_ON_THE_WAY:
         return whole  # [whole]
@@ -157,7 +166,7 @@ def loss_after(query: Measurement, drawn: int | None, d_in: Any) -> Any:
 
 
 def steps_taken(query: Measurement, release: Any) -> int | None:
-    """How many steps ``release`` took; None where ``query`` does not say."""
+    """Return how many steps ``release`` took, or None if ``query`` does not declare its steps."""
     return None if query.declared.steps is None else query.declared.steps.drawn(release)  # [drawn]
 
 

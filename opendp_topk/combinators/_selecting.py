@@ -1,4 +1,4 @@
-"""What a measurement does that counts the users of listed items and selects some of them.
+"""The parts of a measurement that counts the users of listed items and selects some of the items.
 
 Proof: proofs/combinators/together.tex
 """
@@ -14,14 +14,14 @@ from ..transformations.count_by_item import DistinctUsers
 
 
 class CountedSelection(NamedTuple):
-    """A measurement that counts the distinct users of ``items``, selects, and hands the release to ``after``."""
+    """Parts of a measurement that counts the users of ``items``, selects, and post-processes with ``after``."""
 
     items: tuple[Any, ...]
     select: RepeatableFunction
     after: tuple[Callable[[Any], Any], ...]
 
     def apply_postprocessing(self, release: Any) -> Any:
-        """What becomes of one release."""
+        """Return one release after all post-processing."""
         for step in self.after:
             release = step(release)
         return release
@@ -29,7 +29,7 @@ class CountedSelection(NamedTuple):
 
 # proof-region: selecting
 def match_counted_selection(member: Measurement) -> CountedSelection | None:
-    """The parts of a measurement that counts listed items and selects from them; None of any other."""
+    """Return the parts of a measurement that counts listed items and selects from them, or None for any other."""
     steps = _chained_functions(member.function)
     if len(steps) < 2 or not isinstance(steps[0], DistinctUsers) or not isinstance(steps[1], RepeatableFunction):
         return None
@@ -37,7 +37,7 @@ def match_counted_selection(member: Measurement) -> CountedSelection | None:
 
 
 def _chained_functions(function: Any) -> list[Any]:
-    """The functions that are applied one after the other."""
+    """Return the functions of a chain, in the order in which they are applied."""
     if isinstance(function, ComposedFunction):
         return [*_chained_functions(function.first), *_chained_functions(function.then)]
     return _chained_functions(function.function) if isinstance(function, Measurement) else [function]  # [flat]

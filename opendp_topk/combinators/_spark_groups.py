@@ -1,7 +1,7 @@
-"""Selections for the groups of a Spark frame, drawn by the workers that hold the counts.
+"""Selections for the groups of a Spark table, drawn by the workers that have the counts.
 
-The counts of many groups and candidates are more than a driver should hold. Then each worker draws for the groups of
-which it has the counts, and what comes to the driver is the winners' places alone.
+The counts of many groups and candidates may not fit into the driver's memory. Each worker then draws for the groups
+whose counts it has, and the driver receives only the indices of the winners.
 
 Proof: proofs/combinators/together.tex
 """
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
     Drawn = tuple[Integers, Any]
 
-FEW = 10_000_000  # groups times candidates: up to there the driver takes as long, and 0.8 GB
-_AT_ONCE = 2**20  # counts that a worker takes at a time, 24 MiB
-_CELLS = 2**22  # scores that are drawn for at a time, 32 MiB
+FEW = 10_000_000  # groups times candidates: up to this size the driver is as fast, and needs 0.8 GB
+_AT_ONCE = 2**20  # counts that a worker processes at a time, 24 MiB
+_CELLS = 2**22  # scores per batch of draws, 32 MiB
 
 
 # proof-region: spark_groups
 def task_for_workers(rows: Any, size: int, members: Sequence[Measurement], places: Sequence[int]) -> bytes | None:
-    """What workers need to draw for the ``members`` at these places, from so many counts.
+    """Return the pickled task with which workers draw for the ``members`` at ``places``, or None.
 
-    None if the driver should draw: where the counts are few or not of Spark, and where the members are several objects
-    or one that cannot be sent.
+    None means that the driver draws: the table is not a Spark table, ``size`` (groups times candidates) is at most
+    ``FEW``, the members are not one object, or that object cannot be pickled.
     """
     if not rows.implementation.is_pyspark() or size <= FEW:
         return None  # [few]
@@ -54,18 +54,18 @@ def task_for_workers(rows: Any, size: int, members: Sequence[Measurement], place
 def select_in_workers(
     rows: Any, groups: Sequence[Any], most: int, kind: CountedSelection, task: bytes, places: Sequence[int]
 ) -> Any:
-    """The release of ``kind.select`` for the group at each of ``places``, an array with a row each.
+    """Return the releases of ``kind.select`` for the groups at ``places``, as an array with one row per group.
 
     Args:
-        rows: What ``identifier_columns`` returned for the roles user, item and group; a frame of Spark.
+        rows: A Spark table, as ``identifier_columns`` returned it for the roles user, item and group.
         groups: As for ``split_by_group``.
-        most: As there.
+        most: As for ``split_by_group``.
         kind: The parts of the member.
-        task: What ``task_for_workers`` returned.
-        places: Ascending places in ``groups``.
+        task: The result of ``task_for_workers``.
+        places: Ascending positions in ``groups``.
 
     Raises:
-        ForeignError: Spark failed, lost a partition, or tore a group apart. Nothing was released.
+        ForeignError: Spark failed, lost a partition, or split a group over several answers. Nothing was released.
     """
     cells = partial(cells_by_group, rows, groups, kind.items, most)
     found = [one for answer in run_partition_tasks(cells, task) for one in answer]  # [answers]
@@ -79,7 +79,7 @@ def select_in_workers(
 
 
 def draw_for_groups(member: Measurement, wanted: Integers | None, batches: Iterable[pa.RecordBatch]) -> list[Drawn]:
-    """Places of groups, all or those ``wanted``, and a release for each, from cells in the order of groups."""
+    """Return positions of groups, all or those ``wanted``, each with its release. Cells must be sorted by group."""
     kind = match_counted_selection(member)
     assert kind is not None
     found: list[Drawn] = []
@@ -93,7 +93,7 @@ def draw_for_groups(member: Measurement, wanted: Integers | None, batches: Itera
 
 
 def _draw_in_chunks(kind: CountedSelection, names: Integers, table: CountsByGroup) -> Iterator[Drawn]:
-    """The releases on the rows of ``table``, with the names of these, some at a time."""
+    """Yield releases on the rows of ``table`` together with the positions of their groups, in batches."""
     height = max(_CELLS // table.width, 1)
     for start in range(0, len(names), height):
         here = names[start : start + height]
@@ -102,7 +102,7 @@ def _draw_in_chunks(kind: CountedSelection, names: Integers, table: CountsByGrou
 
 
 def _whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
-    """The cells, an array of three rows at a time, which ends where a group does if groups come one after the other."""
+    """Yield the cells as arrays of three rows (group, candidate, count). If sorted by group, no group is split."""
     held, taken = [np.zeros((3, 0), dtype=np.int64)], 0
     for batch in batches:
         held.append(np.stack([column.to_numpy() for column in batch.columns]))

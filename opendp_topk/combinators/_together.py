@@ -1,4 +1,4 @@
-"""One release for each group of a table, those of selections from equal lists of candidates all at once.
+"""One release per group of a table; selections from equal candidate lists are released together.
 
 Proof: proofs/combinators/together.tex
 """
@@ -18,13 +18,13 @@ from ._selecting import CountedSelection, match_counted_selection
 if TYPE_CHECKING:
     from ..tables.packed import CountsByGroup
 
-_LISTS = 16  # lists of candidates at most are counted at once, since each of them takes a pass of its own
-_CELLS = 2**22  # counts at a time, 32 MiB
+_LISTS = 16  # the largest number of candidate lists that are counted for all groups: each takes a pass of its own
+_CELLS = 2**22  # counts per batch, 32 MiB
 
 
 # proof-region: together
 class GroupReleasePlan(NamedTuple):
-    """Which members are released alone, and which at once: lists of candidates, and the places of those who select."""
+    """Plan of which members are released alone, and which together: candidate lists with the positions of members."""
 
     members: Sequence[Measurement]
     parts: dict[int, CountedSelection]
@@ -33,7 +33,7 @@ class GroupReleasePlan(NamedTuple):
 
 
 def plan_group_releases(members: Sequence[Measurement]) -> GroupReleasePlan:
-    """The plan for ``members``, one a group."""
+    """Return the plan for ``members``, one per group."""
     distinct = {id(one): one for one in members}
     parts = {name: kind for name, one in distinct.items() if (kind := match_counted_selection(one)) is not None}
     places: dict[tuple[Any, ...], list[int]] = {}
@@ -46,7 +46,7 @@ def plan_group_releases(members: Sequence[Measurement]) -> GroupReleasePlan:
 
 
 def release_by_group(rows: Any, groups: Sequence[Any], most: int, plan: GroupReleasePlan) -> tuple[Any, ...]:
-    """The releases of the members of ``plan``, each on the rows of the users who belong to the group in its place.
+    """Return the releases of the members of ``plan``, each on the rows of the users who belong to its group.
 
     A user belongs to the first ``most`` of ``groups`` in which the user has a row.
     """
@@ -77,7 +77,7 @@ def release_by_group(rows: Any, groups: Sequence[Any], most: int, plan: GroupRel
 
 
 def _release_at_once(found: CountsByGroup, places: Sequence[int], plan: GroupReleasePlan, releases: list[Any]) -> None:
-    """Fill in the releases at ``places``, from the counts of all groups."""
+    """Compute the releases at ``places`` from the counts of all groups."""
     height = max(_CELLS // found.width, 1)
     for start in range(0, len(releases), height):
         table = found.dense_counts(start, min(start + height, len(releases)))

@@ -1,4 +1,4 @@
-"""A conversation whose number of queries, and the loss of each, are fixed in advance; the queries are not."""
+"""Adaptive composition: the number of queries and their losses are fixed in advance, the queries are not."""
 
 from __future__ import annotations
 
@@ -26,45 +26,46 @@ def make_adaptive_composition(
     d_in: Any,
     d_mids: Sequence[Any],
 ) -> Measurement:
-    """Answer one query for each loss in ``d_mids``, each chosen after the answers before it.
+    """Answer one query for each loss in ``d_mids``; each query may be chosen after the answers before it.
 
     Args:
-        input_domain: The inputs, which all queries share.
+        input_domain: The domain of inputs, which all queries share.
         input_metric: The distance between neighbouring inputs.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()``,
             ``Approximate`` of one of them, or ``PrivacyProfile()``.
-        d_in: The distance of inputs for which the losses are agreed, in units of ``input_metric``.
+        d_in: The input distance at which ``d_mids`` limits the losses, in units of ``input_metric``.
         d_mids: The losses of the queries, in their order; at least one, in the measure's own distance. Under
             ``PrivacyProfile()`` a loss is a curve, such as another measurement's map, an epsilon or a pair.
 
     Returns:
         An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. The i-th query must be a
-        measurement on the same input space, with the same measure, and satisfy ``query.check(d_in, d_mids[i])``;
-        otherwise it is refused, and another may be asked instead. A query may be interactive itself: its queryable
-        is open until the next query is answered. A query whose function raises an error has used up its turn.
+        measurement on the same input space, with the same measure, and satisfy ``query.check(d_in, d_mids[i])``.
+        Otherwise it is refused, and you may ask another one instead. A query may itself be interactive: its queryable
+        is open until the next query is answered. A query whose function raises an error counts as answered.
 
     Privacy:
-        For distances up to ``d_in``, an exact rational, rounded up once; beyond ``d_in`` it promises nothing:
+        The map is an exact rational, rounded up once, for distances up to ``d_in``, and infinite beyond ``d_in``:
 
         - MaxDivergence, ZeroConcentratedDivergence: the sum of ``d_mids``. Under Approximate the deltas add too.
         - RangeDivergence: d_mids[0] + 2 (d_mids[1] + d_mids[2] + ...). A later query can be chosen by an earlier
           answer so that its loss adds at both ends; only the first one is chosen blindly. For two queries no smaller
-          number would do; for more that is not known here. Put the largest range first. The claim holds for each
-          outcome of random numbers that the analyst may draw, which is all that conversions to the other measures
-          need; it would not survive drawing the first query at random and hiding the draw, so such a measurement
-          cannot be post-processed with ``>>``.
-        - PrivacyProfile: the curve of all together, as in ``make_composition``. It may be so because the curves are
-          fixed in advance and bound both directions: the laws of losses that they define dominate each query, whatever
-          was answered before (Zhu, Dong and Wang, 2022). Steps of one range, or of which only a rho is known, are
-          added up where they follow each other.
+          number would do; for more that is not known here. Put the largest range first. The bound is valid given any
+          random numbers that the analyst draws, which is enough for conversions to the other measures. It would fail
+          if the first query were drawn at random and the draw hidden, so such a measurement cannot be post-processed
+          with ``>>``.
+        - PrivacyProfile: the curve of all together, as in ``make_composition``. This is valid because the curves are
+          fixed in advance and bound both directions: the loss distributions that they define dominate each query,
+          whatever was answered before (Zhu, Dong and Wang, 2022). Consecutive steps of one range are added up, and so
+          are consecutive losses of which only a rho is known.
 
     Raises:
-        ParameterError: ``d_mids`` is empty or not a list, or ``output_measure`` has no rule.
-        DistanceError: ``d_in`` or an entry of ``d_mids`` is negative, NaN or of another type.
+        ParameterError: ``d_mids`` is empty.
+        ParameterTypeError: ``d_mids`` is not a list, ``output_measure`` has no rule, or an argument has the wrong type.
+        DistanceError: ``d_in`` or an entry of ``d_mids`` is negative, NaN or has the wrong type.
         SpaceError: The metric does not fit the domain.
 
     Runtime:
-        That of the queries. The input is checked, and an array copied, once.
+        That of the queries. The input is checked once, and an array is copied once.
 
     Proof: proofs/combinators/adaptive_composition.tex
 

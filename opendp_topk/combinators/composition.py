@@ -1,4 +1,4 @@
-"""Several measurements of the same input, released together."""
+"""Composition: several measurements of the same input, released together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._rules import compose_losses, decode_all, product_distribution, require_fi
 
 @proved_by("combinators/composition")
 def make_composition(measurements: Iterable[Measurement]) -> Measurement:
-    """Release each of several measurements of one input, all fixed in advance.
+    """Release several measurements of one input, all of them fixed in advance.
 
     ``x -> (M_1(x), ..., M_n(x))``, drawn independently.
 
@@ -27,26 +27,28 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
             ``PrivacyProfile()``.
 
     Returns:
-        A :class:`Measurement` whose releases are tuples, one entry a measurement, in their order. It declares its
-        exact distribution where all of them do. Queryables among the releases are closed: a conversation needs
-        ``make_adaptive_composition``.
+        A :class:`Measurement` whose releases are tuples with one entry per measurement, in their order. It declares its
+        exact output distribution if all members do. Queryables among the releases are closed: use
+        ``make_adaptive_composition`` for interactive queries.
 
     Privacy:
         The sum of the maps, an exact rational, rounded up once: epsilons add, ranges add, rhos add, and under
-        ``Approximate`` deltas add too (up to 1). For ranges this holds because nothing is chosen after an answer was
-        seen; the sum is attained where the members' maps are, on one pair of inputs.
+        ``Approximate`` deltas add too (up to 1). Ranges add because no measurement is chosen after an answer was seen.
+        Their sum is tight if the members' maps are tight at one pair of inputs.
 
-        Under ``PrivacyProfile`` the curve of all members together: their curves are joined by chords on a grid of
-        epsilons and convolved, every rounding upward, and where all of them state an epsilon, a rho or steps of one
-        range, the sum of these is a bound, too; the least is taken. The grid adds less than 0.01 % to epsilon.
+        Under ``PrivacyProfile`` the loss is the joint curve of all members. Their curves are interpolated by chords on
+        a grid of epsilons and convolved, and every rounding is upward. If all members have an epsilon, a rho or steps
+        of one range, the sum of these is another bound, and the smallest bound is used. The grid adds less than 0.01 %
+        to epsilon.
 
     Raises:
-        ParameterError: ``measurements`` is empty, holds something else, or has a measure without a rule.
+        ParameterError: ``measurements`` is empty.
+        ParameterTypeError: ``measurements`` is not a list of measurements, or their measure has no rule.
         SpaceError: Two of them differ in input domain, input metric or output measure.
 
     Runtime:
-        That of all of them. A curve of a thousand members of a few kinds takes about a second when it is
-        first read; members of different scales take more, for each of their curves is evaluated at many points.
+        That of all members. The curve of a thousand members of a few kinds takes about a second when it is first
+        evaluated. Members with different scales take longer, because each curve is evaluated at many points.
 
     Proof: proofs/combinators/composition.tex
 

@@ -1,4 +1,4 @@
-"""One release, and a second measurement of the same input that is chosen by it, at a cost that is agreed before."""
+"""A release followed by a second measurement of the same input that depends on it, with a loss fixed in advance."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ._rules import compose_losses, require_fixed_rule, require_space_of
 
 @proved_by("combinators/followed_by")
 def make_followed_by(first: Measurement, *, follow: Callable[[Any], Measurement], d_in: Any, d_out: Any) -> Measurement:
-    """Release ``first``, then the measurement that ``follow`` makes of what was released.
+    """Release ``first``, then the measurement that ``follow`` returns for that release.
 
     ``x -> (r, follow(r)(x))``, with ``r = first(x)``
 
-    So a private choice of a parameter is followed by the release that uses it, or a private top-k by the number of
-    users of all other items.
+    For example, choose a parameter privately and then release a result with it, or release a private top-k and then
+    the number of users of all other items.
 
     Args:
         first: A measurement, not interactive, whose measure is ``MaxDivergence()``, ``ZeroConcentratedDivergence()``,
             ``Approximate`` of one of them, or ``PrivacyProfile()``.
-        follow: From a release of ``first`` to a measurement with the same input domain, input metric and measure, not
-            interactive. It sees the release and nothing else of the input.
-        d_in: The distance of inputs for which ``d_out`` is agreed.
-        d_out: The loss that every measurement of ``follow`` may have at ``d_in``, in the measure's own distance. One
-            that would lose more is refused when it comes, with an error and without its release.
+        follow: A function from a release of ``first`` to a measurement that is not interactive and has the same input
+            domain, input metric and measure. The release must be its only information about the input.
+        d_in: The input distance at which ``d_out`` limits the loss.
+        d_out: The largest loss at ``d_in`` of a measurement that ``follow`` may return, in the measure's own distance.
+            A measurement that would lose more raises an error and is not released.
 
     Returns:
-        A :class:`Measurement` whose releases are pairs. Its parameters are those of ``first``, with ``then``, the
+        A :class:`Measurement` whose releases are pairs. Its parameters are those of ``first``, and ``then``, which is
         ``d_out``.
 
     Privacy:
@@ -41,13 +41,14 @@ def make_followed_by(first: Measurement, *, follow: Callable[[Any], Measurement]
 
     Raises:
         ParameterError: ``first`` is interactive, or its measure has no rule or bounds a range.
-        DistanceError: ``d_in`` or ``d_out`` is no distance.
-        ParameterTypeError: ``follow`` cannot be called, or ``first`` is no measurement.
+        DistanceError: ``d_in`` or ``d_out`` is not a valid distance.
+        ParameterTypeError: ``follow`` is not callable, or ``first`` is not a measurement.
 
-        On a call: BudgetError or SpaceError where ``follow`` makes a measurement that loses more or does not fit.
-        Which one comes is a function of the release of ``first``.
+        On a call: ParameterTypeError if ``follow`` does not return a measurement, SpaceError if that measurement has
+        another input space or measure, and BudgetError if it is interactive or would lose more than ``d_out``. The
+        error depends only on the release of ``first``.
 
-    Runtime: That of both.
+    Runtime: That of both measurements.
 
     Proof: proofs/combinators/followed_by.tex
 

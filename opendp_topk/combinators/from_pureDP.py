@@ -1,4 +1,4 @@
-"""What pure differential privacy says under the other measures."""
+"""Conversions from pure differential privacy to other measures."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .from_range import convert_measure, proven_conversion
 
 @proven_conversion("combinators/from_pureDP")
 def make_pureDP_to_range(measurement: Measurement) -> Measurement:
-    """The same measurement under ``RangeDivergence()``: epsilon is a range of 2 epsilon.
+    """Convert a measurement from ``MaxDivergence()`` to ``RangeDivergence()``: epsilon implies a range of 2 epsilon.
 
     Args:
         measurement: A measurement under ``MaxDivergence()``, or under ``Approximate(MaxDivergence())``, which becomes
             ``Approximate(RangeDivergence())`` with the same delta.
 
     Returns:
-        A :class:`Measurement` with the same function, law and accuracy.
+        A :class:`Measurement` with the same function, output distribution and accuracy.
 
     Privacy:
-        a = 2 epsilon. Selection by the exponential mechanism has a = epsilon: ask its constructor for
-        ``RangeDivergence()`` rather than convert.
+        a = 2 epsilon. The exponential mechanism has a = epsilon: build it with ``RangeDivergence()`` instead of
+        converting it.
 
     Raises:
         ParameterTypeError: The measurement has another output measure.
@@ -54,19 +54,19 @@ def _double_epsilon(epsilon: Any) -> Any:
 
 @proven_conversion("combinators/from_pureDP")
 def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
-    """The same measurement under ``ZeroConcentratedDivergence()``: epsilon is rho = epsilon^2 / 2.
+    """Convert a measurement from ``MaxDivergence()`` to ``ZeroConcentratedDivergence()``, by a tight bound on rho.
 
     Args:
         measurement: A measurement under ``MaxDivergence()``, or under ``Approximate(MaxDivergence())``, which becomes
             ``Approximate(ZeroConcentratedDivergence())`` with the same delta.
 
     Returns:
-        A :class:`Measurement` with the same function, law and accuracy.
+        A :class:`Measurement` with the same function, output distribution and accuracy.
 
     Privacy:
-        rho = epsilon (1 - exp(-epsilon)) / (1 + exp(-epsilon)), which is epsilon tanh(epsilon / 2): what randomised
-        response costs, so that no smaller number is true of all that is epsilon-private. Below epsilon^2 / 2, and below
-        epsilon. Selection costs less than its epsilon says: ask its constructor for ``ZeroConcentratedDivergence()``.
+        rho = epsilon (1 - exp(-epsilon)) / (1 + exp(-epsilon)), which is epsilon tanh(epsilon / 2). This is the rho of
+        randomised response, so it is tight. It is below epsilon^2 / 2 and below epsilon. A selection has a smaller rho
+        than its epsilon implies: build it with ``ZeroConcentratedDivergence()`` instead of converting it.
 
     Raises:
         ParameterTypeError: The measurement has another output measure.

@@ -1,4 +1,4 @@
-"""Conversions of measures: one bound of the loss implies another."""
+"""Conversions between measures: a bound on the privacy loss under one measure implies a bound under another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..spaces.measures import (
     has_delta,
 )
 
-# What the conversions of measures share: the same measurement under another measure, with both proofs.
+# Shared code of the conversions: the same measurement under another measure, with the proofs of both.
 #
 # Proof: proofs/combinators/convert.tex
 
@@ -34,7 +34,7 @@ Conversion = Callable[..., Measurement]
 
 
 def proven_conversion(name: str) -> Callable[[Conversion], Conversion]:
-    """Decorate a conversion: its results are proved by ``proofs/<name>.tex`` and by the measurement's own proof."""
+    """Decorate a conversion whose results ``proofs/<name>.tex`` and the measurement's own proof prove together."""
 
     def decorate_conversion(conversion: Conversion) -> Conversion:
         @functools.wraps(conversion)
@@ -52,7 +52,7 @@ def proven_conversion(name: str) -> Callable[[Conversion], Conversion]:
 def convert_measure(
     measurement: Measurement, source: Measure, target: Measure, loss: Callable[[Any], Any]
 ) -> Measurement:
-    """``measurement`` under the measure ``target``, its loss d under ``source`` being at most ``loss(d)`` there.
+    """Return ``measurement`` under the measure ``target``: a loss d under ``source`` implies ``loss(d)`` there.
 
     A measurement under ``Approximate(source)`` becomes one under ``Approximate(target)`` with the same delta.
     """
@@ -65,7 +65,7 @@ def convert_measure(
 
 
 def with_output_measure(measurement: Measurement, target: Measure, loss: Callable[[Any], Any]) -> Measurement:
-    """``measurement`` with another measure; the function and all else that it declares stay."""
+    """Return ``measurement`` with another measure; its function and everything it declares stay the same."""
     return replace(
         measurement,
         output_measure=target,
@@ -74,9 +74,9 @@ def with_output_measure(measurement: Measurement, target: Measure, loss: Callabl
 
 
 def convert_to_profile(measurement: Measurement, source: Measure, bound: Callable[[Any], Any]) -> Measurement:
-    """``measurement`` under ``PrivacyProfile()``, its loss d under ``source`` being the curve ``bound(d)``.
+    """Return ``measurement`` under ``PrivacyProfile()``: a loss d under ``source`` implies the curve ``bound(d)``.
 
-    A measurement under ``Approximate(source)`` is accepted; its delta enters into the curve.
+    A measurement under ``Approximate(source)`` is also accepted; its delta becomes part of the curve.
     """
     if output_measure_of(measurement) == Approximate(source):
         return with_output_measure(
@@ -87,7 +87,7 @@ def convert_to_profile(measurement: Measurement, source: Measure, bound: Callabl
 
 
 def output_measure_of(measurement: Any) -> Measure:
-    """The output measure of what must be a measurement."""
+    """Return the output measure of ``measurement``, after checking that it is a measurement."""
     hint = "a Measurement, such as space >> then_report_noisy_top_k(...)"
     measure: Measure = checks.require_instance("measurement", measurement, Measurement, hint).output_measure
     return measure
@@ -104,22 +104,22 @@ def _require_source_measure(measurement: Measurement, source: Measure) -> None:
 # end-proof-region: convert
 
 
-# What a bounded range says under the other measures.
+# Conversions from a bounded range.
 
 
 @proven_conversion("combinators/from_range")
 def make_range_to_pureDP(measurement: Measurement) -> Measurement:
-    """The same measurement under ``MaxDivergence()``: a range a is epsilon = a.
+    """Convert a measurement from ``RangeDivergence()`` to ``MaxDivergence()``: a range a implies epsilon = a.
 
-    A privacy loss whose exponential has mean one takes values on both sides of 0, so none is further from 0 than the
-    range is wide.
+    The exponential of a privacy loss has mean one, so the loss takes values on both sides of 0. No value is then
+    farther from 0 than the width of the range.
 
     Args:
         measurement: A measurement under ``RangeDivergence()``, or under ``Approximate(RangeDivergence())``, which
             becomes ``Approximate(MaxDivergence())`` with the same delta.
 
     Returns:
-        A :class:`Measurement` with the same function, law and accuracy.
+        A :class:`Measurement` with the same function, output distribution and accuracy.
 
     Privacy:
         epsilon = a.
@@ -147,18 +147,19 @@ def make_range_to_pureDP(measurement: Measurement) -> Measurement:
 
 @proven_conversion("combinators/from_range")
 def make_range_to_zCDP(measurement: Measurement) -> Measurement:
-    """The same measurement under ``ZeroConcentratedDivergence()``: a range a has an exact rho.
+    """Convert a measurement from ``RangeDivergence()`` to ``ZeroConcentratedDivergence()``, by a tight bound on rho.
 
     Args:
         measurement: A measurement under ``RangeDivergence()``, or under ``Approximate(RangeDivergence())``, which
             becomes ``Approximate(ZeroConcentratedDivergence())`` with the same delta.
 
     Returns:
-        A :class:`Measurement` with the same function, law and accuracy.
+        A :class:`Measurement` with the same function, output distribution and accuracy.
 
     Privacy:
-        rho = a / (1 - exp(-a)) - 1 - ln(a / (1 - exp(-a))), which some pair of laws of range a has. Below a^2 / 8, and
-        below a; for small a about a quarter of what epsilon = a alone would give.
+        rho = a / (1 - exp(-a)) - 1 - ln(a / (1 - exp(-a))), which is tight: some pair of distributions of range a has
+        this rho. It is below a^2 / 8 and below a. For small a it is about a quarter of the rho that epsilon = a alone
+        implies.
 
     Raises:
         ParameterTypeError: The measurement has another output measure.
@@ -188,19 +189,19 @@ def _range_to_rho(a: Any) -> Any:
 
 @proven_conversion("combinators/from_range")
 def make_range_to_approxDP(measurement: Measurement) -> Measurement:
-    """The same measurement under ``PrivacyProfile()``, by the exact curve of a range.
+    """Convert a measurement from ``RangeDivergence()`` to ``PrivacyProfile()``, by the exact curve of a range.
 
-    delta(epsilon) = (1 - exp(-(a - epsilon) / 2))^2 / (1 - exp(-a)) for epsilon <= a, and 0 beyond. For every
-    epsilon some pair of laws of range a attains it there. Of k choices whose range is known each by each, ask the
-    constructor itself for ``PrivacyProfile()``: ``make_report_noisy_top_k`` and ``make_peeled_top_k`` then account
-    for the k steps.
+    delta(epsilon) = (1 - exp(-(a - epsilon) / 2))^2 / (1 - exp(-a)) for epsilon <= a, and 0 beyond. It is tight for
+    every epsilon. If a measurement makes k choices with a known range each, build it with ``PrivacyProfile()`` instead:
+    ``make_report_noisy_top_k`` and ``make_peeled_top_k`` then account for the k steps.
 
     Args:
         measurement: A measurement under ``RangeDivergence()``, or under ``Approximate(RangeDivergence())``, whose
-            delta enters into the curve.
+            delta becomes part of the curve.
 
     Returns:
-        A :class:`Measurement` with the same function, law and accuracy, whose map returns a :class:`PrivacyCurve`.
+        A :class:`Measurement` with the same function, output distribution and accuracy, whose map returns a
+        :class:`PrivacyCurve`.
 
     Privacy:
         The curve above, rounded up.
@@ -226,22 +227,24 @@ def make_range_to_approxDP(measurement: Measurement) -> Measurement:
     # end-proof-region: range_to_approxDP
 
 
-# What concentrated differential privacy says at a pair (epsilon, delta).
+# Conversion from zero-concentrated differential privacy to (epsilon, delta).
 
 
 @proven_conversion("combinators/from_zCDP")
 def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
-    """The same measurement under ``PrivacyProfile()``, by the best Renyi divergence at every epsilon.
+    """Convert a measurement from ``ZeroConcentratedDivergence()`` to ``PrivacyProfile()``, by Renyi divergences.
 
     delta(epsilon) is the least of exp((alpha - 1)(alpha rho - epsilon)) (1 - 1 / alpha)^(alpha - 1) / alpha over the
-    orders alpha > 1. Every order is valid: it is searched for roughly, and the bound is evaluated once, rounded up.
+    orders alpha > 1. Every order gives a valid bound, so the best order is found approximately, and the bound is
+    evaluated once, rounded up.
 
     Args:
         measurement: A measurement under ``ZeroConcentratedDivergence()``, or under
-            ``Approximate(ZeroConcentratedDivergence())``, whose delta enters into the curve.
+            ``Approximate(ZeroConcentratedDivergence())``, whose delta becomes part of the curve.
 
     Returns:
-        A :class:`Measurement` with the same function, law and accuracy, whose map returns a :class:`PrivacyCurve`.
+        A :class:`Measurement` with the same function, output distribution and accuracy, whose map returns a
+        :class:`PrivacyCurve`.
 
     Privacy:
         The curve above; epsilon(delta) is below rho + 2 sqrt(rho ln(1 / delta)).
@@ -267,28 +270,28 @@ def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
     # end-proof-region: zCDP_to_approxDP
 
 
-# Into and out of approximate privacy: a delta of 0, and the pair (epsilon, delta) of a curve.
+# Conversions to ``Approximate``: with a delta of 0, and from a curve to one pair (epsilon, delta).
 
 
 @proven_conversion("combinators/approximate")
 def make_approximate(measurement: Measurement) -> Measurement:
-    """The same measurement under ``Approximate(measure)``, with delta = 0.
+    """Convert a measurement to ``Approximate`` of its measure, with delta = 0.
 
-    So it can be held against a budget with a delta, or composed with measurements that have one.
+    It can then be compared with a budget that has a delta, or composed with measurements that have one.
 
     Args:
         measurement: A measurement under ``MaxDivergence()``, ``RangeDivergence()`` or
             ``ZeroConcentratedDivergence()``.
 
     Returns:
-        A :class:`Measurement` with the same function, law and accuracy.
+        A :class:`Measurement` with the same function, output distribution and accuracy.
 
     Privacy:
         (d, 0), where d is the loss of ``measurement``.
 
     Raises:
-        ParameterTypeError: The output measure is ``Approximate`` already, or is ``PrivacyProfile()``, for which there
-            is ``make_fix_delta``.
+        ParameterTypeError: The output measure is already ``Approximate``, or it is ``PrivacyProfile()``: use
+            ``make_fix_delta``.
 
     Proof: proofs/combinators/approximate.tex
 
@@ -311,20 +314,21 @@ def make_approximate(measurement: Measurement) -> Measurement:
 
 @proven_conversion("combinators/approximate")
 def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
-    """The same measurement under ``Approximate(MaxDivergence())``, at one delta of its privacy curve.
+    """Convert a measurement from ``PrivacyProfile()`` to ``Approximate(MaxDivergence())``, at one delta of its curve.
 
     Args:
         measurement: A measurement under ``PrivacyProfile()``.
-        delta: In [0, 1].
+        delta: A number in [0, 1].
 
     Returns:
-        A :class:`Measurement` with the same function, law and accuracy.
+        A :class:`Measurement` with the same function, output distribution and accuracy.
 
     Privacy:
         (curve.epsilon(delta), delta), where curve is the loss of ``measurement``.
 
     Raises:
-        ParameterError: ``delta`` is out of range, or the measurement has another output measure.
+        ParameterError: ``delta`` is out of range.
+        ParameterTypeError: The measurement has another output measure, or ``delta`` is not a number.
 
     Proof: proofs/combinators/approximate.tex
 

@@ -1,4 +1,4 @@
-"""A conversation in which nothing is fixed in advance, with a running account of its loss."""
+"""Fully adaptive composition: a privacy odometer, with nothing fixed in advance and a running privacy loss."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Loss = Callable[[Any, Any], Any]
 # proof-region: odometer
 @dataclass
 class _BookedQuery:
-    """A query that was booked, and how many steps it took, where its answer shows them."""
+    """Query that was charged, with the number of steps it took if its answer shows this."""
 
     query: Measurement
     drawn: int | None = None
@@ -39,7 +39,7 @@ class _BookedQuery:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Odometer(Claimed):
-    """A conversation without a bound: it has no privacy map, and its queryables keep an account instead.
+    """Privacy odometer: it has no privacy map, and its queryables track the privacy loss instead.
 
     Build one with ``make_fully_adaptive_composition``; ``make_privacy_filter`` turns it into a measurement.
     """
@@ -50,11 +50,11 @@ class Odometer(Claimed):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the repr shows beside the space."""
+        """Public values that the repr shows in addition to the space."""
         return {"mechanism": "fully_adaptive_composition"}
 
     def invoke(self, value: Any) -> Queryable:
-        """A queryable about ``value``, which is checked to be a member of the input domain."""
+        """Return a queryable on ``value``, after checking that it is a member of the input domain."""
         return self.function(self.input_domain.validate(value))  # [validate]
 
     def __call__(self, value: Any) -> Queryable:
@@ -69,14 +69,14 @@ class Odometer(Claimed):
         return match_input_space(left, self)
 
     def function(self, value: Any) -> Queryable:
-        """A queryable about a member in the form that functions on the domain receive."""
+        """Return a queryable on a member that was already validated."""
         admit, loss = self.conversation(value)
         return Queryable(
             admit, lambda d_in, query: self.output_measure.distance(loss(d_in, query), "loss")
         )  # [loss-up]
 
     def conversation(self, value: Any) -> tuple[Admit, Loss]:
-        """What a queryable about ``value`` admits, and what it has lost before this is rounded up."""
+        """Return two functions of a queryable on ``value``: admission of queries, and the loss before rounding up."""
         data = freeze_if_array(value)
         asked: list[_BookedQuery] = []
         space = self.input_domain, self.input_metric, self.output_measure
@@ -106,42 +106,43 @@ class Odometer(Claimed):
 
 @proved_by("combinators/fully_adaptive_composition")
 def make_fully_adaptive_composition(input_domain: Domain, input_metric: Metric, output_measure: Measure) -> Odometer:
-    """An odometer: answer any queries, and tell at any time what they have lost.
+    """Build a privacy odometer: it answers any queries and returns their privacy loss at any time.
 
     Args:
-        input_domain: The inputs, which all queries share.
+        input_domain: The domain of inputs, which all queries share.
         input_metric: The distance between neighbouring inputs.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``Approximate`` of one of them.
 
     Returns:
-        An :class:`Odometer`, whose calls give :class:`Queryable` objects: ``queryable(query)`` answers,
-        ``queryable.privacy_loss(d_in)`` is the loss so far, ``queryable.privacy_loss(d_in, query)`` what it would be
-        after one more query. Both may be asked before and after every query. It has no privacy map, because it
-        answers whatever is asked: ``make_privacy_filter`` gives it a budget.
+        An :class:`Odometer`, which returns :class:`Queryable` objects when called. ``queryable(query)`` answers a
+        query, ``queryable.privacy_loss(d_in)`` returns the loss so far, and ``queryable.privacy_loss(d_in, query)``
+        returns the loss after one more query. You may ask for the loss before and after every query. An odometer has
+        no privacy map, because it answers every query: use ``make_privacy_filter`` to set a budget.
 
     Privacy:
-        An analyst who stops before the account exceeds a bound has lost no more than that bound. With a_i the map of
+        An analyst who stops before the reported loss exceeds a bound has lost at most that bound. With a_i the map of
         the i-th query at d_in, answered or failed: MaxDivergence and ZeroConcentratedDivergence, a_1 + a_2 + ...;
-        under Approximate the deltas add too; RangeDivergence, a_1 + 2 (a_2 + a_3 + ...), for each outcome of random
-        numbers that the analyst may draw. Exact rationals, rounded up once.
+        under Approximate the deltas add too; RangeDivergence, a_1 + 2 (a_2 + a_3 + ...), given any random numbers that
+        the analyst draws. The sums are exact rationals, rounded up once.
 
-        Under Approximate of MaxDivergence and of ZeroConcentratedDivergence a query that is drawn step by step, such as
-        ``make_unknown_domain_top_k`` with Gumbel noise, is counted with all its steps until it is answered, and then
-        with those that it took: m + 1 where it stopped after m keys (Durfee and Rogers, 2019). Its delta stays whole.
+        Under Approximate of MaxDivergence and of ZeroConcentratedDivergence a query may be drawn in adaptive steps,
+        such as ``make_unknown_domain_top_k`` with Gumbel noise. All its steps are charged until it is answered, and
+        afterwards only the steps that it took: m + 1 if it stopped after m keys (Durfee and Rogers, 2019). Its delta is
+        charged in full.
 
-        What a query costs may depend on the answers before it: epsilons and deltas may be added so by basic
-        composition (Rogers et al., 2016), rhos by the Renyi filter (Feldman and Zrnic, 2021; Whitehouse et al., 2023).
-        No theorem allows it for curves, which ``make_adaptive_composition`` composes where they are fixed in advance;
-        so there is no odometer under ``PrivacyProfile``. For the smallest (epsilon, delta) of queries chosen on the
-        way keep an account of rhos, and convert a filter's budget with ``make_zCDP_to_approxDP``.
+        The loss of a query may depend on earlier answers. Epsilons and deltas then add by basic composition (Rogers et
+        al., 2016), and rhos by the Renyi filter (Feldman and Zrnic, 2021; Whitehouse et al., 2023). No such theorem is
+        known for curves, so there is no odometer under ``PrivacyProfile``; ``make_adaptive_composition`` composes
+        curves that are fixed in advance. For the smallest (epsilon, delta) of adaptively chosen queries, account in rho
+        and convert the budget of a filter with ``make_zCDP_to_approxDP``.
 
     Raises:
         ParameterTypeError: An argument has the wrong type, or ``output_measure`` has no rule.
         SpaceError: The metric does not fit the domain.
 
     Runtime:
-        That of the queries; an account takes one map a query.
+        That of the queries. Each evaluation of the loss evaluates one map per query.
 
     Proof: proofs/combinators/fully_adaptive_composition.tex
 

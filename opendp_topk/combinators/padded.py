@@ -1,4 +1,4 @@
-"""A release at a public deadline: neither earlier, where it was ready before, nor later."""
+"""Release at a public deadline, to protect against timing attacks: never earlier, and an error if it is late."""
 
 from __future__ import annotations
 
@@ -15,47 +15,50 @@ from ..numerics.arithmetic import one_minus_exp_up, to_fraction
 from ..proof import Proof
 from ..spaces.measures import Approximate, MaxDivergence, split_delta
 
-_LARGE = 50  # an epsilon above which nothing is promised: its exponential has 22 digits, and bounds on it fewer
+_LARGE = 50  # above this epsilon delta is 1: exp(epsilon) has more than 22 digits, and the bounds on it have fewer
 
 
 @proved_by("combinators/padded")
 def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | None = None) -> Measurement:
-    """The same measurement, whose answer comes ``seconds`` after the call and never before.
+    """Delay the answer of a measurement until ``seconds`` after the call.
 
-    The clock starts before the argument is checked. An error is held back as an answer is. Where the computation takes
-    longer there is a :class:`DeadlineError` and no answer, and the cost counts as spent, in a ledger too. The error
-    comes when the computation ends, and tells that it took long.
+    The clock starts before the argument is checked. Errors are delayed as well. If the computation takes longer than
+    ``seconds``, a :class:`DeadlineError` is raised without an answer, and the loss still counts as spent, also in a
+    ledger. The error is raised when the computation ends, so its time reveals how long the computation took.
 
     Args:
-        measurement: Any measurement that is not interactive, under any measure; the whole chain, from the data to
-            what is published.
-        seconds: The deadline, above 0 and at most 10^6. It must be chosen without the data, so that every possible
-            input meets it, tables with more rows included.
-        missed: If given, what the map says is true of the answer and of its time together, provided that on *every*
-            input the deadline is missed with at most this probability, in (0, 1). This is yours to know: nothing
-            checks it, and the status of the proof says so. The measure must then be ``MaxDivergence()`` or
-            ``Approximate(MaxDivergence())``: others are converted first.
+        measurement: A measurement under any measure that is not interactive: the whole chain, from the data to the
+            published result.
+        seconds: The deadline, above 0 and at most 10^6. Choose it without looking at the data, large enough for every
+            possible input, including tables with more rows.
+        missed: The probability, in (0, 1), with which the deadline is missed at most, on *every* input. If given, the
+            map is valid for the answer and its time together. You must know this probability: nothing checks it, and
+            the status of the proof shows it as an assumption. The measure must then be ``MaxDivergence()`` or
+            ``Approximate(MaxDivergence())``: convert others first. The default None makes no claim about the time.
 
     Returns:
-        A :class:`Measurement` on the same inputs. With ``missed`` its measure is ``Approximate(MaxDivergence())``, and
-        it declares no law, accuracy or probability of success, which speak of answers that are always given.
+        A :class:`Measurement` on the same inputs. With ``missed`` its measure is ``Approximate(MaxDivergence())``. It
+        then declares no output distribution, accuracy or probability of success, because these assume that there always
+        is an answer.
 
     Privacy:
-        Without ``missed`` the map of ``measurement``: that of the answer, as everywhere, for those who do not see
-        whether the deadline was missed. With it (epsilon, delta + (1 + e^epsilon) missed), where (epsilon, delta) is
-        the map of ``measurement``, and delta is 0 under ``MaxDivergence()``. No smaller delta holds under this
+        Without ``missed`` the map of ``measurement``: the loss of the answer to an observer who does not see whether
+        the deadline was missed. With ``missed`` (epsilon, delta + (1 + e^epsilon) missed), where (epsilon, delta) is
+        the map of ``measurement``, and delta is 0 under ``MaxDivergence()``. For delta = 0 this is tight under the
         assumption. Above an epsilon of 50 the delta is 1.
 
-        Seen are the answer and the moment when it comes. What else the computation leaves behind (load, memory,
-        caches, the traffic of a remote table, the time of the processor) is not covered.
+        The observer sees the answer and its time. Other side channels of the computation (load, memory, caches, the
+        traffic of a remote table, processor time) are not covered.
 
     Raises:
         ParameterError: ``seconds`` or ``missed`` is out of range.
-        ParameterTypeError: An argument has the wrong type, or with ``missed`` the measure is another.
-        SpaceError: The measurement is interactive (pad its queries instead) or padded already.
+        ParameterTypeError: An argument has the wrong type, or ``missed`` is given and the measure is another one.
+        SpaceError: The measurement is interactive (pad its queries instead) or already padded.
+
+        On a call: DeadlineError if the computation takes longer than ``seconds``.
 
     Runtime:
-        ``seconds``, of which the processor works as long as ``measurement`` does.
+        ``seconds``. The processor is busy as long as it is for ``measurement``.
 
     Proof: proofs/combinators/padded.tex
 

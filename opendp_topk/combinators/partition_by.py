@@ -1,4 +1,4 @@
-"""One measurement for each group of users in a table: a user costs what the dearest groups of this user cost."""
+"""Parallel composition: one measurement per group of users, charged for the groups with the largest losses."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ..transformations.count_by_item import integers_or_strings
 from ._rules import compose_losses, decode_all, product_distribution, require_fixed_rule, require_space_of, sum_upward
 from ._together import GroupReleasePlan, plan_group_releases, release_by_group
 
-_STEPS = 200_000  # additions of rationals, a matter of a second; beyond them a sum that is never smaller is used
-_WAYS = 16  # joint curves, a convolution each, a second in all; beyond them one that is never smaller is used
-_TRIED = 10_000  # ways to spread users that are looked through for these, some milliseconds
+_STEPS = 200_000  # additions of rationals, about a second; beyond this limit an upper bound of the sum is used
+_WAYS = 16  # joint curves, one convolution each, about a second in all; beyond this limit one upper bound is used
+_TRIED = 10_000  # enumerated ways to spread users over groups, some milliseconds; beyond it the same upper bound
 
 
 @proved_by("combinators/partition_by")
@@ -40,59 +40,65 @@ def make_partition_by(
     measurements: Mapping[Any, Measurement],
     max_groups: int = 1,
 ) -> Measurement:
-    """Release one measurement for each group of users, at the price of the dearest group, or groups, of a user.
+    """Release one measurement per group of users, at the largest joint loss of the groups of one user.
 
-    ``t -> (M_1(t_1), ..., M_g(t_g))``, where t_j holds the rows of the users who belong to group j.
+    ``t -> (M_1(t_1), ..., M_g(t_g))``, where t_j contains the rows of the users who belong to group j.
 
-    Every user is made to belong to one group, or to ``max_groups``: the first groups, in the order of
-    ``measurements``, in which the user has a row. The user's rows elsewhere are dropped, because a user loses privacy
-    in each group that counts. Rows whose user or group is null, and rows of other groups, are dropped too.
+    A user belongs to at most ``max_groups`` groups: the first ones, in the order of ``measurements``, in which the user
+    has a row. The user's rows in other groups are dropped, because the loss grows with every group of a user. Rows with
+    a null user or group, and rows of unlisted groups, are dropped as well.
 
     Args:
         input_domain: ``GroupedFrameDomain(user, item, group)``: the names of the three columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate``
             of one of them or ``PrivacyProfile()``.
-        measurements: For each group, a measurement on ``FrameDomain(user, item)`` with ``UserDistance("add_remove")``
-            (for both input metrics, since a replacement may move somebody from one group to another). The groups are
-            all integers or all strings, and must be public, their order too.
-        max_groups: To how many groups a user belongs at most, at least 1. Public, and chosen without looking at the
-            table. Where it should be chance which groups of a user these are, let ``make_keep_groups`` choose before.
+        measurements: A mapping from groups to measurements on ``FrameDomain(user, item)`` with
+            ``UserDistance("add_remove")``. This metric is required for both input metrics, because a replacement may
+            move a user from one group to another. The groups are all integers or all strings. They and their order
+            must be public.
+        max_groups: Contribution bound: the largest number of groups of a user, at least 1, default 1. Public, and
+            chosen without looking at the table. To choose the groups of a user at random, apply ``make_keep_groups``
+            first.
 
     Returns:
-        A :class:`Measurement` whose releases are tuples, one entry a group, in the order of ``measurements``. It
-        declares its exact distribution where all of them do. Queryables among the releases are closed. Where all
-        groups have one measurement, its parameters are shown as ``each_group``.
+        A :class:`Measurement` whose releases are tuples with one entry per group, in the order of ``measurements``. It
+        declares its exact output distribution if all members do. Queryables among the releases are closed. If all
+        groups have the same measurement, its parameters are shown as ``each_group``.
 
     Privacy:
         With m_j the map of group j and h = ``max_groups``, the largest sum m_1(d_1) + ... + m_g(d_g) over all whole
         numbers d_j <= d with d_1 + ... + d_g <= h d, where d is ``d_in`` under "add_remove" and 2 ``d_in`` under
-        "replace". If untouched groups lose nothing, that is for ``d_in = 1``:
+        "replace". If untouched groups lose nothing, and there are at least 2 h groups if they are equal, this is for
+        ``d_in = 1``:
 
         - "add_remove": the sum of the h largest m_j(1), the dearest groups;
         - "replace": for h = 1 the largest of all m_j(2) and all m_i(1) + m_j(1), i and j two groups; for equal groups
           and any h the largest a m(2) + (2 h - 2 a) m(1), a <= h.
 
-        Under Approximate this is done for each component. An exact rational, rounded up once. Where d is so large
-        that the sums are too many (g (d + 1) (h d + 1) > 200,000, h d of equal groups at most being counted), the
-        min(g, h d) dearest groups are charged m_j(d) each. Under PrivacyProfile it is the largest of the joint curves
-        of all ways to spread the users; where these are more than 16, the curve of min(g, h d) groups at d, each as
-        dear as the dearest; and where h >= g, the joint curve of all m_j(d).
+        Under Approximate each component is computed in this way. The loss is an exact rational, rounded up once. If d
+        is so large that there are too many sums (g (d + 1) (h d + 1) > 200,000, where at most h d equal groups are
+        counted), m_j(d) is charged for the min(g, h d) groups with the largest losses. Under PrivacyProfile the loss is
+        the largest of the joint curves of all ways to spread the users over the groups. If there are more than 16 ways,
+        or too many to enumerate, it is the curve of min(g, h d) groups at d, each with the largest of all curves. If
+        h >= g, it is the joint curve of all m_j(d).
 
     Raises:
-        ParameterError: ``measurements`` is empty, ``max_groups`` is below 1, or ``output_measure`` has no rule.
-        ParameterTypeError: ``measurements`` is no mapping, or an argument has another type.
+        ParameterError: ``measurements`` is empty, or ``max_groups`` is below 1.
+        ParameterTypeError: ``measurements`` is not a mapping, ``output_measure`` has no rule, or an argument has the
+            wrong type.
         CandidatesError: The groups are neither all integers nor all strings.
         SpaceError: The metric or a measurement does not fit.
         DataError: On a call, the table lacks a column, or a column has a type that cannot hold identifiers.
-        ForeignError: On a call, Spark's workers were to draw, and failed. Nothing was released.
+        ForeignError: On a call, Spark's workers failed to draw. Nothing was released.
 
     Runtime:
-        One pass over the rows, which are held in memory, or where they lie on Spark. Groups whose measurements count
-        equal lists of candidates and select from the counts are counted in one pass and, where noise is added in one
-        shot, drawn at once: the best 3 of 10 in each of 10^5 groups take half as long again as counting them. Other
-        measurements are released one by one, a millisecond and more each, or a job each on Spark. Above 10^7 groups
-        times candidates Spark's workers draw, if all groups have one measurement; they need this library.
+        One pass over the rows, in memory or in Spark. Groups whose measurements count equal candidate lists and select
+        from the counts are counted in one pass. If the selection is one-shot noisy top-k, they are also drawn together:
+        selecting the best 3 of 10 in each of 10^5 groups takes half as long as counting them. Other measurements are
+        released one by one, in a millisecond or more each, or in one Spark job each. If there are more than 10^7 groups
+        times candidates in Spark and all groups have the same measurement, the workers draw; this library must be
+        installed on them.
 
     Proof: proofs/combinators/partition_by.tex
 
@@ -149,7 +155,7 @@ def make_partition_by(
 
 @dataclass(frozen=True)
 class ReleaseByGroup:
-    """The release of each group, as ``plan`` says; a user belongs to the first ``most`` of ``groups`` with a row."""
+    """Function that releases every group by ``plan``; users belong to the first ``most`` groups with a row."""
 
     groups: tuple[Any, ...]
     most: int
@@ -162,7 +168,7 @@ class ReleaseByGroup:
 def _joint_distribution(
     groups: Sequence[Any], most: int, members: Sequence[Measurement]
 ) -> Callable[[Any], Any] | None:
-    """The law of all releases on a table with groups; None where a member declares none."""
+    """Return the joint output distribution on a table with groups, or None if a member declares none."""
     joint = product_distribution(members)
     if joint is None:
         return None
@@ -178,13 +184,13 @@ def _joint_distribution(
 def group_privacy_map(
     measure: Measure, metric: UserDistance, often: Counter[Measurement], most: int
 ) -> Callable[[int], Any]:
-    """The privacy map of groups that have each of these measurements so often, a user being in ``most`` of them."""
+    """Return the privacy map if users are in at most ``most`` groups; ``often`` counts the groups per measurement."""
     moves = 2 if metric.neighbors == "replace" else 1  # [moves]
     return lambda d_in: _largest_joint_loss(measure, often, most, moves * d_in)
 
 
 def _largest_joint_loss(measure: Measure, often: Counter[Measurement], most: int, users: int) -> Any:
-    """The largest joint loss when ``users`` users are spread over the groups, each over ``most`` of them."""
+    """Return the largest joint loss if ``users`` users are spread over the groups, each over at most ``most``."""
     if measure == PrivacyProfile():
         return _largest_joint_curve(measure, often, most, users)  # [profile]
     shares = most * users
@@ -197,7 +203,10 @@ def _largest_joint_loss(measure: Measure, often: Counter[Measurement], most: int
 
 
 def _largest_spread_loss(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int) -> Number:
-    """The largest sum of one value of each curve, so often, at places that add up to ``shares`` at most."""
+    """Return the largest sum of one value per group, at distances that add up to at most ``shares``.
+
+    ``often`` is the number of groups that have each curve.
+    """
     best: list[Number] = [Fraction(0)] * (shares + 1)
     for curve, number in zip(curves, often, strict=True):
         values = [sum_upward([value]) for value in curve]
@@ -211,7 +220,7 @@ def _largest_spread_loss(curves: Sequence[Sequence[Number]], often: Sequence[int
 
 
 def _endpoint_loss_bound(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int) -> Number:
-    """The sum of the first values, and of the ``shares`` largest rises from a first to a last value."""
+    """Return an upper bound: all first values, plus the ``shares`` largest rises from a first to a last value."""
     ends = [(sum_upward(curve[:1]), sum_upward(curve[1:])) for curve in curves]
     if any(float("inf") in pair for pair in ends):
         return float("inf")
@@ -224,7 +233,7 @@ def _endpoint_loss_bound(curves: Sequence[Sequence[Number]], often: Sequence[int
 
 
 def _largest_joint_curve(measure: Measure, often: Counter[Measurement], most: int, users: int) -> PrivacyCurve:
-    """The largest joint curve, whichever groups are touched."""
+    """Return the largest joint curve over all sets of groups that change."""
     if most >= often.total():
         joint: PrivacyCurve = compose_losses(
             measure, [one.exact_map(users) for one in often.elements()], adaptive=False
@@ -242,7 +251,10 @@ def _largest_joint_curve(measure: Measure, often: Counter[Measurement], most: in
 
 
 def _user_allocations(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int, ...], ...]]:
-    """How many of ``users`` may touch each of equal groups, so often, and ``shares`` in all; none if these are many."""
+    """Return all ways to spread ``users`` over groups, ``shares`` in all, or an empty list if there are too many.
+
+    ``often`` has the number of equal groups of each kind. A way has, for each kind, the numbers of users per group.
+    """
     sizes = [min(number, shares) for number in often]
     if math.prod(math.comb(users + size, size) for size in sizes) > _TRIED:
         return []

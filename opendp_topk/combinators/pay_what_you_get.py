@@ -1,4 +1,4 @@
-"""A conversation with a fixed number of steps, in which a query pays for the steps that it took."""
+"""Pay-what-you-get composition: a fixed budget of steps, and each query is charged for the steps that it took."""
 
 from __future__ import annotations
 
@@ -34,43 +34,46 @@ def make_pay_what_you_get(
     calls: int,
     delta: Number,
 ) -> Measurement:
-    """Answer queries that are drawn step by step, each for the steps that it took, until a number of steps is used up.
+    """Answer queries that are drawn in adaptive steps, until a number of steps is used up.
 
-    ``make_unknown_domain_top_k`` with Gumbel noise, alone or after a transformation, makes such queries: a release of k
-    keys takes k steps, and one that stops after m < k keys takes m + 1. What it did not take stays for later queries.
+    A query is charged only for the steps that it took. ``make_unknown_domain_top_k`` with Gumbel noise, alone or after
+    a transformation, builds such queries: a release of k keys takes k steps, and one that stops after m < k keys takes
+    m + 1. Steps that a query does not take are available to later queries.
 
     Args:
-        input_domain: The inputs, which all queries share.
+        input_domain: The domain of inputs, which all queries share.
         input_metric: The distance between neighbouring inputs.
         output_measure: ``Approximate(MaxDivergence())``, ``Approximate(ZeroConcentratedDivergence())`` or
             ``PrivacyProfile()``.
-        d_in: The distance of inputs for which the losses are agreed, in units of ``input_metric``.
-        steps: How many steps all queries may take together, >= 1.
-        width: The range of one step at ``d_in``, finite, >= 0; for ``make_unknown_domain_top_k`` it is
-            ``range_distance(d_in) / scale`` of its metric. A rational or a float, which is taken exactly.
-        calls: How many queries may be answered, 1 <= calls <= steps, as each takes a step.
+        d_in: The input distance at which ``width`` and ``delta`` limit the queries, in units of ``input_metric``.
+        steps: The number of steps that all queries together may take, >= 1.
+        width: The range of one step at ``d_in``, finite, >= 0. For ``make_unknown_domain_top_k`` it is
+            ``range_distance(d_in) / scale`` of its metric. A rational or a float, which is used exactly.
+        calls: The number of queries that may be answered, 1 <= calls <= steps, because each takes at least one step.
         delta: The delta of one query at ``d_in``, in (0, 1).
 
     Returns:
         An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. A query must be a
-        measurement on the same input space, with the same measure, whose steps have at most the range ``width``, whose
-        delta is at most ``delta``, and which takes no more steps at most than are left; otherwise it is refused, and
-        another may be asked instead. A query whose function raises an error has used up all that it might have taken.
+        measurement on the same input space with the same measure. Its steps must have a range of at most ``width``, its
+        delta must be at most ``delta``, and its largest number of steps must still be available. Otherwise it is
+        refused, and you may ask another one instead. A query whose function raises an error is charged for all steps
+        that it could have taken.
 
     Privacy:
-        For distances up to ``d_in``; beyond it promises nothing. With n = ``steps`` and r = ``width``, up to
-        calls delta, whatever is asked and whatever is answered:
+        For distances up to ``d_in``, for any queries and answers; infinite beyond ``d_in``. With n = ``steps`` and
+        r = ``width``, up to a probability of calls delta:
 
         - Approximate(MaxDivergence): n r. Approximate(ZeroConcentratedDivergence): n R(r), where
           R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))) is below x^2 / 8.
         - PrivacyProfile: the curve of n adaptive steps of range r, which is that of one release of n keys.
 
-        Delta is paid once a query, for each draws its noise anew: no smaller one than 1 - (1 - delta)^calls holds.
+        Delta is charged once per query, because each query draws new noise. In general no delta smaller than
+        1 - (1 - delta)^calls is valid.
 
     Raises:
         ParameterError: ``steps``, ``width``, ``calls`` or ``delta`` is out of range.
-        ParameterTypeError: One of them has the wrong type, or the measure is another.
-        DistanceError: ``d_in`` is no distance.
+        ParameterTypeError: An argument has the wrong type, or the measure is not one of the three.
+        DistanceError: ``d_in`` is not a valid distance.
         SpaceError: The metric does not fit the domain.
 
     Runtime:
@@ -161,16 +164,16 @@ def make_pay_what_you_get(
 
 @dataclass
 class _RemainingBudget:
-    """What of a conversation is left."""
+    """Steps and queries that are left."""
 
     steps: int
     calls: int
 
     def spend_steps(self, steps: int) -> None:
-        """One query of so many steps.
+        """Charge one query with ``steps`` steps.
 
         Raises:
-            BudgetError: They are too many; nothing is taken.
+            BudgetError: Not enough steps or no queries are left; nothing is charged.
         """
         if not self.calls:
             raise BudgetError("all queries that were agreed have been answered")  # [calls-left]

@@ -1,4 +1,4 @@
-"""A budget for a conversation: queries are answered as long as they fit."""
+"""Privacy filter: a budget for adaptively chosen queries, which are answered as long as they fit."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from .fully_adaptive_composition import Odometer
 
 @proved_by("combinators/privacy_filter")
 def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measurement:
-    """Answer queries as long as the odometer's account stays within a budget.
+    """Answer queries as long as the odometer's privacy loss stays within a budget.
 
     Args:
-        odometer: What ``make_fully_adaptive_composition`` returned.
-        d_in: The distance of inputs for which the budget holds, in units of the odometer's input metric.
+        odometer: An odometer that ``make_fully_adaptive_composition`` returned.
+        d_in: The input distance for the budget, in units of the odometer's input metric.
         d_out: The budget, in the measure's own distance.
 
     Returns:
-        An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. A query that would bring
-        ``privacy_loss(d_in)`` above ``d_out`` is refused, nothing is drawn or spent, and smaller ones may follow.
-        ``privacy_loss`` works as on the odometer's own queryables; what a query that is drawn step by step did not
-        take, such as ``make_unknown_domain_top_k`` that stopped early, is free again.
+        An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. A query that would raise
+        ``privacy_loss(d_in)`` above ``d_out`` is refused. Nothing is then drawn or spent, and you may ask a query that
+        loses less. ``privacy_loss`` works as on the odometer's own queryables. If a query that is drawn in adaptive
+        steps stops early, such as ``make_unknown_domain_top_k``, the loss of the remaining steps is available again.
 
     Privacy:
-        ``d_out`` for distances up to ``d_in``, under all measures for which there are odometers; beyond ``d_in`` it
-        promises nothing. Under ``RangeDivergence()`` it holds for each outcome of random numbers that the analyst may
-        draw, and the measurement cannot be post-processed with ``>>``: see ``make_adaptive_composition``.
+        ``d_out`` for distances up to ``d_in``, under all measures for which there are odometers; infinite beyond
+        ``d_in``. Under ``RangeDivergence()`` the bound is valid given any random numbers that the analyst draws, and
+        the measurement cannot be post-processed with ``>>``: see ``make_adaptive_composition``.
 
-        Queries, their number and their losses may be chosen on the way: for epsilons and (epsilon, delta) by basic
-        composition (Rogers et al., 2016), for rhos by the Renyi filter (Feldman and Zrnic, 2021; Whitehouse et al.,
-        2023). ``make_zCDP_to_approxDP`` of a filter of rhos is a filter of (epsilon, delta).
+        The queries, their number and their losses may all be chosen adaptively: for epsilon and (epsilon, delta) by
+        basic composition (Rogers et al., 2016), for rho by the Renyi filter (Feldman and Zrnic, 2021; Whitehouse et
+        al., 2023). To get a filter in (epsilon, delta), apply ``make_zCDP_to_approxDP`` to a filter in rho.
 
     Raises:
-        ParameterTypeError: ``odometer`` is no odometer.
-        DistanceError: ``d_in`` or ``d_out`` is no distance.
+        ParameterTypeError: ``odometer`` is not an odometer.
+        DistanceError: ``d_in`` or ``d_out`` is not a valid distance.
 
     Runtime:
-        That of the queries, and one map of each earlier query for every new one.
+        That of the queries. Each new query also evaluates the map of every earlier one.
 
     Proof: proofs/combinators/privacy_filter.tex
 

@@ -1,4 +1,4 @@
-"""Private selection: the best of a random number of runs of one measurement, which may be a whole training."""
+"""Private selection: the best of a random number of runs of one measurement, such as the training of a model."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ from .repetitions import (
 def make_private_selection(measurement: Measurement, *, repetitions: Repetitions) -> Measurement:
     """Run a measurement a random number of times, and release the run with the best score.
 
-    ``x -> the best of M(x), ..., M(x)``, N times, where N is drawn first and never shown. The best of a fixed number of
-    runs would cost as much as all of them; that nobody knows how often was tried is what makes it cheap. So a private
-    model is trained with many hyper-parameters, each drawn at random in its run, and only the best one is paid, twice
-    or three times.
+    ``x -> the best of M(x), ..., M(x)``, N times, with N drawn first and never released. The best of a fixed number of
+    runs can lose as much as all runs together. With a random, hidden number of runs it loses, under pure differential
+    privacy, less than two runs (shape 0) or three runs (shape 1). For example, train a private model with
+    hyper-parameters that are drawn at random in each run, and release only the best model.
 
     Args:
-        measurement: What is run, under ``MaxDivergence()``, ``Approximate(MaxDivergence())`` or ``PrivacyProfile()``,
-            not interactive. It releases pairs (score, candidate): the score a real number, the higher the better,
-            which is private itself; the candidate anything. NaN counts as the lowest score.
-        repetitions: The law of the number of runs, ``TruncatedNegativeBinomial(shape=..., stop_probability=...)`` or
-            ``Poisson(mean=...)``.
+        measurement: The measurement to run, under ``MaxDivergence()``, ``Approximate(MaxDivergence())`` or
+            ``PrivacyProfile()``, not interactive. It releases pairs (score, candidate). The score is a real number,
+            which its map must cover as well; higher scores are better, and NaN counts as the lowest. The candidate may
+            be anything.
+        repetitions: The distribution of the number of runs:
+            ``TruncatedNegativeBinomial(shape=..., stop_probability=...)`` or ``Poisson(mean=...)``.
 
     Returns:
-        A :class:`Measurement` whose release is that of the best run, the first of equals; None where there was no run,
-        which only ``Poisson`` allows. It declares its exact distribution where ``measurement`` does. Queryables in
-        releases are closed.
+        A :class:`Measurement` that releases the result of the best run, the first one if several are equal, or None if
+        there was no run, which only ``Poisson`` allows. It declares its exact output distribution if ``measurement``
+        does. Queryables in releases are closed.
 
     Privacy:
         With epsilon the loss of one run, gamma = ``stop_probability`` and eta = ``shape``:
@@ -52,24 +53,24 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
           s = ln((exp(epsilon) + gamma) / (1 + gamma exp(epsilon))), which is below epsilon and ln(1 / gamma);
         - MaxDivergence, Poisson: epsilon + mean tanh(epsilon / 2).
 
-        Both are exact suprema over all measurements that lose epsilon. Under PrivacyProfile, with delta(e) the curve of
-        one run, the selection has delta at most E[N] delta(e) at e + (1 + eta) s, where s is the least number with
-        (1 - gamma) delta(s) <= gamma (exp(s) - 1), and at e + mean delta(0) for Poisson. Under Approximate the same
-        with the curve of the pair.
+        Both are tight: they are exact suprema over all measurements that lose epsilon. Under PrivacyProfile, with
+        delta(e) the curve of one run, the selection has delta at most E[N] delta(e) at e + (1 + eta) s, where s is the
+        least number with (1 - gamma) delta(s) <= gamma (exp(s) - 1), and at e + mean delta(0) for Poisson. Under
+        Approximate the same applies to the curve of the pair.
 
-        Never show how often it ran, nor how long it took: a run more or less is seen in the time that a release takes,
-        and the price does not cover it. A number of runs that is cut at some limit, or shown, has another price.
+        Do not reveal the number of runs or the running time. The time of a release reveals the number of runs, and the
+        map does not cover this. The map is not valid if the number of runs is truncated at a limit or released.
 
     Accuracy:
-        The best run is among the best share b of all runs with probability 1 - E[(1 - b)^N]: for the geometric law
-        (shape 1) of mean m that is b m / (1 + b (m - 1)).
+        The best run is among the best share b of all runs with probability 1 - E[(1 - b)^N]. For the geometric
+        distribution (shape 1) with mean m this is b m / (1 + b (m - 1)).
 
     Raises:
-        ParameterTypeError: ``measurement`` is none, is interactive or has another measure, or ``repetitions`` is no
-            such law. On a call, a run released no pair.
+        ParameterTypeError: ``measurement`` is not a measurement, is interactive or has another measure, or
+            ``repetitions`` is not one of the two distributions. On a call, a run did not release a pair.
 
     Runtime:
-        That of the runs, E[N] on average, and a hundredth of a millisecond for each.
+        That of the runs, E[N] on average, and a hundredth of a millisecond per run.
 
     Proof: proofs/combinators/private_selection.tex
 

@@ -1,4 +1,4 @@
-"""Repetition: many independent releases of one measurement on the same input, paid for one by one."""
+"""Repetition: many independent releases of one measurement on the same input, each charged in full."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ from ._rules import decode_all, product_distribution, repeated_loss, require_fix
 
 @proved_by("combinators/repeat")
 def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
-    """Release one measurement many times on the same input: a measurement of its own, at ``times`` times the loss.
+    """Release one measurement ``times`` times on the same input, at ``times`` times the privacy loss.
 
-    ``x -> (M(x), ..., M(x))``, drawn independently. A repetition costs as much as a composition of as many members,
-    because it is one; only the drawing is shared. Nothing is averaged away for free: the map of what this returns is
-    ``times`` times that of ``measurement``.
+    ``x -> (M(x), ..., M(x))``, drawn independently. This is a composition of ``times`` equal members, and loses as
+    much; only the sampling is faster. Averaging the releases does not reduce the loss.
 
     Args:
         measurement: Any measurement under ``MaxDivergence()``, ``RangeDivergence()``,
             ``ZeroConcentratedDivergence()``, ``Approximate`` of one of them, or ``PrivacyProfile()``.
-        times: How many releases, >= 1.
+        times: The number of releases, >= 1.
 
     Returns:
-        A :class:`Measurement` on the same inputs. Releases of the library's own selections of one-shot noise come as
-        one int64 array: of shape (times, k), a row each, or (times,) where one index is chosen. All others come as a
-        tuple. It declares its exact distribution where ``measurement`` does, with a tuple for each outcome. Queryables
-        among the releases are closed.
+        A :class:`Measurement` on the same inputs. If ``measurement`` is a selection of this library that releases only
+        indices, and not a chain, its releases are one int64 array: of shape (times, k), one row per release, or
+        (times,) if a release is one index. All other releases are a tuple. It declares its exact output distribution if
+        ``measurement`` does, with a tuple for each outcome. Queryables among the releases are closed.
 
     Privacy:
         ``times`` times the map of ``measurement``, an exact rational, rounded up once; under ``Approximate`` both
-        components, deltas up to 1. Attained for ranges where the map of ``measurement`` is. Under ``PrivacyProfile()``
-        the composed curve, as in ``make_composition``.
+        components, deltas up to 1. For ranges this is tight if the map of ``measurement`` is. Under
+        ``PrivacyProfile()`` the composed curve, as in ``make_composition``.
 
     Raises:
-        ParameterError: ``times`` is no integer >= 1, or ``measurement`` is none or has a measure without a rule.
+        ParameterError: ``times`` is below 1.
+        ParameterTypeError: ``times`` is not an integer, ``measurement`` is not a measurement, or its measure has no
+            rule.
 
     Runtime:
-        A few times that of inexact noise in one array, for one-shot and peeled selections among at most 512 candidates,
-        listed or not, with gaps or counts or without, and for canonical and joint ones with at most 512 outputs, such
-        as pairs of 30. Other canonical and joint ones find once what depends on the scores alone; otherwise that of
-        ``times`` calls.
+        A few times that of inexact noise in one array, for one-shot and peeled selections among at most 512 candidates
+        (listed or not, with or without gaps or counts), and for canonical and joint ones with at most 512 outputs, such
+        as pairs of 30. Other canonical and joint selections compute only once the part that depends on the scores
+        alone. All other measurements take the time of ``times`` calls.
 
     Proof: proofs/combinators/repeat.tex
 

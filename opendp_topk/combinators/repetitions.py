@@ -1,4 +1,4 @@
-"""How often a private selection runs its measurement, and what these runs cost."""
+"""Distributions of the number of runs of a private selection, and the privacy loss of the selection."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from ..spaces.curves.closed_forms import ApproximateDP
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, join_delta, split_delta
 
-# How often a private selection runs what it selects from, as laws of a random number, and what each costs.
+# Distributions of the number of runs of a private selection, and the loss that each adds.
 
-_DIGITS = 4096  # of a mean: enough for every shape that is not 0 to be told from it
-_MOST_SHAPE = 1000  # the price grows with the shape: nobody pays for more
-_MOST_RUNS = 10**6  # of a Poisson number on average: e to the power of minus it is still a number of MPFR
-_HALVINGS = 60  # of an interval that holds the answer: after them its ends are nearly neighbours among floats
+_DIGITS = 4096  # bits of precision of a mean; a shape that is not 0 but closer to it than this resolves is refused
+_MOST_SHAPE = 1000  # the loss grows with the shape, so larger shapes are not useful
+_MOST_RUNS = 10**6  # largest mean of a Poisson number of runs: exp(-mean) is still in the range of MPFR
+_HALVINGS = 60  # bisections of an interval that contains the answer: its ends are then nearly adjacent floats
 
 
 @dataclass(frozen=True)
 class TruncatedNegativeBinomial:
-    """At least one run, and a number of runs with a heavier or lighter tail.
+    """Truncated negative binomial distribution of the number of runs, which is at least 1.
 
     The number N has E[t^N] = ((1 - (1 - gamma) t)^-shape - 1) / (gamma^-shape - 1), with gamma = ``stop_probability``.
-    Shape 1 is the geometric law (after each run stop with probability gamma); shape 0, as the limit, the logarithmic
-    one, P(N = n) = (1 - gamma)^n / (n ln(1 / gamma)).
+    Shape 1 is the geometric distribution (stop after each run with probability gamma). Shape 0 is the limit, the
+    logarithmic distribution with P(N = n) = (1 - gamma)^n / (n ln(1 / gamma)).
 
     Args:
-        shape: A number > -1. The smaller it is, the smaller is the price, and the more often there is one run alone.
-        stop_probability: A number in (0, 1): the smaller it is, the more runs.
+        shape: A number > -1 and < 1000. A smaller shape gives a smaller loss, and a higher probability of only one run.
+        stop_probability: A number in (0, 1). A smaller one gives more runs.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type.
@@ -82,12 +82,12 @@ class TruncatedNegativeBinomial:
 
     @property
     def mean(self) -> float:
-        """The mean number of runs, rounded up."""
+        """Mean number of runs, rounded up."""
         return round_up(self.most)
 
     # proof-region: truncated_negative_binomial
     def first(self, arithmetic: Intervals) -> Interval | None:
-        """The probability of one run; None where the precision does not tell."""
+        """Return bounds on the probability of exactly one run, or None if the precision is too low."""
         shape, gamma = to_fraction(self.shape), to_fraction(self.stop_probability)
         log = arithmetic.log(arithmetic.rational(as_mpq(gamma)))
         if shape == 0:
@@ -100,13 +100,13 @@ class TruncatedNegativeBinomial:
         return arithmetic.divide(arithmetic.rational(as_mpq(share)), divisor) if known else None  # [unknown]
 
     def ratio(self, n: int) -> mpq:
-        """P(N = n + 1) / P(N = n)."""
+        """Return P(N = n + 1) / P(N = n)."""
         shape, gamma = to_fraction(self.shape), to_fraction(self.stop_probability)
         return as_mpq((1 - gamma) * (n + shape) / (n + 1))  # [ratio]
 
     @property
     def most(self) -> Fraction:
-        """The mean number of runs, or a rational above it."""
+        """Mean number of runs, or a rational above it."""
         shape, gamma = to_fraction(self.shape), to_fraction(self.stop_probability)
         arithmetic = Intervals(_DIGITS)
         first = self.first(arithmetic)
@@ -118,12 +118,12 @@ class TruncatedNegativeBinomial:
         return shortened_up(Fraction(int(numerator), int(denominator)))  # [mean]
 
     def shift_of_pure(self, epsilon: Fraction) -> Fraction:
-        """The most by which the choice of the best adds to the loss of runs that lose ``epsilon`` at most."""
+        """Return an upper bound on what the selection adds to the loss of runs that lose at most ``epsilon``."""
         gamma, q = to_fraction(self.stop_probability), 1 - one_minus_exp_up(epsilon)
         return to_fraction(scaled_log_up(1 + to_fraction(self.shape), (1 + gamma * q) / (q + gamma)))  # [shift-of-pure]
 
     def shift(self, delta: Callable[[Number], Number]) -> Fraction:
-        """The same for runs with the privacy curve ``delta``."""
+        """Return the shift in epsilon of the selection from runs with the privacy curve ``delta``."""
         gamma = to_fraction(self.stop_probability)
         if delta(0) == 0:
             return Fraction(0)  # [equal-laws]
@@ -140,7 +140,7 @@ class TruncatedNegativeBinomial:
     # end-proof-region: truncated_negative_binomial
 
     def generating(self, t: Any) -> Any:
-        """E[t^N], in mpmath's numbers of the precision at hand."""
+        """Return E[t^N] as an mpmath number of the current precision."""
         import mpmath
 
         shape, gamma = _to_mpf(self.shape), _to_mpf(self.stop_probability)
@@ -151,7 +151,7 @@ class TruncatedNegativeBinomial:
 
 @dataclass(frozen=True)
 class Poisson:
-    """A Poisson number of runs, which may be none.
+    """Poisson distribution of the number of runs, which may be 0.
 
     Args:
         mean: The mean number of runs, > 0 and at most 10^6.
@@ -177,31 +177,31 @@ class Poisson:
 
     # proof-region: poisson
     def first(self, arithmetic: Intervals) -> Interval | None:
-        """The probability of no run."""
+        """Return bounds on the probability of no run."""
         return arithmetic.exp(arithmetic.rational(as_mpq(-to_fraction(self.mean))))  # [no-run]
 
     def ratio(self, n: int) -> mpq:
-        """P(N = n + 1) / P(N = n)."""
+        """Return P(N = n + 1) / P(N = n)."""
         return as_mpq(to_fraction(self.mean) / (n + 1))  # [poisson-ratio]
 
     @property
     def most(self) -> Fraction:
-        """The mean number of runs."""
+        """Mean number of runs."""
         return to_fraction(self.mean)  # [poisson-mean]
 
     def shift_of_pure(self, epsilon: Fraction) -> Fraction:
-        """The most by which the choice of the best adds to the loss of runs that lose ``epsilon`` at most."""
+        """Return an upper bound on what the selection adds to the loss of runs that lose at most ``epsilon``."""
         rise = one_minus_exp_up(epsilon)
         return to_fraction(self.mean) * rise / (2 - rise)  # [poisson-shift-of-pure]
 
     def shift(self, delta: Callable[[Number], Number]) -> Fraction:
-        """The same for runs with the privacy curve ``delta``."""
+        """Return the shift in epsilon of the selection from runs with the privacy curve ``delta``."""
         return to_fraction(self.mean) * to_fraction(delta(0))  # [poisson-shift]
 
     # end-proof-region: poisson
 
     def generating(self, t: Any) -> Any:
-        """E[t^N], in mpmath's numbers of the precision at hand."""
+        """Return E[t^N] as an mpmath number of the current precision."""
         import mpmath
 
         return mpmath.exp(_to_mpf(self.mean) * (t - 1))
@@ -217,7 +217,7 @@ def _to_mpf(value: Number) -> Any:
 Repetitions = TruncatedNegativeBinomial | Poisson
 
 
-# What selections from runs of one measurement share: which measurements fit, their scores, and what it costs.
+# Shared code of selections from runs of one measurement: which measurements fit, their scores, and the loss.
 #
 # Proof: proofs/combinators/private_runs.tex
 
@@ -227,7 +227,7 @@ Law = Mapping[Hashable, Any]
 # proof-region: private_runs
 @dataclass(frozen=True)
 class PrivateSelectionBound:
-    """What is known of a selection from runs with the curve ``runs``: it is moved, and multiplied."""
+    """Privacy curve of a selection: the curve ``runs`` of one run, shifted by ``shift`` and multiplied by ``most``."""
 
     runs: PrivacyCurve
     shift: Fraction
@@ -240,7 +240,7 @@ class PrivateSelectionBound:
         )  # [moved]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too: whether its runs lose no less and are no fewer."""
+        """Return whether this curve is known to be at most ``other``: by its runs, its shift and its factor."""
         return (
             isinstance(other, PrivateSelectionBound)
             and self.shift <= other.shift
@@ -256,7 +256,7 @@ def _equals_or_implies(own: Any, bound: Any) -> bool:
 
 
 def require_runs(measurement: Any) -> Measurement:
-    """``measurement``, if it can be run and the price of a selection is known."""
+    """Return ``measurement`` if it can be run and the loss of a selection from it is known, otherwise raise."""
     checks.require_instance(
         "measurement", measurement, Measurement, "a measurement, such as make_* constructors return"
     )
@@ -277,7 +277,7 @@ def require_runs(measurement: Any) -> Measurement:
 
 
 def release_score(release: Any) -> Number:
-    """The score of a release; NaN counts as the lowest one."""
+    """Return the score of a release; NaN counts as the lowest score."""
     if not isinstance(release, tuple | list) or len(release) != 2 or not checks.is_real(release[0]):
         raise ParameterTypeError("measurement must release pairs (score, candidate), each score a real number")
     score = checks.plain_number(release[0])
@@ -292,10 +292,11 @@ def build_private_selection(
     law: Callable[[Law, Mapping[Hashable, Number]], Law],
     parameters: Mapping[str, Any],
 ) -> Measurement:
-    """The measurement that selects by ``function``, at the price of ``price`` and at most a factor ``most`` of delta.
+    """Return the measurement that selects with ``function``.
 
-    ``law`` makes the law of the selection of the law and the scores of the outcomes of one run: each outcome in a tuple
-    of its own, and () for no release.
+    ``price`` determines the shift of epsilon, and delta is multiplied by ``most``. ``law`` returns the output
+    distribution of the selection from the distribution and the scores of the outcomes of one run. Each outcome is in a
+    tuple of its own, and () is no release.
     """
     measure, runs, decode = measurement.output_measure, measurement.declared.law, measurement.declared.decode
 

@@ -1,4 +1,4 @@
-"""A private candidate that is good enough: the first of several runs whose score reaches a threshold."""
+"""Selection of a private candidate that is good enough: the first run whose score reaches a threshold."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .repetitions import Law, TruncatedNegativeBinomial, build_private_selection
 def make_select_private_candidate(
     measurement: Measurement, *, stop_probability: Number, threshold: Number | None = None
 ) -> Measurement:
-    """Run a measurement until its score reaches a threshold, and give up at random before.
+    """Run a measurement until its score reaches a threshold, or until a random stop.
 
-    After each run that falls short one gives up with probability ``stop_probability``. Without ``threshold`` one stops
-    with that probability after each run, and the best of all runs is released: ``make_private_selection`` with the
-    geometric law, at a price of about three runs in place of two.
+    After each run below the threshold, the procedure gives up with probability ``stop_probability``. Without
+    ``threshold`` it stops with that probability after each run and releases the best of all runs. This is
+    ``make_private_selection`` with the geometric distribution, which loses up to three runs instead of two.
 
     Args:
-        measurement: What is run, as in ``make_private_selection``: it releases pairs (score, candidate).
-        stop_probability: A number in (0, 1). The smaller, the more runs, 1 / stop_probability at most on average.
-        threshold: A finite number, which is public; None for the best of all.
+        measurement: The measurement to run, as in ``make_private_selection``: it releases pairs (score, candidate).
+        stop_probability: A number in (0, 1). A smaller one gives more runs, at most 1 / stop_probability on average.
+        threshold: A finite number, which is public. The default None selects the best of all runs.
 
     Returns:
-        A :class:`Measurement` whose release is that of the first run with a score >= ``threshold``, or None where one
-        gave up. It declares its exact distribution where ``measurement`` does. Queryables in releases are closed.
+        A :class:`Measurement` that releases the result of the first run with a score >= ``threshold``, or None if it
+        gave up. It declares its exact output distribution if ``measurement`` does. Queryables in releases are closed.
 
     Privacy:
         With epsilon the loss of one run, gamma = ``stop_probability`` and a threshold:
@@ -44,18 +44,18 @@ def make_select_private_candidate(
 
         Under PrivacyProfile, with delta(e) the curve of one run, the selection has delta at most delta(e) / gamma at
         e + s, where s is the least number with (1 - gamma) delta(s) <= gamma (exp(s) - 1). Under Approximate the same
-        with the curve of the pair.
+        applies to the curve of the pair.
 
-        Never show how often it ran, nor how long it took.
+        Do not reveal the number of runs or the running time.
 
     Accuracy:
-        Where a run reaches the threshold with probability p, the selection does with probability
+        If a run reaches the threshold with probability p, the selection does so with probability
         p / (p + (1 - p) stop_probability).
 
     Raises:
-        ParameterError: ``stop_probability`` is not in (0, 1), or ``threshold`` is no finite number.
-        ParameterTypeError: ``measurement`` is none, is interactive or has another measure. On a call, a run released
-            no pair.
+        ParameterError: ``stop_probability`` is not in (0, 1), or ``threshold`` is not finite.
+        ParameterTypeError: ``measurement`` is not a measurement, is interactive or has another measure, or another
+            argument is not a number. On a call, a run did not release a pair.
 
     Runtime:
         That of the runs.

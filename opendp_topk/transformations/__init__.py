@@ -1,4 +1,4 @@
-"""Functions with a stability map: one ``make_*`` constructor a file.
+"""Transformations: functions with a stability map, built by ``make_*`` constructors.
 
-It may import errors, numerics, tables, proof, spaces, sampling.samplers and core.
+This package may import errors, numerics, tables, proof, spaces, sampling.samplers and core.
 """

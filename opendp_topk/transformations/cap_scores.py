@@ -1,4 +1,4 @@
-"""How well each of several caps fits a table: scores from which a cap can be chosen privately."""
+"""Scores of candidate caps on the number of items per user, for a private choice of a cap."""
 
 from __future__ import annotations
 
@@ -18,40 +18,41 @@ from ..numerics.arithmetic import to_fraction
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
 
-_PARTS = 1000  # the largest denominator of a share: nobody wants a finer one, and scores stay far below 2^63
+_PARTS = 1000  # the largest denominator of a share: fine enough in practice, and it keeps scores far below 2^63
 
 
 @proved_by("transformations/cap_scores")
 def make_cap_scores(
     input_domain: FrameDomain, input_metric: UserDistance, *, caps: Sequence[int], share: Number
 ) -> Transformation:
-    """Score each cap by how near the share of users with no more items than the cap is to ``share``.
+    """Score each cap by how close the share of users with at most that many items is to ``share``.
 
-    ``x_c = -|q N_c - p N|`` with share = p / q in lowest terms, N the number of users and N_c that of users with at
-    most c different items
+    ``x_c = -|q N_c - p N|`` with share = p / q in lowest terms, N the number of users with an item and N_c that of
+    users with an item and at most c different items
 
-    The cap with the largest score is the quantile of the number of items of a user. A selection that follows chooses
-    one privately, at its own cost; the chosen cap goes to ``make_keep_items``, and ``make_followed_by`` joins the two.
+    The best cap is the one whose share of users is closest to ``share``. Choose a cap with a selection mechanism, which
+    has its own privacy loss, and pass it to ``make_keep_items``. ``make_followed_by`` combines the two steps.
 
     Args:
         input_domain: ``FrameDomain(user, item)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        caps: The caps, distinct integers >= 1, in the order of the scores. Public.
-        share: The share of users who should have no more items, strictly between 0 and 1, with a denominator of at most
-            1000, such as ``Fraction(9, 10)``: the float 0.9 is another number.
+        caps: The caps: distinct integers >= 1 and below 2^63, in the order of the scores. Public.
+        share: The share of users who should have no more items than the cap: strictly between 0 and 1, with a
+            denominator of at most 1000. Use ``Fraction(9, 10)``: the float 0.9 is not exactly 9/10 and is refused.
 
     Returns:
-        A :class:`Transformation` to int64 vectors, one score a cap, under ``LInfDistance()``. Its map is
-        ``d_in max(p, q - p)`` under "add_remove" and ``d_in q`` under "replace". Both are attained.
+        A :class:`Transformation` to int64 vectors with one score per cap, under ``LInfDistance()``. Its map is
+        ``d_in max(p, q - p)`` under "add_remove" and ``d_in q`` under "replace". Both are tight.
 
     Raises:
-        ParameterError: There is no cap, one is below 1 or given twice, or the share is out of range.
-        ParameterTypeError: An argument has another type.
-        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+        ParameterError: ``caps`` is empty, repeats a cap, or contains one below 1 or from 2^63 on; or ``share`` is out
+            of range or has a denominator above 1000.
+        ParameterTypeError: An argument has the wrong type.
+        SpaceError: The metric does not fit the domain.
 
-        On a call: as ``make_count_by_item``, and OutOfBoundsError for 2^32 users or more.
+        On a call: the errors of ``make_count_by_item``, and OutOfBoundsError if the table has 2^32 users or more.
 
-    Runtime: One pass of the table's back end.
+    Runtime: One pass over the table.
 
     Proof: proofs/transformations/cap_scores.tex
 
@@ -96,7 +97,7 @@ def make_cap_scores(
 
 
 def lowest_terms(share: Number, name: str) -> tuple[int, int]:
-    """Numerator and denominator of a share of users or rows."""
+    """Return the numerator and the denominator of a share of users or rows."""
     part = Fraction(to_fraction(checks.require_probability(share, name)))
     if part.denominator > _PARTS:  # [check-share]
         raise ParameterError(f"{name} must have a denominator of at most {_PARTS}, such as Fraction(9, 10)")

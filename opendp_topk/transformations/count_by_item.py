@@ -1,4 +1,4 @@
-"""From a table of (user, item) rows to one count a candidate, or one a key: its number of distinct users."""
+"""Counts of distinct users per candidate, or per item of the table, from a table of (user, item) rows."""
 
 from __future__ import annotations
 
@@ -27,61 +27,61 @@ def make_count_by_item(
     monotonic: bool | None = None,
     max_items: int | None = None,
 ) -> Transformation:
-    """Count the distinct users of each candidate item, or of every item where nobody can list the candidates.
+    """Count the distinct users of each candidate item, or of every item in the table if there is no candidate list.
 
     ``x_i = |{u : the table has a row (u, candidates[i])}|``
 
-    A row with a null user or a null item counts for nobody. Items that are no candidates are ignored, and a
-    candidate without rows has the count 0. A user may have any number of rows, equal ones included.
+    Rows with a null user or a null item are ignored, and so are items that are not candidates. A candidate without rows
+    has the count 0. A user may have any number of rows, including equal ones.
 
     Args:
-        input_domain: ``FrameDomain(user, item)``: the names of the two columns, which hold integers, strings or
+        input_domain: ``FrameDomain(user, item)``: the names of the two columns, which contain integers, strings or
             categories.
-        input_metric: ``UserDistance()`` if a neighbouring table has one user more or less,
-            ``UserDistance("replace")`` if one user's rows are exchanged for those of another.
-        candidates: The items to count, in the order of the scores: all integers (of 64 bits) or all strings,
-            distinct, at least one. They must be public: a list taken from the table would itself reveal who is
-            in it. None where there is no such list: the counts are then those of all items in the table, by item,
-            and only a measurement for an unknown domain may follow.
-        monotonic: The output metric, ``LInfDistance(monotonic)`` or ``KeyedCountDistance(..., monotonic)``. By
-            default the one under which all that follows is cheapest: True under "add_remove", where False doubles the
-            cost of a selection; False under "replace", where True doubles the cost of noisy counts, and a selection
-            costs the same with both.
-        max_items: How many items of one user count at most, of the candidates if these are given: the first in the
-            order of the numbers, or of the strings' code points, which is public. By default all count. To keep others,
-            let ``make_keep_items`` choose before: what keeps no more than so many leaves nothing to drop. Noise on all
-            counts, as that of ``make_laplace``, then grows with ``max_items`` and not with the number of candidates.
+        input_metric: ``UserDistance()`` if neighbouring tables differ by one user added or removed,
+            ``UserDistance("replace")`` if one user's rows are replaced by those of another.
+        candidates: The items to count, in the order of the scores: at least one, distinct, all 64-bit integers or all
+            strings. They must be public: a list taken from the table would itself reveal who is in it. If None, every
+            item in the table is counted, and only a measurement for an unknown domain may follow.
+        monotonic: The output metric: ``LInfDistance(monotonic)`` or ``KeyedCountDistance(..., monotonic)``. The default
+            gives the smallest privacy loss. It is True under "add_remove", where False doubles the loss of a selection.
+            It is False under "replace", where True doubles the loss of noisy counts and does not change that of a
+            selection.
+        max_items: Contribution bound: how many items (candidates, if these are given) of one user count at most. The
+            first ones count, in the public order of the numbers or of the strings' code points. By default all count.
+            To choose them in another way, apply ``make_keep_items`` with the same bound first; nothing is then dropped
+            here. The scale of noise on all counts, such as that of ``make_laplace``, then grows with ``max_items``
+            instead of the number of candidates.
 
     Returns:
-        A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``; with
-        ``max_items`` under ``L01InfDistance(changes=max_items, monotonic=...)``, or twice as many changes under
-        "replace" with ``monotonic=False``, where the items of both users move. Without candidates to counts by item, a
-        mapping in ``KeyedCountsDomain()`` under ``KeyedCountDistance(max_items)``. It leaves keys in columns, or in
-        Spark, and makes Python objects of those that are asked for.
-        Its map, for d_in users added, removed or replaced, adds and removes mixed:
+        A :class:`Transformation` to int64 vectors with one count per candidate, in the order of ``candidates``. With
+        ``max_items`` the output metric is ``L01InfDistance(changes=max_items, monotonic=...)``, with twice as many
+        changes under "replace" with ``monotonic=False``, because the items of both users change. Without candidates the
+        output is a mapping from items to counts in ``KeyedCountsDomain()``, under ``KeyedCountDistance(max_items)``.
+        Its keys stay in columns, or in Spark, and become Python objects only when they are read.
+        The map, for d_in users added or removed (in any mixture) or replaced, is
 
-        * ``d_in`` in the default metric under both: no count moves by more;
-        * ``d_in`` under "add_remove" with ``monotonic=False``, too;
+        * ``d_in`` with the default ``monotonic``;
+        * ``d_in`` under "add_remove" with ``monotonic=False`` as well;
         * ``2 d_in`` under "replace" with ``monotonic=True``: a replacement is one removal and one addition.
 
-        A selection that follows sees the range distance d_in under "add_remove" and 2 d_in under "replace". All are
-        attained, by a single candidate that every user who comes has and no user who goes, or (2 d_in) by two
-        candidates.
+        The range distance for a selection that follows is d_in under "add_remove" with ``monotonic=True``, and 2 d_in
+        otherwise. The map is tight; 2 d_in needs at least two candidates.
 
     Raises:
         CandidatesError: The candidates are empty, repeated, or neither all integers nor all strings.
-        SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
-        ParameterTypeError: ``monotonic`` is neither a bool nor None, or ``max_items`` neither an integer nor None.
+        SpaceError: The metric does not fit the domain.
+        ParameterTypeError: The metric is not a ``UserDistance``, the domain is not a ``FrameDomain``, ``monotonic`` is
+            neither a bool nor None, or ``max_items`` is neither an integer nor None.
         ParameterError: ``max_items`` is below 1.
 
-        On a call, before anything is counted: DataTypeError for what is no data frame; ColumnError for a column
-        that is missing, cannot hold identifiers, or holds strings where the candidates are integers (or the
-        other way round). While counting: TableError if the table's back end fails.
+        On a call, before anything is counted: DataTypeError if the argument is not a data frame; ColumnError if a
+        column is missing, cannot hold identifiers, or contains strings if the candidates are integers (or the other way
+        round). While counting: TableError if the table's back end fails.
 
-    Runtime: 10^7 rows of parquet into 10^5 candidates take about a second on two cores with polars, and a quarter of
-        one where users and items are integers, which all processors sort. Every table is read once. What is not
-        loaded and larger than half a GiB is set aside in a temporary folder, and counted from there in parts of about
-        2^24 rows. Spark counts in a plan of its own. Of integers that are given as a ``range`` no list is made.
+    Runtime: Counting 10^7 rows of parquet for 10^5 candidates takes about a second on two cores with polars, and a
+        quarter of a second if users and items are integers, which are sorted on all cores. Each table is read once. A
+        table that is not loaded and is larger than half a GiB is copied to a temporary folder and counted from there in
+        parts of about 2^24 rows. A Spark table is counted in Spark. A ``range`` with step 1 is not expanded to a list.
 
     Proof: proofs/transformations/count_by_item.tex
 
@@ -145,7 +145,7 @@ def make_count_by_item(
 
 
 def max_changed_scores(max_items: int | None, metric: UserDistance, monotonic: bool) -> int | None:
-    """How many scores move where a distance of 1 is between them, for users of at most ``max_items`` items."""
+    """Return how many scores change at most at distance 1 if each user has at most ``max_items`` items."""
     if max_items is None:
         return None
     most = checks.require_positive_int("max_items", max_items)  # [check-max-items]
@@ -155,9 +155,9 @@ def max_changed_scores(max_items: int | None, metric: UserDistance, monotonic: b
 def build_output_space(
     items: Sequence[Any] | None, max_items: int | None, changes: int | None, monotonic: bool, each: int = 1
 ) -> tuple[Domain, Any]:
-    """Where counts or sums of items lie: vectors with an entry for each that is listed, or mappings from all.
+    """Return the output domain and metric of counts or sums: vectors for listed items, otherwise mappings by item.
 
-    In the latter one user moves an entry by ``each`` at most.
+    One user changes an entry by at most ``each``, which is used for mappings and to mark vectors of user counts.
     """
     if items is None:
         return KeyedCountsDomain(), KeyedCountDistance(max_items, monotonic, each)  # [keyed-space]
@@ -169,7 +169,7 @@ def build_output_space(
 
 @dataclass(frozen=True, eq=False)
 class DistinctUsers:
-    """The function that counts the distinct users of each of ``items``."""
+    """Function that counts the distinct users of each of ``items``."""
 
     items: Sequence[int] | Sequence[str]
 
@@ -183,9 +183,9 @@ class DistinctUsers:
 def map_only_count(
     input_domain: FrameDomain, input_metric: UserDistance, *, n_candidates: int, max_items: int | None = None
 ) -> Transformation:
-    """The count of ``n_candidates`` items without their names, for its map alone: it counts no table.
+    """Return a count transformation for ``n_candidates`` unnamed items that has a map but cannot count a table.
 
-    The map does not depend on the candidates, and ten million names need not exist to ask it.
+    The map does not depend on the candidates, so it can be evaluated without a list of, say, ten million names.
     """
     named = make_count_by_item(input_domain, input_metric, candidates=(0,), max_items=max_items)
 
@@ -201,7 +201,7 @@ def map_only_count(
 
 
 def parse_candidates(candidates: Iterable[Hashable]) -> Sequence[int] | Sequence[str]:
-    """The same; but consecutive integers stay the ``range`` as which they were given, which takes no memory."""
+    """Return the checked candidates; a ``range`` of consecutive integers is kept as it is, to save memory."""
     if (
         isinstance(candidates, range)
         and candidates.step == 1
@@ -212,16 +212,16 @@ def parse_candidates(candidates: Iterable[Hashable]) -> Sequence[int] | Sequence
 
 
 def integers_or_strings(candidates: Iterable[Hashable], name: str) -> tuple[int, ...] | tuple[str, ...]:
-    """Public identifiers: distinct, all integers of 64 bits or all strings, in their order.
+    """Return public identifiers in their order, after checking that they are distinct 64-bit integers or strings.
 
     Raises:
-        CandidatesError: They are not.
+        CandidatesError: They are empty, repeated, neither all integers nor all strings, or out of range.
     """
     items = public_items(candidates, name)  # [distinct]
     if all(isinstance(one, str) for one in items):
         if any("\ud800" <= letter <= "\udfff" for one in items for letter in one):
             raise CandidatesError(f"{name} must be strings of Unicode characters, without lone surrogates")
-        return tuple(map(str.__str__, items))  # the value itself, also of an enumeration of strings
+        return tuple(map(str.__str__, items))  # plain strings, also for members of a string enumeration
     if not all(checks.is_integer(one) for one in items):
         raise CandidatesError(f"{name} must be all integers or all strings (a bool is no integer here)")
     numbers = tuple(map(operator.index, items))

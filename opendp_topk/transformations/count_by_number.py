@@ -1,4 +1,4 @@
-"""How many rows have each number of a public grid, of no more than so many rows of each user."""
+"""Counts of rows per number of a public grid, with a bounded number of rows per user."""
 
 from __future__ import annotations
 
@@ -25,34 +25,37 @@ def make_count_by_number(
     granularity: Number = 1,
     max_rows: int = 1,
 ) -> Transformation:
-    """Count the rows that have each multiple of ``granularity`` within ``bounds``.
+    """Count the rows at each multiple of ``granularity`` within ``bounds``.
 
-    A number counts as the multiple nearest to it, and one beyond a bound as the last multiple within. A row whose user
-    or number is null or NaN counts for nothing. ``make_quantiles`` releases several quantiles of such counts, and
-    ``>> index_candidates()`` names them; ``make_laplace`` releases a histogram.
+    Each number is rounded to the nearest multiple, and a number beyond a bound counts at the last multiple within it.
+    Rows with a null or NaN are ignored. ``make_quantiles`` releases several quantiles of these counts, and
+    ``>> index_candidates()`` turns them into numbers; ``make_laplace`` releases a histogram.
 
     Args:
         input_domain: ``NumberFrameDomain(user, value)``: the names of the two columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        bounds: ``(lower, upper)``, finite numbers, lower < upper. Public, and chosen without looking at the table.
-        granularity: The step of the grid, > 0. Public. At least 2 and at most 2^24 multiples lie within the bounds.
-            Floats are the decimals that they print as: 0.1 is one tenth.
-        max_rows: How many rows of one user count at most, from 1 to 2^20, chosen as by ``make_quantile_scores``: with
-            one the median of the user's own numbers. The distance grows in proportion to it.
+        bounds: ``(lower, upper)``, finite numbers with lower < upper. Public, and chosen without looking at the table.
+        granularity: The step of the grid, from 2^-500 to 2^22, default 1. Public. There must be 2 to 2^24 multiples
+            within the bounds, at most 2^31 steps from 0. A float is read as the decimal it prints as: 0.1 is one tenth.
+        max_rows: Contribution bound: how many rows of one user count at most, from 1 to 2^20, default 1. They are
+            chosen as in ``make_quantile_scores``: with one row it is the median of the user's own numbers. The map is
+            proportional to ``max_rows``.
 
     Returns:
-        A :class:`Transformation` to int64 vectors, one count a multiple in ascending order, under ``L1Distance()``.
-        Its map is ``d_in max_rows`` under "add_remove" and ``2 d_in max_rows`` under "replace". Both are attained.
+        A :class:`Transformation` to int64 vectors with one count per multiple, in ascending order, under
+        ``L1Distance()``. Its map is ``d_in max_rows`` under "add_remove" and ``2 d_in max_rows`` under "replace". Both
+        are tight.
 
     Raises:
-        ParameterError: The bounds are reversed, infinite or too far apart for the granularity, or hold too few or too
-            many multiples of it; ``max_rows`` is out of range.
-        ParameterTypeError: An argument has another type.
-        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+        ParameterError: The bounds are reversed, infinite or too far from 0 for the granularity, or contain too few or
+            too many multiples of it; ``granularity`` or ``max_rows`` is out of range.
+        ParameterTypeError: An argument has the wrong type, or a bound is NaN.
+        SpaceError: The metric does not fit the domain.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``. No number raises an error.
+        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``, and OutOfBoundsError if the
+        table has 2^32 rows or more. No numeric value raises an error.
 
-    Runtime: One pass of the table's back end, and a sort of the pairs of user and number.
+    Runtime: One pass over the table, and a sort of the distinct pairs of user and number.
 
     Proof: proofs/transformations/count_by_number.tex
 

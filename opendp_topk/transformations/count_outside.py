@@ -1,4 +1,4 @@
-"""How many users, or rows, have another item than those that are listed: what a release leaves out."""
+"""Count of the users, or rows, with an item outside a list: the part of a table that a release leaves out."""
 
 from __future__ import annotations
 
@@ -28,33 +28,34 @@ def make_count_outside(
     items: Iterable[Hashable],
     max_rows: int = 1,
 ) -> Transformation:
-    """Count the users who have an item that is not listed, or their rows with such items.
+    """Count the users who have an item that is not listed, or the rows with such items.
 
     ``x = (sum over users u of min(max_rows, number of rows of u with another item),)``
 
-    With ``max_rows=1`` these are the users who have another item.
+    With ``max_rows=1`` this is the number of users who have an unlisted item. Rows with a null are ignored.
 
     Args:
         input_domain: ``FrameDomain(user, item)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        output_metric: ``L1Distance()``, the default, ``L2Distance()`` or ``LInfDistance()``: of one number they say the
-            same, and ``make_laplace`` wants the first, ``make_gaussian`` the second.
-        items: What is not counted, all integers or all strings, distinct; there may be none. They must be public, or
-            have been released before: ``make_followed_by`` charges for both.
-        max_rows: How many rows of one user count at most, from 1 to 2^31.
+        output_metric: ``L1Distance()``, the default, ``L2Distance()`` or ``LInfDistance()``. They are equal for vectors
+            of one number; ``make_laplace`` needs the first and ``make_gaussian`` the second.
+        items: The items that are not counted: distinct, all integers or all strings, possibly none. They must be public
+            or released before; ``make_followed_by`` accounts for both releases.
+        max_rows: Contribution bound: how many rows of one user count at most, from 1 to 2^31, default 1.
 
     Returns:
         A :class:`Transformation` to an int64 vector of one element, with the map ``d_in max_rows``.
 
     Raises:
         CandidatesError: The items are repeated, or neither all integers nor all strings.
-        SpaceError: A metric does not fit its domain.
-        ParameterError: ``max_rows`` is out of range, or the output metric is another.
-        ParameterTypeError: An argument has another type.
+        SpaceError: The input metric does not fit the domain.
+        ParameterError: ``max_rows`` is out of range, or the output metric is not one of the three.
+        ParameterTypeError: An argument has the wrong type.
 
-        On a call: as ``make_count_by_item``, and OutOfBoundsError for 2^32 rows of other items or more.
+        On a call: the errors of ``make_count_by_item``, and OutOfBoundsError if there are 2^32 rows or more with
+        unlisted items.
 
-    Runtime: One pass of the table's back end; memory grows with the number of distinct (user, item) pairs.
+    Runtime: One pass over the table; memory grows with the number of distinct (user, item) pairs.
 
     Proof: proofs/transformations/count_outside.tex
 

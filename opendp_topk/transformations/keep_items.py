@@ -1,4 +1,4 @@
-"""No more than so many items or groups of each user: at random, or by a rule for the user's own rows alone."""
+"""Contribution bounds on the items or groups of each user, chosen at random or by a rule on the user's own rows."""
 
 from __future__ import annotations
 
@@ -36,43 +36,45 @@ def make_keep_items(
 ) -> Transformation:
     """Keep the rows of at most ``most`` items of each user, and drop the others.
 
-    What follows may then say that a user has no more items than that: ``max_items=most`` drops nothing any more.
+    A count or sum that follows can then use ``max_items=most`` without dropping anything.
 
     Args:
         input_domain: ``FrameDomain(user, item)`` or ``ValuedFrameDomain(user, item, value)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        most: The number of items, at least 1. Public, and chosen without looking at the table.
-        by: Which of a user's items are kept. ``"random"``: a set that is uniform among all sets of this size, drawn
-            anew on each call from the operating system's randomness. ``"order"``: the first in the order of the numbers
-            or of the code points. ``"rows"``: those with the most rows of this user. ``"value"``: those with the
-            largest totals of this user, for a ``ValuedFrameDomain``. Equal ones come in the order of the numbers or
-            code points.
-        candidates: The items to keep some of, as in ``make_count_by_item``; the rows of all others are dropped. Give
-            them where those that follow are listed: otherwise a user may keep items that nobody counts. By default all
-            items of the table.
-        granularity: The grid of the totals of ``"value"``, as in ``make_sum_by_item``.
+        most: The contribution bound: a number of items, at least 1. Public, and chosen without looking at the table.
+        by: The rule that chooses a user's items, default ``"random"``. ``"random"``: a uniformly random set of this
+            size, drawn anew on each call from the operating system's randomness. ``"order"``: the first items in the
+            order of the numbers or of the code points. ``"rows"``: the items with the most rows of this user.
+            ``"value"``: the items with the largest totals of this user, for a ``ValuedFrameDomain``. Ties are broken by
+            the order of the numbers or code points.
+        candidates: The items to choose from, as in ``make_count_by_item``; rows of other items are dropped. Pass them
+            if a count or sum that follows has a candidate list: otherwise a user may keep items that are not counted.
+            The default is all items in the table.
+        granularity: The grid of the totals for ``"value"``, as in ``make_sum_by_item``, default 1.
 
     Returns:
-        A :class:`Transformation` to the same domain and metric, with the map d_in -> d_in. The table that it returns
-        has each pair of user and item once, or, with numbers, all rows of the items that are kept; rows with a null
-        user or item are dropped, and with ``"value"`` items without a number, too. With ``"random"`` it is
-        ``randomized``: a measurement that follows must have the measure ``MaxDivergence()``,
-        ``ZeroConcentratedDivergence()``, ``Approximate`` of one of them or ``PrivacyProfile()``, and declares no law. A
-        random choice hides no loss under these, and might under a bound of the range: there keep items by ``"order"``.
+        A :class:`Transformation` to the same domain and metric, with the map d_in -> d_in. The output table contains
+        each remaining pair of user and item once; a table with numbers keeps all rows of the remaining items. Rows with
+        a null user or item are dropped, and so are items without a number with ``"value"``. With ``"random"`` the
+        transformation is ``randomized``. A measurement that follows must then have the measure ``MaxDivergence()``,
+        ``ZeroConcentratedDivergence()``, ``Approximate`` of one of them or ``PrivacyProfile()``, and it declares no
+        output distribution. A random choice does not increase the privacy loss under these measures. It could increase
+        a bounded range: use ``"order"`` under ``RangeDivergence()``.
 
     Raises:
-        ParameterError: ``most`` is below 1, ``by`` is another word or does not fit the domain, or the granularity is
-            out of range.
-        ParameterTypeError: An argument has another type.
-        CandidatesError: The candidates are no such list as ``make_count_by_item`` takes.
-        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+        ParameterError: ``most`` is below 1, ``by`` is not a rule or does not fit the domain, or the granularity is out
+            of range.
+        ParameterTypeError: An argument has the wrong type.
+        CandidatesError: The candidates are not a list as ``make_count_by_item`` requires it.
+        SpaceError: The metric does not fit the domain.
 
-        On a call: as ``make_count_by_item``, and EntropyError if the operating system's source of randomness fails.
+        On a call: the errors of ``make_count_by_item``, EntropyError if the operating system's source of randomness
+        fails, and DataLengthError if items of a Spark table are chosen at random from more than 10,000,000 rows.
 
-    Runtime: The table is read once. The pairs of users who have too many items are sorted: half a second of a processor
-        for 10^6 rows, at random and in order. What is larger than half a GiB is set aside in a temporary folder, before
-        and after, and worked on in parts of about 2^24 rows. A frame of Spark stays there, unless items are kept at
-        random: then it is fetched, and refused (DataLengthError) if it has more than 10,000,000 rows.
+    Runtime: The table is read once. The pairs of users with too many items are sorted, at random or in order: half a
+        second of processor time for 10^6 rows. Input and output larger than half a GiB are copied to a temporary folder
+        and processed in parts of about 2^24 rows. A Spark table is processed in Spark, except with ``"random"``, which
+        fetches it.
 
     Proof: proofs/transformations/keep_items.tex
 
@@ -120,7 +122,7 @@ def make_keep_items(
 def map_only_contributions(
     input_domain: FrameDomain | ValuedFrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
 ) -> Transformation:
-    """Some of ``n_candidates`` items without their names, for the map alone: it keeps no rows."""
+    """Return ``make_keep_items`` for ``n_candidates`` unnamed items: it has a map but cannot read a table."""
     named = make_keep_items(input_domain, input_metric, candidates=(0,), **options)
 
     def function(rows: Any) -> NoReturn:
@@ -141,30 +143,31 @@ def make_keep_groups(
 ) -> Transformation:
     """Keep the rows of each user in at most ``most`` groups, and drop the others.
 
-    ``make_partition_by`` with ``max_groups=most`` may follow, which then drops nothing any more: by itself it keeps the
-    first groups of its list, and so favours these.
+    ``make_partition_by`` with ``max_groups=most`` can follow and then drops nothing. Without this step it keeps the
+    first groups of its own list, which favours them.
 
     Args:
         input_domain: ``GroupedFrameDomain(user, item, group)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        most: The number of groups, at least 1. Public, and chosen without looking at the table.
-        by: Which of a user's groups are kept, as in ``make_keep_items``: ``"random"``, ``"order"`` or ``"rows"``.
-        groups: The groups to keep some of: those that are released. The rows of all others are dropped, so that a user
-            keeps no group that nobody releases. By default all groups of the table.
+        most: The contribution bound: a number of groups, at least 1. Public, and chosen without looking at the table.
+        by: The rule that chooses a user's groups, as in ``make_keep_items``: ``"random"``, the default, ``"order"`` or
+            ``"rows"``.
+        groups: The groups to choose from: those that are released. Rows of other groups are dropped, so no user keeps a
+            group that is not released. The default is all groups in the table.
 
     Returns:
-        A :class:`Transformation` to the same domain and metric, with the map d_in -> d_in. The table that it returns
-        has all rows of each user in the groups that are kept; rows with a null user or group are dropped. With
-        ``"random"`` it is ``randomized``, as ``make_keep_items`` says, and no measurement under a bound of the range
-        may follow.
+        A :class:`Transformation` to the same domain and metric, with the map d_in -> d_in. The output table contains
+        all rows of each user in the remaining groups. Rows with a null user or group are dropped. With ``"random"`` the
+        transformation is ``randomized``, as in ``make_keep_items``, and a measurement under ``RangeDivergence()`` may
+        not follow.
 
     Raises:
-        ParameterError: ``most`` is below 1, or ``by`` is another word.
-        ParameterTypeError: An argument has another type.
-        CandidatesError: The groups are no such list as ``make_count_by_item`` takes.
-        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+        ParameterError: ``most`` is below 1, or ``by`` is not one of the three rules.
+        ParameterTypeError: An argument has the wrong type.
+        CandidatesError: The groups are not a list as ``make_count_by_item`` requires it.
+        SpaceError: The metric does not fit the domain.
 
-        On a call: as ``make_keep_items``.
+        On a call: the errors of ``make_keep_items``.
 
     Runtime: That of ``make_keep_items`` with numbers.
 
@@ -214,10 +217,10 @@ def make_keep_groups(
 
 @proved_by("transformations/keep_items")
 def make_forget_groups(input_domain: GroupedFrameDomain, input_metric: UserDistance) -> Transformation:
-    """Leave the column of groups out, so that a whole can be released beside its groups.
+    """Drop the group column, so that results for the whole table can be released in addition to those by group.
 
-    ``make_composition`` of what follows and of ``make_partition_by`` has one price: that of the whole, and that of the
-    dearest groups of a user.
+    Use ``make_composition`` of the measurement on the whole table and of ``make_partition_by``. The privacy loss is
+    that of the first plus that of the second.
 
     Args:
         input_domain: ``GroupedFrameDomain(user, item, group)``.
@@ -225,13 +228,13 @@ def make_forget_groups(input_domain: GroupedFrameDomain, input_metric: UserDista
 
     Returns:
         A :class:`Transformation` to ``FrameDomain(user, item)`` and the same metric, with the map d_in -> d_in. All
-        rows stay, those without a group, too.
+        rows are kept, including those without a group.
 
     Raises:
-        ParameterTypeError: An argument has another type.
-        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+        ParameterTypeError: An argument has the wrong type.
+        SpaceError: The metric does not fit the domain.
 
-    Runtime: None of its own.
+    Runtime: Negligible.
 
     Proof: proofs/transformations/keep_items.tex
 
@@ -262,10 +265,10 @@ def make_forget_groups(input_domain: GroupedFrameDomain, input_metric: UserDista
 
 # proof-region: ranks
 def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
-    """For each entry its rank, from 0, in an order of its group that is uniformly random and independent of the others.
+    """Return each entry's rank, from 0, in a uniformly random order of its group; groups are ordered independently.
 
     Args:
-        starts: For each entry the index of the first entry of its group: groups are runs.
+        starts: For each entry the index of the first entry of its group. The entries of a group are contiguous.
     """
     while True:
         words = entropy.draw_auxiliary_words(len(starts))

@@ -1,4 +1,4 @@
-"""Keys that fewer users than a minimum have are left out, whatever is released afterwards."""
+"""Removal of all keys with fewer users than a minimum, and post-processing that restores the counts."""
 
 from __future__ import annotations
 
@@ -31,31 +31,32 @@ def make_minimum_users(
     minimum_users: int,
     candidates: Iterable[Hashable] | None = None,
 ) -> Transformation:
-    """Leave out the keys of fewer users than ``minimum_users``, and count the others from there: max(c - M + 1, 0).
+    """Drop the keys with fewer than ``minimum_users`` users, and reduce the other counts: max(c - M + 1, 0).
 
-    What follows releases none of the keys that are left out, with certainty. This needs a delta, also for listed
-    candidates: a key with M - 1 users never comes out, and one with M users may, so that no loss under pure or
-    zero-concentrated privacy is finite. Only measurements for unknown domains may follow, and these have one.
+    A measurement that follows never releases a dropped key. This needs a delta, even for listed candidates: a key with
+    M - 1 users is never released and one with M users may be, so the loss under pure or zero-concentrated privacy is
+    infinite. Only measurements for unknown domains may follow, and they have a delta.
 
     Args:
-        input_domain: ``KeyedCountsDomain()``, or the integer counts of a list of candidates: numbers of users. Sums of
-            which one user may move one by more than 1 are refused.
-        input_metric: ``KeyedCountDistance(...)``, or ``LInfDistance(...)`` for the counts of a list.
+        input_domain: ``KeyedCountsDomain()``, or a ``VectorDomain`` of integer counts of listed candidates. The counts
+            must be numbers of users. Sums that one user may change by more than 1 are refused.
+        input_metric: ``KeyedCountDistance(...)``, or ``LInfDistance(...)`` for listed candidates.
         minimum_users: M, at least 1.
-        candidates: For the counts of a list the items, in the order of the counts: all integers or all strings. By
-            default those that were counted, if a transformation states them.
+        candidates: The listed items in the order of the counts: all integers or all strings. The default is the
+            candidates of the input domain. Must be None for ``KeyedCountsDomain()``.
 
     Returns:
-        A :class:`Transformation` to ``KeyedCountsDomain()``. A release has M - 1 less of each count: add them by
-        ``>> add_to_counts(M - 1)``. Its map is d_in, or the largest integer up to d_in for a list, under the same
-        metric or, for a list, ``KeyedCountDistance(max_items=None, monotonic=...)``.
+        A :class:`Transformation` to ``KeyedCountsDomain()``. Its counts are M - 1 too small:
+        ``>> add_to_counts(M - 1)`` corrects the released ones. The map is d_in under the same metric. For listed
+        candidates it is d_in rounded down to an integer, under ``KeyedCountDistance(max_items=None, monotonic=...)``.
 
     Raises:
-        ParameterError: ``minimum_users`` is below 1, or candidates are missing or superfluous.
+        ParameterError: ``minimum_users`` is below 1, candidates are missing or not allowed, the input vectors are not
+            of integers, or the domain of a given list does not declare its size.
         CandidatesError: The candidates are not distinct integers or strings, or not those of the domain.
-        ParameterTypeError: The metric is another.
+        ParameterTypeError: The metric or ``minimum_users`` has the wrong type.
         SpaceError: The metric does not fit the domain, or the counts are known not to be numbers of users.
-        DistanceError: The map is asked for an infinite d_in.
+        DistanceError: The map is evaluated at an infinite d_in.
 
     Runtime: O(n) for n keys.
 
@@ -114,7 +115,7 @@ def make_minimum_users(
 
 @proved_by("transformations/minimum_users")
 def map_only_minimum(input_domain: VectorDomain, input_metric: LInfDistance, *, minimum_users: int) -> Transformation:
-    """The same for so many counts of a list whose candidates are not named, for its map alone."""
+    """Return ``make_minimum_users`` for counts of unnamed candidates, for the evaluation of its map only."""
     one = replace(input_domain, size=1, candidates=None)
     named = make_minimum_users(one, input_metric, minimum_users=minimum_users, candidates=(0,))
     return replace(named, input_domain=input_domain)  # [nameless-minimum]
@@ -151,7 +152,7 @@ def _checked_candidates(domain: VectorDomain, candidates: Any) -> tuple[Any, ...
 
 @dataclass(frozen=True)
 class AddToCounts:
-    """Post-processing that adds a number to each noisy count: the right side of ``measurement >> add_to_counts(n)``."""
+    """Post-processing that adds a number to each noisy count: the right-hand side of ``measurement >> ...``."""
 
     number: int
 
@@ -170,20 +171,20 @@ class AddToCounts:
 
 
 def add_to_counts(number: int) -> AddToCounts:
-    """What adds ``number`` to each of the noisy counts that a measurement releases.
+    """Return post-processing that adds ``number`` to each noisy count of a release.
 
-    After ``make_minimum_users`` with a minimum of M users, M - 1 makes counts of users of them again.
+    After ``make_minimum_users`` with a minimum of M users, adding M - 1 restores the numbers of users.
 
     Args:
         number: An integer.
 
     Returns:
-        A function of releases with a field ``counts``, for the right side of ``>>``.
+        A function of releases with a field ``counts``, for the right-hand side of ``>>``.
 
     Raises:
-        ParameterTypeError: ``number`` is not an integer; or, on a call, there are no counts in the release.
+        ParameterTypeError: ``number`` is not an integer; or, on a call, the release has no counts.
 
-        After ``>>``: SpaceError if the measurement is known to release none.
+        After ``>>``: SpaceError if the measurement is known to release no counts.
 
     Example:
         >>> import opendp_topk as tk

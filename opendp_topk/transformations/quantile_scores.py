@@ -1,4 +1,4 @@
-"""How far each number of a public grid is from a quantile: scores from which one can be chosen privately."""
+"""Scores of the numbers of a public grid by their distance from a quantile, for a private choice of one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..spaces.metrics import LInfDistance, UserDistance
 from .cap_scores import lowest_terms
 from .sum_by_item import FARTHEST, bounds_in_steps, grid_step
 
-MOST_ROWS = 2**20  # of a user: with 2^32 users and shares of thousandths, scores stay below 2^63
+MOST_ROWS = 2**20  # rows per user: with 2^32 users and denominators up to 1000, scores stay below 2^63
 _WIDEST = 2**24  # candidates: their scores take 128 MiB
 
 
@@ -38,51 +38,54 @@ def make_quantile_scores(
     ``x_c = -max(0, q B_c - p N, p N - q (B_c + E_c))`` with quantile = p / q in lowest terms, N the number of rows, B_c
     that of numbers below c and E_c that of numbers equal to c
 
-    The score is 0 where c is a quantile: no more than the share p / q of the rows lies below it, and no more than the
-    rest above. Otherwise it is -q times the number of rows by which c fails that. A selection that follows chooses a
-    candidate privately; ``>> index_candidates()`` names it.
+    The score is 0 if c is a quantile: at most the share p / q of the rows is below it, and at most the share 1 - p / q
+    above. Otherwise the score is -q times the number of rows by which c misses this. Choose a candidate with a
+    selection mechanism; ``>> index_candidates()`` turns its index into the number.
 
-    A number counts as the multiple nearest to it, as in ``make_sum_by_item``, and one beyond a bound as the last
-    multiple within. So numbers that many rows share are hit exactly, whatever lies around them. A row whose user or
-    number is null or NaN counts for nothing.
+    Each number is rounded to the nearest multiple, as in ``make_sum_by_item``, and a number beyond a bound counts at
+    the last multiple within it. A value that many rows share can therefore be selected exactly, whatever the values
+    around it. Rows with a null or NaN are ignored.
 
     Args:
         input_domain: ``NumberFrameDomain(user, value)``: the names of the two columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        quantile: The share of rows below, strictly between 0 and 1, with a denominator of at most 1000:
-            ``Fraction(1, 2)`` is the median. The float 0.9 is another number than ``Fraction(9, 10)``.
-        bounds: ``(lower, upper)``, finite numbers, lower < upper. Public, and chosen without looking at the table.
-        granularity: The step of the grid, > 0, as in ``make_sum_by_item``. Public. At least 2 and at most 2^24
-            multiples must lie within the bounds. Floats are the decimals that they print as: 0.1 is one tenth.
-        max_rows: How many rows of one user count at most, from 1 to 2^20. Of a user with more, so many evenly spaced in
-            the order of the numbers: of n rows those at the places floor((2 j + 1) n / (2 max_rows)), counted from 0;
-            with one the median of the user's own numbers. The score moves in proportion to it.
+        quantile: The share of rows below the quantile: strictly between 0 and 1, with a denominator of at most 1000.
+            ``Fraction(1, 2)`` is the median. Use ``Fraction(9, 10)``: the float 0.9 is not exactly 9/10 and is refused.
+        bounds: ``(lower, upper)``, finite numbers with lower < upper. Public, and chosen without looking at the table.
+        granularity: The step of the grid, from 2^-500 to 2^22, default 1. Public. There must be 2 to 2^24 multiples
+            within the bounds, at most 2^31 steps from 0. A float is read as the decimal it prints as: 0.1 is one tenth.
+        max_rows: Contribution bound: how many rows of one user count at most, from 1 to 2^20, default 1. If a user has
+            n > max_rows rows, the ones that count are evenly spaced in the order of the numbers, at the positions
+            floor((2 j + 1) n / (2 max_rows)), from 0. With one row it is the median of the user's own numbers. The map
+            is proportional to ``max_rows``.
 
     Returns:
-        A :class:`Transformation` to int64 vectors, one score a candidate in ascending order, under ``LInfDistance()``.
-        Its map is ``d_in max_rows max(p, q - p)`` under "add_remove" and ``d_in max_rows q`` under "replace". Both are
-        attained, and from three candidates on one score may rise as far while another one falls.
+        A :class:`Transformation` to int64 vectors with one score per candidate, in ascending order, under
+        ``LInfDistance()``. Its map is ``d_in max_rows max(p, q - p)`` under "add_remove" and ``d_in max_rows q`` under
+        "replace". Both are tight. With three or more candidates one score can rise by the bound while another falls by
+        it.
 
     Accuracy:
-        One of the scores is 0. So where a selection of one candidate promises a score within b of the largest, the
-        released number fails to be a quantile by at most b / q of the rows that count.
+        At least one score is 0. If a selection of one candidate guarantees a score within b of the largest, the
+        released number misses the quantile by at most b / q of the rows that count.
 
     Raises:
-        ParameterError: The quantile is out of range; the bounds are reversed, infinite or too far apart for the
-            granularity, or hold too few or too many multiples of it; ``max_rows`` is out of range.
-        ParameterTypeError: An argument has another type.
-        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+        ParameterError: The quantile is out of range or has a denominator above 1000; the bounds are reversed, infinite
+            or too far from 0 for the granularity, or contain too few or too many multiples of it; ``granularity`` or
+            ``max_rows`` is out of range.
+        ParameterTypeError: An argument has the wrong type, or a bound is NaN.
+        SpaceError: The metric does not fit the domain.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``, and OutOfBoundsError for 2^32
-        rows or more. No number raises an error.
+        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``, and OutOfBoundsError if the
+        table has 2^32 rows or more. No numeric value raises an error.
 
-    Runtime: One pass of the table's back end, and a sort of the pairs of user and number.
+    Runtime: One pass over the table, and a sort of the distinct pairs of user and number.
 
     Proof: proofs/transformations/quantile_scores.tex
 
     References:
         Smith, *Privacy-preserving statistical estimation with optimal convergence rates* (2011), Section 3, for the
-        choice of a quantile by its rank.
+        private selection of a quantile by rank.
 
     Example:
         >>> import opendp_topk as tk
@@ -137,7 +140,7 @@ def make_quantile_scores(
 
 @dataclass(frozen=True)
 class Multiples(Sequence[Any]):
-    """What ``multiples`` lists, made when one of them is asked for: there may be 2^24."""
+    """Lazy sequence of the numbers that ``multiples`` returns, because there may be 2^24 of them."""
 
     bounds: tuple[Number, Number]
     granularity: Number
@@ -158,13 +161,13 @@ class Multiples(Sequence[Any]):
 
 
 def multiples_domain(bounds: tuple[Number, Number], granularity: Number) -> VectorDomain:
-    """The domain of vectors with a score, which is no number of users, for each multiple within the bounds."""
+    """Return the domain of vectors with one entry per multiple within the bounds; the entries do not count users."""
     listed = Multiples(bounds, granularity)
     return VectorDomain(AtomDomain(int), size=len(listed), candidates=listed, counts_users=False)
 
 
 def grid_bounds(bounds: tuple[Number, Number], granularity: Number) -> tuple[int, int]:
-    """The least and the greatest multiple within the bounds, in steps."""
+    """Return the least and the greatest multiple within the bounds, in steps."""
     lower, upper = bounds_in_steps(bounds, grid_step(granularity))  # [whole-steps]
     if not 2 <= upper - lower + 1 <= _WIDEST:  # [check-width]
         raise ParameterError("bounds must hold at least 2 and at most 2^24 multiples of the granularity")
@@ -172,17 +175,19 @@ def grid_bounds(bounds: tuple[Number, Number], granularity: Number) -> tuple[int
 
 
 def multiples(bounds: tuple[Number, Number], granularity: Number = 1) -> list[int] | list[float]:
-    """The candidates of ``make_quantile_scores``, for ``index_candidates``: all multiples within the bounds, ascending.
+    """Return the candidates of ``make_quantile_scores``: all multiples within the bounds, in ascending order.
+
+    Pass them to ``index_candidates``.
 
     Args:
-        bounds: As there.
-        granularity: As there.
+        bounds: As in ``make_quantile_scores``.
+        granularity: As in ``make_quantile_scores``, default 1.
 
     Returns:
-        Integers where the granularity is one, and otherwise the float64 numbers nearest to the multiples.
+        Integers if the granularity is an integer, otherwise the float64 numbers nearest to the multiples.
 
     Raises:
-        ParameterError, ParameterTypeError: As there.
+        ParameterError, ParameterTypeError: As in ``make_quantile_scores``.
 
     Example:
         >>> import opendp_topk as tk

@@ -1,4 +1,4 @@
-"""From a table of (user, item, number) rows to one sum a candidate, or one a key, of its users' clamped totals."""
+"""Sums of users' clamped totals per candidate, or per item of the table, from a table of (user, item, number) rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..spaces.domains import ValuedFrameDomain
 from ..spaces.metrics import UserDistance
 from .count_by_item import build_output_space, integers_or_strings, max_changed_scores
 
-FARTHEST = 2**31  # steps: fewer than 2^32 numbers as large as this have a sum within 64 bits
-STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53: up to there all integers are floats
+FARTHEST = 2**31  # steps: the sum of fewer than 2^32 numbers of at most this size fits into 64 bits
+STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53, up to which floats hold every integer
 
 
 @proved_by("transformations/sum_by_item")
@@ -40,52 +40,54 @@ def make_sum_by_item(
 
     ``x_i = sum over users u with a row for item i of min(U, max(L, total of u for i))``, in steps of ``granularity``
 
-    A row whose user, item or number is null or NaN counts for nothing. Items that are no candidates are ignored.
-    A number is replaced by the whole number of steps nearest to it (halfway, the one above), and one beyond 2^31 steps
-    by 2^31 steps. A user's numbers for an item are then added, and the total is clamped to
-    L = ceil(lower / granularity) and U = floor(upper / granularity). All that is added are integers, so no order of
-    addition matters, and integers and decimals that are multiples of the granularity are summed exactly.
+    Rows with a null or NaN are ignored, and so are items that are not candidates. Each number is rounded to the nearest
+    whole number of steps (a half is rounded up) and clamped to 2^31 steps from 0. A user's numbers for an item are then
+    added, and the total is clamped to L = ceil(lower / granularity) and U = floor(upper / granularity). Only integers
+    are added, so the order of addition does not matter, and integers and decimals that are multiples of the granularity
+    are summed exactly.
 
     Args:
         input_domain: ``ValuedFrameDomain(user, item, value)``: the names of the three columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        candidates: As in ``make_count_by_item``. None where nobody can list them; then the lower bound must not be
-            negative, and only a measurement for an unknown domain may follow.
-        bounds: ``(lower, upper)``, finite numbers, lower <= upper: what one user may add to one item. Public, and
-            chosen without looking at the table: noise grows with the upper one.
-        granularity: The step of the grid, > 0: sums are whole numbers of steps. 1 for integers, ``Fraction(1, 100)``
-            for cents; at most 2^22. The bounds must lie within 2^31 steps of 0, with a multiple other than 0 between
-            them. Floats here are the decimals that they print as: 0.1 is one tenth.
-        monotonic: The output metric, as in ``make_count_by_item``; by default True under "add_remove" and False under
-            "replace".
-        max_items: How many items of one user count at most, as in ``make_count_by_item``.
+        candidates: As in ``make_count_by_item``. If None, every item is summed. L must then not be negative, and only
+            a measurement for an unknown domain may follow.
+        bounds: ``(lower, upper)``, finite numbers with lower <= upper: the least and the greatest total of one user for
+            one item. Public, and chosen without looking at the table. Noise grows with them.
+        granularity: The step of the grid, from 2^-500 to 2^22, default 1. Sums are whole numbers of steps: use 1 for
+            integers and ``Fraction(1, 100)`` for cents. The bounds must be within 2^31 steps of 0 and contain a
+            multiple other than 0. A float, here and in the bounds, is read as the decimal it prints as: 0.1 is one
+            tenth.
+        monotonic: The output metric, as in ``make_count_by_item``. The default is True under "add_remove" and False
+            under "replace".
+        max_items: Contribution bound: how many items of one user count at most, as in ``make_count_by_item``.
 
     Returns:
-        A :class:`Transformation` to int64 vectors, one sum a candidate, in steps of the granularity; without candidates
-        to sums by item that are not 0, in ``KeyedCountsDomain()``. With l = min(L, 0) and u = max(U, 0), its map, for
-        d_in users added, removed or replaced, is
+        A :class:`Transformation` to int64 vectors with one sum per candidate, in steps of the granularity. Without
+        candidates the output is a mapping from items to the sums that are not 0, in ``KeyedCountsDomain()``. With
+        l = min(L, 0) and u = max(U, 0), the map, for d_in users added, removed or replaced, is
 
         * ``d_in (u - l)`` under "add_remove" with ``monotonic=True`` and under "replace" with ``monotonic=False``;
         * ``d_in max(u, -l)`` under "add_remove" with ``monotonic=False``;
         * ``2 d_in (u - l)`` under "replace" with ``monotonic=True``.
 
-        All are attained. Where no number can be negative, lower = 0 makes them those of ``make_count_by_item`` times U.
-        With ``max_items`` the output metric is ``L01InfDistance`` as in ``make_count_by_item``. Without candidates it
-        is ``KeyedCountDistance(max_items, monotonic, each=U)``, which counts users, and so does the map: d_in, or
+        These bounds are tight if there are at least two candidates. If numbers cannot be negative, set lower = 0: the
+        bounds are then U times those of ``make_count_by_item``. With ``max_items`` the output metric is
+        ``L01InfDistance`` as in ``make_count_by_item``. Without candidates it is
+        ``KeyedCountDistance(max_items, monotonic, each=U)``. Its distances are numbers of users, so the map is d_in, or
         2 d_in under "replace" with ``monotonic=True``.
 
     Raises:
         CandidatesError: As in ``make_count_by_item``.
-        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
-        ParameterTypeError: An argument has another type, or a bound is NaN.
-        ParameterError: The bounds are reversed, infinite, too far apart for the granularity, hold no multiple of it but
-            0, or lie below 0 without candidates; the granularity is not > 0; ``max_items`` is below 1.
+        SpaceError: The metric does not fit the domain.
+        ParameterTypeError: An argument has the wrong type, or a bound is NaN.
+        ParameterError: The bounds are reversed, infinite or too far from 0 for the granularity, contain no multiple of
+            it other than 0, or have L < 0 without candidates; the granularity is below 2^-500 or above 2^22; or
+            ``max_items`` is below 1.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``, and ColumnError for a value
-        column that holds no numbers; OutOfBoundsError for 2^32 rows or more. No number raises an error, whatever its
-        size.
+        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``; ColumnError if the value
+        column is not numeric; OutOfBoundsError if the table has 2^32 rows or more. No numeric value raises an error.
 
-    Runtime: One pass of the table's back end, about that of ``make_count_by_item``.
+    Runtime: One pass over the table, about as long as ``make_count_by_item``.
 
     Proof: proofs/transformations/sum_by_item.tex
 
@@ -160,7 +162,7 @@ def make_sum_by_item(
 def map_only_sum(
     input_domain: ValuedFrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
 ) -> Transformation:
-    """The sums of ``n_candidates`` items without their names, for its map alone: it reads no table."""
+    """Return a sum transformation for ``n_candidates`` unnamed items: it has a map but cannot read a table."""
     named = make_sum_by_item(input_domain, input_metric, candidates=(0,), **options)
     one: Any = named.output_domain
 
@@ -176,7 +178,7 @@ def map_only_sum(
 
 
 def grid_step(granularity: Number) -> Fraction:
-    """The step of the grid."""
+    """Return the step of the grid, exactly as the granularity is written."""
     step = printed_fraction(checks.require_scale(granularity, "granularity"))  # [step-as-written]
     if not STEPS[0] <= step <= STEPS[1]:
         raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
@@ -184,7 +186,7 @@ def grid_step(granularity: Number) -> Fraction:
 
 
 def bounds_in_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
-    """The least and the greatest whole number of steps within the bounds."""
+    """Return the least and the greatest whole number of steps within the bounds."""
     if not isinstance(bounds, tuple) or len(bounds) != 2:
         raise ParameterTypeError("bounds must be a pair (lower, upper)")
     for bound in bounds:
@@ -204,7 +206,7 @@ def bounds_in_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
 
 
 def require_kind(rows: Any, candidate: object, column: str) -> None:
-    """Raise unless the items are strings where the candidates are."""
+    """Raise unless the items of the table and the candidates are both strings or both integers."""
     from ..tables.frames import column_kinds
 
     kind = column_kinds(rows)[1]

@@ -1,4 +1,4 @@
-"""A transformation whose function and stability map come from the caller."""
+"""Transformations whose function and stability map come from the caller."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ def make_user_transformation(
     stability_map: Callable[[Any], Any],
     parameters: Mapping[str, Any] | None = None,
 ) -> Transformation:
-    """A transformation from a function and a stability map that the caller vouches for.
+    """Build a transformation from a function and a stability map that the caller vouches for.
 
-    Nothing is proved about it: ``.proof`` and the repr say so, and so do those of every chain that holds it.
+    Nothing is proved about it: ``.proof`` and the repr show it as unproven, for it and for every chain that contains
+    it.
 
     Args:
         input_domain: The values that ``function`` accepts; they are checked before each call.
         input_metric: The distance between neighbouring inputs.
         output_domain: The values that ``function`` returns; a chain checks them.
-        output_metric: The distance between their images.
-        function: Deterministic, without side effects, and raising nothing that depends on the data.
-        stability_map: d_in -> d_out, nondecreasing: inputs at distance d_in have images within d_out.
-        parameters: What the repr and exported records show, public values only.
+        output_metric: The distance between outputs.
+        function: A deterministic function without side effects, whose errors do not depend on the data.
+        stability_map: d_in -> d_out, nondecreasing: inputs at distance d_in have outputs within d_out.
+        parameters: Public values that the repr and exported records show. The default is none.
 
     Returns:
         A :class:`Transformation` marked as unproven.
