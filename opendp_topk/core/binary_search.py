@@ -1,7 +1,7 @@
-"""The most accurate parameter that still meets a privacy target, found without bounds from the caller.
+"""Search for the most accurate parameter that meets a privacy target; bounds are optional.
 
-Non-negative float64 numbers are ordered like their bit patterns, so both kinds of parameter are searched as
-natural numbers, and the answer is exact: its neighbour in the direction of accuracy does not pass.
+Non-negative float64 numbers have the same order as their bit patterns, so floats and integers are both searched as
+natural numbers. The result is exact: the next parameter in the direction of accuracy does not pass.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .transformation import Transformation
 
 Built = TypeVar("Built", Transformation, Measurement)
 
-# Where a parameter first passes is anybody's guess: each step up to 2^16, then strides that double to both ends.
+# The boundary can be anywhere, so the probes are powers of two: each exponent up to 16, then exponents that double.
 # proof-region: probes
 _STEPS = range(17)
 _STRIDES = tuple(2**power for power in range(5, 10))
@@ -37,30 +37,30 @@ _INTS = (0, *(2**exponent for exponent in (*_STEPS, *_STRIDES, 1024, 2048, 4096)
 def binary_search_param(
     make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float, *, bounds: tuple[Any, Any] | None = None
 ) -> Any:
-    """The most accurate parameter p for which ``make(p).check(d_in, d_out)`` holds.
+    """Return the most accurate parameter p for which ``make(p).check(d_in, d_out)`` is true.
 
-    The map must be monotone in p: a loss that falls (a noise scale) gives the smallest passing p, a loss that
-    rises (a number k of winners, an epsilon) the largest. Which of them is the case is found by probing.
+    The map must be monotone in p. If the loss falls (as with a noise scale), the result is the smallest passing p; if
+    it rises (as with a number k of winners, or an epsilon), the largest. The direction is found by probing.
 
     Args:
-        make: p -> Measurement or Transformation. Where it raises ParameterError or an arithmetic error such as
-            a division by zero, p does not pass; the accepted parameters must have no gap between them.
+        make: p -> Measurement or Transformation. If it raises ParameterError or an arithmetic error such as a
+            division by zero, p does not pass. The accepted parameters must have no gap between them.
         d_in: The distance of neighbouring inputs, in the units of the input metric.
         d_out: The target, in the units of the output measure (or output metric).
         T: ``float`` searches all finite float64 numbers >= 0, ``int`` all integers >= 0 (up to 2^4096).
-        bounds: A pair (low, high): nothing outside is tried. If all of [low, high] passes, its accurate end is the
-            answer.
+        bounds: A pair (low, high): no parameter outside is tried. If all of [low, high] passes and the loss is not
+            constant, the result is its accurate end, if that is above 0. By default all of the type is searched.
 
     Returns:
-        A parameter of type ``T``. The next float64, or the next integer, in the direction of accuracy does not
-        pass. Whatever ``make`` is, monotone or not, the parameter that is returned has passed the check.
+        A parameter of type ``T``. The next float64 or integer in the direction of accuracy does not pass, or is outside
+        of ``bounds``. Even if the map is not monotone, the returned parameter has passed the check.
 
     Raises:
         SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none of
-            those tried, with the error that it raised most often.
+            the probes, and the message contains the error that it raised most often.
         ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``.
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
-        DistanceError: ``d_in`` or ``d_out`` is no distance of what ``make`` builds.
+        DistanceError: ``d_in`` or ``d_out`` is not a distance of what ``make`` builds.
 
     Runtime: Some 50 probes and at most three bisections of 64 checks for a float; for an integer, about twice as many
         checks as it has bits.
@@ -85,23 +85,23 @@ def binary_search_param(
 def binary_search_chain(
     make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float, *, bounds: tuple[Any, Any] | None = None
 ) -> Built:
-    """What ``make`` builds at the most accurate parameter that passes; see :func:`binary_search_param`.
+    """Return the measurement or transformation with the most accurate parameter; see :func:`binary_search_param`.
 
     Args:
         make: p -> Measurement or Transformation.
         d_in: The distance of neighbouring inputs, in the units of the input metric.
         d_out: The target, in the units of the output measure (or output metric).
         T: ``float`` or ``int``, the type of p.
-        bounds: The least and the greatest p that may be tried; by default all of the type.
+        bounds: The least and the greatest p that may be tried. By default all of the type is searched.
 
     Returns:
-        The measurement or transformation itself: the very object for which ``check(d_in, d_out)`` held.
+        The object that ``make`` built and for which ``check(d_in, d_out)`` was true.
 
     Raises:
         SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none.
         ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``.
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
-        DistanceError: ``d_in`` or ``d_out`` is no distance of what ``make`` builds.
+        DistanceError: ``d_in`` or ``d_out`` is not a distance of what ``make`` builds.
 
     Proof: proofs/core/binary_search.tex
 
@@ -123,7 +123,7 @@ def binary_search_chain(
 # proof-region: binary_search
 @dataclass(frozen=True)
 class _Attempt:
-    """One parameter: what ``make`` built from it (None where it refused, with an error), and whether that passed."""
+    """A parameter that was tried, what ``make`` built from it (None if it raised ``error``), and if that passes."""
 
     index: int
     parameter: Any
@@ -163,7 +163,7 @@ def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type, b
 
 
 def _bound_indices(bounds: Any, T: type) -> tuple[int, int]:
-    """The indices of the bounds of a search."""
+    """Return the indices of the bounds of a search."""
     fits = checks.is_integer if T is int else checks.is_real
     if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not all(map(fits, bounds)):
         raise ParameterTypeError(f"bounds must be a pair (low, high) of numbers of type {T.__name__}")
@@ -209,7 +209,7 @@ def _search_boundary(attempt: Try, probes: Iterable[int], d_in: Any, bounded: bo
 def _bisect_boundary(
     attempt: Try, inside: _Attempt, outside: _Attempt | None, good: Callable[[_Attempt], bool]
 ) -> _Attempt:
-    """The attempt next to the boundary on the way from ``inside``, which is good, to ``outside``, which is not."""
+    """Return the last good attempt from ``inside``, which is good, to ``outside``, which is None or not good."""
     while outside is not None and abs(outside.index - inside.index) > 1:  # [invariant]
         middle = attempt((inside.index + outside.index) // 2)
         if good(middle):
@@ -220,7 +220,11 @@ def _bisect_boundary(
 
 
 def _all_pass(lowest: _Attempt, highest: _Attempt, closed: bool, d_in: Any) -> _Attempt:
-    """Every accepted parameter passes: the end of their range that ``make`` itself closes on the accurate side."""
+    """Return the accurate end of a range that passes as a whole.
+
+    Raises:
+        SearchError: The loss is constant, or neither ``make`` nor the bounds limit the range on the accurate side.
+    """
     rises = not highest.built.check(d_in, lowest.built.map(d_in))  # [rises]
     falls = not lowest.built.check(d_in, highest.built.map(d_in))  # [falls]
     if closed and (rises or lowest.index == highest.index):
@@ -234,12 +238,12 @@ def _all_pass(lowest: _Attempt, highest: _Attempt, closed: bool, d_in: Any) -> _
 
 
 def _float_to_bits(value: float) -> int:
-    """The bit pattern of a float64 >= 0; the order of the patterns is the order of the numbers."""
+    """Return the bit pattern of a float64 >= 0; the order of the patterns is the order of the numbers."""
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
 
 
 def _bits_to_float(bits: int) -> float:
-    """The float64 of a bit pattern."""
+    """Return the float64 with this bit pattern."""
     return float(struct.unpack("<d", struct.pack("<q", bits))[0])
 
 

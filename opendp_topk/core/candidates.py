@@ -1,4 +1,4 @@
-"""Public lists of candidates: names of indices, remarks on lists, and functions of counts that were released."""
+"""Public lists of candidates: items in place of indices, remarks on lists, and post-processing of noisy counts."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from ..errors.checks import Number
 from .following import annotated_return_type
 from .releases import CountedItems, Items, SelectedCounts
 
-# From released indices back to the caller's public items.
+# From released indices to the caller's public items.
 
-_MOST = 2**24  # items of an iterator, which does not tell whether it ends
+_MOST = 2**24  # items that are read from an iterator, which may be endless
 
 
 def is_iterable(value: Any) -> bool:
-    """Whether one can go through ``value``; an array without a dimension only looks as if."""
+    """Return True if ``value`` can be iterated over; arrays without dimensions only look iterable."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
 
 
 def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
-    """``items`` as a tuple of distinct hashable values; arrays of pyarrow are taken for their values.
+    """Return ``items`` as a tuple of distinct hashable values; a pyarrow array gives Python values.
 
     Raises:
-        CandidatesError: ``items`` is empty, is a set, a single string, a data frame or an open file, repeats an item,
-            holds an unhashable one, or two texts that differ by outer blanks or Unicode normalisation alone.
+        CandidatesError: ``items`` is empty or not iterable; is a set, a single string, a data frame, an open file or an
+            iterator of more than 2^24 items; repeats an item; or contains an unhashable one, or two strings that differ
+            only by outer blanks or Unicode normalisation.
     """
     if isinstance(items, str | bytes | Set) or not is_iterable(items):
         raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
-    if hasattr(items, "columns") or hasattr(items, "readline"):  # they give names of columns, and lines with their ends
+    if hasattr(items, "columns") or hasattr(items, "readline"):  # they yield column names, or lines with line breaks
         column = 'frame["book"].to_list()' if hasattr(items, "columns") else "file.read().splitlines()"
         raise CandidatesError(
             f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
@@ -61,7 +62,7 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
 
 
 def _require_distinguishable(listed: tuple[Any, ...], name: str) -> None:
-    """Raise where two texts look the same: they differ by outer blanks, or by how Unicode writes a character."""
+    """Raise CandidatesError if two strings look the same: they differ only by outer blanks or by their Unicode form."""
     seen: dict[str, int] = {}
     for number, item in enumerate(listed, start=1):
         if isinstance(item, str):
@@ -76,13 +77,12 @@ def _require_distinguishable(listed: tuple[Any, ...], name: str) -> None:
 # proof-region: index_candidates
 @dataclass(frozen=True)
 class IndexCandidates:
-    """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates()``.
+    """Post-processing that replaces indices by items: the right side of ``measurement >> index_candidates()``.
 
-    Called with an array of indices it gives a list of items in the same order, with one index one item. A named tuple
-    with a field ``indices`` says by ``with_items`` what it becomes with these items, or gets them in this field; its
-    other fields stay. After it a measurement accepts only inputs with one
-    score an item, so that no index can be out of range. Without items it names nothing before a chain has given it
-    those that were counted.
+    An array of indices gives a list of items in the same order, and one index gives one item. A release with a method
+    ``with_items`` is converted by it; another named tuple gets the items in its field ``indices`` and keeps its other
+    fields. The measurement then accepts only inputs with one score per item, so no index is out of range. If no items
+    are given, the chain supplies the candidates that were counted.
     """
 
     items: Sequence[Any] | None
@@ -126,19 +126,19 @@ def index_candidates(items: Iterable[Hashable] | None = None) -> IndexCandidates
 
     Args:
         items: The candidates in the order of their scores, distinct and hashable. They must be public: a list
-            taken from the private data would itself reveal who is in it. By default those whose scores a
-            transformation made, as ``make_count_by_item(candidates=...)`` did; another list is refused there. To call
-            winners by other names, post-process the items.
+            taken from the private data would itself reveal who is in it. The default is the list of candidates whose
+            scores a transformation computed, as in ``make_count_by_item(candidates=...)``; if there is one, a
+            different list is refused. To give winners other names, post-process the items.
 
     Returns:
-        A function from indices to a list of items (from one index to one item); in a named tuple it turns the field
-        ``indices`` and leaves the others. It is post-processing, so the privacy map stays as it is.
+        A function from indices to a list of items (from one index to one item). In a named tuple it converts the field
+        ``indices`` and keeps the others. It is post-processing, so the privacy map does not change.
 
     Raises:
-        CandidatesError: ``items`` is empty, repeats an item, or holds an unhashable one.
+        CandidatesError: ``items`` is empty, repeats an item, or contains an unhashable one.
 
-        After ``>>``: SpaceError if the measurement scores another number of candidates or other candidates, does not
-        know them and there are no items, or is known to release no indices.
+        After ``>>``: SpaceError if the measurement scores another number of candidates or other candidates, if no items
+        are given and it does not know its candidates, or if it is known not to release indices.
 
     Proof: proofs/core/chaining.tex
 
@@ -152,27 +152,27 @@ def index_candidates(items: Iterable[Hashable] | None = None) -> IndexCandidates
     return IndexCandidates(None if items is None else public_items(items))
 
 
-# What looks odd in a list of candidates: it is public, so to look at it costs no privacy.
+# Remarks on a list of candidates, which is public, so inspecting it costs no privacy.
 
-_UNSEEN = ("Cc", "Cf", "Zl", "Zp")  # categories of Unicode whose characters nobody sees
+_UNSEEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode categories of invisible characters
 
 
 def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = None) -> list[str]:
-    """What looks odd in a list of candidates, in words: what is counted as no item of the table counts as 0.
+    """Return remarks on likely mistakes in a list of candidates; a misspelt candidate has a count of 0.
 
-    Found are: a header line, outer blanks, characters that nobody sees, texts in another form of Unicode than the
-    usual one (NFC), texts that differ by upper and lower case alone, and numbers among texts. The list stays as it is.
+    Checked are a header line, outer blanks, invisible characters, strings that are not in the usual Unicode form (NFC),
+    strings that differ only by case, and numbers among strings. The list is not changed.
 
     Args:
         candidates: The list, as for ``make_count_by_item``.
-        column: The name of the column of items, for which the first candidate is compared.
+        column: The name of the item column, with which the first candidate is compared. By default it is not.
 
     Returns:
-        Remarks, each with the number of the first candidate of its kind, counted from 1; none where nothing is odd.
+        Remarks, each with the number of the first candidate of its kind, counted from 1; empty if there are none.
 
     Raises:
-        CandidatesError: The list is none, or repeats an item.
-        ParameterTypeError: ``column`` is no text.
+        CandidatesError: ``candidates`` is not a list of distinct hashable items.
+        ParameterTypeError: ``column`` is not a string.
 
     Example:
         >>> import opendp_topk as tk
@@ -218,16 +218,16 @@ def _is_number(item: Any) -> bool:
     return checks.is_integer(item) or (isinstance(item, str) and item.strip().lstrip("+-").isdecimal())
 
 
-# From noisy counts of all candidates to those that matter: the largest, or all from a threshold on.
+# From noisy counts of all candidates to the k largest, or to all that reach a threshold.
 
 Counts = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class BestCounts:
-    """Post-processing of noisy counts: the ``k`` largest, or all from ``threshold`` on.
+    """Post-processing of noisy counts: the ``k`` largest, or all that are at least ``threshold``.
 
-    They come in falling order, equal ones in that of the candidates.
+    They are in descending order; ties are in the order of the candidates.
     """
 
     items: tuple[Any, ...] | None
@@ -266,24 +266,25 @@ class BestCounts:
 
 
 def largest_counts(k: int, items: Iterable[Hashable] | None = None) -> BestCounts:
-    """The ``k`` largest of noisy counts, with these counts: ``histogram >> largest_counts(k, items)``.
+    """Select the ``k`` largest noisy counts: ``histogram >> largest_counts(k, items)``.
 
-    It sees what was released and nothing else, so it costs nothing: winners, their order and their counts together.
+    It is post-processing, so the winners, their order and their counts cost no further privacy.
 
     Args:
-        k: How many, at least 1, at most as many as there are counts.
-        items: The public candidates in the order of the counts; without them their indices are given.
+        k: The number of winners, at least 1 and at most the number of counts.
+        items: The public candidates in the order of the counts. By default the winners are given by their indices.
 
     Returns:
-        A function of an array of counts: a :class:`CountedItems`, or a :class:`SelectedCounts` without ``items``, the
-        largest count first, equal ones in the order of the candidates.
+        A function of an array of counts. It returns a :class:`CountedItems`, or a :class:`SelectedCounts` if there are
+        no ``items``, in descending order of the counts; ties are in the order of the candidates.
 
     Raises:
         ParameterError: ``k`` is below 1.
-        CandidatesError: ``items`` is empty, repeats an item, or holds an unhashable one.
+        CandidatesError: ``items`` is empty, repeats an item, or contains an unhashable one.
 
-        After ``>>``: SpaceError if the measurement is known to release no array of all counts, or another number of
-        them. On a release: DataLengthError if there are fewer than k counts, or not as many as items.
+        After ``>>``: SpaceError if the measurement is known to release something other than an array of all counts, to
+        count other candidates than ``items``, or to release fewer than k counts or another number than of ``items``.
+        On a release: DataLengthError if there are fewer than k counts, or another number than of ``items``.
 
     Proof: proofs/core/chaining.tex
 
@@ -297,17 +298,17 @@ def largest_counts(k: int, items: Iterable[Hashable] | None = None) -> BestCount
 
 
 def counts_from(threshold: Number, items: Iterable[Hashable] | None = None) -> BestCounts:
-    """All noisy counts that reach ``threshold``: ``histogram >> counts_from(threshold, items)``.
+    """Select all noisy counts that are at least ``threshold``: ``histogram >> counts_from(threshold, items)``.
 
     Args:
-        threshold: A number, which is public; a count that is equal to it is kept.
+        threshold: A public number; a count that is equal to it is kept.
         items: As in :func:`largest_counts`.
 
     Returns:
-        A function as that of :func:`largest_counts`.
+        A function as in :func:`largest_counts`.
 
     Raises:
-        ParameterError: ``threshold`` is NaN or no number.
+        ParameterError: ``threshold`` is NaN or not a number.
         CandidatesError: As in :func:`largest_counts`.
 
         After ``>>``, and on a release: as in :func:`largest_counts`.

@@ -1,4 +1,4 @@
-"""Claims of links, their recipes, and pickles of both."""
+"""Claims about measurements and transformations: where they are proved, and how a pickle rebuilds them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..errors import PickleError, checks
 from ..proof import UNPROVEN, Proof
 from .recipes import Recipe
 
-# The claim of a measurement or transformation: where it is proved, and how it is built again.
+# The claim of a measurement or transformation: where it is proved, and how it is rebuilt.
 #
-# A claim is not a field. A measurement that is built by its class, or changed with ``dataclasses.replace``, claims
-# nothing; only the constructors of the library, and its rules for chains and conversions, add a claim, to the function
-# and the map that they made themselves. The claim keeps these very objects. If one of them is replaced afterwards, past
-# the frozen class, nothing is claimed any more.
+# A claim is not a dataclass field. A measurement that is built by its class, or copied by ``dataclasses.replace``, has
+# no claim. Only the constructors of the library, and its rules for chains and conversions, attach one, to the function
+# and the map that they made. The claim keeps references to these very objects. If one of them is replaced later, past
+# the frozen class, the claim is void.
 
 P = ParamSpec("P")
 Built = TypeVar("Built", bound="Claimed")
@@ -30,7 +30,7 @@ _OWN = __name__.partition(".")[0]
 # proof-region: claims
 @dataclass(frozen=True)
 class _Claim:
-    """Where a thing is proved, and how to build it again; None where no constructor made it."""
+    """The proof of a value, and the recipe that rebuilds it (None if no constructor made it)."""
 
     proof: Proof
     recipe: Recipe | None
@@ -41,9 +41,9 @@ _NOTHING = _Claim(UNPROVEN, None)
 
 
 def claim_contents(owner: Claimed, recipe: Recipe | None) -> tuple[Any, ...]:
-    """All attributes of ``owner``, the arguments of its recipe, and so on of the library's frozen records among these.
+    """Return all attributes of ``owner`` and arguments of its recipe, and recursively those of the library's records.
 
-    Of a thing that may have a claim of its own, that claim is listed, and its attributes are not.
+    A member that can have a claim contributes its claim instead of its attributes.
     """
     found = _record_attributes(owner)
     if recipe is not None:
@@ -58,7 +58,10 @@ def claim_contents(owner: Claimed, recipe: Recipe | None) -> tuple[Any, ...]:
 
 
 def _record_attributes(record: Any) -> list[Any]:
-    """The class of a record, and all that it has: its fields, and what else was stored in it or hides its methods."""
+    """Return the class of a record, and the names and values of all that is stored in it, except its claim.
+
+    This includes attributes that are not fields, such as one that hides a method.
+    """
     stored = {**vars(record)}
     stored.pop("_claim", None)
     return [type(record), *stored, *stored.values()]
@@ -66,7 +69,7 @@ def _record_attributes(record: Any) -> list[Any]:
 
 @functools.cache
 def _contents_lister(member: type) -> Callable[[Any], Iterable[Any]] | None:
-    """What lists the contents of a value of this type; None where it has none of its own that count."""
+    """Return the function that lists the contents of a value of this type; None if it has none to compare."""
     if _is_record(member):
         return _claim_of if issubclass(member, Claimed) else _record_attributes
     return _records_of if issubclass(member, Iterable) and not issubclass(member, str | bytes | np.ndarray) else None
@@ -77,31 +80,31 @@ def _claim_of(value: Claimed) -> list[_Claim]:
 
 
 def _records_of(value: Iterable[Any]) -> Iterable[Any]:
-    """The members of a collection of the library's records."""
+    """Return the members of a collection if the first is one of the library's records, and otherwise nothing."""
     return value if _is_record(type(next(iter(value), None))) else ()
 
 
 def _is_record(member: type) -> bool:
-    """Whether this is a class of frozen records of the library; those of others may change as they like."""
+    """Return True for a dataclass of the library; objects of other classes may be mutable."""
     return member.__module__.partition(".")[0] == _OWN and is_dataclass(member) and member is not _Claim
 
 
 class Claimed:
-    """A frozen value of which something may be claimed: a measurement, a transformation or an odometer.
+    """A frozen value that can have a claim: a measurement, a transformation or an odometer.
 
-    Two are equal where one constructor was given equal arguments; what no constructor made is equal to itself alone.
-    A pickle of it holds the name and the arguments of the constructor, by which it is built again.
+    Two are equal if the same constructor was given equal arguments. A value that no constructor made equals only
+    itself. A pickle contains the name and the arguments of the constructor, which rebuilds the value.
     """
 
     _claim = _NOTHING  # [no-claim]
 
     @property
     def proof(self) -> Proof:
-        """Where it is proved; ``dataclasses.replace`` makes a copy that is unproven, whatever is replaced."""
+        """The proof of its claim. A copy by ``dataclasses.replace`` is unproven, whatever is replaced."""
         return self._own_claim().proof
 
     def _own_claim(self) -> _Claim:
-        """The claim, if this, and all with claims that it was made of, has the contents with which it was claimed."""
+        """Return the claim if this value, and all claimed values in it, still have their contents; else no claim."""
         known = {id(self)}
         for one in (waiting := [self] if self._claim is not _NOTHING else []):
             kept, found = one._claim.contents, claim_contents(one, one._claim.recipe)
@@ -139,7 +142,7 @@ class Claimed:
 
 
 def attach_claim(built: Built, proof: Proof, recipe: Recipe | None = None) -> Built:
-    """A copy of ``built`` with a claim. Only for what was made on the spot, by the code that ``proof`` is about."""
+    """Return a copy of ``built`` with a claim; ``built`` must have just been made by the code that ``proof`` covers."""
     made: Built = replace(built)  # type: ignore[type-var]
     object.__setattr__(made, "_claim", _Claim(proof, recipe, claim_contents(made, recipe)))  # [claim]
     return made
@@ -151,8 +154,8 @@ def attach_claim(built: Built, proof: Proof, recipe: Recipe | None = None) -> Bu
 def proved_by(name: str | None) -> Callable[[Callable[P, Built]], Callable[P, Built]]:
     """Decorate a constructor whose results are proved by the document ``proofs/<name>.tex``.
 
-    The parts of the proof that it sets, those of the measurements that it combines, stay. With None nothing is proved:
-    the caller vouches for the results.
+    The parts of the proof that the constructor sets, for the measurements that it combines, are kept, and so is an
+    assumption. If ``name`` is None, nothing is proved: the caller vouches for the results.
     """
 
     def decorate_constructor(constructor: Callable[P, Built]) -> Callable[P, Built]:
@@ -169,12 +172,12 @@ def proved_by(name: str | None) -> Callable[[Callable[P, Built]], Callable[P, Bu
     return decorate_constructor
 
 
-# The parameters that a measurement or transformation shows: a mapping that nobody can change.
+# The parameters that a measurement or transformation displays: a read-only mapping.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Parameters(Mapping[str, Any]):
-    """Names and public values, in the order in which they are shown; read-only."""
+    """Names and public values in display order; read-only."""
 
     _values: Mapping[str, Any]
 
@@ -198,5 +201,5 @@ class Parameters(Mapping[str, Any]):
 
 
 def read_only(values: Mapping[str, Any]) -> Parameters:
-    """``values`` as parameters; those that are parameters already stay the same object."""
+    """Return ``values`` as parameters; if they are parameters already, return the same object."""
     return values if isinstance(values, Parameters) else Parameters(checks.parameters_dictionary(values))

@@ -1,4 +1,4 @@
-"""What the library knows of releases before there are any, so that what cannot follow them is refused."""
+"""Types of releases as far as they are known in advance, so that unsuitable post-processing is refused."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _PACKAGE = __name__.partition(".")[0]
 
 @runtime_checkable
 class Follower(Protocol):
-    """A function of releases that knows which it takes."""
+    """A post-processing function that knows which releases it accepts."""
 
     def output_type_for(self, released: Any, size: int | None) -> Any:
-        """The type of what it makes of releases of the type ``released``, or None if that is not known.
+        """Return the type of its result for releases of the type ``released``, or None if that is not known.
 
-        ``size`` is the number of scores that led to them, where it is fixed.
+        ``size`` is the number of scores that led to them, or None if it is not fixed.
 
         Raises:
-            SpaceError: It takes no such releases.
+            SpaceError: It does not accept such releases.
         """
 
 
 def release_type_and_size(function: Callable[[Any], Any], domain: Any) -> tuple[Any, int | None]:
-    """The type of what ``function`` releases, by its annotation, and the size of the vectors in its ``domain``.
+    """Return the type that ``function`` releases, by its annotation, and the size of the vectors in its ``domain``.
 
-    None for what is not known, as the type is wherever a caller's own function has the last word.
+    Each is None if it is not known; the type is unknown if a caller's own function comes last.
     """
     if isinstance(function, ComposedFunction):
         then: Any = function.then
@@ -46,6 +46,6 @@ def release_type_and_size(function: Callable[[Any], Any], domain: Any) -> tuple[
 
 
 def annotated_return_type(function: Callable[..., Any]) -> Any:
-    """The type that ``function`` returns by its annotation; None where that says nothing."""
+    """Return the annotated return type of ``function``; None if it has none, or if that is Any."""
     kind = typing.get_type_hints(function).get("return", Any)
     return None if kind is Any else kind

@@ -1,15 +1,15 @@
-"""Which process this is: numbers of processes come again, in a child of a child and in a namespace of their own."""
+"""Identity of this process. Process IDs are not unique: a later child or another PID namespace may reuse one."""
 
 from __future__ import annotations
 
 import os
 
-_MARKS = [object()]  # of this process, renewed in every child
+_MARKS = [object()]  # identifies this process; replaced in every child
 
 
 # proof-region: process
 def process_identity() -> tuple[int, object]:
-    """What equals itself in this process and in no other, whatever their numbers are."""
+    """Return a value that equals itself in this process and in no other, even one with the same process ID."""
     return os.getpid(), _MARKS[-1]  # [process-mark]
 
 

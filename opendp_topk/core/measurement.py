@@ -1,4 +1,4 @@
-"""Measurements, and what may follow one with ``>>``: a function of its release."""
+"""Measurements, and the functions of a release (post-processing) that may follow one with ``>>``."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .repeatable import AdaptiveSteps, ComposedFunction, UncheckedArgument, bloc
 from .spaces import Space, evaluate_map, match_input_space, on_distances, require_fitting
 
 CHAINING = "core/chaining"
-_DIGITS = 50  # twenty more than the thirty that a law promises, for what its sums and products lose
-_ASKED = 16  # distances that a caller asks for again and again: one user, two, a group
+_DIGITS = 50  # twenty more than the thirty of a distribution, for rounding errors in sums and products
+_ASKED = 16  # distances whose losses are cached; callers ask for few: one user, two, a group
 
 
 def _identity(value: Any) -> Any:
@@ -33,15 +33,16 @@ def _identity(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Declared:
-    """What a measurement declares of its releases beside their cost; by default nothing.
+    """Declarations about the releases of a measurement besides their privacy loss; by default there are none.
 
-    ``law`` gives the exact law of the outcomes on the function's own argument, and ``decode`` turns an outcome of the
-    law into what is released; ``accuracy`` is the accuracy theorem; ``success(value, event)`` bounds (lower, upper) on
-    the probability of an event of success. ``n_candidates`` is the number of candidates where it is fixed; where it is
-    not and ``scores_input`` holds, each element of the input is the score of one candidate. ``candidates`` are the
-    public candidates whose scores a transformation made, if they are known. ``steps`` says how releases are drawn,
-    where fewer steps than the map counts may be seen to have been taken. ``later_data`` says of an interactive
-    measurement that its queries hold more data, and that the input metric is of all data together.
+    ``law`` returns the exact output distribution for an argument of the function, and ``decode`` maps one of its
+    outcomes to the released value. ``accuracy`` is the accuracy theorem. ``success(value, event)`` returns bounds
+    (lower, upper) on the probability of an event of success. ``n_candidates`` is the number of candidates if it is
+    fixed; if it is not and ``scores_input`` is true, each element of the input is the score of one candidate.
+    ``candidates`` are the public candidates whose scores a transformation computed, if they are known. ``steps``
+    describes how releases are drawn, if a release may show that fewer steps were taken than the map accounts for.
+    ``later_data`` is true for an interactive measurement whose queries contain more data; its input metric is a metric
+    on all data together.
     """
 
     law: Callable[[Any], Mapping[Hashable, Any]] | None = None
@@ -65,9 +66,9 @@ class Measurement(Claimed):
     Inputs at distance ``d_in`` under ``input_metric`` have output distributions at distance at most
     ``map(d_in)`` under ``output_measure``. Build one with a ``make_*`` constructor.
 
-    ``declared`` is what is known of the releases beside their cost. The releases of an ``interactive`` measurement are
-    queryables, and its map holds for whatever is asked of them. ``proof`` belongs to the function and the map with
-    which a constructor made the measurement: a copy with anything replaced is unproven.
+    ``declared`` is what is known about the releases besides their privacy loss. The releases of an ``interactive``
+    measurement are queryables, and its map is valid for all queries to them. ``proof`` applies to the function and the
+    map that a constructor made: a copy with anything replaced is unproven.
     """
 
     input_domain: Domain
@@ -93,23 +94,23 @@ class Measurement(Claimed):
         object.__setattr__(self, "_maps", cached_maps(self.privacy_map, self.output_measure))  # [own-maps]
 
     def map(self, d_in: Any) -> Any:
-        """The privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
+        """Return the privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
         return self._maps[1](self.input_metric.distance(d_in, "d_in"))  # [map]
 
     def exact_map(self, d_in: Any) -> Any:
-        """The privacy loss before :meth:`map` rounds it: a ``Fraction`` or infinity, a pair of such, or a curve.
+        """Return the privacy loss before :meth:`map` rounds it: a ``Fraction`` or infinity, a pair of these or a curve.
 
-        Sums of these are exact, which is why compositions and ledgers add them: ten losses of 1/10 are 1.
+        Sums of these are exact, so compositions and ledgers add them: ten losses of 1/10 are 1.
         """
         return self._maps[0](self.input_metric.distance(d_in, "d_in"))  # [exact-map]
 
     def check(self, d_in: Any, d_out: Any) -> bool:
-        """Whether the privacy loss for inputs at distance ``d_in`` is at most ``d_out``."""
+        """Return True if the privacy loss for inputs at distance ``d_in`` is at most ``d_out``."""
         self.output_measure.distance(d_out, "d_out")
         return self.output_measure.at_most(self.exact_map(d_in), d_out)  # [at-most]
 
     def invoke(self, value: Any) -> Any:
-        """One release. ``value`` is checked to be a member of the input domain before anything is drawn."""
+        """Return one release. Before anything is drawn, ``value`` is checked to be a member of the input domain."""
         sign = block_maxima_sign(self.function)
         if sign:
             seen = find_block_maxima(self.input_domain, value, sign)  # [survey]
@@ -123,10 +124,10 @@ class Measurement(Claimed):
         return self.invoke(value)
 
     def distribution(self, value: Any) -> dict[Hashable, Any]:
-        """The exact law of the release on ``value``: outcome -> probability (mpmath numbers of 30 digits).
+        """Return the exact output distribution on ``value``: outcome -> probability (mpmath numbers of 30 digits).
 
-        Outcomes are tuples where the release is an array or a list. The cost grows with the number of
-        outcomes; an enumeration that is too large is refused.
+        An outcome is a tuple if the release is an array or a list. The runtime grows with the number of outcomes; an
+        enumeration that is too large is refused.
 
         Raises:
             NotDeclaredError: The measurement declares no distribution.
@@ -135,7 +136,7 @@ class Measurement(Claimed):
         """
         if self.declared.law is None:
             raise NotDeclaredError("this measurement declares no exact distribution")
-        import mpmath  # a release needs none of it
+        import mpmath  # imported here, because a release does not need it
 
         law: dict[Hashable, Any] = {}
         with mpmath.workdps(_DIGITS):
@@ -147,9 +148,10 @@ class Measurement(Claimed):
     # end-proof-region: measurement
 
     def accuracy(self, n_candidates: int, alpha: Any = 0.05) -> float:
-        """With probability at least ``1 - alpha`` no winner falls short of its true rank by more than this.
+        """Return a bound on the error of a release that is valid with probability at least ``1 - alpha``.
 
-        In units of the scores, rounded up; the constructor's documentation states the theorem.
+        For a selection, no winner's score is below the score at its rank by more than this. The bound is in units of
+        the scores, rounded up; the constructor's documentation states the theorem.
 
         Raises:
             NotDeclaredError: The measurement declares no accuracy theorem.
@@ -161,13 +163,13 @@ class Measurement(Claimed):
         return self.declared.accuracy(count, checks.require_probability(alpha, "alpha"))
 
     def success_probability(self, scores: Any, event: str = "exact") -> Enclosure:
-        """Bounds on the probability that the selection on ``scores`` succeeds: proved formulas, no simulation.
+        """Return bounds on the probability that the selection on ``scores`` succeeds, by proved formulas.
 
         ``"exact"``: the winners are the k best. ``"great"``: they contain the best ceil(k / 10) and none beyond rank
         floor(1.1 k). ``"good"``: the best ceil(k / 100) and none beyond rank floor(1.5 k). Equal scores may be ranked
-        in any order; the order of the winners does not count. The bounds are as private as ``scores``. They speak of
-        the selection before any post-processing. Where nobody lists the keys, ``scores`` are the counts by key, and
-        a release of fewer than k keys is no success.
+        in any order, and the order of the winners does not matter. The bounds are about the selection before any
+        post-processing. They are as sensitive as ``scores``. If the domain of keys is unknown, ``scores`` are the
+        counts by key, and a release of fewer than k keys is not a success.
 
         Raises:
             NotDeclaredError: The measurement declares no probability of success.
@@ -201,7 +203,7 @@ class Measurement(Claimed):
 def cached_maps(
     privacy_map: Callable[[Any], Any], measure: Measure
 ) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """What ``privacy_map`` returns, exact and rounded up; each keeps what it returned for equal distances of a type."""
+    """Return ``privacy_map`` in an exact form and rounded up; each caches its results by distance and its type."""
 
     @functools.lru_cache(maxsize=_ASKED, typed=True)
     def exact_loss(d_in: Any) -> Any:
@@ -219,7 +221,7 @@ def cached_maps(
 
 # proof-region: post_process
 def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
-    """``then`` of the release of ``first``; if it names indices by items, on inputs with one score an item."""
+    """Return ``first`` followed by ``then``; if ``then`` replaces indices by items, inputs have one score per item."""
     if first.interactive and bounds_range(first.output_measure):  # [no-hidden-choice]
         raise SpaceError(
             "an interactive measurement with a bounded range cannot be post-processed: a function that draws its "
@@ -246,7 +248,7 @@ def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
 
 
 def chain_proofs(*proofs: Proof) -> Proof:
-    """The proof of a chain; a chain in it is taken apart."""
+    """Return the proof of a chain; a chain among ``proofs`` is replaced by its parts."""
     parts = [part for one in proofs for part in (one.parts if one.name == CHAINING else (one,))]
     return Proof(CHAINING, tuple(parts))
 
@@ -256,7 +258,7 @@ def chain_proofs(*proofs: Proof) -> Proof:
 
 # proof-region: naming
 def candidates_of(measurement: Measurement) -> Sequence[Hashable] | None:
-    """The public candidates whose scores led to the release, in their order; None if they are not known."""
+    """Return the public candidates whose scores led to the release, in their order; None if they are not known."""
     domain = measurement.input_domain
     if isinstance(domain, VectorDomain) and measurement.declared.scores_input:
         return domain.candidates  # [of-the-domain]
@@ -264,10 +266,12 @@ def candidates_of(measurement: Measurement) -> Sequence[Hashable] | None:
 
 
 def restrict_to_candidates(measurement: Measurement, items: Sequence[Any]) -> Measurement:
-    """``measurement`` restricted to scores of ``items``, in this order.
+    """Return ``measurement`` restricted to scores of ``items``, in this order.
+
+    It is returned unchanged if its candidates are known already, or its domain does not have one score per item.
 
     Raises:
-        SpaceError: It is known to score other candidates.
+        SpaceError: The measurement is known to score other candidates.
     """
     known, domain = candidates_of(measurement), measurement.input_domain
     if known is not None and not same_items(known, items):  # [check-names]
@@ -300,7 +304,7 @@ def _known_candidates(measurement: Measurement) -> Sequence[Hashable]:
 
 # proof-region: narrowed
 def restrict_score_count(measurement: Measurement, count: int) -> Measurement:
-    """``measurement`` restricted to inputs with ``count`` scores, so that no index that it releases is out of range.
+    """Return ``measurement`` restricted to inputs with ``count`` scores, so no released index is out of range.
 
     Raises:
         SpaceError: The measurement scores another number of candidates.
@@ -316,9 +320,9 @@ def restrict_score_count(measurement: Measurement, count: int) -> Measurement:
 
 
 def restrict_vector_size(measurement: Measurement, size: int) -> Measurement:
-    """``measurement`` on vectors of exactly ``size`` elements only: a part of its domain, so every claim holds.
+    """Return ``measurement`` restricted to vectors of ``size`` elements: a subset of its domain, so its proof applies.
 
-    A domain that has a size already keeps it.
+    A domain that already has a size keeps it.
     """
     domain, declared = measurement.input_domain, measurement.declared
     known = declared.n_candidates is not None

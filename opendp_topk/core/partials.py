@@ -1,4 +1,4 @@
-"""Constructors that still lack their input space: the right side of ``(domain, metric) >> then_x(...)``."""
+"""Constructors without their input space: the right side of ``(domain, metric) >> then_x(...)``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Metrics = TypeVar("Metrics", bound=Metric, contravariant=True)
 # proof-region: partials
 @dataclass(frozen=True, repr=False)
 class Partial(Generic[Domains, Metrics, Built]):
-    """A constructor that still lacks its input space; ``(domain, metric) >> partial`` completes it.
+    """A constructor without its input space; ``(domain, metric) >> partial`` completes it.
 
-    To those who check types it says which domains and metrics it takes, and what it builds.
+    Its type parameters are the domains and metrics that it accepts, and the type of what it builds.
     """
 
     constructor: Callable[..., Built]
@@ -39,7 +39,7 @@ class Partial(Generic[Domains, Metrics, Built]):
         checks.require_instance("options", self.options, Mapping, "a mapping from names of arguments to their values")
 
     def build(self, input_domain: Domains, input_metric: Metrics) -> Built:
-        """The transformation or measurement on this input space."""
+        """Return the transformation or measurement on this input space."""
         return self.constructor(input_domain, input_metric, *self.arguments, **self.options)  # [complete]
 
     def __hash__(self) -> int:
@@ -68,7 +68,7 @@ class Partial(Generic[Domains, Metrics, Built]):
 def partial_constructor(
     constructor: Callable[Concatenate[Domains, Metrics, P], Built],
 ) -> Callable[P, Partial[Domains, Metrics, Built]]:
-    """The ``then_*`` form of a ``make_*`` constructor: the same arguments without the input space."""
+    """Return the ``then_*`` form of a ``make_*`` constructor: the same arguments without the input space."""
     signature = inspect.signature(constructor)
     own = list(signature.parameters.values())[2:]
     shorter = signature.replace(parameters=own, return_annotation=Partial)
@@ -100,7 +100,7 @@ def partial_constructor(
 
 
 def _unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:
-    """The first keyword that is not accepted, in words; empty if there is none."""
+    """Return a message about the first keyword that is not accepted; empty if there is none."""
     known = list(accepted)
     for name in given:
         if name not in known:

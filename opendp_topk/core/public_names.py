@@ -1,6 +1,6 @@
-"""Where each public name is defined: ``opendp_topk`` loads it from there when it is first asked for.
+"""The module that defines each public name; ``opendp_topk`` imports the name from it on first use.
 
-``opendp_topk/__init__.pyi`` repeats it for those who check types; ``python -m tests.pages`` writes that file.
+``opendp_topk/__init__.pyi`` repeats the names for type checkers; ``python -m tests.pages`` writes that file.
 """
 
 PUBLIC = {

@@ -1,4 +1,4 @@
-"""Queryables: releases that are asked in turn, by one process and one thread."""
+"""Queryables: releases that answer one query at a time, in one process and one thread."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from ..errors import NotDeclaredError, QueryError
 from .home import process_identity
 from .measurement import Measurement
 
-# Queryables: releases that go on answering, one query at a time.
-#
 # Proof: proofs/combinators/queryable.tex
 
 T = TypeVar("T")
@@ -22,7 +20,7 @@ T = TypeVar("T")
 
 # proof-region: queryable
 class _QueryTurn:
-    """The time for which what is born in one answer stays open."""
+    """The period in which the queryables that one answer made stay open."""
 
     def __init__(self, within: _QueryTurn | None) -> None:
         self._within = within
@@ -47,7 +45,7 @@ _now: ContextVar[_QueryTurn | None] = ContextVar("turn", default=None)
 
 
 def call_sealed(function: Callable[[Any], T], value: Any) -> T:
-    """``function(value)``; every queryable that was born in it is closed."""
+    """Return ``function(value)``, and close every queryable that was made in the call."""
     turn = _QueryTurn(_now.get())
     try:
         return turn.run_step(lambda: function(value))
@@ -56,7 +54,7 @@ def call_sealed(function: Callable[[Any], T], value: Any) -> T:
 
 
 def freeze_if_array(value: Any) -> Any:
-    """``value`` as a queryable keeps it: an array is copied, so that nobody can change it between two queries."""
+    """Return a read-only copy of ``value`` if it is an array, so that it cannot change between two queries."""
     if isinstance(value, np.ndarray):
         value = value.copy()  # [copy]
         value.flags.writeable = False
@@ -64,15 +62,16 @@ def freeze_if_array(value: Any) -> Any:
 
 
 class Queryable:
-    """A release that answers queries: ``queryable(measurement)`` gives a release of that measurement.
+    """A release that answers queries: ``queryable(measurement)`` returns a release of that measurement.
 
-    Interactive measurements, such as those of ``make_adaptive_composition``, release one. That of
-    ``make_above_threshold`` takes indices of scores for queries. A query that is refused changes nothing. A query that
-    is answered closes every queryable that came out of an earlier answer, so that only the newest branch of a
-    conversation goes on. A query whose function raises an error counts as answered.
+    Interactive measurements, such as those of ``make_adaptive_composition``, release queryables. For
+    ``make_above_threshold``, a query is the index of a score. A query that is refused changes nothing. A query that is
+    answered closes every queryable from an earlier answer, so only the newest branch of a conversation continues. A
+    query whose function raises an error counts as answered.
 
-    A queryable serves the thread and the process that made it; it cannot be copied or pickled, since a copy would
-    spend the same budget twice. It holds a copy of an array, but not of a table, which must stay as it is meanwhile.
+    A queryable can be used only by the thread and the process that made it. It cannot be copied or pickled, because a
+    copy would spend the same budget twice. It keeps a copy of an array, but not of a table: do not change the table
+    while the queryable is in use.
     """
 
     def __init__(
@@ -88,13 +87,13 @@ class Queryable:
         self._home = process_identity(), threading.current_thread()
 
     def __call__(self, query: Any) -> Any:
-        """A release of the measurement ``query``, or the answer on the scores of which ``query`` is the index.
+        """Return a release of the measurement ``query``, or the answer for the score with the index ``query``.
 
         Raises:
-            BudgetError: The query does not fit; nothing was drawn and nothing was spent.
+            BudgetError: The query does not fit the budget; nothing was drawn and nothing was spent.
             QueryError: The queryable is closed, busy with another query, or belongs to another thread or process.
             SpaceError: The query has another input space or another measure.
-            ParameterTypeError: ``query`` is no measurement, and no index where these are asked for.
+            ParameterTypeError: ``query`` is not a measurement, or not an index if the queries are indices.
         """
         self._require_home()
         if self._born is not None and self._born.is_over:  # [check-open]
@@ -115,14 +114,14 @@ class Queryable:
             self._busy = False
 
     def privacy_loss(self, d_in: Any, query: Measurement | None = None) -> Any:
-        """The loss so far for inputs at distance ``d_in``, in the measure's own distance, rounded up.
+        """Return the loss so far for inputs at distance ``d_in``, in the measure's own distance, rounded up.
 
-        With ``query``, what it would be once that measurement was answered too.
+        If ``query`` is given, return what the loss would be after that measurement was answered as well.
 
         Raises:
-            NotDeclaredError: This queryable keeps no account; make_fully_adaptive_composition makes one that does.
-            QueryError: It belongs to another thread or process.
-            DistanceError: ``d_in`` is no distance of the input metric.
+            NotDeclaredError: This queryable does not track its loss; that of make_fully_adaptive_composition does.
+            QueryError: The queryable belongs to another thread or process.
+            DistanceError: ``d_in`` is not a distance of the input metric.
         """
         self._require_home()
         if self._privacy_loss is None:
@@ -140,11 +139,11 @@ class Queryable:
 # end-proof-region: queryable
 
 
-# A measurement as its constructor would have built it with more noise.
+# Measurements rebuilt by their constructor with another noise scale.
 
 
 def rescale_measurement(measurement: Measurement, scale: float) -> Measurement | None:
-    """The same measurement with another ``scale``, also within a chain; None where no constructor took one scale."""
+    """Return the measurement with another ``scale``, also within a chain; None if no constructor has a single scale."""
     recipe = measurement._own_claim().recipe
     if recipe is None:
         return None

@@ -1,4 +1,4 @@
-"""How a measurement or transformation is written into a pickle: by the names and arguments that build it again."""
+"""Pickles of measurements and transformations: the names and arguments of the constructors that rebuild them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ..errors import CapacityError, ParameterError, PickleError
 from ..errors.by_name import require_names
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_DEEPEST = 64  # each takes up to ten calls of Python, which allows a thousand
-_MOST = 2**24  # values of an iterator, which does not tell whether it ends
+_DEEPEST = 64  # each level takes up to ten nested calls, of which Python allows a thousand
+_MOST = 2**24  # values that are read from an iterator, which may be endless
 _WITHOUT_CLAIMS = ("apps/audit", "apps/cli")
 
 
@@ -33,7 +33,7 @@ class Recipe:
 
     @staticmethod
     def from_call(constructor: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Recipe:
-        """The recipe of a call; what could change or run out afterwards is copied first."""
+        """Return the recipe of a call; mutable arguments and iterators are copied."""
         kept = {name: _copy_argument(value) for name, value in options.items()}
         return Recipe(constructor, tuple(map(_copy_argument, arguments)), kept)
 
@@ -46,21 +46,21 @@ class Recipe:
 
     @functools.cached_property
     def nesting_depth(self) -> int:
-        """How many constructors lie within each other; Python could not follow thousands."""
+        """The number of constructors nested within each other; thousands would exceed Python's recursion limit."""
         return 1 + max(map(_argument_depth, [*self.arguments, *self.options.values()]), default=0)
 
     @functools.cached_property
     def comparison_key(self) -> Hashable:
-        """What is equal for two recipes that build the same: the constructor and what its parameters are bound to."""
+        """A value that is equal for recipes that build the same: the constructor and its bound arguments."""
         bound = inspect.signature(self.constructor).bind(*self.arguments, **self.options)
         bound.apply_defaults()
         return self.constructor, _comparable_value(dict(bound.arguments))
 
     def pickle_reduction(self) -> tuple[Any, ...]:
-        """What ``__reduce_ex__`` returns.
+        """Return the result of ``__reduce_ex__``.
 
         Raises:
-            PickleError: An argument is a function that has no name in a module.
+            PickleError: An argument is a function without a name in a module.
         """
         require_names((self.arguments, self.options))
         return rebuild_from_pickle, (claims_digest(), self.constructor, self.arguments, dict(self.options))
@@ -69,10 +69,10 @@ class Recipe:
 def rebuild_from_pickle(
     digest: str, constructor: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """What ``constructor`` makes of the arguments, if this library is the one that wrote the pickle.
+    """Return what ``constructor`` builds from the arguments, if this library is the one that wrote the pickle.
 
     Raises:
-        PickleError: The sources or the proofs of the library are others.
+        PickleError: The sources or the proofs of the library differ.
     """
     if digest != claims_digest():
         raise PickleError(
@@ -84,7 +84,7 @@ def rebuild_from_pickle(
 
 @functools.cache
 def claims_digest() -> str:
-    """The SHA-256 of all proof documents and of the sources of the package, without the audit and the command."""
+    """Return the SHA-256 of all proof documents and of all sources except those of the audit and the command."""
     total = hashlib.sha256()
     without = [_PACKAGE / room for room in _WITHOUT_CLAIMS]
     sources = [path for path in _PACKAGE.rglob("*.py") if not any(map(path.is_relative_to, without))]
@@ -96,7 +96,7 @@ def claims_digest() -> str:
 
 
 def _argument_depth(argument: Any) -> int:
-    """That of a measurement or transformation, or the largest in a list of such; 0 of anything else."""
+    """Return the depth of a measurement or transformation, or the largest in a list of these; 0 for anything else."""
     if type(argument) in (list, tuple) and len(argument) and hasattr(argument[0], "_claim"):
         return max(map(_argument_depth, argument))
     recipe = getattr(getattr(argument, "_claim", None), "recipe", None)
@@ -104,7 +104,7 @@ def _argument_depth(argument: Any) -> int:
 
 
 def _comparable_value(value: Any) -> Hashable:
-    """A hashable value that is equal for equal arguments; what cannot be compared is equal to itself alone."""
+    """Return a hashable value that is equal for equal arguments; an unhashable argument equals only itself."""
     if isinstance(value, Mapping):
         return frozenset((name, _comparable_value(one)) for name, one in value.items())
     if isinstance(value, np.ndarray):

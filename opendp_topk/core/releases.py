@@ -1,4 +1,4 @@
-"""Types of releases, and how they are written for other programs."""
+"""Types of releases, and their conversion to JSON."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..errors import ParameterTypeError
 from ..errors.extras import import_extra
 from ..markup import notebook
 
-# What releases of several items are: lists and named tuples that say what they hold, also in frames and notebooks.
+# Releases of several items: lists and named tuples with conversions to data frames and notebook tables.
 
 if TYPE_CHECKING:
     from polars import DataFrame
 else:
-    DataFrame = Any  # for those who ask for type hints where polars is not installed
+    DataFrame = Any  # so that type hints can be resolved without polars
 
 Array = NDArray[Any]
 
 
 class Items(list[Any]):
-    """Released items: of a ranking best first, of a set in the order of the candidates. It is a list."""
+    """A list of released items: best first for a ranking, in the order of the candidates for a set."""
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         if not isinstance(items, Iterable) or getattr(items, "ndim", 1) == 0:
@@ -34,7 +34,7 @@ class Items(list[Any]):
         super().__init__(items)
 
     def to_frame(self) -> DataFrame:
-        """A data frame with the column ``item``, in the order of the release (extra ``tables``)."""
+        """Return a data frame with the column ``item``, in the order of the release (extra ``tables``)."""
         return _polars_frame({"item": self})
 
     def _repr_html_(self) -> str:
@@ -42,17 +42,17 @@ class Items(list[Any]):
 
 
 class SelectedCounts(NamedTuple):
-    """The indices of the winners of a selection and a noisy score of each, in the same order."""
+    """The indices of the winners of a selection and a noisy score for each, in the same order."""
 
     indices: NDArray[np.int64]
     counts: Array
 
     def with_items(self, items: Items) -> CountedItems:
-        """The same with the items in the place of their indices."""
+        """Return the same release with items in place of their indices."""
         return CountedItems(items, self.counts)
 
     def to_frame(self) -> DataFrame:
-        """A data frame with the columns ``index`` and ``noisy_count`` (extra ``tables``)."""
+        """Return a data frame with the columns ``index`` and ``noisy_count`` (extra ``tables``)."""
         return _polars_frame({"index": self.indices, "noisy_count": self.counts})
 
     def _repr_html_(self) -> str:
@@ -60,13 +60,13 @@ class SelectedCounts(NamedTuple):
 
 
 class CountedItems(NamedTuple):
-    """The items that won a selection and a noisy score of each, in the same order."""
+    """The items that won a selection and a noisy score for each, in the same order."""
 
     items: Items
     counts: Array
 
     def to_frame(self) -> DataFrame:
-        """A data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
+        """Return a data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
         return _polars_frame({"item": self.items, "noisy_count": self.counts})
 
     def _repr_html_(self) -> str:
@@ -74,20 +74,20 @@ class CountedItems(NamedTuple):
 
 
 class RankingWithGaps(NamedTuple):
-    """The indices of the winners, best first, and how far each one's noisy score is ahead of the next one's.
+    """The indices of the winners, best first, and the gap between each one's noisy score and the next one's.
 
-    The last gap is the distance from the last winner to the best of those that did not win.
+    The last gap is between the last winner and the best candidate that did not win.
     """
 
     indices: NDArray[np.int64]
     gaps: NDArray[np.float64]
 
     def with_items(self, items: Items) -> ItemsWithGaps:
-        """The same with the items in the place of their indices."""
+        """Return the same release with items in place of their indices."""
         return ItemsWithGaps(items, self.gaps)
 
     def to_frame(self) -> DataFrame:
-        """A data frame with the columns ``rank``, ``index`` and ``noisy_lead`` (extra ``tables``)."""
+        """Return a data frame with the columns ``rank``, ``index`` and ``noisy_lead`` (extra ``tables``)."""
         return _polars_frame({"rank": _rank_numbers(self.indices), "index": self.indices, "noisy_lead": self.gaps})
 
     def _repr_html_(self) -> str:
@@ -96,16 +96,16 @@ class RankingWithGaps(NamedTuple):
 
 
 class ItemsWithGaps(NamedTuple):
-    """The items that won, best first, and how far each one's noisy score is ahead of the next one's.
+    """The items that won, best first, and the gap between each one's noisy score and the next one's.
 
-    The last gap is the distance from the last winner to the best of those that did not win.
+    The last gap is between the last winner and the best candidate that did not win.
     """
 
     items: Items
     gaps: NDArray[np.float64]
 
     def to_frame(self) -> DataFrame:
-        """A data frame with the columns ``rank``, ``item`` and ``noisy_lead`` (extra ``tables``)."""
+        """Return a data frame with the columns ``rank``, ``item`` and ``noisy_lead`` (extra ``tables``)."""
         return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items, "noisy_lead": self.gaps})
 
     def _repr_html_(self) -> str:
@@ -115,13 +115,13 @@ class ItemsWithGaps(NamedTuple):
 
 
 class FoundItems(NamedTuple):
-    """The items that were found, best first, and whether the release stopped before there were k."""
+    """The items that were found, best first, and whether the release stopped before k were found."""
 
     items: tuple[Any, ...]
     stopped: bool
 
     def to_frame(self) -> DataFrame:
-        """A data frame with the columns ``rank`` and ``item`` (extra ``tables``)."""
+        """Return a data frame with the columns ``rank`` and ``item`` (extra ``tables``)."""
         return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items})
 
     def _repr_html_(self) -> str:
@@ -137,7 +137,7 @@ class FoundItemsWithCounts(NamedTuple):
     stopped: bool
 
     def to_frame(self) -> DataFrame:
-        """A data frame with the columns ``rank``, ``item`` and ``noisy_count`` (extra ``tables``)."""
+        """Return a data frame with the columns ``rank``, ``item`` and ``noisy_count`` (extra ``tables``)."""
         return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items, "noisy_count": self.counts})
 
     def _repr_html_(self) -> str:
@@ -146,13 +146,13 @@ class FoundItemsWithCounts(NamedTuple):
 
 
 class FoundCounts(NamedTuple):
-    """The items that were found, the largest noisy count first, and these counts in the same order."""
+    """The items that were found, in descending order of their noisy counts, and these counts in the same order."""
 
     items: tuple[Any, ...]
     counts: tuple[int, ...]
 
     def to_frame(self) -> DataFrame:
-        """A data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
+        """Return a data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
         return _polars_frame({"item": self.items, "noisy_count": self.counts})
 
     def _repr_html_(self) -> str:
@@ -168,7 +168,7 @@ def _html_table(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
 
 
 def _polars_frame(columns: Mapping[str, Iterable[Any]]) -> DataFrame:
-    """A polars data frame of these columns.
+    """Return a polars data frame of these columns.
 
     Raises:
         MissingExtraError: polars is not installed (extra ``tables``).
@@ -181,28 +181,28 @@ def _polars_frame(columns: Mapping[str, Iterable[Any]]) -> DataFrame:
 
 
 def _python_values(values: Iterable[Any]) -> list[Any]:
-    """The values as Python's own: those of an array are no longer NumPy's."""
+    """Return a list of the values; those of a NumPy array become Python numbers."""
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
-# Releases and parameters as what ``json.dumps`` writes.
+# Releases and parameters as values for ``json.dumps``.
 
 
 def json_values(value: Any) -> Any:
-    """Return a release, or the parameters of a measurement, as values that ``json.dumps`` writes.
+    """Return a release, or the parameters of a measurement, as values that ``json.dumps`` accepts.
 
-    Arrays and tuples become lists, and named tuples dictionaries by field. So does a mapping whose keys are strings;
-    another one becomes a list of pairs ``[key, value]``. Fractions and Decimals become strings, which are exact, and
-    so do infinities and NaN, which JSON does not have. Dates are written in ISO 8601.
+    Arrays and tuples become lists. Named tuples, and mappings with strings as keys, become dictionaries; another
+    mapping becomes a list of pairs ``[key, value]``. Fractions and Decimals become strings, which are exact, and so do
+    infinities and NaN, which JSON does not have. Dates and times are written in ISO 8601.
 
     Args:
-        value: What a measurement has released, or :attr:`Measurement.parameters`.
+        value: A release of a measurement, or :attr:`Measurement.parameters`.
 
     Returns:
-        None, a bool, a number, a string, or lists and dictionaries of such.
+        None, a bool, a number, a string, or lists and dictionaries of these.
 
     Raises:
-        ParameterTypeError: It holds something else, such as a queryable.
+        ParameterTypeError: ``value`` contains something else, such as a queryable.
 
     Example:
         >>> import json

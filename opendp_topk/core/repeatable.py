@@ -1,4 +1,4 @@
-"""Many releases at once, and releases whose time is padded."""
+"""Functions of measurements that can release many times at once, be padded to a deadline, or be chained."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any, NamedTuple, TypeVar
 from ..errors import DeadlineError, ParameterError, checks
 from ..spaces.domains import Domain
 
-# Answers that are held back until a public deadline, by a clock that starts before the argument is checked.
+# Answers that are delayed until a public deadline. The clock starts before the argument is checked.
 #
 # Proof: proofs/combinators/padded.tex
 
-LONGEST = 10**6  # seconds, eleven days: every system sleeps as long in one call
+LONGEST = 10**6  # seconds, about eleven days: every system allows so long a sleep in one call
 _SECOND = 10**9  # nanoseconds
-_STILL = _SECOND  # nanoseconds of sleep in which a clock that goes is seen to go
+_STILL = _SECOND  # nanoseconds of sleep during which a running clock advances
 Answer = TypeVar("Answer")
 
 
 # proof-region: padding
 def run_until_deadline(seconds: Fraction, compute: Callable[[], Answer]) -> Answer:
-    """What ``compute`` returns or raises, ``seconds`` after the call and not before.
+    """Return or raise what ``compute`` does, but not before ``seconds`` have passed since the call.
 
     Raises:
-        DeadlineError: It took longer, or the clock stands still, as one that a test has frozen.
+        DeadlineError: ``compute`` took longer, or the clock does not advance, for example if a test has frozen it.
     """
     ends, failure = time.monotonic_ns() + math.ceil(seconds * _SECOND), None  # [ends]
     try:
         answer = compute()  # [computed]
     except Exception as error:
-        failure = error  # and not raised again here, where an error of the deadline would carry it along
+        failure = error  # raised below, so that it is not the context of a DeadlineError
     if time.monotonic_ns() > ends:  # [over]
         raise DeadlineError(
             "the deadline was missed: what was computed is not released, and what was paid for it stays paid. Take "
@@ -51,19 +51,19 @@ def run_until_deadline(seconds: Fraction, compute: Callable[[], Answer]) -> Answ
 
 
 class UncheckedArgument(NamedTuple):
-    """An argument of a call that is not checked yet, with the domain of which it must be a member."""
+    """An argument of a call that is not checked yet, and the domain that it must belong to."""
 
     value: Any
     domain: Domain
 
     def validated_value(self) -> Any:
-        """The argument in the form that functions on the domain receive."""
+        """Return the argument in the form that functions on the domain receive."""
         return self.domain.validate(self.value)  # [validate]
 
 
 @dataclass(frozen=True, eq=False)
 class PaddedFunction:
-    """``measured``, a measurement, on what may not be checked yet, held back until ``seconds`` after the call."""
+    """The measurement ``measured`` on a possibly unchecked argument, delayed until ``seconds`` after the call."""
 
     measured: Any
     seconds: Fraction
@@ -78,7 +78,7 @@ class PaddedFunction:
 
 
 def parse_seconds(value: Any, name: str) -> Fraction:
-    """A span of time to :func:`run_until_deadline` for, in seconds, as the rational that it is."""
+    """Return the ``seconds`` for :func:`run_until_deadline` as an exact rational."""
     seconds = Fraction(checks.require_scale(value, name))
     if not 0 < seconds <= LONGEST:  # [in-range]
         raise ParameterError(f"{name} must be above 0 and at most {LONGEST:,} seconds")
@@ -88,22 +88,22 @@ def parse_seconds(value: Any, name: str) -> Fraction:
 # end-proof-region: padding
 
 
-# Randomised functions that can do more than release on one value that was checked, and chains of functions.
+# Randomised functions that can do more than one release on one checked value, and chains of functions.
 #
-# Some take scores that were checked in the pass in which the best of each group was found. Some can release many
-# times at once, on one value or on each of several, or from parts of their argument. Whoever replaces the function of
-# a measurement has one that cannot; so the ways of such a function never part. A chain shows its links.
+# Some accept scores that were checked in the pass that computed their block maxima. Some can release many times at
+# once, on one value or on each of several, or from parts of their argument. Replacing a measurement's function drops
+# all of these, so the single-release and batched paths cannot diverge. A chain exposes its two functions.
 
 
 @dataclass(frozen=True, eq=False)
 class RepeatableFunction:
-    """``once(value)`` is a release; unless ``sign`` is 0, it takes scores that were surveyed in that direction too.
+    """``once(value)`` returns a release; unless ``sign`` is 0, it also accepts block maxima in that direction.
 
-    ``many(value, times)`` holds that many independent releases, one after the other. ``each(values)`` holds one release
-    on each of several values, drawn independently. What that costs is for the caller to say: a rule that knows how the
-    values depend on users, or a simulation, which costs nobody anything.
+    ``many(value, times)`` returns that many independent releases, one after the other. ``each(values)`` returns one
+    independent release on each of several values. The caller accounts for the privacy loss: it is a rule that knows how
+    the values depend on users, or a simulation, which costs no privacy.
 
-    ``race``, where it is not None, is the race whose winners ``once`` releases: it can be run in parts.
+    If ``race`` is not None, it is the race whose winners ``once`` releases, and can be run in parts.
     """
 
     once: Callable[[Any], Any]
@@ -118,7 +118,7 @@ class RepeatableFunction:
 
 @dataclass(frozen=True, eq=False)
 class BatchedFunction:
-    """``once(value)`` is a release, and ``many(value, times)`` holds that many independent ones, as a sequence."""
+    """``once(value)`` returns a release, and ``many(value, times)`` a sequence of that many independent ones."""
 
     once: Callable[[Any], Any]
     many: Callable[[Any, int], Sequence[Any]]
@@ -130,7 +130,7 @@ class BatchedFunction:
 # proof-region: repeatable
 @dataclass(frozen=True, eq=False)
 class ComposedFunction:
-    """``then`` of ``first``: the function of a chain, on whatever ``first`` takes."""
+    """The function of a chain: ``then`` applied to the result of ``first``."""
 
     first: Callable[[Any], Any]
     then: Callable[[Any], Any]
@@ -140,9 +140,9 @@ class ComposedFunction:
 
 
 def block_maxima_sign(function: Callable[[Any], Any]) -> int | None:
-    """In which direction scores may be surveyed that ``function`` takes; 0 where it takes no such scores.
+    """Return the direction of the block maxima that ``function`` accepts; 0 if it does not accept block maxima.
 
-    None where it takes its argument unchecked, to check it when its clock runs.
+    Return None if ``function`` takes its argument unchecked, and checks it while its clock runs.
     """
     if isinstance(function, ComposedFunction):
         return block_maxima_sign(function.first)  # [takes-the-same]
@@ -154,7 +154,7 @@ def block_maxima_sign(function: Callable[[Any], Any]) -> int | None:
 # end-proof-region: repeatable
 
 
-# Releases that are drawn step by step, and show how many steps they took.
+# Releases that are drawn step by step, and reveal how many steps they took.
 #
 # Proof: proofs/core/steps.tex
 
@@ -162,10 +162,11 @@ def block_maxima_sign(function: Callable[[Any], Any]) -> int | None:
 # proof-region: steps
 @dataclass(frozen=True)
 class AdaptiveSteps:
-    """What a measurement declares of the steps in which its releases are drawn.
+    """Declaration about the steps in which the releases of a measurement are drawn.
 
-    For inputs at distance d: but for an event of probability ``delta(d)`` a release y is drawn in ``drawn(y)`` steps,
-    from 1 to ``most``, each of range at most ``width(d)`` whatever was drawn before. A width may be infinite.
+    For inputs at distance d, except for an event of probability ``delta(d)``, a release y is drawn in ``drawn(y)``
+    steps, from 1 to ``most``. Each step has a range of at most ``width(d)``, whatever was drawn before. A width may be
+    infinite.
     """
 
     most: int
@@ -174,7 +175,7 @@ class AdaptiveSteps:
     drawn: Callable[[Any], int]
 
     def after_transformation(self, stability: Callable[[Any], Any]) -> AdaptiveSteps:
-        """The same for inputs of a transformation with this stability map."""
+        """Return the same for the inputs of a transformation with this stability map."""
         return replace(
             self,
             width=lambda d_in: self.width(stability(d_in)),

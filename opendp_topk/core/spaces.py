@@ -1,4 +1,4 @@
-"""The ends of transformations and measurements: how an input space is required and met, and what a map may return."""
+"""Input and output spaces: checks that domains and metrics fit and match, and the evaluation of maps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HasInputSpace(Protocol):
 
 
 def require_fitting(domain: Any, metric: Any, side: str = "input") -> None:
-    """Raise unless ``metric`` is a metric that measures members of the domain ``domain``."""
+    """Raise unless ``domain`` is a domain and ``metric`` a metric on its members."""
     checks.require_instance(f"{side}_domain", domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
     checks.require_instance(f"{side}_metric", metric, Metric, "a metric such as LInfDistance()")
     metric.require(domain, side)
@@ -32,10 +32,11 @@ def require_fitting(domain: Any, metric: Any, side: str = "input") -> None:
 
 # proof-region: met
 def joint_domain(before: Domain, after: Domain, unlike: str) -> Domain:
-    """What both domains state of the values that pass from one to the other.
+    """Return the domain that combines what both domains state about the values passed from one to the other.
 
     Raises:
-        SpaceError: They are different sets, in the words of ``unlike``, or state different things of their members.
+        SpaceError: The domains differ, for which the message is ``unlike``, or contradict each other about candidates
+            or users.
     """
     joint = before.joined(after)  # [joined]
     if joint is None:
@@ -51,14 +52,14 @@ _OTHER_SCORES = (
 
 
 def as_space(space: Any, right: object) -> Space:
-    """``space``, if it is a pair of a domain and a metric; ``right`` is shown as what it should lead to."""
+    """Return ``space`` if it is a pair of a domain and a metric; an error shows ``right``, the right side of ``>>``."""
     if isinstance(space, tuple) and len(space) == 2 and isinstance(space[0], Domain) and isinstance(space[1], Metric):
         return space
     raise SpaceError(f"the left side of >> {right} must be a pair (domain, metric)")
 
 
 def match_input_space(space: Any, right: Entered) -> Entered:
-    """``right``, if ``space`` is its input space: ``space >> right``."""
+    """Return ``right`` if ``space`` is its input space: ``space >> right``."""
     domain, metric = as_space(space, type(right).__name__)
     if domain.joined(right.input_domain) is None or metric != right.input_metric:
         raise SpaceError(
@@ -69,7 +70,7 @@ def match_input_space(space: Any, right: Entered) -> Entered:
 
 
 def require_space(input_domain: Any, input_metric: Any, metric: type[Any], hint: str) -> None:
-    """Raise unless ``input_metric`` is a ``metric`` that fits ``input_domain``."""
+    """Raise unless ``input_metric`` is an instance of ``metric`` that fits ``input_domain``."""
     checks.require_instance("input_domain", input_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
     checks.require_instance("input_metric", input_metric, metric, hint)
     input_metric.require(input_domain)
@@ -77,7 +78,11 @@ def require_space(input_domain: Any, input_metric: Any, metric: type[Any], hint:
 
 # proof-region: mapped
 def evaluate_map(function: Callable[[Any], Any], d_in: Any, distance: Callable[[Any, str], Any]) -> Any:
-    """What a map returns at ``d_in``, as ``distance`` of its output side reads it."""
+    """Return the result of a map at ``d_in``, parsed by ``distance`` of its output side.
+
+    Raises:
+        MapError: The result is not a distance.
+    """
     result = function(d_in)
     try:
         return distance(result, "the map's result")  # [a-distance]
@@ -87,7 +92,7 @@ def evaluate_map(function: Callable[[Any], Any], d_in: Any, distance: Callable[[
 
 
 def on_distances(asked: Any, metric: Metric, name: str) -> Callable[[Any], Any]:
-    """The map ``asked`` as callers reach it: at distances of ``metric`` alone, and of no metric that it had before."""
+    """Return the map ``asked`` restricted to distances of ``metric``; an earlier such restriction is replaced."""
     inner = checks.require_callable(name, getattr(asked, "at_any_number", asked))
 
     def at_distances(d_in: Any) -> Any:

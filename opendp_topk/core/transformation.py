@@ -1,4 +1,4 @@
-"""Transformations: functions with a stability map, and public lists that they know."""
+"""Transformations: functions with a stability map, and the public lists that a chain compares with its table."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .rendering import describe_html, describe_text
 from .repeatable import ComposedFunction, block_maxima_sign
 from .spaces import Space, evaluate_map, joint_domain, match_input_space, on_distances, require_fitting
 
-# Transformations, and what may follow one with ``>>``: another transformation, or a measurement.
+# Transformations. Another transformation or a measurement may follow one with ``>>``.
 
 Next = TypeVar("Next", bound="Transformation | Measurement")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transformation(Claimed):
-    """A function with a stability map, deterministic unless it is ``randomized``.
+    """A function with a stability map, deterministic unless ``randomized`` is true.
 
     Inputs at distance ``d_in`` under ``input_metric`` have outputs at distance at most ``map(d_in)`` under
-    ``output_metric``; outputs of a randomised one can be drawn together so that they are. Build one with a ``make_*``
-    constructor. ``proof`` belongs to the function and the map with which a constructor made it: a copy with anything
-    replaced is unproven.
+    ``output_metric``. If the function is randomised, there is a coupling of the outputs with this property. Build one
+    with a ``make_*`` constructor. ``proof`` applies to the function and the map that a constructor made: a copy with
+    anything replaced is unproven.
     """
 
     input_domain: Domain
@@ -53,16 +53,16 @@ class Transformation(Claimed):
 
     # proof-region: transformation
     def map(self, d_in: Any) -> Any:
-        """The largest distance between outputs of inputs at distance ``d_in``."""
+        """Return a bound on the distance between the outputs of inputs at distance ``d_in``."""
         return evaluate_map(self.stability_map, self.input_metric.distance(d_in, "d_in"), self.output_metric.distance)
 
     def check(self, d_in: Any, d_out: Any) -> bool:
-        """Whether inputs at distance ``d_in`` have outputs at distance at most ``d_out``."""
+        """Return True if the map bounds the distance of outputs by ``d_out`` for inputs at distance ``d_in``."""
         bound = self.output_metric.distance(d_out, "d_out")
         return bool(self.map(d_in) <= bound)  # [at-most]
 
     def invoke(self, value: Any) -> Any:
-        """The function's value, after ``value`` was checked to be a member of the input domain."""
+        """Return the function's result; first ``value`` is checked to be a member of the input domain."""
         return self.function(self.input_domain.validate(value))  # [validate]
 
     # end-proof-region: transformation
@@ -96,7 +96,7 @@ class Transformation(Claimed):
 
 # proof-region: chaining
 def chain_transformations(first: Transformation, second: Transformation) -> Transformation:
-    """``first``, then ``second``."""
+    """Return the transformation ``first >> second``."""
     _connecting_domain(first, second)  # [check-space]
     both = replace(
         second,
@@ -113,7 +113,7 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
 
 
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
-    """``first``, then ``second``."""
+    """Return the measurement ``first >> second``."""
     joint = _connecting_domain(first, second)  # [check-space]
     if second.declared.later_data:  # [later-data]
         raise SpaceError(
@@ -160,7 +160,7 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
 
 
 def _connecting_domain(first: Transformation, second: Transformation | Measurement) -> Domain:
-    """What both sides state of the values between them."""
+    """Return the domain between the two sides, which combines what both state about its members."""
     unlike = (
         "the two sides of >> do not meet: the left has "
         f"output_domain {first.output_domain!r}, the right input_domain {second.input_domain!r}"
@@ -178,7 +178,7 @@ def _connecting_domain(first: Transformation, second: Transformation | Measureme
 
 
 def _merge_parameters(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Both sets of parameters; where a name occurs in both, the earlier one gets a prime."""
+    """Return both sets of parameters; if a name occurs in both, that of ``first`` gets a prime."""
     joined = {}
     for name, value in first.items():
         while name in second or name in joined:
@@ -187,9 +187,9 @@ def _merge_parameters(first: Mapping[str, Any], second: Mapping[str, Any]) -> di
     return joined | dict(second)
 
 
-# The public lists with which a measurement compares columns of its table, so that their kind is known before a row.
+# The public lists that a measurement compares with columns of its table. They show the type of a column in advance.
 
-# By the argument: the column, and what its entries are called.
+# For each argument, the attribute of the domain that names the column, and the word for its entries.
 _COLUMNS = {
     "candidates": ("item", "candidates"),
     "items": ("item", "items"),
@@ -199,10 +199,10 @@ _COLUMNS = {
 
 
 def public_lists(built: Any) -> dict[tuple[str, str], Any]:
-    """One entry of each public list with which ``built`` compares a column, by the column and by what the list is of.
+    """Return one entry of each public list that ``built`` compares with a column, by the column and the entries' word.
 
-    Nothing is known of what no constructor of the library made, and of what reads the table that a transformation of
-    the caller's own returns.
+    Lists are found only in what constructors of the library made, and not behind a transformation that the caller
+    vouches for, which may return another table.
     """
     found: dict[tuple[str, str], Any] = {}
     _collect_public_lists(built, found, set())
@@ -226,19 +226,19 @@ def _collect_public_lists(built: Any, found: dict[tuple[str, str], Any], seen: s
 
 
 def _first_entry(listed: Any) -> Iterator[Any]:
-    """The first entry of a list, as the Python value that it is; none of an empty one."""
+    """Yield the first entry of a list as a Python value, or nothing if the list is empty."""
     for entry in listed:
         yield entry.as_py() if hasattr(entry, "as_py") else entry
         return
 
 
 def _claimed_members(argument: Any) -> Iterable[Claimed]:
-    """What of an argument a constructor made: itself, or the members of a list or a mapping of such."""
+    """Return the claimed values in an argument: itself, or the members of a list or a mapping of these."""
     listed = argument.values() if isinstance(argument, Mapping) else argument
     members = listed if isinstance(argument, Mapping | list | tuple) else (argument,)
     return members if isinstance(next(iter(members), None), Claimed) else ()
 
 
 def _is_vouched_for(proof: Proof) -> bool:
-    """Whether the caller vouches for a part of it."""
+    """Return True if the caller vouches for a part of the proof."""
     return proof.name is None or any(map(_is_vouched_for, proof.parts))

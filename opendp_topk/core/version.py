@@ -1,4 +1,4 @@
-"""Which version of the library runs."""
+"""The version of the library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import metadata
 
 
 def version() -> str:
-    """The version of the installed library; "unknown" where it runs from sources that nobody installed."""
+    """Return the version of the installed library; "unknown" if it runs from sources that are not installed."""
     try:
         return metadata.version("opendp_topk")
     except metadata.PackageNotFoundError:

@@ -2,17 +2,17 @@
 
 It may import nothing of the package.
 
-No message and no attribute of any of them holds a score, a count, an identifier or a noise value: they name
-the parameter, state what was required, and say what to do. The one exception is ``PrivacyViolationError``, which
-carries a pair of inputs that the verifier made up, or was given as public. ::
+Messages and attributes never contain a score, a count, an identifier or a noise value. A message names the parameter,
+what is required, and what to do. The only exception is ``PrivacyViolationError``: it contains a pair of inputs that
+the verifier generated, or that were given to it as public. ::
 
     TopKError
     ├── ParameterError (ValueError)        an argument of a constructor is outside what it allows
     │   ├── ParameterTypeError (TypeError)     ... it has the wrong type (True is not an integer here)
     │   └── CandidatesError                    ... the public items are empty, repeated or unhashable
     ├── DistanceError (ValueError)         d_in or d_out is negative, NaN or not a number
-    ├── MapError (ValueError)              a map supplied by the caller returned no distance
-    ├── SpaceError (TypeError)             a metric does not fit a domain, or two links of a chain differ
+    ├── MapError (ValueError)              a map supplied by the caller returned something other than a distance
+    ├── SpaceError (TypeError)             a metric does not fit a domain, or the two sides of a chain do not match
     ├── DataError (ValueError)             an argument of a call is not a member of the input domain
     │   ├── DataTypeError (TypeError)          ... wrong container or element type
     │   ├── DataLengthError                    ... empty, or another length than declared
@@ -20,12 +20,12 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     │   ├── OutOfBoundsError                   ... outside the declared bounds
     │   └── ColumnError (LookupError)          ... a column is missing or has an unusable type
     ├── TableError (OSError)               a file could not be read or written
-    ├── PickleError (TypeError)            a measurement cannot be written into a pickle, or read from one here
+    ├── PickleError (TypeError)            a measurement cannot be pickled, or a pickle cannot be loaded here
     ├── QueryError (RuntimeError)          a queryable is closed, busy, or used from another thread or process
     ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
     ├── CapacityError (ValueError)         an exact enumeration would be too large
     ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
-    ├── DistributionError (ValueError)     a declared distribution is none: a mass is negative, or they miss 1
+    ├── DistributionError (ValueError)     declared probabilities are negative or NaN, or do not sum to 1
     ├── PrivacyViolationError (AssertionError)  two neighbouring inputs refute a privacy map
     ├── EntropyError (OSError)             the operating system gave no randomness
     ├── SubnormalError (FloatingPointError)  the thread flushes subnormal floats to zero
@@ -36,7 +36,7 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 
-No exception is ``experimental.ExperimentalWarning``, a warning of names that may change.
+``experimental.ExperimentalWarning`` is a warning, not an exception of this tree: it marks names that may change.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class DistanceError(TopKError, ValueError):
 
 
 class MapError(TopKError, ValueError):
-    """A stability or privacy map supplied by the caller returned something that is no distance."""
+    """A stability or privacy map supplied by the caller returned something that is not a distance."""
 
 
 class SpaceError(TopKError, TypeError):
-    """A metric does not fit a domain, or the two sides of a chain do not meet."""
+    """A metric does not fit a domain, or the two sides of a chain do not match."""
 
 
 class DataError(TopKError, ValueError):
@@ -85,15 +85,15 @@ class DataLengthError(DataError):
 
 
 class NonFiniteError(DataError):
-    """The data hold a NaN or an infinity."""
+    """The data contain a NaN or an infinity."""
 
 
 class OutOfBoundsError(DataError):
-    """The data leave the bounds that the domain declares."""
+    """The data are outside the bounds that the domain declares."""
 
 
 class ColumnError(DataError, LookupError):
-    """A table lacks a column, or the column has a type that cannot hold identifiers."""
+    """A column is missing from a table, or has a type that cannot be used."""
 
 
 class TableError(TopKError, OSError):
@@ -105,7 +105,7 @@ class QueryError(TopKError, RuntimeError):
 
 
 class PickleError(TopKError, TypeError):
-    """Something cannot be pickled, or a pickle was written by a library with other claims."""
+    """A value cannot be pickled, or a pickle was written by a library with other sources or proofs."""
 
 
 class SearchError(TopKError, ValueError):
@@ -121,13 +121,13 @@ class NotDeclaredError(TopKError, AttributeError):
 
 
 class DistributionError(TopKError, ValueError):
-    """A declared distribution is none: a probability is negative or NaN, or they do not sum to 1."""
+    """The probabilities of a declared distribution are negative or NaN, or do not sum to 1."""
 
 
 class PrivacyViolationError(TopKError, AssertionError):
     """Two neighbouring inputs refute a privacy map.
 
-    ``report`` holds the claim, the loss and the witness: inputs that the verifier made up, or was given as public.
+    ``report`` contains the claim, the loss and the witness: inputs that the verifier generated, or was given as public.
     """
 
     def __init__(self, message: str, report: Any = None) -> None:
@@ -148,15 +148,15 @@ class LedgerError(TopKError, OSError):
 
 
 class BudgetError(TopKError, ValueError):
-    """A release or a query does not fit with what is left of a budget. Nothing was debited and nothing was drawn."""
+    """A release or a query exceeds the remaining budget. Nothing was debited and nothing was drawn."""
 
 
 class DeadlineError(TopKError, TimeoutError):
-    """What is padded took longer than its public deadline: nothing is released, and what was paid stays paid."""
+    """A padded release took longer than its public deadline. Nothing is released, and the budget stays spent."""
 
 
 class ForeignError(TopKError, RuntimeError):
-    """A function of the caller or of another library failed in a bridge, or its release cannot be used here."""
+    """A function of the caller or of another library failed in a bridge, or its release cannot be used."""
 
 
 class ProofError(TopKError, LookupError):

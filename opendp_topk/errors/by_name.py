@@ -1,4 +1,4 @@
-"""What a pickle of the library may hold: values, and functions by the name of their module and their own."""
+"""Check of what the library pickles: values, and functions by the names of their module and their own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from . import PickleError
 
 
 def require_names(value: Any) -> None:
-    """Raise unless every function in ``value`` can be found again by the name of its module and its own.
+    """Raise unless every function in ``value`` can be imported by the name of its module and its own.
 
     Raises:
-        PickleError: One cannot.
+        PickleError: A function cannot be imported by name.
     """
     if isinstance(value, list | tuple):
         for one in value:
@@ -32,12 +32,15 @@ def require_names(value: Any) -> None:
 
 
 def _is_own(value: Any) -> bool:
-    """Whether ``value`` is an object of this library, which knows itself how it is pickled."""
+    """Return True if ``value`` is an object of this library, which defines how it is pickled."""
     return type(value).__module__.split(".")[0] == __name__.split(".")[0]
 
 
 def _is_code(value: Any) -> bool:
-    """Whether ``value`` is a function or a class; other objects that can be called are pickled as their class says."""
+    """Return True if ``value`` is a function, a class, or of a class without an importable name.
+
+    Other callable objects are pickled as their class defines.
+    """
     return isinstance(value, type) or hasattr(value, "__code__") or not _has_name(type(value))
 
 

@@ -1,4 +1,4 @@
-"""Named argument checks. Every message states the required predicate; none repeats data."""
+"""Argument checks. Every message states what is required, and none contains data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = TypeVar("T")
 Number = int | float | Fraction
 _NO_NUMBERS = ("bool", "bool_", "timedelta64", "ndarray")
 _COMMON = float, int, Fraction  # these need no conversion
-_BITS = 14_000  # what has more cannot be written in the 4300 digits that Python writes at most
+_BITS = 14_000  # longer numbers may exceed the 4300 digits that Python converts to text
 
 
 # proof-region: checks
 def is_integer(value: Any) -> bool:
-    """True for Python and NumPy integers; booleans, spans of time and arrays are not numbers here."""
+    """Return True for Python and NumPy integers; booleans, time spans and arrays do not count as numbers."""
     if isinstance(value, bool) or type(value).__name__ in _NO_NUMBERS:  # [no-truth-values]
         return False
     try:
@@ -31,13 +31,13 @@ def is_integer(value: Any) -> bool:
 
 
 def is_real(value: Any) -> bool:
-    """True for integers, floats (infinities and NaN too) and exact rationals; not for booleans."""
+    """Return True for integers, floats (also infinities and NaN) and exact rationals, but not for booleans."""
     named = type(value).__name__ not in _NO_NUMBERS
     return is_integer(value) or (named and isinstance(value, float | Rational))  # [real]
 
 
 def require_positive_int(name: str, value: Any, *, at_most: int | None = None, limit: str = "") -> int:
-    """``value`` as an int with ``1 <= value <= at_most``."""
+    """Return ``value`` as an int if ``1 <= value <= at_most``; otherwise raise."""
     if not is_integer(value):
         raise ParameterTypeError(f"{name} must be an integer >= 1, not {type(value).__name__}")
     number = operator.index(value)
@@ -50,7 +50,7 @@ def require_positive_int(name: str, value: Any, *, at_most: int | None = None, l
 
 
 def require_scale(value: Any, name: str = "scale") -> Number:
-    """``value`` unchanged, if it is a finite number >= 0."""
+    """Return ``value`` as a Python number if it is finite and >= 0; otherwise raise."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
     number = plain_number(value)  # [plain-first]
@@ -62,7 +62,7 @@ def require_scale(value: Any, name: str = "scale") -> Number:
 
 
 def require_finite(value: Any, name: str) -> Number:
-    """``value`` unchanged, if it is a finite number."""
+    """Return ``value`` as a Python number if it is finite; otherwise raise."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number (int, float or Fraction), not {type(value).__name__}")
     number = plain_number(value)  # [plain-first]
@@ -71,7 +71,7 @@ def require_finite(value: Any, name: str) -> Number:
 
 
 def require_distance(value: Any, name: str) -> Number:
-    """``value`` unchanged, if it is a number >= 0 (infinity is a distance, NaN is not)."""
+    """Return ``value`` as a Python number if it is >= 0; otherwise raise. Infinity is a distance, NaN is not."""
     common = type(value) in _COMMON
     if not common and not is_real(value):
         raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
@@ -87,7 +87,7 @@ def require_distance(value: Any, name: str) -> Number:
 
 
 def require_probability(value: Any, name: str) -> Number:
-    """``value`` unchanged, if it is a number with ``0 < value < 1``."""
+    """Return ``value`` as a Python number if ``0 < value < 1``; otherwise raise."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number in (0, 1), not {type(value).__name__}")
     number = plain_number(value)  # [plain-first]
@@ -97,7 +97,7 @@ def require_probability(value: Any, name: str) -> Number:
 
 
 def require_unit_interval(value: Any, name: str) -> Number:
-    """``value`` unchanged, if it is a number with ``0 <= value <= 1``."""
+    """Return ``value`` as a Python number if ``0 <= value <= 1``; otherwise raise."""
     if not is_real(value):
         raise ParameterTypeError(
             f"{name} must be a number in [0, 1] (int, float or Fraction), not {type(value).__name__}"
@@ -109,7 +109,7 @@ def require_unit_interval(value: Any, name: str) -> Number:
 
 
 def require_choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """``value``, if it is one of ``choices``."""
+    """Return ``value`` if it is one of ``choices``; otherwise raise."""
     if not isinstance(value, str):
         raise ParameterTypeError(f"{name} must be one of {', '.join(map(repr, choices))}, not {type(value).__name__}")
     if value not in choices:  # [choices]
@@ -118,14 +118,14 @@ def require_choice(name: str, value: Any, choices: Sequence[str]) -> str:
 
 
 def require_boolean(name: str, value: Any) -> bool:
-    """``value``, if it is True or False."""
+    """Return ``value`` if it is True or False; otherwise raise."""
     if not isinstance(value, bool):
         raise ParameterTypeError(f"{name} must be True or False, not {type(value).__name__}")
     return value
 
 
 def require_instance(name: str, value: T, kind: type[Any], hint: str) -> T:
-    """``value``, if it is an instance of ``kind``; ``hint`` says how to make one."""
+    """Return ``value`` if it is an instance of ``kind``; otherwise raise an error with ``hint``, how to make one."""
     if not isinstance(value, kind):
         got = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
         raise ParameterTypeError(f"{name} must be {hint}, not {got}")
@@ -133,14 +133,14 @@ def require_instance(name: str, value: T, kind: type[Any], hint: str) -> T:
 
 
 def require_callable(name: str, value: Any) -> Any:
-    """``value``, if it can be called."""
+    """Return ``value`` if it can be called; otherwise raise."""
     if not callable(value):
         raise ParameterTypeError(f"{name} must be callable, not {type(value).__name__}")
     return value
 
 
 def parameters_dictionary(value: Any) -> dict[str, Any]:
-    """``value`` as a dictionary: what a repr shows of a link that the caller built."""
+    """Return the parameters of a measurement or transformation as a dictionary; None gives an empty one."""
     if value is not None and not isinstance(value, Mapping):
         raise ParameterTypeError(
             f"parameters must be a mapping from names to public values, not {type(value).__name__}"
@@ -149,7 +149,7 @@ def parameters_dictionary(value: Any) -> dict[str, Any]:
 
 
 def plain_number(value: Any) -> Number:
-    """Numbers of NumPy, gmpy2 and derived types as the Python number of the same value."""
+    """Return a number of NumPy, gmpy2 or a derived type as the Python number with the same value."""
     if is_integer(value):
         return operator.index(value)
     if isinstance(value, float):
@@ -158,12 +158,12 @@ def plain_number(value: Any) -> Number:
 
 
 def plain_text(value: str) -> str:
-    """A text of a derived type as the text that it is, whatever its own methods say."""
+    """Return a string of a derived type as a plain ``str``, regardless of its own methods."""
     return str.__str__(value)
 
 
 def _require_short(value: Number, error: Exception) -> Number:
-    """``value``, if it can be written in decimals: Python refuses longer ones."""
+    """Return ``value`` if it has few enough digits for Python to convert it to text; otherwise raise ``error``."""
     if not isinstance(value, float) and _is_long(value):
         raise error
     return value

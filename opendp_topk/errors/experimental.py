@@ -1,4 +1,4 @@
-"""The mark of a public name that may change or go in any minor version: a call of it warns."""
+"""Mark for public functions that may change or be removed in any minor version: each call warns."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 
 class ExperimentalWarning(FutureWarning):
-    """What was called may change or go in any minor version; docs/versions.md lists such names."""
+    """The called function may change or be removed in any minor version; docs/versions.md lists such names."""
 
 
 def mark_experimental(why: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """Mark a public function; ``why`` is told by the warning of each call, and stands in the function's docstring."""
+    """Mark a public function; the warning of each call contains ``why``, which the function's docstring repeats."""
 
     def decorate_function(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @functools.wraps(function)

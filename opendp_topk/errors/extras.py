@@ -1,7 +1,7 @@
-"""Modules that are loaded when they are first needed: extras, and back ends that do not survive a fork.
+"""Modules that are imported on first use: extras, and back ends that do not survive a fork.
 
-A module's lock does not survive a fork: a child that was forked while another thread loaded a module would wait for it
-for ever. So what this library loads late is loaded under :data:`LOADING`, for which a fork waits.
+A module's import lock does not survive a fork: if a process is forked while another thread imports a module, the child
+waits for the lock forever. So this library holds :data:`LOADING` while it imports such a module, and forks wait for it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any
 from . import MissingExtraError, TableError
 
 _OWN = __name__.partition(".")[0] + "."
-_PATIENCE = 10.0  # seconds: loading takes moments
+_PATIENCE = 10.0  # seconds; an import takes much less
 _TASKS = "/proc/self/task"  # the threads of this process, on Linux
-_POOL = ("polars-0", "async-executor-", "tokio-rt-worker")  # names of the threads that do the work of polars
-_LOST: set[str] = set()  # packages whose threads were not forked with this process
+_POOL = ("polars-0", "async-executor-", "tokio-rt-worker")  # names of polars' worker threads
+_LOST: set[str] = set()  # packages whose threads were lost when this process was forked
 
 
 def import_extra(module: str, need: str, extra: str) -> Any:
-    """The module of another library, which is imported if it was not.
+    """Return a module of another library; import it if necessary.
 
     Args:
-        module: Its name.
-        need: What an error begins with, such as "tables need narwhals".
-        extra: What ``pip install`` is to be given.
+        module: The name of the module.
+        need: The beginning of the error message, such as "tables need narwhals".
+        extra: The argument of ``pip install`` in the message.
 
     Raises:
-        MissingExtraError: It is not installed, or it is and its import fails; the failure is the error's cause.
+        MissingExtraError: The module is not installed, or its import fails; the cause is the original error.
     """
     if sys.modules.get(module) is not None and not _is_initialising(sys.modules[module]):
         return sys.modules[module]
@@ -52,12 +52,12 @@ def import_extra(module: str, need: str, extra: str) -> Any:
 
 
 def require_threads() -> None:
-    """Raise if this process was forked from one in which polars had started its threads: it would wait for them.
+    """Raise if this process was forked after polars had started its threads: polars would wait for them forever.
 
-    Where the system does not list threads, polars counts as started once it is loaded.
+    If the system does not list threads, polars counts as started once it is imported.
 
     Raises:
-        TableError: It was.
+        TableError: The process was forked after polars had started its threads.
     """
     if "polars" in _LOST:
         raise TableError(
@@ -67,7 +67,7 @@ def require_threads() -> None:
 
 
 def _is_loading() -> bool:
-    """Whether a module of this package is being loaded that is not under the lock: one that a function imports."""
+    """Return True if a module of this package is being imported, possibly without the lock: inside a function."""
     return any(name.startswith(_OWN) and _is_initialising(module) for name, module in [*sys.modules.items()])
 
 
@@ -82,13 +82,13 @@ def _has_pool() -> bool:
 
 
 def _thread_name(task: str) -> str:
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
         return Path(_TASKS, task, "comm").read_text(errors="replace")
     return ""
 
 
 def _lock_across_forks(lock: threading.RLock) -> threading.RLock:
-    """``lock``, for which a fork waits, and for modules of this package that a function of another thread imports."""
+    """Return ``lock``, after making forks wait for it and for running imports of modules of this package."""
 
     started = False
 
@@ -111,4 +111,4 @@ def _lock_across_forks(lock: threading.RLock) -> threading.RLock:
 
 
 LOADING = _lock_across_forks(threading.RLock())
-"""Held while a process does what it does once: load a name or an extra, read a proof. A fork waits for it."""
+"""Lock for work that a process does once: import a public name or an extra, or read a proof. A fork waits for it."""

@@ -1,4 +1,4 @@
-"""Files that people name: which are opened, and how a new one takes the place of an old one."""
+"""Files named by the user: regular files are opened for reading, and new files are written atomically."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 
 from . import ParameterTypeError, TopKError
 
-# Files that somebody names: an ordinary file is opened, at once; a pipe, a device, a folder is an error in words.
+# Reading: only regular files are opened, without blocking. A pipe, a device or a folder gives an error with advice.
 #
-# A pipe would let its reader wait for ever, a device fill the memory, and what the system says of either is no advice.
+# Reading a pipe could block forever, a device could fill the memory, and the system's own errors give no advice.
 
-_LONGEST = 200  # of a path that an error shows: both ends of a longer one
+_LONGEST = 200  # characters of a path in an error; a longer one is shortened in the middle
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"))
 _KINDS = {
     stat.S_IFDIR: "is a folder",
@@ -38,10 +38,10 @@ _FAILURES = {
 
 
 def path_text(path: Any, name: str) -> str:
-    """``path`` as text.
+    """Return ``path`` as a string.
 
     Raises:
-        ParameterTypeError: It is neither a string nor a path of strings; ``name`` is the parameter.
+        ParameterTypeError: ``path`` is neither a string nor a path of strings; ``name`` is the parameter.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
@@ -50,36 +50,37 @@ def path_text(path: Any, name: str) -> str:
 
 
 def quote_path(path: str) -> str:
-    """A path as an error shows it: in quotes, what cannot be printed escaped, and the middle of a long one left out."""
+    """Return a path as an error shows it: quoted, with escapes, and without the middle if it is long."""
     if len(path) > _LONGEST:
         path = f"{path[: _LONGEST // 2]}...{path[-_LONGEST // 2 :]}"
     return repr(path)
 
 
 def irregular_file_reason(mode: int) -> str:
-    """What a file is that is no ordinary one, by the mode that the system tells; nothing of one that is."""
+    """Return why a file with this mode is not a regular file; empty if it is one."""
     kind = stat.S_IFMT(mode)
     return "" if kind == stat.S_IFREG else _KINDS.get(kind, "is no ordinary file")
 
 
 def stat_regular_file(path: Any, name: str, error: type[TopKError]) -> os.stat_result:
-    """What the system says of the file at ``path``, which is ordinary and may be read. Nothing waits or is read.
+    """Return the status of the regular, readable file at ``path``, without blocking and without reading it.
 
     Args:
         path: A string or a path; links are followed.
-        name: What the file is, for errors, such as "the record".
-        error: What is raised.
+        name: The word for the file in errors, such as "the record".
+        error: The class of the error to raise.
 
     Raises:
-        error: There is none, it is no ordinary file (a pipe, a socket, a device, a folder), or may not be read.
-        ParameterTypeError: ``path`` is no path.
+        error: The file does not exist, is not a regular file (but a pipe, a socket, a device or a folder), or may not
+            be read.
+        ParameterTypeError: ``path`` is not a path.
     """
     with open_regular_file(path, name, error) as stream:
         return os.fstat(stream.fileno())
 
 
 def open_regular_file(path: Any, name: str, error: type[TopKError]) -> BinaryIO:
-    """The ordinary file at ``path``, open for reading; otherwise as :func:`stat_regular_file`."""
+    """Return the regular file at ``path``, open for reading; arguments and errors as in :func:`stat_regular_file`."""
     text = path_text(path, name)
     handle, reason = _open_descriptor(text)
     if handle is None:
@@ -88,7 +89,11 @@ def open_regular_file(path: Any, name: str, error: type[TopKError]) -> BinaryIO:
 
 
 def read_regular_file(path: Any, name: str, error: type[TopKError], *, at_most: int) -> bytes:
-    """All bytes of the ordinary file at ``path``, which are at most so many; otherwise as :func:`stat_regular_file`."""
+    """Return all bytes of the regular file at ``path``; other arguments and errors as in :func:`stat_regular_file`.
+
+    Raises:
+        error: Also if the file has more than ``at_most`` bytes.
+    """
     with open_regular_file(path, name, error) as stream:
         try:
             found, reason = stream.read(at_most + 1), ""
@@ -102,10 +107,10 @@ def read_regular_file(path: Any, name: str, error: type[TopKError], *, at_most: 
 
 
 def _open_descriptor(path: str) -> tuple[int | None, str]:
-    """A descriptor of the ordinary file, or why there is none."""
+    """Return a descriptor of the regular file and an empty reason, or None and the reason why there is none."""
     try:
         os.fsencode(path)
-        strange = irregular_file_reason(os.stat(path).st_mode)  # before it is opened: that alone can move a tape
+        strange = irregular_file_reason(os.stat(path).st_mode)  # before opening it, which can rewind a tape
         if strange:
             return None, strange
         handle = os.open(path, _FLAGS)
@@ -119,11 +124,12 @@ def _open_descriptor(path: str) -> tuple[int | None, str]:
     return None, "was exchanged for something else while it was opened"
 
 
-# Files that are made: whole on the disk under their name, or not there at all.
+# Writing: a file is complete on the disk under its name, or does not exist. The only exception is a file system without
+# hard links: a new file that must not replace another is then copied, and a copy that fails leaves a part.
 #
-# A draft is made beside the place, as a new file and never through a link, and is written through the descriptor that
-# was opened then. So who else may write in the folder can take the file away, which is noticed, and cannot lead what
-# is written to another file. Who may read it, the process says by its umask, but for what is its owner's alone.
+# A draft is created in the same folder, as a new file and never through a link, and is written through the descriptor
+# that was opened then. Another user who may write in the folder can remove the file, which is detected, but cannot
+# redirect the content to another file. The umask of the process decides who may read the file, unless it is private.
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _NEW |= sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"))
@@ -133,15 +139,15 @@ _MODE, _OWN = 0o666, 0o600  # less the umask
 
 
 class DraftFile:
-    """A new file beside ``path``, which has another name until it is published; a context manager.
+    """A context manager for a new file beside ``path``, with another name until it is published.
 
     Args:
-        path: The file that is to be; its last part is not followed where it is a link.
-        private: Whether its owner alone may read it.
+        path: The future file; if its last part is a link, the link is not followed.
+        private: Whether only its owner may read the file; default False.
 
     Raises:
-        OSError: By each method: the system refuses, or the draft was exchanged for something else.
-        ValueError: When it is made: ``path`` holds a character that no name can have.
+        OSError: By each method: the operation fails, or the draft was exchanged for another file.
+        ValueError: By the constructor: ``path`` contains a character that a file name cannot have.
     """
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
@@ -158,7 +164,7 @@ class DraftFile:
             raise
 
     def write_content(self, content: bytes | Iterable[bytes]) -> None:
-        """Let the draft be these bytes, which may come in parts, on the disk."""
+        """Write these bytes, which may be an iterable of parts, to the draft and flush them to the disk."""
         assert self._handle is not None
         with os.fdopen(os.dup(self._handle), "wb") as stream:
             stream.writelines([content] if isinstance(content, bytes) else content)
@@ -166,7 +172,7 @@ class DraftFile:
             os.fsync(stream.fileno())
 
     def publish(self, *, replace: bool = False) -> None:
-        """Give the draft its name; a file that has it is replaced only if that is said."""
+        """Give the draft its name; an existing file is replaced only if ``replace`` is true."""
         if not self._is_draft(self._draft):
             raise OSError(errno.ESTALE, "the file was exchanged for another while it was written")
         if replace:
@@ -217,7 +223,7 @@ class DraftFile:
         self.discard()
 
     def discard(self) -> None:
-        """Remove what has not got its name, and let go of the folder."""
+        """Remove the draft's own name, and close the file and the folder."""
         self._close_file()
         with contextlib.suppress(OSError):
             os.unlink(self._relative_name(self._draft), **self._folder_options("dir_fd"))
@@ -240,12 +246,13 @@ _KEPT: dict[str, Any] = {"follow_symlinks": False} if os.link in os.supports_fol
 def write_atomically(
     path: Path, content: bytes | Iterable[bytes], *, replace: bool = False, private: bool = False
 ) -> None:
-    """A file with these bytes, through a :class:`DraftFile`.
+    """Write a file with these bytes through a :class:`DraftFile`.
 
     Raises:
-        FileExistsError: There is a file of that name, and ``replace`` is not said.
-        OSError: It could not be written; nothing of it is left.
-        ValueError: ``path`` holds a character that no name can have.
+        FileExistsError: The file exists, and ``replace`` is false.
+        OSError: The file could not be written. No part of it is left, unless it had to be copied because the file
+            system has no hard links.
+        ValueError: ``path`` contains a character that a file name cannot have.
     """
     with DraftFile(path, private=private) as draft:
         draft.write_content(content)

@@ -17,7 +17,11 @@ class Markup(str):
 
 
 def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
-    """Return an element. Attribute names lose a final underscore, others become hyphens; None and False omit one."""
+    """Return an element with these children and attributes.
+
+    A final underscore of an attribute's name is dropped, and other underscores become hyphens. An attribute that is
+    None or False is omitted.
+    """
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape_html(value)}"')
         for key, value in attributes.items()
@@ -67,6 +71,6 @@ def html_table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any
 
 
 def table_cell(name: str, value: Any, **attributes: Any) -> Markup:
-    """Return one cell; a number is sorted as such, and a pair (content, key) by its key."""
+    """Return one cell. Its sort key is a number itself, or the key of a pair (content, key)."""
     content, key = value if isinstance(value, tuple) else (value, value if isinstance(value, int | float) else None)
     return el(name, content, data_key=key, class_="number" if isinstance(key, int | float) else None, **attributes)

@@ -1,7 +1,7 @@
-"""Text from outside, such as from a file, made inert: it is displayed, and never interpreted.
+"""Escape text from outside, such as from a file, so that it is displayed and never interpreted.
 
-A terminal interprets control characters, marks of direction reorder text for its reader, and a spreadsheet computes a
-cell that begins like a formula.
+A terminal interprets control characters, direction marks reorder the displayed text, and a spreadsheet computes a cell
+that begins like a formula.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\
 
 
 def terminal_line(value: Any) -> str:
-    """Return one line for a terminal: what would affect it, including line breaks, is escaped as in Python."""
+    """Return one line for a terminal; control characters, direction marks and line breaks are escaped as in Python."""
     return _ON_A_LINE.sub(_escape_character, str(value))
 
 
 def escape_html(value: Any) -> str:
-    """Return HTML that shows the text; line breaks and tabs stay."""
+    """Return HTML that displays the text; line breaks and tabs are kept."""
     return html.escape(_ON_PAGES.sub(_escape_character, str(value)))
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
-    """Return JSON in which characters that would affect a terminal are escaped as in JSON."""
+    """Return ``value`` as JSON; characters that would affect a terminal are escaped as in JSON."""
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     return "\n".join(_ON_A_LINE.sub(_escape_in_json, part) for part in text.split("\n"))
 
 
 def spreadsheet_cell(value: Any) -> Any:
-    """Return a value that a spreadsheet shows as text if it is text; a number stays a number."""
+    """Return a value that a spreadsheet displays as text if it is a string; other values are returned unchanged."""
     if not isinstance(value, str):
         return value
     text = terminal_line(value)

@@ -10,7 +10,7 @@ from .elements import Markup, el
 
 _LEFT = "text-align: left"
 _TOP = "text-align: left; vertical-align: top; white-space: nowrap"
-_MOST = 100  # the number of rows that one reads in a notebook; to_frame() has all
+_MOST = 100  # rows that are displayed in a notebook; to_frame() returns all
 
 
 def facts_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
@@ -20,7 +20,7 @@ def facts_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
 
 
 def columns_table(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
-    """Return columns of equal length under their names; of long columns the first rows, and the number of all."""
+    """Return columns of equal length under their names; long columns are cut, and the title contains their length."""
     lines = list(zip(*columns.values(), strict=True))
     head = el("tr", *(el("th", name, scope="col", style=_LEFT) for name in columns))
     body = (el("tr", *(el("td", value, style=_LEFT) for value in line)) for line in itertools.islice(lines, _MOST))

@@ -17,7 +17,7 @@ from gmpy2 import mpfr, mpq
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 
-# 53 digits are those of float64; 128 make an outward rounding at the end the only one that shows.
+# float64 has 53 binary digits. With 128 digits, only the final outward rounding is visible.
 # proof-region: rounding
 _DOUBLE = 53
 _WIDE = 128
@@ -49,7 +49,7 @@ def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
 
 
 def _nearest_float(value: Fraction | int) -> float:
-    """The float64 nearest to ``value``; division of Python integers is correctly rounded."""
+    """Return the float64 nearest to ``value``; Python rounds the quotient of two integers correctly."""
     try:
         return float(value)  # [nearest]
     except OverflowError:
@@ -133,32 +133,32 @@ class Intervals:
         return self._down.add(value, mpfr(0)), self._up.add(value, mpfr(0))  # [rational]
 
     def log(self, x: Interval) -> Interval:
-        """The logarithm of a nonnegative interval; ln 0 = -inf."""
+        """Return the logarithm of a nonnegative interval; ln 0 = -inf."""
         return self._down.log(x[0]), self._up.log(x[1])  # [increasing]
 
     def log1p(self, x: Interval) -> Interval:
-        """ln(1 + x) for x >= -1, accurate where x is small."""
+        """Return ln(1 + x) for x >= -1; it is accurate also if x is small."""
         return self._down.log1p(x[0]), self._up.log1p(x[1])  # [increasing]
 
     def negative(self, x: Interval) -> Interval:
-        """The negative; exact, because the ends have this precision already."""
+        """Return the negative; it is exact if the ends of ``x`` have this precision."""
         return self._down.minus(x[1]), self._up.minus(x[0])  # [negative]
 
     def add(self, x: Interval, y: Interval) -> Interval:
-        """The sum."""
+        """Return the sum."""
         return self._down.add(x[0], y[0]), self._up.add(x[1], y[1])  # [add]
 
     def exp(self, x: Interval) -> Interval:
-        """The exponential."""
+        """Return the exponential."""
         return self._down.exp(x[0]), self._up.exp(x[1])  # [increasing]
 
     def multiply(self, x: Interval, y: Interval) -> Interval:
-        """The product of two finite intervals."""
+        """Return the product of two finite intervals."""
         ends = [(a, b) for a in x for b in y]
         return min(self._down.mul(a, b) for a, b in ends), max(self._up.mul(a, b) for a, b in ends)  # [multiply]
 
     def divide(self, x: Interval, y: Interval) -> Interval:
-        """The quotient of finite intervals; the divisor is positive."""
+        """Return the quotient of two finite intervals; the divisor must be positive."""
         ends = [(a, b) for a in x for b in y]
         return min(self._down.div(a, b) for a, b in ends), max(self._up.div(a, b) for a, b in ends)  # [divide]
 

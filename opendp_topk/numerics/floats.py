@@ -1,4 +1,4 @@
-"""Exponentials and logarithms of float64 arrays with proven error bounds, and modes of a thread that change them."""
+"""Exponentials and logarithms of float64 arrays with proven error bounds, and a check of the processor mode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FloatBounds = tuple[Floats, Floats]
 """Lower and upper bounds, elementwise."""
 
 _CELLS = 4096  # |t| <= 2^-13 in each: four terms of the series leave less than 2^-66
-with gmpy2.context(precision=53, round=gmpy2.RoundToNearest):  # whatever the caller's own context says
+with gmpy2.context(precision=53, round=gmpy2.RoundToNearest):  # independent of the caller's context
     _LN2 = float(gmpy2.log(gmpy2.mpfr(2)))
 
 
@@ -81,21 +81,21 @@ def _log_of_centres() -> Floats:
 #
 # NumPy's own ``exp`` has no documented error bound, so no bound here depends on it.
 
-_LN2_HIGH = 2977044471.0 * 2.0**-32  # 32 binary digits of ln 2, so that its products with the powers at hand are exact
+_LN2_HIGH = 2977044471.0 * 2.0**-32  # 32 binary digits of ln 2, so that its products with the powers are exact
 _LN2_LOW = 1.9082149292705877e-10  # the rest of ln 2, to 53 digits
-_PER_LN2 = 1.4426950408889634  # it only chooses the power: any number near 1 / ln 2 would do
-_DEGREE = 14  # for |r| <= 0.35 the terms that are left out are below 2^-62
+_PER_LN2 = 1.4426950408889634  # only used to choose the power, so any number near 1 / ln 2 is valid
+_DEGREE = 14  # for |r| <= 0.35 the omitted terms are below 2^-62
 
 
 # proof-region: floatexp
 def exp(y: Floats) -> Floats:
-    """e^y with a relative error of at most 2^-50, elementwise, for -700 <= y <= 700."""
+    """Return e^y with a relative error of at most 2^-50, elementwise, for -700 <= y <= 700."""
     mantissa, power = exp_mantissa_power(y)
     return np.asarray(np.ldexp(mantissa, power))  # [scale]
 
 
 def exp_mantissa_power(y: Floats) -> tuple[Floats, NDArray[np.int32]]:
-    """(m, n) with m 2^n = e^y but for a relative error of at most 2^-50, 1/2 < m < 2, for |y| <= 2^19."""
+    """Return (m, n) with m 2^n = e^y up to a relative error of 2^-50 and 1/2 < m < 2, for |y| <= 2^19."""
     n = np.rint(y * _PER_LN2)  # [power]
     r = (y - n * _LN2_HIGH) - n * _LN2_LOW  # [reduce]
     value = np.full_like(r, 1 / factorial(_DEGREE))
@@ -115,8 +115,8 @@ def exp_mantissa_power(y: Floats) -> tuple[Floats, NDArray[np.int32]]:
 # proof-region: subnormals
 _LEAST_NORMAL = 2.0**-1022  # of float64
 _LEAST = 2.0**-1074  # the least subnormal number
-_HALF = 0.5  # makes a subnormal result of the least normal number
-_RAISE = 2.0**52  # makes the least normal number of the least subnormal one
+_HALF = 0.5  # times the least normal number: a subnormal result
+_RAISE = 2.0**52  # times the least subnormal number: the least normal one
 _ARGUMENTS = np.array([_LEAST_NORMAL, _LEAST])
 _FACTORS = np.array([_HALF, _RAISE])
 

@@ -1,4 +1,4 @@
-"""Numbers as sums of two float64 numbers, some 100 digits of them: sums, products and logarithms with proven bounds.
+"""Numbers as sums of two float64 numbers (about 100 binary digits), with proven bounds for their operations.
 
 A pair is two arrays: rounded values and their errors. The code uses only single operations of IEEE 754, exact scalings
 by powers of two, and one table of constants from MPFR.
@@ -17,11 +17,11 @@ from .floats import Floats
 
 Pair = tuple[Floats, Floats]
 
-_CELLS = 4096  # a unit: |z| <= 2^-12 in each, so that six terms of the series leave less than 2^-86
-_FIRST, _LAST = 3072, 6144  # the cells around 3/4 and around 3/2, between which numbers are scaled
-_SPLITTER = 2.0**27 + 1  # Dekker's
-_FRONT = 2.0**26  # the front of a number has so many digits after the point
-_UNIT = 2**42  # of the first parts of logarithms: their sums with a multiple of that of 2 are exact
+_CELLS = 4096  # cells per unit: |z| <= 2^-12 in each, so the error after six terms of the series is below 2^-86
+_FIRST, _LAST = 3072, 6144  # the cells around 3/4 and around 3/2; numbers are scaled to the range between them
+_SPLITTER = 2.0**27 + 1  # Dekker's constant
+_FRONT = 2.0**26  # the front of a number has 26 binary digits after the point
+_UNIT = 2**42  # the first parts of logarithms are multiples of 1 / _UNIT, so they can be added exactly
 
 
 # proof-region: pairs
@@ -52,10 +52,10 @@ def nearest_pair(value: Fraction) -> Pair:
 
 
 def log(x: Pair) -> Pair:
-    """The logarithm of x = x[0] + x[1], elementwise, for 2^-100 <= x[0] <= 2^100 and |x[1]| <= 2^-52 x[0].
+    """Return the logarithm of x = x[0] + x[1], elementwise, for 2^-100 <= x[0] <= 2^100 and |x[1]| <= 2^-52 x[0].
 
-    With s the first part of what is returned, the sum of both parts is within 2^-72, and within 2^-46 s^2 + 2^-100, of
-    the logarithm. The second part is at most 2^-24.
+    Let s be the first part of the result. The sum of both parts is within 2^-72 of the logarithm, and also within
+    2^-46 s^2 + 2^-100. The second part is at most 2^-24.
     """
     mantissa, power = np.frexp(x[0])  # [frexp]
     small = mantissa < 0.75

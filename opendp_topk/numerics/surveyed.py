@@ -1,6 +1,6 @@
 """Block maxima of score vectors, computed in one pass: the best score of each small group, and the extremes of all.
 
-Later steps read most groups only through their best score. The scores keep their type.
+Later steps read only the best score of most groups. The scores keep their type.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-GROUP = 256  # scores a group: few groups in all, and those near a threshold are found quickly
-_CHUNK = 2**17  # scores at a time, a MiB of the widest, which a cache holds while they are read twice
+GROUP = 256  # scores per group: there are few groups, and those near a threshold are scanned quickly
+_CHUNK = 2**17  # scores at a time, at most 1 MiB, which stays in a cache while it is read twice
 
 
 @dataclass(frozen=True, eq=False)

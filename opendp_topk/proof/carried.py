@@ -1,8 +1,8 @@
 r"""Find the documents that support one statement, such as its privacy, apart from a document's other statements.
 
-Citations in a proof belong to the statement that it proves: ``\relieson`` names statements of other documents, and
-``\Cref`` those of its own. Text outside of statements and proofs, and definitions, belong to all statements of
-their document; so do statements without a label. A reliance on a whole document is one on all that it states.
+Citations in a proof belong to the statement that it proves: ``\relieson`` cites statements of other documents, and
+``\Cref`` those of its own. Text outside of statements and proofs, definitions, and statements without a label belong to
+all statements of their document. If a whole document is cited, all of its statements are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 def supporting_documents(name: str) -> list[str]:
     """Return the documents that support the privacy proved in ``name``, including itself, sorted.
 
-    None where it has no statement of that label, as where it is about no measurement, unless its folder has no others.
+    Empty if no statement has the label for privacy, for example if the document is not about a measurement. In folders
+    of documents about measurements only, all statements support privacy if none has the label.
     """
     if (
         PRIVACY not in _split_statement_blocks(library.documents_folder(), name)[0]
@@ -40,7 +41,10 @@ def supporting_documents(name: str) -> list[str]:
 
 
 def other_foundations(name: str) -> list[str]:
-    """Return, sorted, the documents ``name`` relies on for anything but privacy: laws, accuracy, success, batches."""
+    """Return, sorted, the documents that ``name`` relies on only for other statements, such as accuracy.
+
+    Empty if ``name`` has no supporting documents.
+    """
     return (
         sorted({name, *library.document_foundations(name)} - set(supporting_documents(name)))
         if supporting_documents(name)
@@ -49,7 +53,7 @@ def other_foundations(name: str) -> list[str]:
 
 
 def supporting_statements(name: str, label: str) -> list[Relation]:
-    """Return the statements that a statement relies on, and itself, each a pair of a document and a label, sorted."""
+    """Return a statement and all statements that it relies on, as pairs of a document and a label, sorted."""
     return _collect_supporting(library.documents_folder(), name, label)
 
 
@@ -67,7 +71,10 @@ def _collect_supporting(root: Path, name: str, label: str) -> list[Relation]:
 
 @functools.cache
 def _statement_citations(root: Path, name: str, label: str) -> set[Relation]:
-    """Return the citations of one statement: all of the document's if the label is unknown, none for other text."""
+    """Return the citations of one statement and of the common text.
+
+    If the label is unknown, return all citations in the document; if it is in the common text, only those of that text.
+    """
     blocks, homes, common = _split_statement_blocks(root, name)
     cited = [blocks[home] for home in ([homes[label]] if label in homes else blocks) if home]
     own = {(name, home) for text in cited for one in _split_labels(_CITED, text) if (home := homes.get(one))}

@@ -1,32 +1,34 @@
-r"""Pins: the code that a document proves, and all that this code reaches, under one digest.
+r"""Code hashes: one digest of the code that a document proves and of all code that it reaches.
 
-A pin names a region. What belongs to it is decided by reading the source, never by running it:
+A document contains a code hash for each region that it proves: ``\pin{region}{digest}``. The source decides what a code
+hash covers; it is read and never run. Covered are:
 
-- the statements that lie in the region, or hold it or are cut by it: whole, with their decorators and defaults;
-- the tags of the region, each with the statement at which it stands;
-- what these statements read: each name leads to what makes it, so that ``round_down as round_up`` is another pin;
-- all that is so reached in the package, down to what a document on which this one relies pins or reaches itself: that
-  one answers for it;
-- a statement of a module that binds nothing: with every name of that module;
-- a statement of any module that may change what belongs to the pin when it is loaded (``hands.py``);
-- a statement of any module that makes a claim with the document's name, or with any, and lies in no region of the
-  document, or in no region at all.
+- the statements in the region, and those that contain it or are cut by it: whole, with their decorators and defaults;
+- the tags of the region, each with the statement on its line;
+- what these statements read: each name leads to the statements that make it, so ``round_down as round_up`` gives
+  another hash;
+- all code of the package that is reached in this way, except code that a document on which this one relies covers:
+  that document answers for it;
+- statements of a module that bind no name, with every name of that module;
+- statements of any module that may change covered code when they are loaded (``hands.py``);
+- statements of any module that make a claim by this document outside of its regions, or by no named document outside of
+  all regions.
 
-Every statement is written in its normal form (``normal.py``), so that comments, docstrings, layout, idle annotations,
-the words of errors and names of functions, classes and variables do not belong to a pin. The digest does not depend on
-where code lies, either. The statements are numbered in the order in which names lead to them, from the region on, and
-what a statement reads is written as these numbers: two digests are equal just if the one closure becomes the other by
-moving statements between modules, by renaming, and by other imports that bring the same things together. So a copy is
-not the original: code that shares one helper differs from code that has two equal ones. A statement that reads
-``__file__`` or ``__name__`` does depend on its place, and one that uses a module as a value on the names in it.
+Every statement is hashed in its normal form (``normal.py``). So comments, docstrings, layout, annotations without
+effect, the words of error messages, and the names of functions, classes and variables do not matter, nor does the place
+of code. The statements are numbered in the order in which names lead to them, from the region on, and what a statement
+reads is written as these numbers. Two digests are equal if and only if one closure becomes the other by moving
+statements between modules, by renaming, and by other imports of the same things. A copy is not the original: code that
+shares one helper differs from code with two equal helpers. A statement that reads ``__file__`` or ``__name__`` does
+depend on its place, and one that uses a module as a value depends on the names in it.
 
-What another document answers for stands under its place there alone, for its code is the other's affair: the region
-that holds it, or the first region of the document that reaches it, and its number among those of its shape (functions
-with the same parameters, say), so that most changes of the other document change no pin of those that rely on it.
+Code that another document answers for is represented only by its position there: the region that contains it, or the
+first region of the document that reaches it, and its number among the statements of its shape (for example, functions
+with the same parameters). So most changes of that code do not change the code hashes of documents that rely on it.
 
-A method called on a value cannot be told from the source: it belongs to the class, and a class belongs to the documents
-that reach it. Names that Python or another library makes are named and not followed, and so are those of this folder,
-for what says whether pins are current cannot pin itself.
+A method that is called on a value cannot be resolved from the source. It belongs to its class, and a class belongs to
+the documents that reach it. Names from Python or another library are recorded but not followed. Neither are those of
+this folder, because code that checks code hashes cannot cover itself.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ _PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
 
 @dataclass(frozen=True)
 class CodeHash:
-    """One region of source code, and the hash under which ``document`` proved it."""
+    """A region of source code, and the hash with which ``document`` proved it."""
 
     document: str
     region: str
@@ -76,17 +78,17 @@ class CodeHash:
 
     @property
     def source_file(self) -> str:
-        """The file of the region below the package; errors are those of :func:`region`."""
+        """The file of the region below the package; errors are those of :func:`read_region`."""
         return region_file(self.region)
 
     @property
     def is_current(self) -> bool:
-        """Return True if the installed source still has the pinned hash."""
+        """True if the installed source still has this hash."""
         return self.current_digest == self.digest
 
     @property
     def current_digest(self) -> str:
-        """The first 16 hexadecimal digits of the SHA-256 of the region and of all that it reaches."""
+        """The first 16 hexadecimal digits of the SHA-256 of the region and of all code that it reaches."""
         return compute_code_hash(self.document, self.region)
 
     def __str__(self) -> str:
@@ -94,10 +96,10 @@ class CodeHash:
 
 
 def code_hashes(name: str) -> list[CodeHash]:
-    """The pins of the document ``name``.
+    """Return the code hashes in the document ``name``.
 
     Raises:
-        ProofError: There is no such document.
+        ProofError: The document does not exist.
     """
     return [CodeHash(name, *match) for match in _pins_in(library.document_source(name))]
 
@@ -106,24 +108,32 @@ _pins_in = functools.cache(_PIN.findall)
 
 
 def compute_code_hash(document: str, name: str) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of what belongs to a pin; errors are those of :func:`region`."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of :func:`hashed_code_text`, with the same errors."""
     return short_sha256(hashed_code_text(document, name))
 
 
 def short_sha256(text: str) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of a text."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def hashed_code_text(document: str, name: str) -> str:
-    """All that belongs to the pin of a region by ``document``, as one text; errors are those of :func:`region`."""
+    """Return all that the code hash of a region by ``document`` covers, as one text.
+
+    Raises:
+        ProofError: As for :func:`read_region`.
+    """
     package = library.package_folder()
     with pause_garbage_collection():
         return _build_hashed_text(package, document, name)
 
 
 def all_hashed_texts(documents: Iterable[str]) -> list[tuple[str, ...]]:
-    """What belongs to each pin of each document; errors are those of :func:`code_hashes` and :func:`region`."""
+    """Return the hashed text of each code hash of each document.
+
+    Raises:
+        ProofError: As for :func:`code_hashes` and :func:`read_region`.
+    """
     package = library.package_folder()
     with pause_garbage_collection():
         return [_hashed_texts(package, document) for document in documents]
@@ -131,7 +141,7 @@ def all_hashed_texts(documents: Iterable[str]) -> list[tuple[str, ...]]:
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """While code is read: its trees are kept and are no garbage, and looking for some among them takes long."""
+    """Pause garbage collection while code is read: it would search the syntax trees, which are kept, repeatedly."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -162,7 +172,7 @@ def _build_hashed_text(package: Path, document: str, name: str) -> str:
 
 
 def _locate_tags(package: Path, name: str, marks: dict[Statement, str]) -> Iterator[tuple[str, str]]:
-    """The tags of a region, each with the place of the innermost statement at which it stands."""
+    """Yield the tags of a region, each with the place of the innermost statement on its line."""
     inside, cut = _split_region_statements(package, name)
     found = locate_region(package, name)
     for number, line in enumerate(found.lines, start=found.start + 1):
@@ -173,9 +183,9 @@ def _locate_tags(package: Path, name: str, marks: dict[Statement, str]) -> Itera
 
 
 def _describe_origin(package: Path, origin: Origin, marks: dict[Statement, str]) -> str:
-    """What a name leads to: outside of the package a name, inside the statements that make it, and which of the names.
+    """Return what a name leads to: its origin outside of the package, or the statements that make it and its number.
 
-    Where a module is used as a value, its names may be asked for as texts, and belong to it.
+    If a module is used as a value, its names can be looked up as strings, so all of them are included.
     """
     made = _defining_statements(package, origin)
     if not made:
@@ -189,7 +199,7 @@ def _describe_origin(package: Path, origin: Origin, marks: dict[Statement, str])
 
 
 def region_closure(document: str, name: str) -> tuple[list[Statement], list[Statement]]:
-    """The statements that lie in a region, and those beyond it that belong to its pin, as names lead to them."""
+    """Return the statements in a region, and those outside that its code hash covers, in the order of their numbers."""
     inside, beyond = _cached_region_closure(library.package_folder(), document, name)
     return [*inside], [*beyond]
 
@@ -205,14 +215,18 @@ def _cached_region_closure(package: Path, document: str, name: str) -> tuple[lis
 
 
 def reached_titles(pin: CodeHash) -> list[str]:
-    """The titles of what belongs to a pin beyond its region; errors are those of :func:`region`."""
+    """Return the titles of statements outside of the region that a code hash covers, sorted.
+
+    Raises:
+        ProofError: As for :func:`read_region`.
+    """
     return sorted({one.title for one in region_closure(pin.document, pin.region)[1]})
 
 
 def _find_mutating_statements(
     package: Path, document: str, proved: list[Statement], known: Set[Statement]
 ) -> list[Statement]:
-    """The statements that may change those ``proved`` or ``known`` when loaded, or that make claims of their own."""
+    """Return the statements that may change ``proved`` or ``known`` ones when loaded, or that make claims."""
     made = {(one.module, name) for one in [*proved, *known] for name in one.names}
     made |= {(module, "") for module, _ in made}
     found = [
@@ -226,7 +240,10 @@ def _find_mutating_statements(
 
 @functools.cache
 def _claims_outside_regions(package: Path, document: str) -> tuple[Statement, ...]:
-    """The statements that claim by ``document`` and lie in no region of it, or by no document and in no region."""
+    """Return the statements that claim by ``document`` outside of its regions, or by none outside of all regions.
+
+    A statement names a document if it contains the document's name as a string.
+    """
     held = _regions_by_statement(package)
     found = []
     for one, named in _claiming_statements(package).items():
@@ -238,7 +255,7 @@ def _claims_outside_regions(package: Path, document: str) -> tuple[Statement, ..
 
 @functools.cache
 def _claiming_statements(package: Path) -> dict[Statement, frozenset[str]]:
-    """The statements that read what claims are made with, each with the documents that it names."""
+    """Return the statements that use a function that makes claims, each with the documents that it names."""
     documents, found = frozenset(library.document_names()), {}
     for home in all_modules(package):
         for one in home.statements:
@@ -252,7 +269,7 @@ def _claiming_statements(package: Path) -> dict[Statement, frozenset[str]]:
 
 
 def describe_origins(one: Statement) -> list[str]:
-    """What each name stands for that a statement reads: its name where it is made, and the regions that hold it."""
+    """Return the origin of each name that a statement reads: its name there, and the regions that contain it."""
     package, documents = library.package_folder(), library.document_names()
     found = []
     for name, origin in external_origins(package, one):
@@ -269,7 +286,7 @@ def describe_origins(one: Statement) -> list[str]:
 
 @functools.cache
 def _split_region_statements(package: Path, name: str) -> tuple[list[Statement], list[Statement]]:
-    """The statements at the top of a module that lie in a region, and those that hold it or are cut by it."""
+    """Return the top-level statements of a module inside a region, and those that contain it or are cut by it."""
     source, start, lines = locate_region(package, name)
     end, home = start + len(lines) + 1, find_module(package, dotted_module_name(source))
     inside, cut = [], []
@@ -283,7 +300,7 @@ def _split_region_statements(package: Path, name: str) -> tuple[list[Statement],
 
 
 def reachable_statements(roots: Iterable[Statement], known: Set[Statement]) -> list[Statement]:
-    """The statements of the package that ``roots`` reach, down to those that are ``known``, as names lead to them."""
+    """Return the statements of the package that ``roots`` reach without ``known`` ones, in the order of the search."""
     package, waiting = library.package_folder(), [*roots]
     given = len(waiting)
     found = set(waiting)
@@ -297,7 +314,7 @@ def reachable_statements(roots: Iterable[Statement], known: Set[Statement]) -> l
 
 @functools.cache
 def _direct_dependencies(package: Path, one: Statement) -> list[Statement]:
-    """The statements that make what this one reads, and those that bind nothing in the same module."""
+    """Return the statements that make what this one reads, and those in its module that bind no name."""
     found = [made for _, origin in canonical_form(package, one)[1] for made in _defining_statements(package, origin)]
     return [*found, *_nonbinding_statements(package, one)]
 
@@ -309,7 +326,10 @@ def _nonbinding_statements(package: Path, one: Statement) -> tuple[Statement, ..
 
 @functools.cache
 def _defining_statements(package: Path, origin: Origin) -> list[Statement]:
-    """The statements that make a name; a module that is used as a value stands for all of them."""
+    """Return the statements that make a name, or all statements of a module that is used as a value.
+
+    Empty for names outside of the package, of this folder, and for the list of public names.
+    """
     there = None if origin.module is None else find_module(package, origin.module)
     if there is None or there.name.partition(".")[0] == _TOOL or origin == PUBLIC:
         return []
@@ -318,7 +338,7 @@ def _defining_statements(package: Path, origin: Origin) -> list[Statement]:
 
 @functools.cache
 def _mark_known_statements(package: Path, document: str) -> dict[Statement, str]:
-    """What the foundations of a document answer for, and what its own regions hold: under which mark each stands."""
+    """Return the mark of each statement that the document's foundations answer for or that its own regions contain."""
     found: dict[Statement, list[str]] = {
         one: [] for one in (*_document_statements(package, document), *foundation_closure(document))
     }
@@ -336,7 +356,7 @@ def _mark_known_statements(package: Path, document: str) -> dict[Statement, str]
 
 
 def _number_by_shape(place: str, statements: Iterable[Statement]) -> Iterator[tuple[Statement, str]]:
-    """Each statement with its mark: a place, its shape, and its number among those of this shape."""
+    """Yield each statement with its mark: a place, its shape, and its number among the statements of this shape."""
     counts: dict[str, int] = {}
     for one in statements:
         counts[one.shape] = counts.get(one.shape, 0) + 1
@@ -344,13 +364,13 @@ def _number_by_shape(place: str, statements: Iterable[Statement]) -> Iterator[tu
 
 
 def _regions_of_statement(package: Path, documents: Collection[str], one: Statement) -> list[str]:
-    """The regions of documents that hold a statement, or cut it."""
+    """Return the regions of ``documents`` that contain a statement or cut it, sorted."""
     return sorted({region for document, region in _regions_by_statement(package).get(one, ()) if document in documents})
 
 
 @functools.cache
 def _regions_by_statement(package: Path) -> dict[Statement, list[tuple[str, str]]]:
-    """Every statement that a region holds or cuts, with the documents that pin it and the regions."""
+    """Return every statement that a region contains or cuts, with pairs of a document and its region."""
     found: dict[Statement, list[tuple[str, str]]] = {}
     for document in library.document_names():
         for pin in code_hashes(document):
@@ -369,13 +389,13 @@ def _region_statements(package: Path, pin: CodeHash) -> list[Statement]:
 
 @functools.cache
 def _document_statements(package: Path, document: str) -> dict[Statement, None]:
-    """The statements that the regions of a document hold, in its order."""
+    """Return the statements that the regions of a document contain or cut, in its order."""
     found = code_hashes(document) if library.document_path(document) else ()
     return dict.fromkeys(one for pin in found for one in _region_statements(package, pin))
 
 
 def foundation_closure(document: str) -> frozenset[Statement]:
-    """The statements for which the documents answer on which ``document`` relies."""
+    """Return the statements that the foundations of ``document`` answer for."""
     return _cached_foundation_closure(library.package_folder(), document)
 
 
@@ -388,7 +408,10 @@ def _cached_foundation_closure(package: Path, document: str) -> frozenset[Statem
 
 @functools.cache
 def _cached_document_closure(package: Path, document: str) -> tuple[Statement, ...]:
-    """The statements for which a document answers: those that its regions hold, and what these reach."""
+    """Return the statements that a document answers for: those in its regions, and all that they reach.
+
+    A document that relies on itself through others answers for none.
+    """
     if document in library.document_foundations(document) or any(
         document in library.document_foundations(one) for one in library.document_foundations(document)
     ):
@@ -398,7 +421,7 @@ def _cached_document_closure(package: Path, document: str) -> tuple[Statement, .
 
 
 def clear_code_hash_cache() -> None:
-    """Read code and documents anew when they are next asked for."""
+    """Clear the caches, so that code and documents are read again on the next call."""
     library.clear_document_cache()
     clear_module_cache()
     clear_region_cache()

@@ -1,11 +1,11 @@
 """Cache of findings about documents, keyed by the digest of all sources and documents they derive from.
 
-Deriving every pin takes seconds, and the findings depend only on the text of the package and of the documents. So they
-are stored: a wheel contains the findings of its build, and a process that derives more stores them beside the compiled
-modules of this folder. If the digest differs, stored findings are ignored and everything is derived again.
+Computing every code hash takes seconds, and the findings depend only on the text of the package and of the documents.
+So they are stored: a wheel contains the findings of its build, and a process that derives more stores them beside the
+compiled modules of this folder. If the digest differs, stored findings are ignored and everything is derived again.
 
-Python runs compiled modules. It compares them with their sources, unless a module is flagged as unchecked. If one is,
-the sources are no evidence of the code that runs, and no document is current.
+Python runs compiled modules. It compares them with their sources, unless a module is flagged as unchecked. In that case
+the sources are not evidence of the code that runs, and no document is current.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from typing import NamedTuple
 from . import library
 
 BUILT = "findings.json"
-_MOST_STATES = 8  # of the sources: a few branches, or versions of a file that is being edited
-_UNCHECKED = 1  # flags of a compiled module that is run without a look at its source (PEP 552)
+_MOST_STATES = 8  # stored states of the sources: a few branches, or versions of a file that is being edited
+_UNCHECKED = 1  # flags of a compiled module that is run without a check of its source (PEP 552)
 
 
 class Finding(NamedTuple):
-    """Result for a document: if its pins and reliances are unchanged, and the SHA-256 of all that belongs to them."""
+    """Result for a document: if its code hashes and reliances are unchanged, and the SHA-256 of all hashed code."""
 
     current: bool
     code: str
 
 
 Found = dict[str, Finding]
-"""By the names of documents."""
+"""Findings by the name of the document."""
 
 
 def sources_digest() -> str:

@@ -1,17 +1,17 @@
-"""Statements that may change what another one makes: what Python runs when it loads modules, besides making names.
+"""Mutators: statements that may change what another one makes, because Python runs them when it loads modules.
 
-Only what is known to be inert may run when a module is loaded (``loading.py``). A statement at the top of a module is
-quiet if it makes names and does no more: it imports, defines, or assigns to plain names. Python runs the others as
-well, in every module that it loads. Such a statement may change every name that it reads. Where that is not known,
-since it reads none of the package or looks for names by ``sys`` and the like, it may change anything, and so may a
-statement that is not known to be inert. A quiet statement may change the names into which it stores, and, when it is
-loaded, classes and modules that it hands to the package's own functions.
+Only code that is known to be inert should run when a module is loaded (``loading.py``). A statement at the top of a
+module is quiet if it only makes names: it imports, defines, or assigns to plain names. Python runs the others as well,
+in every module that it loads. Such a statement may change every name that it reads. If that is not known, because it
+reads none of the package or looks up names by ``sys`` and the like, it may change anything; so may a statement that is
+not known to be inert. A quiet statement may change the names into which it stores, and classes and modules that it
+passes to the package's own functions when it is loaded.
 
-Nor does a proof speak of what has the name of a constructor and is another one. ``then_x`` must be
-``partial_constructor(make_x)``, and a public constructor must be made in the one module that ``core/public_names.py``
-names; otherwise the statement that says something else changes the constructor.
+A proof about a constructor does not apply to another function with its name. So ``then_x`` must be
+``partial_constructor(make_x)``, and a public constructor must be made in the module that ``core/public_names.py``
+names; a statement that violates this counts as changing the constructor.
 
-This is a watch against accidents and for review: code that runs in the same process can change anything unseen.
+These checks detect accidents and support reviews. Code that runs in the same process can change anything undetected.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _QUIET = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast
 _TARGETS = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
 _CONSTRUCTORS = "make_", "then_"
 PUBLIC = Origin("core.public_names", "PUBLIC")
-"""The public names of each module: each is judged by itself, so that a new one belongs to no pin."""
+"""The public names of each module: each is checked by itself, so a new one does not change code hashes."""
 
 Name = tuple[str, str]
-"""A module, and a name in it; the empty name stands for any."""
+"""A module and a name in it; the empty name means any name."""
 
 
 class Mutator(NamedTuple):
-    """A statement that may change what others make; ``changed`` is None where it may be anything."""
+    """A statement that may change what others make; ``changed`` is None if it may change anything."""
 
     statement: Statement
     changed: frozenset[Name] | None
@@ -46,7 +46,7 @@ class Mutator(NamedTuple):
 
 @functools.cache
 def find_mutators(package: Path) -> tuple[Mutator, ...]:
-    """Those in all modules, whether a process loads them or not."""
+    """Return the mutators in all modules, whether a process loads the modules or not."""
     homes = all_modules(package)
     found = [Mutator(one, _changed_names(package, one)) for home in homes for one in home.statements]
     found += [Mutator(one, _non_partial_constructors(package, home, one)) for home in homes for one in home.statements]
@@ -56,7 +56,7 @@ def find_mutators(package: Path) -> tuple[Mutator, ...]:
 
 
 def _non_partial_constructors(package: Path, home: Module, one: Statement) -> frozenset[Name]:
-    """The constructors of which a statement makes the ``then_`` form by anything but ``partial_constructor``."""
+    """Return the constructors whose ``then_`` form a statement makes by anything but ``partial_constructor``."""
     makes = {then: then.replace("then_", "make_", 1) for then in one.names if then.startswith("then_")}
     if not makes or ("partial_constructor", Origin("core.partials", "partial_constructor")) in external_origins(
         package, one
@@ -70,7 +70,7 @@ def _non_partial_constructors(package: Path, home: Module, one: Statement) -> fr
 
 
 def _public_name_mutators(package: Path, homes: Iterable[Module]) -> Iterator[Mutator]:
-    """The list of public names, if it does not lead to each constructor, or another module makes one of its name."""
+    """Yield the list of public names if it does not lead to each constructor, or if another module makes one too."""
     listing = find_module(package, PUBLIC.module or "")
     for one in listing.bound.get(PUBLIC.name, []) if listing else ():
         try:
@@ -115,7 +115,7 @@ def _names_changed_by_binding(package: Path, one: Statement) -> frozenset[Name] 
 
 @functools.lru_cache(maxsize=1 << 15)
 def _stored_and_passed_names(one: Statement) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
-    """The names into which a statement stores that are not its own, and what it calls with which names."""
+    """Return the names of others into which a statement stores, and pairs of a called function and a passed name."""
     stored = frozenset(_store_target_names(one.node))
     if stored:
         stored &= {chain[0] for chain in one.read_chains}
@@ -135,20 +135,20 @@ def is_binding_only(node: ast.stmt) -> bool:
     if isinstance(node, ast.ClassDef):
         return not any(isinstance(part, ast.Expr) and not isinstance(part.value, ast.Constant) for part in node.body)
     if isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
-        return True  # not when it is imported
+        return True  # does not run on import
     blocks = [block for name in ("body", "orelse", "finalbody") for block in getattr(node, name, [])]
     blocks += [one for part in getattr(node, "handlers", []) for one in part.body]
     return isinstance(node, _QUIET) or (bool(blocks) and all(map(is_binding_only, blocks)))
 
 
 def _is_plain_target(part: ast.AST) -> bool:
-    """Return True if a part of a target is a name, and none such as ``__path__`` by which Python finds modules."""
+    """Return True if a part of a target is a name, but not one such as ``__path__``, which Python itself reads."""
     name = part.id if isinstance(part, ast.Name) else ""
     return isinstance(part, _TARGETS) and (not name.startswith("__") or name == "__all__")
 
 
 def _store_target_names(node: ast.stmt) -> Iterator[str]:
-    """The first names of all into which a statement stores, its own local ones among them."""
+    """Yield the base names of all targets into which a statement stores, including its local names."""
     for part in ast.walk(node):
         if isinstance(part, ast.Global):
             yield from part.names
@@ -159,7 +159,7 @@ def _store_target_names(node: ast.stmt) -> Iterator[str]:
 
 
 def _find_call_arguments(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """What a statement calls when it is loaded, with each name that it hands to the call."""
+    """Yield each function that a statement calls when it is loaded, with each name that it passes."""
     waiting: list[ast.AST] = [node]
     while waiting:
         part = waiting.pop()
@@ -174,12 +174,12 @@ def _find_call_arguments(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def _last_attribute_name(node: ast.expr) -> str:
-    """The last name of a chain of attributes."""
+    """Return the last name of a chain of attributes; empty if there is none."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _find_base_name(node: ast.expr) -> Iterator[str]:
-    """The name from which a chain of attributes and items starts."""
+    """Yield the name at the start of a chain of attributes and items."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     if isinstance(node, ast.Name):
@@ -187,7 +187,7 @@ def _find_base_name(node: ast.expr) -> Iterator[str]:
 
 
 def _is_class_or_module(package: Path, origin: Origin) -> bool:
-    """Return True if what is so called is a class or a module of the package."""
+    """Return True if the origin is a class or a module of the package."""
     there = None if origin.module is None else find_module(package, origin.module)
     made = there.bound.get(origin.name, []) if there else []
     return not origin.name or any(isinstance(one.node, ast.ClassDef) for one in made)

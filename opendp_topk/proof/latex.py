@@ -1,4 +1,4 @@
-"""PDFs of the proof documents, with the code that they pin listed from the installed source, and of the notes."""
+"""PDFs of the proof documents and notes; the code that a document proves is listed from the installed source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .regions import TAG, TAGS
 
 PACKAGES = "texlive-latex-extra lmodern"
 _HEAD = "\\documentclass[11pt]{article}\n\\usepackage{preamble}\n"
-_MOST = 6  # runs of LaTeX: labels settle after three, and six say that they will not
+_MOST = 6  # runs of LaTeX: labels settle after three, or never if six do not suffice
 _CITED = re.compile(r"\\cite(?:\[[^]]*\])?\{([^}]*)\}")
 _BIBLIOGRAPHY = re.compile(r"\\bibliographystyle(\{\w+\})\\bibliography(\{\w+\})")
 _BROKEN = re.compile(
@@ -49,7 +49,7 @@ def build_pdf(name: str, folder: str | os.PathLike[str] = ".") -> Path:
         The path of the PDF, ``core-chaining.pdf`` for ``core/chaining``.
 
     Raises:
-        ProofError: There is no such document, a region that it pins is missing, or LaTeX reports an error, an
+        ProofError: The document does not exist, a region that it proves is missing, or LaTeX reports an error, an
             undefined reference or an undefined citation.
         MissingExtraError: TeX is not installed; the message names the packages.
 
@@ -80,9 +80,9 @@ def build_pdf(name: str, folder: str | os.PathLike[str] = ".") -> Path:
 
 
 def _run_latex(name: str, room: Path) -> None:
-    """Run pdfTeX in ``room``, after BibTeX where something is cited, until labels and citations stay what they are.
+    """Run pdfTeX in ``room``, after BibTeX if something is cited, until labels and citations no longer change.
 
-    The first run only finds them, and writes no PDF.
+    The first run only collects them and does not write a PDF.
     """
     style = (proof.documents_folder() / "preamble.sty").read_text(encoding="utf-8")
     command = [f"-fmt={_dump_preloaded_format(style)}", "-halt-on-error"]
@@ -105,7 +105,7 @@ def _run_latex(name: str, room: Path) -> None:
 
 
 def _run_bibtex(room: Path, style: str) -> subprocess.CompletedProcess[str] | None:
-    """Run BibTeX for what the text cites, as ``style`` has it; None where it cites nothing."""
+    """Run BibTeX for the citations in the text, with the bibliography of ``style``; None if there are none."""
     cited = _CITED.findall((room / "document.tex").read_text(encoding="utf-8"))
     if not cited:
         return None
@@ -117,7 +117,7 @@ def _run_bibtex(room: Path, style: str) -> subprocess.CompletedProcess[str] | No
 
 @functools.cache
 def _dump_preloaded_format(style: str) -> Path:
-    """A format that has loaded ``style``, which most of a run would go into, and what every document begins with."""
+    """Return a LaTeX format that has loaded ``style``, which takes most of a run, and the head of every document."""
     room = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, room, ignore_errors=True)
     (room / "preamble.sty").write_text(style, encoding="utf-8")
@@ -129,7 +129,7 @@ def _dump_preloaded_format(style: str) -> Path:
 
 
 def _read_auxiliary_files(room: Path) -> str:
-    """Labels, citations and bookmarks, as the last run has left them."""
+    """Return the labels, citations and bookmarks that the last run wrote."""
     names = ("document.aux", "document.out")
     return "".join((room / name).read_text(encoding="latin-1") for name in names if (room / name).is_file())
 
@@ -140,7 +140,7 @@ def _run_pdftex(room: Path, *options: str, jobname: str = "document") -> subproc
 
 
 def _run_tex_command(room: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run ``command`` in ``room``; the proofs' folder is searched for the bibliography."""
+    """Run ``command`` in ``room``; the folder of the proofs is searched for inputs and for the bibliography."""
     search = f".{os.pathsep}{proof.documents_folder()}{os.pathsep}"
     environment = os.environ | {
         "TEXINPUTS": search + os.environ.get("TEXINPUTS", ""),
@@ -160,12 +160,12 @@ def _run_tex_command(room: Path, *command: str) -> subprocess.CompletedProcess[s
 
 
 def _row_location_macro(row: NoteRow) -> str:
-    """Return the place of the code of a note's row, for its table."""
+    """Return a LaTeX macro with the location of the code of a note's row."""
     return rf"\expandafter\def\csname region@{row.key}\endcsname{{\nolinkurl{{{row.code_location}}}}}" + "\n"
 
 
 def _escape_listing(code: str) -> str:
-    """``code`` in ASCII, with its tags and its characters beyond ASCII as commands of preamble.sty."""
+    """Return ``code`` in ASCII: its tags and other characters become commands of preamble.sty."""
     inner = textwrap.dedent(code)
     tagged = TAGS.sub(lambda found: "# " + TAG.sub(r"(*@\\pintag{\1}@*)", found[1].strip()), inner)
     return "".join(c if c.isascii() else rf"(*@\pinchar{{{ord(c):04X}}}@*)" for c in tagged)

@@ -54,7 +54,7 @@ def document_names() -> list[str]:
 
 
 def note_names() -> list[str]:
-    """Return the names of all notes, sorted: they are beside these folders, have no pins, and refer to documents."""
+    """Return the names of all notes, sorted; a note is beside these folders and has no code hashes of its own."""
     return sorted(path.stem for path in documents_folder().glob("*.tex"))
 
 
@@ -62,7 +62,7 @@ def document_source(name: str) -> str:
     """Return the text of the document ``name``.
 
     Raises:
-        ProofError: If there is no such document.
+        ProofError: The document does not exist.
     """
     path = document_path(name)
     if path is None:

@@ -1,7 +1,7 @@
-"""What Python runs of a statement when it loads a module, and whether all of that is known to be inert.
+"""Check that all code that a statement runs when its module is loaded is known to be inert.
 
-Inert is what makes values and does nothing else: definitions, constants, and calls of functions of the package or of
-those listed here. A call that is not known may change anything. Annotations count as run, whoever reads them.
+Inert code makes values and does nothing else: definitions, constants, and calls of functions of the package or of those
+listed here. An unknown call may change anything. Annotations count as code that runs.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _METHODS = _split_words("""
     from_bounded_range fromhex fromkeys items join keys log partition removeprefix removesuffix replace resolve split
     strip values with_suffix
 """)
-_REGISTERING = "callback", "command"  # of a command line: they keep a function, and return it
-_STORING = "setattr", "delattr"  # known as stores into their first argument
+_REGISTERING = "callback", "command"  # of a command line: they register a function and return it
+_STORING = "setattr", "delattr"  # treated as stores into their first argument
 _DEFINITIONS = ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 _NOWHERE = "exec", "eval", "compile", "__import__", "__builtins__", "ctypes"
 _PLAIN_MARKS = "__name__", "__doc__", "__file__", "__version__", "__all__", "__metadata__", "__dataclass_fields__"
@@ -53,7 +53,7 @@ _OPEN_MODULES = _split_words("os sys builtins importlib gc ctypes inspect marsha
 
 
 class NameResolver:
-    """What names stand for in a statement, in its annotations, too."""
+    """Origins of the names in a statement, including those in its annotations."""
 
     def __init__(self, package: Path, one: Statement) -> None:
         self._package = package
@@ -63,7 +63,7 @@ class NameResolver:
             self._read.setdefault(name, []).append(origin)
 
     def __call__(self, name: str) -> list[Origin]:
-        """Where a name or a chain of them is made; nothing for a name of Python's own, or one of the statement's."""
+        """Return the origins of a name or a chain of names; empty for names of Python or of the statement itself."""
         home = self._home
         if name in self._read or home is None:
             return self._read.get(name, [])
@@ -71,14 +71,14 @@ class NameResolver:
         return known + ([Origin(home.name, name)] if name in home.bound else [])
 
     def is_definition(self, origin: Origin) -> bool:
-        """Return True if this is a module, a class or a function, and not a value that may be something else, too."""
+        """Return True for a module, class or function of the package, and for all names from outside of it."""
         there = None if origin.module is None else find_module(self._package, origin.module)
         made = there.bound.get(origin.name, []) if there else []
         return not origin.name or origin.module is None or any(isinstance(one.node, _DEFINITIONS) for one in made)
 
 
 def load_time_expressions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
-    """The expressions that run when a statement does, each with its kind: decorator, store, call or value."""
+    """Yield the expressions that run with a statement, each with its kind: decorator, store, call or value."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         yield from ((one, "decorator") for one in getattr(node, "decorator_list", []))
         parts: list[ast.AST | None] = [
@@ -103,7 +103,7 @@ def load_time_expressions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 
 def is_inert(package: Path, one: Statement) -> bool:
-    """Return True if all that a statement runs when it is loaded is known to change nothing but what it stores into."""
+    """Return True if the code that a statement runs on loading is known to change only what it stores into."""
     node, read = one.node, NameResolver(package, one)
     if isinstance(node, ast.Import | ast.ImportFrom):
         return not is_foreign_import(node)
@@ -113,7 +113,7 @@ def is_inert(package: Path, one: Statement) -> bool:
 
 
 def _is_inert_value(node: ast.expr, read: NameResolver) -> bool:
-    """A name or an attribute by which nothing is reached that changes others."""
+    """Return True if a name or an attribute does not give access to anything that can change others."""
     if isinstance(node, ast.Attribute):
         return not node.attr.startswith("__") or node.attr in _PLAIN_MARKS
     if (
@@ -129,7 +129,7 @@ def _is_inert_value(node: ast.expr, read: NameResolver) -> bool:
 
 
 def _is_inert_store(node: ast.AST, read: NameResolver) -> bool:
-    """A store into a class, function or module that is called by its name, and so is known by it."""
+    """Return True for a store into something that is identified by its name; see :meth:`NameResolver.is_definition`."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     origins = read(node.id) if isinstance(node, ast.Name) else []
@@ -151,7 +151,7 @@ def _is_inert_call(node: ast.expr, read: NameResolver) -> bool:
 
 
 def _is_inert_function(node: ast.expr, read: NameResolver) -> bool:
-    """A function or class of the package, a listed one of Python or a library, or a listed method of anything."""
+    """Return True for a name of the package, a listed function of Python or a library, or a listed method."""
     first, names = _split_attribute_chain(node)
     is_method = bool(names) and names[-1] in (*_METHODS, *_REGISTERING)
     if not first:
@@ -170,7 +170,10 @@ def _is_inert_function(node: ast.expr, read: NameResolver) -> bool:
 
 
 def _is_inert_decorator(node: ast.expr, read: NameResolver) -> bool:
-    """What a decorator makes is called once more, with what it decorates."""
+    """Return True for a name of the package or a listed decorator.
+
+    The result of a decorator is called as well, with what it decorates, so fewer names are listed than for calls.
+    """
     first, names = _split_attribute_chain(node.func if isinstance(node, ast.Call) else node)
     if (names[-1] if names else first) in ("property", "staticmethod", "classmethod", "setter", *_REGISTERING):
         return True
@@ -182,7 +185,7 @@ def _is_inert_decorator(node: ast.expr, read: NameResolver) -> bool:
 
 
 def _argument_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """An argument and what it is put together from; calls in it are looked at by themselves."""
+    """Yield an argument and the parts that it is made of; calls in it are checked separately."""
     yield node
     if not isinstance(node, ast.Call | ast.Lambda | ast.Attribute):
         for one in ast.iter_child_nodes(node):
@@ -190,7 +193,7 @@ def _argument_parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _can_change_others(node: ast.AST, read: NameResolver) -> bool:
-    """Return True if an argument hands over a module of others, or something of one by which others can be changed."""
+    """Return True if an argument passes a module from outside, or a part of one that can change others."""
     first, names = _split_attribute_chain(node)
     if not first:
         return False
@@ -200,7 +203,7 @@ def _can_change_others(node: ast.AST, read: NameResolver) -> bool:
 
 
 def _resolve_longest_prefix(names: list[str], read: NameResolver) -> tuple[Sequence[Origin], list[str]]:
-    """What the longest known part of a chain stands for, and the attributes behind it."""
+    """Return the origins of the longest known prefix of a chain, and the attributes that follow it."""
     for length in range(len(names), 0, -1):
         if origins := read(".".join(names[:length])):
             return origins, names[length:]
@@ -212,7 +215,7 @@ def _is_in_namespaces(name: str, places: tuple[str, ...]) -> bool:
 
 
 def _split_attribute_chain(node: ast.AST) -> tuple[str, list[str]]:
-    """The name from which a chain of attributes starts, empty if it starts from something else, and the attributes."""
+    """Return the name at the start of a chain of attributes (empty if it starts with something else) and these."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.insert(0, node.attr)

@@ -1,12 +1,14 @@
-r"""Which statements of the documents a proof assistant has checked, and whether it still is those statements.
+r"""Statements of the documents that a proof assistant has checked, and whether both sides are unchanged.
 
-``\checked{label}{File.theorem}{digest}{remark}`` in a document says that the theorem of ``proofs/machine/File.v``
-states what the theorem with this label does: the ``same``, a ``part`` of it, or something ``weaker``, with which word
-the remark begins. The words of the theorem that are meant are quoted. The digest stands for both statements and for the
-vocabulary of the machine's: all that is no proof in the file, and in those that it requires.
+``\checked{label}{File.theorem}{digest}{remark}`` in a document claims that the theorem of ``proofs/machine/File.v``
+states what the theorem with this label does. The remark begins with ``same``, with ``part`` if it states only a part,
+or with ``weaker``; it quotes the words of the theorem that are meant. The digest identifies both statements and the
+vocabulary of the theorem in ``File.v``: everything in the file, and in those that it requires, except theorems, lemmas
+and their proofs.
 
-Checked is what was compiled: ``machine/compiled.json`` holds the digest of every source that the proof assistant
-compiled and its checker accepted, and each marked theorem as it prints it. A test compiles them again and compares.
+A theorem counts as checked if it was compiled: ``machine/compiled.json`` contains the digest of every source that the
+proof assistant compiled and its checker accepted, and each marked theorem as the assistant prints it. A test compiles
+the sources again and compares.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _STATED = re.compile(r"(?:Theorem|Lemma) (\w+)\b")
 
 @dataclass(frozen=True)
 class MachineCheck:
-    """That a machine has checked one statement of a document; ``remark`` says how much of it, and in which sense."""
+    """A claim that a machine has checked a statement of a document; ``remark`` describes how much of it."""
 
     document: str
     label: str
@@ -40,11 +42,11 @@ class MachineCheck:
 
     @property
     def current_digest(self) -> str:
-        """The digest of both statements as they stand.
+        """The digest of both statements as they are now.
 
         Raises:
-            ProofError: The document has no such label above the mark, or ends before it, or the sources have no such
-                theorem.
+            ProofError: The document does not have the label, the mark is not between the label and the end of the
+                document, or the sources do not have the theorem.
         """
         text = library.document_text(self.document)
         _, label, below = text.partition(rf"\label{{{self.label}}}")
@@ -56,20 +58,20 @@ class MachineCheck:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def format_mark(self, digest: str) -> str:
-        """What the document says, with this digest."""
+        """Return the mark in the document, with this digest."""
         return rf"\checked{{{self.label}}}{{{self.theorem}}}{{{digest}}}{{{self.remark}}}"
 
     @property
     def is_current(self) -> bool:
-        """Whether both statements are those that were held against each other, and the machine's was compiled."""
+        """True if both statements are unchanged since they were compared, and the machine's sources since compiled."""
         return self.digest == self.current_digest and not self.uncompiled_files
 
     @property
     def uncompiled_files(self) -> list[str]:
-        """The files behind the theorem that are not as they were compiled.
+        """The files that the theorem depends on and that were changed since they were compiled.
 
         Raises:
-            ProofError: One of them is missing.
+            ProofError: A file is missing.
         """
         then = load_compiled_record()["sources"]
         return [
@@ -78,7 +80,7 @@ class MachineCheck:
 
     @property
     def status(self) -> str:
-        """``current``, ``stale``, or ``missing`` where one of the statements is."""
+        """``current``, ``stale``, or ``missing`` if one of the statements is missing."""
         try:
             return "current" if self.is_current else "stale"
         except ProofError:
@@ -89,7 +91,7 @@ class MachineCheck:
 
 
 def machine_checks(name: str) -> list[MachineCheck]:
-    """The statements of the document ``name`` that are marked as checked, in its order."""
+    """Return the marks of the document ``name``, in its order."""
     return [MachineCheck(name, *found) for found in CHECKED.findall(library.document_text(name))]
 
 
@@ -99,21 +101,21 @@ def machine_sources_folder() -> Path:
 
 
 def load_compiled_record() -> dict[str, dict[str, str]]:
-    """What was compiled: of each of the ``sources`` the digest, and of the marked theorems the ``types``."""
+    """Return the record of the compilation: the digests of the ``sources``, and the ``types`` of marked theorems."""
     path = machine_sources_folder() / "compiled.json"
     return dict(json.loads(_read_text(path))) if path.is_file() else {"sources": {}, "types": {}}
 
 
 def source_digest(name: str) -> str:
-    """The SHA-256 of a whole source; errors are those of :func:`required_files`."""
+    """Return the SHA-256 of a whole source; errors are those of :func:`required_files`."""
     return hashlib.sha256(_read_machine_source(name).encode()).hexdigest()
 
 
 def theorem_with_vocabulary(theorem: str) -> str:
-    """What ``File.theorem`` states, with the vocabulary of its file and of those that it requires.
+    """Return the statement of ``File.theorem``, with the vocabulary of its file and of those that it requires.
 
     Raises:
-        ProofError: There is no such file or theorem.
+        ProofError: The file or the theorem does not exist.
     """
     name, _, wanted = theorem.partition(".")
     for sentence in _split_sentences(name):
@@ -124,7 +126,11 @@ def theorem_with_vocabulary(theorem: str) -> str:
 
 
 def required_files(name: str) -> list[str]:
-    """A file and all files that it requires, directly or through others, sorted."""
+    """Return a file and all files that it requires, directly or through others, sorted.
+
+    Raises:
+        ProofError: A file is missing.
+    """
     found, waiting = {name}, [name]
     while waiting:
         below = {one for line in _REQUIRE.findall(_read_machine_source(waiting.pop())) for one in line.split()}
@@ -134,12 +140,12 @@ def required_files(name: str) -> list[str]:
 
 
 def file_vocabulary(name: str) -> list[str]:
-    """The definitions, hypotheses and notations of a file: all of it but theorems, lemmas and their proofs."""
+    """Return the definitions, hypotheses and notations of a file: all sentences but theorems, lemmas and proofs."""
     return [one for one in _split_sentences(name) if not _STATED.match(one)]
 
 
 def _split_sentences(name: str) -> list[str]:
-    """The sentences of a source, with single spaces, without what stands between ``Proof`` and ``Qed``."""
+    """Return the sentences of a source, with single spaces, without those between ``Proof`` and ``Qed``."""
     found, inside = [], False
     for sentence in _SENTENCE.split(_COMMENT.sub("", _read_machine_source(name))):
         plain = " ".join(sentence.split())
@@ -165,5 +171,5 @@ def _read_text(path: Path) -> str:
 
 
 def clear_source_cache() -> None:
-    """Read every source anew when it is next asked for."""
+    """Clear the cache, so that every source is read again on the next call."""
     _read_text.cache_clear()

@@ -1,8 +1,8 @@
 """The modules of the package as syntax trees: which statements make a name, and where an imported name comes from.
 
-:func:`canonical_form` writes a statement so that it does not show where code lies or how it is called: the package's
-imports are left out, and a name that the package makes is a number. What a module reads of its own place, by
-``__file__`` or ``__name__``, comes from that place.
+:func:`canonical_form` writes a statement so that it does not depend on the place and the names of code: imports of the
+package are left out, and a name that the package makes is a number. The origin of ``__file__`` or ``__name__`` is the
+module that reads it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _INNER_IMPORT = re.compile(r"(?:^[ \t]+|[:;] *)(?:from\s+\S+\s+import|import\s+\
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a name comes from: ``name`` of a module of the package, or (``module`` is None) from outside."""
+    """The origin of a name: ``name`` of a module of the package, or from outside if ``module`` is None."""
 
     module: str | None
     name: str
@@ -49,7 +49,7 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A statement at the top of ``module``; ``names`` are those that it binds, ``imports`` what it imports itself."""
+    """A statement at the top of ``module``; it binds ``names``, and ``imports`` are the names that it imports."""
 
     module: str
     node: ast.stmt
@@ -58,7 +58,7 @@ class Statement:
 
     @property
     def title(self) -> str:
-        """The module and what is bound: ``errors.checks:require_positive_int``."""
+        """The module and the bound names: ``errors.checks:require_positive_int``."""
         return f"{self.module}:{'/'.join(sorted(self.names)) or '(statement)'}"
 
     @functools.cached_property
@@ -68,47 +68,47 @@ class Statement:
 
     @functools.cached_property
     def shape(self) -> str:
-        """What it looks like from outside, apart from its name: a function with these parameters, say."""
+        """Its kind without its name, for example a function with these parameters."""
         if isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef):
             return f"function({', '.join(map(repr, parameter_names(self.node.args)))})"
         value = getattr(self.node, "value", None)
         return type(self.node if value is None else value).__name__
 
     def innermost_number(self, line: int) -> int:
-        """The number of the innermost statement within it that stands at a line of the file."""
+        """Return the number of the innermost statement within it at a line of the file."""
         return max(
             number for number, (first, last) in enumerate(self._line_ranges) if not number or first <= line <= last
         )
 
     @functools.cached_property
     def _line_ranges(self) -> tuple[tuple[int, int], ...]:
-        """The first and last lines of all statements within it, itself first, each before what lies in it."""
+        """The first and last lines of all statements within it: itself first, and each before those in it."""
         return tuple((first_node_line(one), one.end_lineno or one.lineno) for one in nested_statements(self.node))
 
     @functools.cached_property
     def ordered_names(self) -> tuple[str, ...]:
-        """The names that it binds, as they stand in it; those that it imports come last."""
+        """The names that it binds, in their order in the source; imported names come last."""
         stand = binding_order(self.node)
         return (*stand, *sorted(self.names.difference(stand)))
 
     @functools.cached_property
     def name_reads(self) -> tuple[NameRead, ...]:
-        """The names that it reads and does not bind, as often as they stand there."""
+        """The names that it reads and does not bind, with repetitions."""
         return tuple(find_name_reads(self.node))
 
     @functools.cached_property
     def mentioned_names(self) -> frozenset[str]:
-        """All names that stand in it, its own among them."""
+        """All names in it, including its own."""
         return frozenset(one.id for one in ast.walk(self.node) if isinstance(one, ast.Name))
 
     @functools.cached_property
     def read_chains(self) -> frozenset[Chain]:
-        """The same, each once."""
+        """The chains of :attr:`name_reads` without repetitions."""
         return frozenset(one.chain for one in self.name_reads)
 
 
 def first_node_line(node: ast.stmt) -> int:
-    """The number of the first line of a statement, decorators included."""
+    """Return the number of the first line of a statement, decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(one.lineno for one in decorators)])
 
@@ -117,8 +117,8 @@ def first_node_line(node: ast.stmt) -> int:
 class Module:
     """A module: its statements, those that bind each name, what it imports, and the statements that bind nothing.
 
-    ``loads`` are modules of the package that are loaded with it, since it imports them at its top. ``importing`` are
-    all its imports, wherever they stand, and relative ones start from the module ``above``.
+    ``loads`` are modules of the package that are loaded with it, because it imports them outside of functions.
+    ``importing`` are all its import statements, at the top or nested; relative ones start from the module ``above``.
     """
 
     name: str
@@ -132,9 +132,9 @@ class Module:
 
 
 def find_module(package: Path, name: str) -> Module | None:
-    """The module ``name`` (dotted, below the package; empty for the package itself), or None if there is none.
+    """Return the module ``name`` (dotted, below the package; empty for the package itself), or None if there is none.
 
-    Statements are compared by identity, so that every thread must get the same ones.
+    Statements are compared by identity, so all threads must get the same ones.
     """
     with LOADING:
         return _read_module(package, name)
@@ -151,19 +151,19 @@ def _read_module(package: Path, name: str) -> Module | None:
 
 
 def all_modules(package: Path) -> list[Module]:
-    """The modules of the package, whether a process loads them or not, so that all processes find the same."""
+    """Return all modules of the package, loaded or not, so that all processes find the same."""
     names = sorted(dotted_module_name(path.relative_to(package).as_posix()) for path in package.rglob("*.py"))
     return [home for name in names if (home := find_module(package, name))]
 
 
 def dotted_module_name(source: str) -> str:
-    """The dotted name of the module in a file: ``errors`` for ``errors/__init__.py``."""
+    """Return the dotted name of the module in a file: ``errors`` for ``errors/__init__.py``."""
     return source.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")
 
 
 @functools.lru_cache(maxsize=1024)
 def _parse_module(text: str, name: str, above: str) -> Module:
-    """What a text says is the same wherever it lies, so that it is read once, and is not forgotten."""
+    """Return the module with this text. It depends on nothing else, so ``clear_module_cache`` keeps the result."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -201,7 +201,7 @@ def _imports_within(importing: Iterable[_Import], node: ast.stmt) -> Iterator[_I
 
 
 def _load_time_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs of a node when its module is loaded, bodies of functions and classes left out."""
+    """Yield the nodes that run when the module is loaded, except those in functions and classes."""
     for one in ast.iter_child_nodes(node):
         yield one
         if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
@@ -209,13 +209,13 @@ def _load_time_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def clear_module_cache() -> None:
-    """Read every module anew when it is next asked for."""
+    """Clear the caches, so that every module is read again on the next call."""
     for remembered in (_read_module, external_origins, canonical_form):
         remembered.cache_clear()
 
 
 def _is_without_effect(node: ast.stmt) -> bool:
-    """Texts, and what only a type checker runs."""
+    """Return True for a bare constant, such as a docstring, and for a block that only a type checker reads."""
     if isinstance(node, ast.If):
         return ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING" and not node.orelse
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -235,7 +235,7 @@ def _imported_origins(nodes: Iterable[ast.AST], above: str) -> Iterator[tuple[st
 
 
 def _loaded_module_names(body: Iterable[ast.AST], above: str) -> Iterator[str]:
-    """The modules of the package that are imported when these statements run, and names that may be such."""
+    """Yield the modules of the package that are imported when these statements run, and names that may be modules."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
@@ -246,12 +246,12 @@ def _loaded_module_names(body: Iterable[ast.AST], above: str) -> Iterator[str]:
 
 
 def is_known_module(name: str) -> bool:
-    """Return True if a name is that of a module of Python, or of a package on which this one may depend."""
+    """Return True for the name of a module of Python, or of a package on which this one may depend."""
     return name in sys.stdlib_module_names or name in (*_PACKAGES, *_OTHERS)
 
 
 def is_foreign_import(node: ast.stmt) -> bool:
-    """Return True if a statement imports another module than these."""
+    """Return True if a statement imports a module that is not known, in the sense of :func:`is_known_module`."""
     if isinstance(node, ast.Import):
         roots = {one.name.partition(".")[0] for one in node.names}
     elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -262,13 +262,13 @@ def is_foreign_import(node: ast.stmt) -> bool:
 
 
 def _module_origin(name: str) -> Origin:
-    """A module that is imported by itself."""
+    """Return the origin of a module that is imported as a whole."""
     first, _, rest = name.partition(".")
     return Origin(rest, "") if first == NAME else Origin(None, name)
 
 
 def _import_base(node: ast.ImportFrom, above: str) -> str | None:
-    """The module of the package from which the statement imports, or None if it is another's."""
+    """Return the module of the package from which the statement imports, or None if it is outside of the package."""
     if node.level:
         parts = above.split(".") if above else []
         return ".".join(parts[: len(parts) - node.level + 1] + (node.module.split(".") if node.module else []))
@@ -277,9 +277,9 @@ def _import_base(node: ast.ImportFrom, above: str) -> str | None:
 
 
 def resolve_origin(package: Path, origin: Origin) -> Origin:
-    """Where a name is made, after it was followed through modules that only hand it on.
+    """Return the origin where a name is made, through modules that only import it.
 
-    A module itself has the empty name. What is not found stays as it is.
+    A module itself has the empty name. If a name is not found, the last known origin is returned.
     """
     seen: set[Origin] = set()
     while origin.module is not None and origin.name:
@@ -287,7 +287,7 @@ def resolve_origin(package: Path, origin: Origin) -> Origin:
         if there is not None and origin.name in there.bound:
             return origin
         if there is not None and origin.name in there.imports and origin not in seen:
-            seen.add(origin)  # a package that imports its own module hands on a name in a circle
+            seen.add(origin)  # a package that imports its own module leads in a circle
             origin = there.imports[origin.name]
         elif find_module(package, inner := f"{origin.module}.{origin.name}".strip(".")) is not None:
             return Origin(inner, "")
@@ -298,18 +298,17 @@ def resolve_origin(package: Path, origin: Origin) -> Origin:
 
 @functools.cache
 def external_origins(package: Path, statement: Statement) -> tuple[tuple[str, Origin], ...]:
-    """What the statement reads from outside of itself: each name as it stands there, and where it is made.
+    """Return the names that the statement reads from outside of itself, each with an origin.
 
-    A name may be made in several places. Names that the module neither makes nor imports are Python's own, and are
-    left out.
+    A name can have several origins. Names that the module neither makes nor imports are Python's own and are left out.
     """
     return tuple(dict.fromkeys((name, origin) for _, name, origin in _resolve_name_reads(package, statement)))
 
 
 def _resolve_name_reads(package: Path, statement: Statement) -> Iterator[tuple[ast.expr | None, str, Origin]]:
-    """Each name that a statement reads: the node that is this name, the name as it stands there, and where it is made.
+    """Yield each name that a statement reads: its node, the name as written, and its origin.
 
-    What the statement imports to bind it is read as well; no node is that name.
+    Names that the statement binds by importing them are read as well; their node is None.
     """
     home = find_module(package, statement.module)
     if home is None:
@@ -324,7 +323,7 @@ def _resolve_name_reads(package: Path, statement: Statement) -> Iterator[tuple[a
 
 
 def _follow_chain(package: Path, known: Origin, chain: Chain) -> tuple[Origin, int]:
-    """Where a chain leads that starts with a known name, through the modules on its way, and how much of it does."""
+    """Return the origin of a chain that starts with a known name, and the length of the part that leads there."""
     origin, used = resolve_origin(package, known), 1
     while origin.module is not None and not origin.name and used < len(chain):
         origin, used = resolve_origin(package, Origin(origin.module, chain[used])), used + 1
@@ -332,7 +331,7 @@ def _follow_chain(package: Path, known: Origin, chain: Chain) -> tuple[Origin, i
 
 
 def _possible_origins(home: Module, statement: Statement, name: str) -> Iterator[Origin]:
-    """What a name stands for in a statement: in a module that imports it and makes it anew, both."""
+    """Yield the possible origins of a name in a statement; both if the module imports the name and also makes it."""
     if name in statement.imports:
         yield from statement.imports[name]
     elif name in home.bound or name in home.imports:
@@ -344,9 +343,9 @@ def _possible_origins(home: Module, statement: Statement, name: str) -> Iterator
 
 @functools.cache
 def canonical_form(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, Origin], ...]]:
-    """The normal form of a statement without its place, and what each name of the package stands for in it.
+    """Return the normal form of a statement, independent of its place, and the origin of each name that it reads.
 
-    Names that the package makes are numbers, in the order in which they stand there.
+    Names that the package makes are numbered in the order of their first use.
     """
     numbers: dict[Origin, str] = {}
     found: dict[tuple[str, Origin], None] = {}
@@ -370,11 +369,11 @@ def _cached_normal_form(statement: Statement, instead: frozenset[tuple[ast.AST, 
 
 
 def _ambiguous_imports(statement: Statement, node: _Import) -> str:
-    """What an import of the package says: nothing, unless the statement may import the same name from elsewhere."""
+    """Return the form of an import from the package: empty, unless the statement has several origins for a name."""
     names = [one.asname or one.name for one in node.names]
     return "".join(f"<import {name}>" for name in names if len(statement.imports.get(name, ())) > 1)
 
 
 def _is_package_import(node: _Import, home: Module) -> bool:
-    """Return True if an import is one from the package alone."""
+    """Return True if an import statement imports only from the package."""
     return all(origin.module is not None for _, origin in _imported_origins([node], home.above))

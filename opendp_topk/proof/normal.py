@@ -1,12 +1,12 @@
-"""Statements of Python without what changes nothing, and the names that they reach from outside of themselves.
+"""Normal forms of Python statements, without parts that have no effect, and the names that statements read.
 
-The normal form has no comments, layout, docstrings and no annotations that do nothing when the code runs. Names that a
-statement makes for itself are numbers: those of its functions, classes and local variables. Names by which others
-reach into it are kept: parameters, keywords, attributes, and fields of classes. Of the message of an error its words
-are left out; the class of the error, the parameter with which the message begins, and what is filled in stay.
+The normal form omits comments, layout, docstrings, and annotations that have no effect when the code runs. Names that a
+statement makes for itself are numbers: those of its functions, classes and local variables. Names that others use to
+access it are kept: parameters, keywords, attributes, and fields of classes. The words of an error message are omitted;
+the class of the error, the parameter with which the message begins, and the inserted values are kept.
 
-The form is made from the syntax tree and is the same on every version of Python. A caller who knows where names are
-made may put another text in the place of a node.
+The form is computed from the syntax tree and is the same on every version of Python. A caller that knows the origins of
+names can replace nodes by other texts.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_Comprehension)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _LEFT_OUT = frozenset({"annotation", "returns", "type_comment", "type_params", "type_ignores", "kind", "ctx"})
-_EFFECTIVE = re.compile(r"\b(ClassVar|InitVar|KW_ONLY|Annotated)\b")  # what dataclasses and readers of hints look for
+_EFFECTIVE = re.compile(r"\b(ClassVar|InitVar|KW_ONLY|Annotated)\b")  # they affect dataclasses or readers of hints
 _ERROR = re.compile(r"(Error|Exception|Warning|Exit|Interrupt)$")
 _FIRST_WORD = re.compile(r"\w+")
 
 
 class NameRead(NamedTuple):
-    """A name that is read, with the attributes read of it: ``parts[n]`` is the node of the first n + 1 of the chain."""
+    """A name that is read, and the attributes read from it; ``parts[n]`` is the node of the first n + 1 names."""
 
     chain: Chain
     parts: tuple[ast.expr, ...]
 
 
 def normal_form(node: ast.AST, instead: Mapping[ast.AST, str] | None = None) -> str:
-    """The node as a text that layout, comments, docstrings, idle annotations and names of its own do not change.
+    """Return a text for the node that is independent of layout, comments, docstrings, idle annotations and own names.
 
-    A node below it for which a text stands in ``instead`` is written as this text.
+    A node below it is written as its text in ``instead`` if it has one.
     """
     form = _Form(instead or {}, {name: number for number, name in enumerate(binding_order(node))})
     form.write_node(node, _Scope())
@@ -46,18 +46,18 @@ def normal_form(node: ast.AST, instead: Mapping[ast.AST, str] | None = None) -> 
 
 
 def binding_order(node: ast.AST) -> list[str]:
-    """The names that a statement of a module binds there, imports left out, in the order in which they stand in it."""
+    """Return the names that a statement of a module binds in the module, except imports, in source order."""
     return list(dict.fromkeys(_bound_names([node])))
 
 
 class _Local:
-    """A variable of a function; its number is that of its first place in the form."""
+    """A variable of a function; its number is given at its first place in the form."""
 
     number: int | None = None
 
 
 class _Scope(NamedTuple):
-    """Where a node lies: the variables that it sees, the parameters round it, and what its own names become."""
+    """The scope of a node: the variables that it sees, the parameters of functions around it, and its kind."""
 
     seen: Mapping[str, _Local] = {}
     parameters: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ class _Scope(NamedTuple):
     outer: Mapping[str, _Local] = {}
 
     def function_scope(self, parameters: Iterable[str], body: Iterable[ast.AST]) -> _Scope:
-        """The scope of the body of a function; in a class it does not see the names of the class."""
+        """Return the scope of a function's body; in a class, it does not see the names of the class."""
         given, body = frozenset(parameters), [*body]
         own, shared = _locally_bound_names(body) - given, given | _outer_scope_names(body, ast.Global)
         around = self.outer if self.kind == "class" else self.seen
@@ -73,7 +73,7 @@ class _Scope(NamedTuple):
         return _Scope({**seen, **{name: _Local() for name in own}}, self.parameters | given, "function")
 
     def class_scope(self, body: Iterable[ast.AST]) -> _Scope:
-        """The scope of the body of a class, whose own names are attributes."""
+        """Return the scope of a class body, whose own names are attributes."""
         own = _locally_bound_names(body)
         around = self.outer if self.kind == "class" else self.seen
         seen = {name: one for name, one in around.items() if name not in own}
@@ -81,7 +81,7 @@ class _Scope(NamedTuple):
 
 
 class _Form:
-    """The form of one statement as it is written."""
+    """Writer of the normal form of one statement."""
 
     def __init__(self, instead: Mapping[ast.AST, str], made: Mapping[str, int]) -> None:
         self.pieces: list[str] = []
@@ -108,7 +108,7 @@ class _Form:
             self.pieces.append(f" {node!r}")
 
     def _write_fields(self, node: ast.AST, scope: _Scope, **others: _Scope | None) -> None:
-        """A node, field by field; ``others`` are scopes of fields that lie in another one, None of its own name."""
+        """Write a node, field by field; ``others`` are the scopes of fields with another one, None for its own name."""
         self.pieces.append(f"({type(node).__name__}")
         for name in node._fields:
             if name in _LEFT_OUT:
@@ -123,7 +123,7 @@ class _Form:
         self.pieces.append(")")
 
     def _spell_name(self, name: str, scope: _Scope, loaded: bool = False) -> str:
-        """A name as it is bound or read where it stands."""
+        """Return the form of a name that is bound or read in a scope."""
         local = scope.seen.get(name)
         if local is not None:
             if local.number is None:
@@ -166,7 +166,7 @@ class _Form:
         self.pieces.append(f"(Nonlocal{''.join(self._spell_name(name, scope) for name in node.names)})")
 
     def _write_annotated_assign(self, node: ast.AnnAssign, scope: _Scope) -> None:
-        """A field of a class keeps its annotation where that has an effect; elsewhere it is a plain assignment."""
+        """Write a field of a class, with its annotation if that has an effect; elsewhere, write a plain assignment."""
         if scope.kind == "class":
             said = ast.unparse(node.annotation)
             self.pieces.append(f"(Field {said!r}" if _EFFECTIVE.search(said) else "(Field")
@@ -183,7 +183,7 @@ class _Form:
         self.pieces.append(")")
 
     def _write_call(self, node: ast.Call, scope: _Scope) -> None:
-        """A call; one that makes an error is written without the words of its message."""
+        """Write a call; one that makes an error is written without the words of its message."""
         last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if not _ERROR.search(last):
             self._write_fields(node, scope)
@@ -199,7 +199,7 @@ class _Form:
         self.pieces.append(")")
 
     def _write_message(self, node: ast.expr, scope: _Scope) -> None:
-        """Of a text the parameter with which it begins, and what is filled in."""
+        """Write an argument of an error: of a text, only the parameter with which it begins and the inserted values."""
         parts = node.values if isinstance(node, ast.JoinedStr) else [node]
         words = [one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else None for one in parts]
         if not any(word is not None for word in words):
@@ -230,7 +230,7 @@ _WRITERS: dict[type[ast.AST], Callable[..., None]] = {
 
 
 def nested_statements(node: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement and all statements within it, each before what lies in it; texts alone and imports are left out."""
+    """Yield a statement and all statements within it, each before its contents; docstrings and imports are omitted."""
     yield node
     waiting: list[ast.AST] = [*ast.iter_child_nodes(node)]
     while waiting:
@@ -246,7 +246,7 @@ def nested_statements(node: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def without_docstrings(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a body without those that are a text only."""
+    """Return the statements of a body except those that are only a string."""
     return [one for one in body if not (isinstance(one, ast.Expr) and _is_string_constant(one.value))]
 
 
@@ -255,7 +255,7 @@ def _is_string_constant(node: ast.expr) -> bool:
 
 
 def find_name_reads(node: ast.AST) -> list[NameRead]:
-    """The names that a statement reads and does not bind itself, in their order, as often as they stand there.
+    """Return the names that a statement reads and does not bind itself, in their order and with repetitions.
 
     ``checks.count(x)`` reads ``("checks", "count")`` and ``("x",)``. Annotations read nothing.
     """
@@ -305,20 +305,20 @@ def _collect_in_function(node: _Function | ast.Lambda, bound: frozenset[str], fo
 
 
 def parameter_names(arguments: ast.arguments) -> Iterator[str]:
-    """The names of the parameters of a function."""
+    """Yield the names of the parameters of a function."""
     for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
             yield one.arg
 
 
 def _locally_bound_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """The names that these nodes bind in their own scope; imports are left to be followed to what they import."""
+    """Return the names that these nodes bind in their own scope, except imports, which are followed to their origin."""
     nodes = [*nodes]
     return frozenset(_bound_names(nodes)) - _outer_scope_names(nodes, ast.Global, ast.Nonlocal)
 
 
 def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that stand where something is bound, in their order."""
+    """Yield the names that these nodes bind, in their order and with repetitions."""
     for node in nodes:
         if isinstance(node, ast.Name):
             yield from [] if isinstance(node.ctx, ast.Load) else [node.id]
@@ -333,7 +333,7 @@ def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _outer_scope_names(nodes: Iterable[ast.AST], *kinds: type[ast.Global] | type[ast.Nonlocal]) -> frozenset[str]:
-    """The names that these nodes declare to be those of an outer scope."""
+    """Return the names that these nodes declare as names of an outer scope."""
     found: set[str] = set()
     waiting = [*nodes]
     while waiting:
@@ -347,7 +347,7 @@ def _outer_scope_names(nodes: Iterable[ast.AST], *kinds: type[ast.Global] | type
 
 
 def _walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes below one, bodies of functions and classes left out."""
+    """Yield all nodes below one, except those in functions and classes."""
     if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
         for one in ast.iter_child_nodes(node):
             yield one
@@ -355,5 +355,5 @@ def _walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def statement_bindings(node: ast.stmt) -> frozenset[str]:
-    """The names that a statement of a module binds there, imports left out."""
+    """Return the names that a statement of a module binds in the module, except imports."""
     return _locally_bound_names([node])

@@ -1,9 +1,10 @@
-"""Log of readings, ``proofs/readings.jsonl``: which proof was checked against what, when and by whom.
+"""Review log, ``proofs/readings.jsonl``: which proof was checked against which change, when and by whom.
 
-A line with a ``document`` is a renewal of its pins. ``digest`` identifies the pins and the statements relied on, as
-they were written then; ``checked`` quotes the hypothesis or tag that was checked again, and ``against`` quotes the
-line of the change it was checked against. A line with a ``statement`` records a rewording with the same meaning, from
-one digest to another: records about the old wording are valid for the new one.
+A line with a ``document`` is a review after which its code hashes were renewed. ``digest`` identifies the code hashes
+and the statements relied on, as they were written then. ``checked`` quotes the hypothesis or tag that was checked
+again, and ``against`` quotes the line of the change it was checked against. A line with a ``statement`` records a
+rewording with the same meaning, from one digest to another: records about the old wording are valid for the new one. A
+line with ``digests`` records a new form of the code hashes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from . import library
 
 @dataclass(frozen=True)
 class ReviewEntry:
-    """A document was read again, and its pins were renewed."""
+    """A document was reviewed again, and its code hashes were renewed."""
 
     document: str
     digest: str
@@ -47,7 +48,7 @@ class Rewording:
 
 @dataclass(frozen=True)
 class Migration:
-    """Pins changed their form, not the code they identify: ``digests`` maps each old pin to the new one."""
+    """Code hashes changed their form, not the code they identify: ``digests`` maps each old hash to the new one."""
 
     digests: dict[str, str]
     date: str
@@ -67,7 +68,7 @@ def read_review_log() -> list[Line]:
     """Return all lines, oldest first.
 
     Raises:
-        ProofError: If a line is not a reading, rewording or migration.
+        ProofError: A line is not a review, rewording or migration.
     """
     return list(_parse_review_log(review_log_path()))
 
@@ -88,7 +89,7 @@ def _parse_review_line(number: int, text: str) -> Line:
 
 
 def last_review(name: str) -> ReviewEntry | None:
-    """Return the last reading of a document, or None if the log has none."""
+    """Return the last review of a document, or None if the log has none."""
     return next(
         (line for line in reversed(read_review_log()) if isinstance(line, ReviewEntry) and line.document == name), None
     )

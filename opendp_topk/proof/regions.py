@@ -28,7 +28,7 @@ def read_region(name: str) -> str:
     """Return the lines between ``# proof-region: name`` and ``# end-proof-region: name``.
 
     Raises:
-        ProofError: If the markers are missing, or do not occur exactly once in the package.
+        ProofError: The markers are missing, or do not occur exactly once in the package.
     """
     return _join_region_lines(list(locate_region(library.package_folder(), name).lines))
 

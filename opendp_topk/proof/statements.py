@@ -1,7 +1,7 @@
 """Read the statements of a proof document, and the statements of other documents that it relies on.
 
-A statement is the text of a theorem together with the hypotheses of its document. Layout and comments are not
-part of it; any other change makes another statement.
+A statement is the text of a theorem together with the hypotheses of its document. Layout and comments are not part of
+it; any other change gives another statement.
 """
 
 from __future__ import annotations

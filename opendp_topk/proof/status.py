@@ -1,10 +1,10 @@
-"""Whether what a document proves still is what runs.
+"""Status of proofs: whether the code that a document proves is the code that runs.
 
-A document under ``proofs/`` pins the code that it proves by a hash, and ``proofs/relied.json`` pins each statement of
-another document on which it relies; ``proofs/readings.jsonl`` says which of these have only other words. Both are
-compared with what is installed, so a document that lags behind the code, or behind a lemma, is reported as stale
-wherever it is read, and with it all that rest on it; all rest on the document on public names. What was found is kept
-(``findings.py``).
+A document under ``proofs/`` contains a hash of the code that it proves, and ``proofs/relied.json`` contains a digest of
+each statement of another document on which it relies; ``proofs/readings.jsonl`` lists the statements that were only
+reworded. Hashes and digests are compared with the installed files. So a document that was proved for other code, or
+with another lemma, is reported as stale, and so are all documents that rely on it. All documents rely on the one on
+public names. Findings are stored (``findings.py``).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from .machine import clear_source_cache
 from .readings import clear_review_log_cache, drifted_statements
 
 _THROUGH = "core/public_names"
-"""What every claim passes through: that names lead to the constructors of which the other documents speak."""
+"""Document that every claim relies on: public names lead to the constructors that the other documents are about."""
 _SEVERITY = ("current", "stale", "missing", "unproven")
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Where the claim of a transformation or measurement is proved.
+    """The proof of the claim of a transformation or measurement.
 
-    ``name`` is the document below ``proofs/`` without its ending, or None where the caller supplied the map
-    and nothing is proved. The proof of a chain has the proofs of its links as ``parts``. Where the document proves
-    the claim only under an ``assumption`` about something that the caller supplied, the claim counts as unproven.
+    ``name`` is the document below ``proofs/`` without its ending, or None if the caller supplied the map and nothing is
+    proved. The proof of a chain has the proofs of its links as ``parts``. If the document proves the claim only under
+    an ``assumption`` about something that the caller supplied, the claim counts as unproven.
     """
 
     name: str | None
@@ -44,7 +44,7 @@ class Proof:
 
     @property
     def path(self) -> Path | None:
-        """The LaTeX document, in a checkout or in an installed wheel; None where there is none."""
+        """The LaTeX document, in a checkout or in an installed wheel; None if there is none."""
         return None if self.name is None else document_path(self.name)
 
     @property
@@ -67,7 +67,7 @@ class Proof:
         return notebook.facts_table(f"Proof: {self.status}", ((one.status, one._link_description()) for one in links))
 
     def _link_description(self) -> str:
-        """The document of this link, and the assumption under which it proves the claim."""
+        """Return the document of this link, and the assumption under which it proves the claim."""
         document = "the caller supplied the map" if self.name is None else f"proofs/{self.name}.tex"
         return f"{document}, if {self.assumption}" if self.assumption else document
 
@@ -76,8 +76,8 @@ UNPROVEN = Proof(None)
 
 
 def _document_status(name: str) -> str:
-    """``missing``, ``current``, or ``stale``: also where anything is stale on which the document rests."""
-    with LOADING:  # one thread finds it out, and the others wait for it
+    """Return ``missing``, ``current`` or ``stale``; a document is also stale if one that it relies on is."""
+    with LOADING:  # one thread derives it, and the others wait
         return _derive_status(name)
 
 
@@ -93,12 +93,12 @@ def _derive_status(name: str) -> str:
 
 
 def _required_documents(name: str) -> list[str]:
-    """A document and all on which it rests."""
+    """Return a document and all documents that it relies on."""
     return list(dict.fromkeys([name, *document_foundations(name), *([_THROUGH] if document_path(_THROUGH) else [])]))
 
 
 def _derive_finding(name: str) -> findings.Finding:
-    """Whether the code that the document pins is what it was, and the statements on which it relies mean the same."""
+    """Derive if a document's code hashes are current and the statements on which it relies kept their meaning."""
     try:
         current = (
             bool(code_hashes(name))
@@ -112,15 +112,15 @@ def _derive_finding(name: str) -> findings.Finding:
 
 
 def derive_all_findings() -> findings.Found:
-    """What is found of all documents, whatever was found before."""
+    """Return the findings of all documents, without stored ones."""
     return {name: _derive_finding(name) for name in document_names()}
 
 
 def claim_digest(name: str) -> str:
-    """What a sign-off of ``name`` holds for: its text, its code, what this reaches, and those of its foundations.
+    """Return the digest that a sign-off of ``name`` is for: of the text and the hashed code of it and its foundations.
 
     Raises:
-        ProofError: There is no such document, or a region that one of them pins is not there.
+        ProofError: One of the documents does not exist, or a region that it proves is missing.
     """
     whole, needed = hashlib.sha256(), _required_documents(name)
     texts = {one: document_text(one) for one in needed}
@@ -128,13 +128,13 @@ def claim_digest(name: str) -> str:
         found = findings.load_or_derive_findings(needed, _derive_finding)
     for one in needed:
         if not found[one].code:
-            all_hashed_texts([one])  # says why there is none
+            all_hashed_texts([one])  # raises the reason why there is none
         whole.update(f"{one}\n{' '.join(texts[one].split())}\n{found[one].code}\n".encode())
     return whole.hexdigest()[:16]
 
 
 def clear_cache() -> None:
-    """Read code and documents anew: statuses are remembered for as long as the interpreter runs."""
+    """Clear all caches, so that code and documents are read again; otherwise a process keeps each status."""
     clear_code_hash_cache()
     clear_support_cache()
     findings.clear_findings_cache()
