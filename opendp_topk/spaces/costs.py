@@ -1,4 +1,4 @@
-"""The cost of a measurement under every measure, also with a delta beside it, and its zCDP and Renyi bounds."""
+"""The privacy loss of a measurement under every measure, with or without a delta, and its zCDP and Renyi bounds."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from .measures import (
     without_delta,
 )
 
-# The least rho of zCDP that a bounded loss, a bounded range, or a law between any two neighbours leaves possible.
+# Tight rho of zCDP for a bounded privacy loss, a bounded range and a pair that a Laplace pair dominates.
 #
 # Proof: proofs/spaces/concentrated.tex
 
-# zeta(2 j) / pi^(2 j) for j = 1, ..., 5, Euler's rationals.
+# zeta(2 j) / pi^(2 j) for j = 1, ..., 5 (Euler).
 _ZETA = (Fraction(1, 6), Fraction(1, 90), Fraction(1, 945), Fraction(1, 9450), Fraction(1, 93555))
-# Up to here powers are summed, where a difference of logarithms would lose digits; with so many of them the sums are
-# right to 2^-100 of themselves.
+# Up to this argument power series are used, because a difference of logarithms would lose digits. The relative error
+# of the truncated series is below 2^-100.
 _SMALL = Fraction(1, 512)
 _POWERS = 12
 
 
 # proof-region: concentrated
 def rho_of_pure(epsilon: Fraction) -> Fraction:
-    """An upper bound of epsilon tanh(epsilon / 2): of the rho of what is epsilon-private, epsilon >= 0."""
+    """Return an upper bound on epsilon tanh(epsilon / 2), the rho of epsilon-DP mechanisms, for epsilon >= 0."""
     once = one_minus_exp_up(epsilon)
     return epsilon * once / (2 - once)  # [tanh]
 
 
 def rho_of_range(a: Fraction) -> Fraction:
-    """An upper bound of z - 1 - ln z with z = a / (1 - e^-a): of the rho of what has range ``a`` >= 0."""
+    """Return an upper bound on z - 1 - ln z, z = a / (1 - e^-a): the rho of mechanisms of range ``a`` >= 0."""
     if a <= _SMALL:
         terms = ((2 + Fraction(1, j)) * zeta * (a * a / 4) ** j for j, zeta in enumerate(_ZETA, 1))
         return _alternating_sum(terms)  # [range-series]
@@ -61,7 +61,7 @@ def rho_of_range(a: Fraction) -> Fraction:
 
 
 def rho_of_laplace(loss: Fraction) -> Fraction:
-    """An upper bound of E + e^-E - 1: of the rho of what is joined at the cost E = ``loss`` >= 0."""
+    """Return an upper bound on E + e^-E - 1: the rho of Laplace-dominated pairs with E = ``loss`` >= 0."""
     if loss <= _SMALL:
         powers = (loss**n / math.factorial(n) for n in range(2, _POWERS + 1))
         return _alternating_sum(powers)  # [laplace-series]
@@ -69,15 +69,15 @@ def rho_of_laplace(loss: Fraction) -> Fraction:
 
 
 def rho_of_discrete_laplace(loss: Fraction, step: Fraction) -> Fraction:
-    """An upper bound of E - (h / sinh h) (1 - e^-E): of the rho of integer noise with odds e^-h, moved by E / h.
+    """Return an upper bound on E - (h / sinh h) (1 - e^-E), the rho of discrete Laplace noise.
 
-    ``loss`` is E >= 0, and ``step`` is h > 0.
+    ``step`` is h > 0, the inverse of the scale of the noise, and ``loss`` is E >= 0: the value changes by E / h.
     """
     return min(loss, rho_of_laplace(loss) + _one_minus_sinh_ratio(step) * one_minus_exp_up(loss))  # [discrete-rho]
 
 
 def _one_minus_sinh_ratio(h: Fraction) -> Fraction:
-    """An upper bound of 1 - h / sinh h, for h > 0."""
+    """Return an upper bound on 1 - h / sinh h, for h > 0."""
     if h <= _SMALL:
         terms = ((2 - Fraction(4, 4**j)) * zeta * (h * h) ** j for j, zeta in enumerate(_ZETA, 1))
         return _alternating_sum(terms)  # [flat-series]
@@ -85,31 +85,32 @@ def _one_minus_sinh_ratio(h: Fraction) -> Fraction:
 
 
 def _alternating_sum(terms: Iterable[Fraction]) -> Fraction:
-    """The first term less the second plus the third, and so on; an odd number of them."""
+    """Return the alternating sum of an odd number of terms, the first one positive."""
     return sum((-term if n % 2 else term for n, term in enumerate(terms)), Fraction(0))  # [alternating]
 
 
 # end-proof-region: concentrated
 
 
-# Renyi divergences of one order: what bounded losses, ranges and Laplace curves leave possible, and what they imply.
+# Bounds on the Renyi divergence of one order for bounded losses, bounded ranges and Laplace-dominated pairs, and the
+# conversion of such a bound to (epsilon, delta).
 #
 # Proof: proofs/spaces/renyi.tex
 
-_MUCH = Fraction(10**300)  # more epsilon than that changes the order no more
-_DIGITS = 24  # of an order: another one nearby admits nearly the same, and sums of its multiples stay short
+_MUCH = Fraction(10**300)  # larger epsilons do not change the order
+_DIGITS = 24  # bits of an order: a nearby order is nearly as good, and sums of its multiples stay short
 
 
 # proof-region: renyi
 def renyi_of_pure(order: Fraction, epsilon: Fraction) -> Fraction:
-    """An upper bound of the divergence of that order > 1 of what is epsilon-private, epsilon >= 0."""
+    """Return an upper bound on the Renyi divergence of order > 1 of epsilon-DP mechanisms, epsilon >= 0."""
     rest = 2 - one_minus_exp_down((2 * order - 1) * epsilon)
     odds = (1 - one_minus_exp_up(epsilon)) * one_minus_exp_down(2 * (order - 1) * epsilon) / rest
     return epsilon - log1p_down(odds) / (order - 1)  # [renyi-pure]
 
 
 def renyi_of_range(order: Fraction, a: Fraction) -> Fraction:
-    """An upper bound of the divergence of that order > 1 of what has range ``a`` > 0."""
+    """Return an upper bound on the Renyi divergence of order > 1 of mechanisms of range ``a`` > 0."""
     below, whole = one_minus_exp_down((order - 1) * a), one_minus_exp_up(order * a)
     first = order * below / ((order - 1) * whole) - 1
     second = order * one_minus_exp_down(a) / whole - 1
@@ -117,13 +118,13 @@ def renyi_of_range(order: Fraction, a: Fraction) -> Fraction:
 
 
 def renyi_of_laplace(order: Fraction, loss: Fraction) -> Fraction:
-    """An upper bound of the divergence of that order > 1 of what is joined at the cost ``loss`` >= 0."""
+    """Return an upper bound on the Renyi divergence of order > 1 of Laplace-dominated pairs, ``loss`` >= 0."""
     part = (order - 1) * one_minus_exp_down((2 * order - 1) * loss) / (2 * order - 1)
     return loss - log1p_down(part / (1 - part)) / (order - 1)  # [renyi-laplace]
 
 
 def conversion_overhead(order: Fraction, delta: Fraction) -> Fraction:
-    """What is added to a divergence of that order for an epsilon at ``delta`` > 0, rounded up."""
+    """Return an upper bound on epsilon minus the Renyi divergence of order > 1, in the conversion at ``delta`` > 0."""
     beta = order - 1
     return (to_fraction(scaled_log_up(Fraction(1), 1 / delta)) - log1p_down(beta)) / beta - log1p_down(
         1 / beta
@@ -134,7 +135,10 @@ def conversion_overhead(order: Fraction, delta: Fraction) -> Fraction:
 
 
 def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """About the order at which (epsilon, delta) has room for the largest rho: any order is valid, so floats will do."""
+    """Return approximately the order at which (epsilon, delta) allows the largest rho.
+
+    Every order is valid, so floats are precise enough.
+    """
     e, logs = float(min(epsilon, _MUCH)), float(scaled_log_up(Fraction(1), 1 / delta))
     low, high = -50.0, 600.0
     for _ in range(80):
@@ -148,7 +152,7 @@ def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     return 1 + Fraction(round(part * 2**_DIGITS)) * Fraction(2) ** (power - _DIGITS)
 
 
-# What a release costs at one distance, exactly, and what each measure reads in it.
+# The exact privacy loss of a release at one input distance, and its conversion to a distance of each measure.
 #
 # Proof: proofs/spaces/costs.tex
 
@@ -156,13 +160,13 @@ def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
 # proof-region: costs
 @dataclass(frozen=True)
 class Cost:
-    """Exact bounds of one pair of distributions under each measure; None where nothing is bounded.
+    """Exact bounds on the privacy loss of one pair of output distributions; None if a quantity has no known bound.
 
-    ``pure`` is an epsilon, ``width`` a range, ``rho`` that of zCDP. ``steps`` is a pair (n, a), where it is known: the
-    release is made in n steps, or is a function of such a release, and each has range a whatever came before.
-    ``joined`` is a pair (n, E) that says of each of n steps, in the same way, that its two laws are joined at the cost
-    E: for every share of E there is a law between them, that far from one and no further than the rest from the other.
-    For n > 1 they are the n steps of ``steps``, each with an n-th of ``rho``.
+    ``pure`` bounds epsilon, ``width`` the range and ``rho`` the rho of zCDP. ``steps`` is a pair (n, a): the release is
+    a function of at most n adaptive steps, each of range at most a, whatever was released before. ``joined`` is a pair
+    (n, E): the release is a function of at most n adaptive steps whose output distributions P and P' satisfy, for every
+    t in [0, E] and some distribution R, R(A) <= e^t P(A) and R(A) <= e^(E - t) P'(A) for all events A. Such steps are
+    dominated by a :class:`LaplacePair` of loss E. For n > 1 they are the n steps of ``steps``, each (rho / n)-zCDP.
     """
 
     pure: Fraction | None = None
@@ -173,16 +177,16 @@ class Cost:
 
     @staticmethod
     def from_bounded_range(pure: Fraction, width: Fraction) -> Cost:
-        """The cost of what has this epsilon and this range."""
+        """Return the cost of a mechanism with this epsilon and this range."""
         return Cost(pure, width, min(rho_of_pure(pure), rho_of_range(width)))  # [bounded]
 
     @staticmethod
     def from_laplace_dominated(pure: Fraction, width: Fraction) -> Cost:
-        """The cost of what has this range, and is joined at the cost ``pure``: an epsilon linear in the distance."""
+        """Return the cost of a Laplace-dominated mechanism with this range; ``pure`` is its epsilon."""
         return Cost(pure, width, min(rho_of_laplace(pure), rho_of_range(width)), joined=(1, pure))  # [linear]
 
     def to_distance(self, measure: Measure) -> Any:
-        """The cost as a distance of ``measure``; infinite where nothing is bounded."""
+        """Return the cost as a distance of ``measure``; infinite if no bound under ``measure`` is known."""
         for kind, read in _READINGS:
             if isinstance(measure, kind):
                 return read(self)  # [read]
@@ -193,7 +197,7 @@ FREE = Cost.from_bounded_range(Fraction(0), Fraction(0))
 
 
 def _privacy_curve(cost: Cost) -> PrivacyCurve:
-    """All that is known, as one privacy curve; but for a long rho, exactly."""
+    """Return all known bounds as one privacy curve. They are exact, but a rho with many bits is rounded up."""
     count, each = cost.steps or (1, _exact_or_infinite(cost.width))
     known = (
         ApproximateDP(_exact_or_infinite(cost.pure)),
@@ -243,7 +247,7 @@ def require_measure(measure: Any, *kinds: type[Measure], note: str = "") -> None
 # end-proof-region: costs
 
 
-# A cost that holds up to a delta, as a distance of the measures that know deltas.
+# A cost that is valid except for a delta, as a distance of the measures with a delta.
 #
 # Proof: proofs/measurements/with_delta.tex
 
@@ -257,10 +261,11 @@ NOT_STRICT: tuple[Measure, ...] = (Approximate(MaxDivergence()), PrivacyProfile(
 
 
 def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -> Any:
-    """What ``measure``, one of :data:`STRICT`, reads in a cost that holds up to ``delta``; rounded up once.
+    """Return a cost that is valid up to ``delta`` as a distance of ``measure``, one of :data:`STRICT`.
 
-    ``strict`` says that the cost holds but for an event of probability delta. Otherwise every privacy curve of the cost
-    holds with delta added, which under ``Approximate(ZeroConcentratedDivergence())`` says nothing.
+    If ``strict``, the cost is valid except on an event of probability ``delta``. Otherwise its privacy curves are valid
+    with ``delta`` added. This implies nothing under ``Approximate(ZeroConcentratedDivergence())``, which the caller has
+    to exclude. ``delta`` is rounded up once.
     """
     inner = without_delta(measure)
     read = cost.to_distance(inner)
@@ -270,7 +275,7 @@ def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -
 
 
 def curve_with_delta(curve: PrivacyCurve, delta: Fraction, *, strict: bool) -> PrivacyCurve:
-    """``curve`` up to ``delta``, as in :func:`with_delta`."""
+    """Return ``curve`` with ``delta``, as in :func:`with_delta`."""
     more = UpToDelta if strict else PlusDelta  # [curve]
     return PrivacyCurve(*(more(bound, round_up(delta)) for bound in curve.bounds))
 

@@ -1,4 +1,4 @@
-"""Domains of inputs, and what a domain says of data that are read."""
+"""Domains of inputs, and checks that values are members."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ..errors.extras import LOADING
 from ..numerics.floats import require_subnormals
 from ..numerics.surveyed import BlockMaxima, block_extremes, finite_block_best
 
-# Domains: the sets that a function accepts, as frozen values compared by value.
+# Domains: the sets of values that a function accepts. They are frozen and compared by value.
 
-_CHUNK = 2**17  # numbers at a time: a MiB, which a cache holds
+_CHUNK = 2**17  # numbers at a time: 1 MiB, which fits into a cache
 
 
 def all_finite(array: NDArray[np.float64]) -> bool:
-    """Whether there is no NaN and no infinity."""
+    """Whether every element is finite: neither NaN nor infinite."""
     starts = range(0, len(array), _CHUNK)
     return all(bool(np.isfinite(array[start : start + _CHUNK]).all()) for start in starts)
 
@@ -47,10 +47,10 @@ class Domain(ABC):
 
     @abstractmethod
     def validate(self, value: Any) -> Any:
-        """``value`` in the form that functions on this domain receive.
+        """Return ``value`` in the form in which functions on this domain receive it.
 
         Raises:
-            DataError: ``value`` is not a member. The message holds no part of ``value``.
+            DataError: ``value`` is not a member. The message contains no part of ``value``.
         """
 
     def member(self, value: Any) -> bool:
@@ -62,7 +62,7 @@ class Domain(ABC):
         return True
 
     def joined(self, other: Domain) -> Domain | None:
-        """The domain with the members of both and what either states of them; None if they differ or contradict."""
+        """Return the domain with the metadata of both; None if the members differ or the metadata contradict."""
         return self if self == other else None
 
 
@@ -92,7 +92,7 @@ class AtomDomain(Domain):
         return self.validate_array([value])[0]
 
     def validate_array(self, values: Any) -> NDArray[Any]:
-        """A one-dimensional array of int64, uint64, Python integers (where neither holds them) or float64."""
+        """Return a one-dimensional array of int64, uint64, Python integers (if neither type fits) or float64."""
         array = _integer_array(values) if self.T is int else _float_array(values)
         if array.size == 0 or (self.T is int and self.bounds is None):  # [no-bounds]
             return array
@@ -112,15 +112,15 @@ class AtomDomain(Domain):
 
 @dataclass(frozen=True)
 class VectorDomain(Domain):
-    """Vectors of at least one element of ``element_domain``, of length ``size`` where it is given.
+    """Vectors of at least one element of ``element_domain``, of length ``size`` if it is given.
 
-    Members are one-dimensional NumPy arrays, lists, tuples, and whatever NumPy reads as such (a column of a
-    data frame). Floats are never taken for integers, nor integers for floats, nor booleans for either.
+    Members are one-dimensional NumPy arrays, lists, tuples, and objects that NumPy reads as such arrays (a column of a
+    data frame). Floats are not accepted as integers, integers not as floats, and booleans as neither.
 
-    ``candidates`` are the public items whose scores the elements are, in their order, if they are known: a tuple or a
-    range of ``size`` distinct items. ``counts_users`` says whether each element is at most the number of its
-    candidate's users, if that is known. Transformations from tables state both; a chain whose sides contradict each
-    other is refused, and ``>> index_candidates()`` names winners by the candidates that were counted.
+    ``candidates``, if known, are the public items to which the scores belong, in the same order: a sequence of ``size``
+    items, which is not checked for duplicates. ``counts_users``, if known, is true if each element is at most the
+    number of users of its candidate. Transformations from tables set both. A chain whose two sides contradict each
+    other is refused, and ``>> index_candidates()`` maps winners to these candidates.
     """
 
     element_domain: AtomDomain
@@ -173,7 +173,7 @@ class VectorDomain(Domain):
 
 
 def same_items(one: Sequence[Any] | None, other: Sequence[Any] | None) -> bool:
-    """Whether two lists hold equal items in the same order; None is equal to None alone."""
+    """Whether two lists have equal items in the same order; None equals only None."""
     if one is other or one is None or other is None:
         return one is other
     return len(one) == len(other) and all(map(operator.eq, one, other))  # [same-items]
@@ -187,8 +187,8 @@ def same_items(one: Sequence[Any] | None, other: Sequence[Any] | None) -> bool:
 class FrameDomain(Domain):
     """Tables with a column of user identifiers and a column of items.
 
-    A frame of polars, pandas, pyarrow, DuckDB or Spark, or a dataset of pyarrow, which is read once. Other columns are
-    ignored. Identifiers are integers, or strings that are compared by their bytes.
+    Members are frames of polars, pandas, pyarrow, DuckDB or Spark, and pyarrow datasets. A table is read once. Other
+    columns are ignored. Identifiers are integers, or strings, which are compared by their bytes.
     """
 
     user: str
@@ -224,7 +224,7 @@ class GroupedFrameDomain(Domain):
 
     @property
     def frame_domain(self) -> FrameDomain:
-        """The domain of the table of one group, which has no column of groups any more."""
+        """The domain of the table of one group, which no longer has the group column."""
         return FrameDomain(self.user, self.item)
 
     def validate(self, value: Any) -> Any:
@@ -239,12 +239,12 @@ class GroupedFrameDomain(Domain):
 
 # proof-region: arrays
 def _to_python_number(element: Any) -> Any:
-    """The Python number, which compares exactly with any other; NumPy would round to float64."""
+    """Return the Python number, which compares exactly with other numbers; NumPy would round to float64."""
     return element.item() if isinstance(element, np.generic) else element  # [python-number]
 
 
 def _convert_to_array(values: Any) -> NDArray[Any]:
-    """``values`` as an array; what the foreign conversion says when it fails could hold data, so it is dropped."""
+    """Return ``values`` as an array. The error of a failed conversion is dropped, because it could contain data."""
     try:
         return np.asarray(values)
     except Exception:
@@ -366,18 +366,18 @@ class NumberFrameDomain(Domain):
 # end-proof-region: valued_frames
 
 
-# Long vectors of scores, checked in the pass in which the best of each group of them is found.
+# Long score vectors are checked in the same pass that finds the best score of each group.
 #
-# Whatever is not of the plainest form, or no member of the domain, is left to the domain itself.
+# All other values, and those that are not members, are left to the domain's own check.
 
-_LEAST = 2**12  # scores; in fewer there is no whole block, so that the best of groups would not be asked for
+_LEAST = 2**12  # scores: shorter vectors have no whole block, so the best of each group would not be used
 
 
 # proof-region: surveys
 def find_block_maxima(domain: Domain, value: Any, sign: int) -> BlockMaxima | None:
-    """``value``, if it is a long contiguous array of numbers and a member of ``domain``; None where that is not clear.
+    """Return ``value`` with its block maxima if it is a long contiguous array and a member of ``domain``, else None.
 
-    Nothing is copied: numbers of fewer than 64 bits stay as they are.
+    None does not mean that ``value`` is not a member. The array is not copied or converted to 64 bits.
     """
     if type(value) is not np.ndarray or type(domain) is not VectorDomain or not _is_plain(domain, value):
         return None
@@ -407,26 +407,26 @@ def _is_plain(domain: VectorDomain, value: NDArray[Any]) -> bool:
 # end-proof-region: surveys
 
 
-# What of an argument can be refused without a look at its rows or elements, so that nothing is paid for it.
+# Arguments that can be refused without reading their rows or elements, before any budget is spent.
 
 
 def require_readable(domain: Domain, value: Any, listed: Mapping[tuple[str, str], Any]) -> None:
-    """Raise if the type of ``value``, or a column's name or type, shows that it is not a member of ``domain``.
+    """Raise if the type of ``value``, or the name or type of a column, shows that it is not a member of ``domain``.
 
-    ``listed`` has an entry of each public list with which a column is compared, by the column and by what the list is
-    of. Libraries that reading it needs are imported.
+    ``listed`` maps (column, kind of the list) to one entry of each public list that is compared with a column. The
+    libraries that are needed to read ``value`` are imported.
 
     Raises:
-        DataTypeError: It is no table, or no vector.
-        ColumnError: A column is missing, or its type does not fit the domain or a list.
+        DataTypeError: ``value`` is not a table or not a vector.
+        ColumnError: A column is missing, or its type does not match the domain or a list.
         MissingExtraError: A library is missing.
-        TableError: The back end failed to tell the columns, or this process cannot use it.
+        TableError: The back end failed to return the columns, or this process cannot use it.
     """
     if isinstance(domain, VectorDomain):
         if not isinstance(value, list | tuple) and not hasattr(value, "__array__"):
             raise DataTypeError(f"scores must be a one-dimensional array, list or tuple, not {type(value).__name__}")
         if isinstance(value, np.ndarray):
-            domain.element_domain.validate_array(value[:0] if value.ndim else value)  # its type, and no element
+            domain.element_domain.validate_array(value[:0] if value.ndim else value)  # checks the type only
     elif isinstance(domain, FrameDomain | GroupedFrameDomain | ValuedFrameDomain | NumberFrameDomain):
         with LOADING:
             from ..tables import frames

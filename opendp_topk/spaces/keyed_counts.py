@@ -1,4 +1,4 @@
-"""Counts by key over a universe that nobody lists, and how far one user moves them.
+"""Counts by key over an unknown domain, and their distance in users.
 
 Proof: proofs/spaces/keyed_counts.tex
 """
@@ -22,12 +22,11 @@ Places = NDArray[np.int64]
 # proof-region: keyed_counts
 @dataclass(frozen=True)
 class KeyedCountsDomain(Domain):
-    """Counts by key: mappings from keys to integers from 1 to 2^63 - 1; a key that is left out has the count 0.
+    """Counts by key: mappings from keys to integers from 1 to 2^63 - 1; a missing key has the count 0.
 
-    Keys are all integers or all strings, of any universe: it is public what a key may look like, and private which
-    occur. Integers are compared as numbers and strings by their code points, with no case folding and no Unicode
-    normalisation. The public order of keys, by which ties are broken, is that of the numbers, or of the code points.
-    An empty mapping is a member.
+    Keys are all integers or all strings, from an unknown domain: the type of the keys is public, and the set of keys
+    that occur is private. Integers are compared as numbers and strings by their code points, without case folding or
+    Unicode normalisation. Ties are broken in this order of the keys, which is public. An empty mapping is a member.
     """
 
     def validate(self, value: Any) -> Mapping[Any, int]:
@@ -52,7 +51,7 @@ class KeyedCountsDomain(Domain):
 
 
 def count_columns(counts: Mapping[Any, int]) -> tuple[Places, Callable[[Places], list[Any]]]:
-    """The counts in some order, as int64, and a function that says whose are those at given places of it."""
+    """Return the counts in some order, as int64, and a function that maps places in this order to keys."""
     from ..tables.held import ColumnCounts
 
     if isinstance(counts, ColumnCounts):
@@ -63,7 +62,7 @@ def count_columns(counts: Mapping[Any, int]) -> tuple[Places, Callable[[Places],
 
 
 def keep_largest_counts(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
-    """Some counts of a mapping, with the same n largest, ties in the public order of keys."""
+    """Return part of a mapping that has the same n largest counts, with ties broken in the public order of keys."""
     from ..tables.held import EngineCounts
 
     if isinstance(counts, EngineCounts):
@@ -78,15 +77,15 @@ def keep_largest_counts(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
 
 @dataclass(frozen=True)
 class KeyedCountDistance(Metric):
-    """The number of users by whom counts by key differ, each moving at most ``max_items`` counts, by ``each`` at most.
+    """The number of users by which counts by key differ; each changes at most ``max_items`` counts by at most ``each``.
 
-    A step of one user raises some counts by up to ``each`` (the user joins), or lowers some (the user leaves).
+    A step of one user raises some counts by up to ``each`` (the user is added), or lowers some (the user is removed).
 
-    With ``monotonic=True`` counts are at distance d if d steps lead from one to the other, whichever way they go. With
-    ``monotonic=False`` up to d steps may go up and up to d down: d users are exchanged for others.
+    With ``monotonic=True``, counts are at distance d if d steps lead from one to the other, each up or down. With
+    ``monotonic=False``, up to d steps up and up to d steps down: d users are replaced by others.
 
-    ``max_items=None`` sets no limit to the counts that one user moves. ``each`` is 1 where users are counted, and the
-    upper bound of what a user may add to a sum.
+    With ``max_items=None``, a user may change any number of counts. ``each`` is the upper bound on the contribution of
+    one user to a sum; the default is 1, for counts of users.
     """
 
     max_items: int | None = None
@@ -112,27 +111,27 @@ class KeyedCountDistance(Metric):
         return int(checks.require_distance(value, name))  # [whole]
 
     def steps(self, d_in: int) -> int:
-        """How many steps there are at most, up and down together."""
+        """Return the maximum number of steps, up and down together."""
         return d_in if self.monotonic else 2 * d_in  # [both-ways]
 
     def rise(self, d_in: int) -> int:
-        """How far one count rises at most, and how far one falls."""
+        """Return the largest increase of one count, which is also the largest decrease."""
         return d_in * self.each  # [rise]
 
     def range_distance(self, d_in: int) -> int:
-        """How far two counts move against each other at most: steps up and steps down together."""
+        """Return the largest change of the difference between two counts, by steps up and steps down together."""
         return self.steps(d_in) * self.each  # [range]
 
     def moved_one_way(self, d_in: int, limit: int) -> int:
-        """How many counts rise at most, and how many fall at most, but no more than ``limit``."""
+        """Return the maximum number of counts that increase, or that decrease, capped at ``limit``."""
         most = limit if self.max_items is None else self.max_items
         return min(limit, d_in * most)  # [one-way]
 
     def limited(self) -> int:
-        """``max_items``, for what needs a limit.
+        """Return ``max_items`` for functions that need a contribution bound.
 
         Raises:
-            ParameterError: There is none.
+            ParameterError: ``max_items`` is None.
         """
         if self.max_items is None:
             raise ParameterError("input_metric must have max_items: a user with any number of keys moves all counts")

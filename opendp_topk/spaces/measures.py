@@ -1,7 +1,7 @@
-"""Privacy measures: how the two output distributions on neighbouring inputs are compared.
+"""Privacy measures: divergences between the output distributions on two neighbouring inputs.
 
-Write L(y) = ln P'(y) / P(y) for the privacy loss of an outcome y. A measure is a frozen value; its distances
-are what a privacy map returns.
+L(y) = ln P'(y) / P(y) is the privacy loss of an outcome y. Measures are frozen values. A privacy map returns a distance
+of its output measure.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .curves.curve import PrivacyCurve
 class Measure(ABC):
     """A divergence between output distributions.
 
-    ``symbol`` is the letter that the literature gives to its distances. ``survives_mixing`` says whether mixtures of
-    pairs of distributions, with weights that are the same on both sides, are no further apart than the pairs.
+    ``symbol`` is the usual letter for its distances. ``survives_mixing`` is true if mixtures of pairs of distributions,
+    with the same weights on both sides, are at no larger distance than the pairs.
     """
 
     symbol: str
@@ -31,38 +31,38 @@ class Measure(ABC):
 
     @abstractmethod
     def distance(self, value: Any, name: str) -> Any:
-        """``value`` as a distance of this measure, each number rounded up to float64.
+        """Return ``value`` as a distance of this measure; numbers are rounded up to float64, privacy curves are not.
 
         Raises:
-            DistanceError: ``value`` is negative, NaN, or of another type.
+            DistanceError: ``value`` is negative, NaN, of another type, or has a delta above 1.
         """
 
     @abstractmethod
     def exact(self, value: Any, name: str) -> Any:
-        """As :meth:`distance`, but nothing is rounded: each number is a ``Fraction``, or infinity."""
+        """Return :meth:`distance` without rounding: each number is a ``Fraction`` or infinity; curves are unchanged."""
 
     @abstractmethod
     def at_most(self, loss: Any, budget: Any) -> bool:
-        """Whether ``loss`` is within ``budget``; exact, nothing is rounded."""
+        """Whether ``loss`` is within ``budget``. Numbers are compared exactly, curves as in :class:`PrivacyProfile`."""
 
     @property
     @abstractmethod
     def infinite(self) -> Any:
-        """The distance that promises nothing."""
+        """The distance that gives no privacy guarantee."""
 
 
-# A loss above the budget at one of these epsilons is outside; if at none, nothing is known.
+# A loss above the budget at one of these epsilons is not within it. If there is no such epsilon, this is unknown.
 _PROBES = (0.0, *(2.0**power for power in range(-10, 11)))
 
 
 # proof-region: profile
 @dataclass(frozen=True)
 class PrivacyProfile(Measure):
-    """All of (epsilon, delta)-differential privacy at once; distances are privacy curves.
+    """The privacy profile: (epsilon, delta)-differential privacy at every epsilon; distances are privacy curves.
 
-    A curve states that for every epsilon >= 0 and every event A, P'(A) <= e^epsilon P(A) + curve.delta(epsilon), and
-    the same with P and P' exchanged. A number epsilon stands for the curve of pure privacy, a pair (epsilon, delta)
-    for what that pair implies. Elsewhere this measure is called the smoothed max-divergence.
+    A curve is a bound for every epsilon >= 0 and every event A: P'(A) <= e^epsilon P(A) + curve.delta(epsilon), and
+    the same with P and P' exchanged. A number epsilon is read as the curve of epsilon-DP, and a pair (epsilon, delta)
+    as the curve that (epsilon, delta)-DP implies. OpenDP calls this measure the smoothed max-divergence.
     """
 
     symbol = "delta(epsilon)"
@@ -84,10 +84,11 @@ class PrivacyProfile(Measure):
         return self.distance(value, name)
 
     def at_most(self, loss: Any, budget: Any) -> bool:
-        """Whether ``loss`` is within ``budget``; True is certain.
+        """Whether ``loss`` is within ``budget``. True is proved; a loss that is just within can give False.
 
         Raises:
-            DistanceError: The budget is a curve, and whether it is met is not known.
+            DistanceError: ``budget`` is a curve that can be neither shown to be met nor to be exceeded, or ``loss`` or
+                ``budget`` is not a distance of this measure.
         """
         given, allowed = self.distance(loss, "loss"), self.distance(budget, "d_out")
         if all(_curve_implies(given, bound) for bound in allowed.bounds):
@@ -104,7 +105,7 @@ class PrivacyProfile(Measure):
 
 
 def _curve_implies(given: PrivacyCurve, bound: Any) -> bool:
-    """Whether ``given`` is known to imply what ``bound`` states."""
+    """Whether ``given`` is known to imply ``bound``."""
     if isinstance(bound, ApproximateDP):
         return given.is_within(bound.epsilon, bound.delta)  # [at-the-pair]
     return any(own == bound or (hasattr(own, "implies") and own.implies(bound)) for own in given.bounds)  # [same-kind]
@@ -115,13 +116,13 @@ def _curve_implies(given: PrivacyCurve, bound: Any) -> bool:
 
 # proof-region: distances
 def _exact_distance(value: Any, name: str) -> Number:
-    """A number >= 0 as the rational that it is, or infinity."""
+    """Return a number >= 0 as an exact ``Fraction``, or infinity."""
     number = checks.require_distance(value, name)
     return number if type(number) is Fraction or number == math.inf else to_fraction(number)  # [rational]
 
 
 def _float_upper_bound(number: Number) -> float:
-    """The least float64 that is not below a rational or infinity."""
+    """Return the smallest float64 that is not below a rational or infinity."""
     return number if isinstance(number, float) else round_up(number)  # [loss-up]
 
 
@@ -176,7 +177,7 @@ class ZeroConcentratedDivergence(_ScalarMeasure):
 
 @dataclass(frozen=True)
 class Approximate(Measure):
-    """``measure`` up to an event of probability delta; distances are pairs (distance, delta).
+    """``measure`` except on an event of probability delta; distances are pairs (distance, delta).
 
     ``Approximate(MaxDivergence())`` is the usual (epsilon, delta)-differential privacy.
     """
@@ -231,27 +232,27 @@ def bounds_range(measure: Measure) -> bool:
 
 # proof-region: parts
 def is_pure(measure: Measure) -> bool:
-    """Whether ``measure`` is ``MaxDivergence()``, which looks at the largest loss and at nothing else."""
+    """Whether ``measure`` is ``MaxDivergence()``, which depends on the largest privacy loss only."""
     return isinstance(measure, MaxDivergence)  # [is-pure]
 
 
 def without_delta(measure: Measure) -> Measure:
-    """The measure that ``Approximate`` is of, or ``measure`` itself."""
+    """Return the inner measure of ``Approximate``, and any other measure unchanged."""
     return measure.measure if isinstance(measure, Approximate) else measure  # [without-delta]
 
 
 def split_delta(measure: Measure, distance: Any) -> tuple[Any, Any]:
-    """A distance of ``measure`` as one of :func:`without_delta` and a delta, which is 0 where it has none."""
+    """Split a distance of ``measure`` into one of :func:`without_delta` and a delta, 0 if ``measure`` has none."""
     return (distance[0], distance[1]) if isinstance(measure, Approximate) else (distance, 0)  # [apart]
 
 
 def join_delta(measure: Measure, distance: Any, delta: Any) -> Any:
-    """A distance of ``measure``: a pair with a delta of at most 1 where it has one."""
+    """Return a distance of ``measure``: a pair with delta capped at 1 for ``Approximate``, else ``distance``."""
     return (distance, min(delta, 1)) if isinstance(measure, Approximate) else distance  # [delta-cap]
 
 
 def has_delta(measure: Measure) -> bool:
-    """Whether the distances of ``measure`` speak of deltas."""
+    """Whether the distances of ``measure`` have a delta: pairs and privacy curves."""
     return isinstance(measure, Approximate | PrivacyProfile)  # [has-delta]
 
 

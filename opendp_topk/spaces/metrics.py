@@ -1,10 +1,10 @@
-"""Metrics: how far apart two neighbouring inputs are.
+"""Metrics: distances between inputs, such as neighbouring datasets.
 
-The score metrics convert to the range distance
+The score metrics bound the range distance
 
-    d_R(x, x') = max over i, j of |(x_i - x'_i) - (x_j - x'_j)|,
+    d_R(x, x') = max over i, j of |(x_i - x'_i) - (x_j - x'_j)|.
 
-of which every selection map is a function: adding one constant to all scores changes no selection.
+The privacy map of every selection is a function of it, because adding a constant to all scores changes no selection.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Metric(ABC):
             raise SpaceError(f"{side}_metric {self!r} does not measure members of {side}_domain {domain!r}")
 
     def distance(self, value: Any, name: str) -> Number:
-        """``value`` as a distance of this metric.
+        """Return ``value`` as a distance of this metric.
 
         Raises:
             DistanceError: ``value`` is negative, NaN, or not a number.
@@ -56,14 +56,14 @@ class ScoreMetric(Metric):
 
     @abstractmethod
     def range_distance(self, d_in: Number) -> Number:
-        """The largest range distance d_R between vectors at distance ``d_in``, in units of the scores.
+        """Return the largest range distance d_R between vectors at distance ``d_in``, in units of the scores.
 
-        Where one individual can raise any score by at most D1 or lower any by at most D2, the range distance
-        is at most D1 + D2: declare ``RangeDistance()`` and ask the map at ``d_in = D1 + D2``, which is less
-        than the 2 max(D1, D2) of ``LInfDistance()`` unless D1 = D2.
+        If one individual raises any score by at most D1 and lowers any by at most D2, the range distance is at most
+        D1 + D2. Declare ``RangeDistance()`` and evaluate the map at ``d_in = D1 + D2``: this is less than the
+        2 max(D1, D2) of ``LInfDistance()`` unless D1 = D2.
 
-        Between vectors of integers no distance is a fraction, so the maps of the library's own measurements ask at
-        ``floor(d_in)`` for them; see :func:`attainable_distance`.
+        Distances between integer vectors are integers, so the maps of the library's measurements use ``floor(d_in)``
+        for them; see :func:`attainable_distance`.
 
         Raises:
             DistanceError: ``d_in`` is negative, NaN, or not a number.
@@ -79,9 +79,9 @@ class LInfDistance(ScoreMetric):
 
     With ``monotonic=False``: d = max_i |x_i - x'_i|, and d_R <= 2 d.
 
-    With ``monotonic=True`` it is the path metric of steps in which all scores move the same way (adding one
-    user raises counts, removing one lowers them): d = max_i (x'_i - x_i)_+ + max_i (x_i - x'_i)_+, and
-    d_R <= d. A user added and another removed are at distance 2.
+    With ``monotonic=True`` it is the path metric of steps that change all scores in the same direction: adding a user
+    raises counts and removing one lowers them. d = max_i (x'_i - x_i)_+ + max_i (x_i - x'_i)_+, and d_R <= d. Adding
+    one user and removing another is distance 2.
     """
 
     monotonic: bool = False
@@ -107,10 +107,10 @@ class RangeDistance(ScoreMetric):
 
 # proof-region: attainable
 def attainable_distance(domain: Domain, d_in: Number) -> Number:
-    """A distance that is not above ``d_in``, within which are all vectors of scores that are within ``d_in``.
+    """Return a distance <= ``d_in`` such that score vectors within ``d_in`` of each other are within it.
 
-    Vectors of integers are at a whole distance from each other under ``LInfDistance``, ``RangeDistance`` and
-    ``L1Distance``: for them it is the whole number at or below ``d_in``.
+    Distances between integer vectors under ``LInfDistance``, ``RangeDistance`` and ``L1Distance`` are integers, so for
+    them the result is ``floor(d_in)``.
     """
     whole = isinstance(domain, VectorDomain) and domain.element_domain.T is int
     return math.floor(d_in) if whole and d_in < math.inf else d_in  # [whole]
@@ -122,11 +122,12 @@ def attainable_distance(domain: Domain, d_in: Number) -> Number:
 # proof-region: few_changes
 @dataclass(frozen=True, kw_only=True)
 class L01InfDistance(LInfDistance):
-    """The largest change of any single score, where few scores change: for vectors of integers.
+    """The largest change of any single score if few scores change, for integer vectors.
 
-    d = max(d', ceil(sum_i |x_i - x'_i| / changes)), where d' is the distance of ``LInfDistance(monotonic)``. So d users
-    with at most ``changes`` items each, who move the count of each of their items by one, are at distance d. All that
-    holds within a distance of ``LInfDistance(monotonic)`` holds within this one, too.
+    d = max(d', ceil(sum_i |x_i - x'_i| / changes)), where d' is the distance of ``LInfDistance(monotonic)``. So
+    datasets that differ by d users with at most ``changes`` items each, who change the count of each of their items by
+    one, are at distance at most d. Every guarantee at a distance of ``LInfDistance(monotonic)`` also holds at the same
+    distance of this metric.
     """
 
     changes: int
@@ -139,7 +140,7 @@ class L01InfDistance(LInfDistance):
         return isinstance(domain, VectorDomain) and domain.element_domain.T is int  # [integers-only]
 
     def moves(self, d_in: Number) -> tuple[int, int]:
-        """How far one score moves at most, and how far all do together, for a finite ``d_in``."""
+        """Return the largest change of one score and the largest sum of all changes, for a finite ``d_in``."""
         each = math.floor(self.distance(d_in, "d_in"))  # [each]
         return each, self.changes * each  # [together]
 
@@ -150,11 +151,12 @@ class L01InfDistance(LInfDistance):
 # proof-region: per_candidate
 @dataclass(frozen=True, kw_only=True)
 class PerCandidateDistance(Metric):
-    """The largest change of a score in units of its candidate's own bound: ``bounds`` has one > 0 for each.
+    """The largest change of a score relative to the bound of its candidate; ``bounds`` has one number > 0 for each.
 
     With b_i the bounds and ``monotonic=False``: d = max_i |x_i - x'_i| / b_i. With ``monotonic=True`` it is the path
-    metric of steps in which all scores move the same way: d = max_i (x'_i - x_i)_+ / b_i + max_i (x_i - x'_i)_+ / b_i.
-    So scores of which one individual moves the i-th by at most b_i are at distance 1.
+    metric of steps that change all scores in the same direction:
+    d = max_i (x'_i - x_i)_+ / b_i + max_i (x_i - x'_i)_+ / b_i. So if one individual changes the i-th score by at most
+    b_i, neighbouring score vectors are at distance at most 1.
     """
 
     bounds: tuple[Number, ...]
@@ -195,10 +197,10 @@ class L2Distance(Metric):
 
 @dataclass(frozen=True)
 class UserDistance(Metric):
-    """The number of users by whom two tables differ, each with any number of rows.
+    """The number of users by which two tables differ; a user may have any number of rows.
 
-    ``neighbors="add_remove"``: users added plus users removed. ``neighbors="replace"``: users whose rows are
-    exchanged for those of somebody else, the number of users being public.
+    ``neighbors="add_remove"``: users added plus users removed. ``neighbors="replace"``: users whose rows are replaced
+    by those of another user; the number of users is public.
     """
 
     neighbors: str = "add_remove"

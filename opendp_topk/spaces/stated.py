@@ -1,4 +1,4 @@
-"""What a privacy curve states of two laws beside its values: pure losses, rhos and equal steps, exactly, and as texts.
+"""Exact epsilons, rhos, Renyi bounds and step counts that a privacy curve implies, and curves as JSON.
 
 Proof: proofs/spaces/stated.tex
 """
@@ -20,7 +20,7 @@ from .curves.curve import PrivacyCurve
 from .curves.discrete import DiscreteGaussian, DiscreteLaplace
 from .curves.normal import NormalPair
 
-Least = Fraction | float  # a number, or infinity where nothing is stated
+Least = Fraction | float  # a number, or infinity if no bound is known
 
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
@@ -33,12 +33,12 @@ _KINDS: dict[str, Any] = {
 
 # proof-region: stated
 def with_exact_parameters(curve: PrivacyCurve) -> PrivacyCurve:
-    """``curve`` with the parameters of its bounds as rationals, or infinite."""
+    """Return ``curve`` with exact parameters of its bounds: finite floats become rationals."""
     return PrivacyCurve(*map(_exact_parameters, curve.bounds))
 
 
 def serializable_curve(curve: PrivacyCurve) -> PrivacyCurve | None:
-    """The bounds of ``curve`` that :func:`to_json` can write; None if there are none."""
+    """Return the curve of all bounds that :func:`to_json` can serialize, with exact parameters; None without any."""
     bounds = [_exact_parameters(bound) for bound in curve.bounds if type(bound).__name__ in _KINDS]
     return PrivacyCurve(*bounds) if bounds else None  # [of-known-kinds]
 
@@ -56,7 +56,7 @@ def _exact_parameters(value: Any) -> Any:
 
 
 def pure_of(curve: PrivacyCurve) -> Least:
-    """An epsilon such that all losses are at most that; infinity where none is known."""
+    """Return an epsilon that bounds all privacy losses; infinity if none is known."""
     return min(_pure_of_bound(bound) for bound in curve.bounds)  # [least-pure]
 
 
@@ -82,7 +82,7 @@ _PURE: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
 
 
 def rho_of(curve: PrivacyCurve) -> Least:
-    """A rho of zero-concentrated privacy; infinity where none is known."""
+    """Return a rho of zCDP; infinity if none is known."""
     pure = pure_of(curve)
     known = [math.inf if pure == math.inf else rho_of_pure(Fraction(pure))]  # [rho-pure]
     return min(*known, *(_rho_of_bound(bound) for bound in curve.bounds))  # [least-rho]
@@ -104,7 +104,7 @@ _RHO: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
 
 
 def renyi_of(curve: PrivacyCurve, order: Fraction) -> Least:
-    """A bound of the Renyi divergences of this order > 1, in both directions; infinity where none is known."""
+    """Return a bound on the Renyi divergences of this order > 1, in both directions; infinity if none is known."""
     pure, rho = pure_of(curve), rho_of(curve)
     if rho in (0, math.inf):
         return rho  # [renyi-none]
@@ -125,14 +125,14 @@ def _renyi_of_bound(bound: Any, order: Fraction) -> Least:
 
 
 def steps_of(curve: PrivacyCurve, step: PrivacyCurve) -> Least:
-    """A number of steps, each of which obeys ``step``, that ``curve`` is known to be made of; infinity otherwise."""
+    """Return a number of steps that each obey ``step`` and compose to ``curve``; infinity if none is known."""
     if pure_of(curve) == 0:
         return 0  # [no-step]
     return min(_count_implied_steps(way, step) for way in _step_decompositions(curve))
 
 
 def _step_decompositions(curve: PrivacyCurve) -> list[list[tuple[PrivacyCurve, int]]]:
-    """Lists of steps that ``curve`` is known to be made of."""
+    """Return the known decompositions of ``curve`` into steps."""
     ways = [[(curve, 1)]]  # [one-step]
     for bound in curve.bounds:
         if isinstance(bound, Composed):
@@ -143,7 +143,7 @@ def _step_decompositions(curve: PrivacyCurve) -> list[list[tuple[PrivacyCurve, i
 
 
 def _range_step_curve(a: Number) -> PrivacyCurve:
-    """All that is known of one step of range ``a``."""
+    """Return the curve of one step of range ``a``, with all its known bounds."""
     rational = to_fraction(a)
     return PrivacyCurve(
         ApproximateDP(rational), ZCDPBound(rho_of_range(rational)), AdaptiveRangeBound(1, rational)
@@ -169,7 +169,7 @@ def _sum_over_parts(of: Callable[[PrivacyCurve], Least], bound: Composed) -> Lea
 
 
 def to_json(curve: PrivacyCurve) -> list[Any]:
-    """A curve of :func:`serializable_curve` as lists of texts and integers."""
+    """Return a curve of :func:`serializable_curve` as nested lists of strings and integers."""
     return [_to_json(bound) for bound in curve.bounds]
 
 
@@ -184,10 +184,11 @@ def _to_json(value: Any) -> Any:
 
 
 def from_json(listed: Any) -> PrivacyCurve:
-    """The inverse of :func:`to_json`.
+    """Return the curve that :func:`to_json` serialized.
 
     Raises:
-        ValueError: It is none that it writes.
+        ValueError: ``listed`` is not an output of :func:`to_json`. If it is malformed, the error can also be a
+            KeyError, TypeError or ZeroDivisionError.
     """
     curve = PrivacyCurve(*map(_parse_bound, listed))
     if to_json(curve) != listed:  # [inverse]

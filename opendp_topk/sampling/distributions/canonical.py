@@ -1,4 +1,4 @@
-"""Exact law and accuracy of the best k-subset by noisy utility, over all C(d, k) subsets one by one.
+"""Exact output distribution and accuracy of the best k-subset by noisy utility, by enumeration of all C(d, k) subsets.
 
 Proof: proofs/distributions/canonical.tex
 """
@@ -18,16 +18,16 @@ from ...numerics.arithmetic import scaled_log_up, to_fraction
 from ..noises.noise import Noise
 from . import one_shot
 
-_WORKING_DIGITS = 50  # 20 more than are promised
-_MOST_SUBSETS = 100_000  # a limit of work: subsets are listed one by one
-_MOST_WORK = 5_000_000  # a limit of work: the cube of the subsets, where noise is exponential
+_WORKING_DIGITS = 50  # 20 more than are guaranteed
+_MOST_SUBSETS = 100_000  # work limit: subsets are enumerated one by one
+_MOST_WORK = 5_000_000  # work limit for exponential noise: the cube of the number of subsets
 
 Subset = tuple[int, ...]
 
 
 # proof-region: canonical_law
 def subset_utilities(scores: Sequence[Fraction], k: int, gamma: Fraction, capped: bool) -> dict[Subset, Fraction]:
-    """gamma m - (1 - gamma) M of every k-subset, with m its least score and M the greatest outside (k < d).
+    """Return gamma m - (1 - gamma) M of every k-subset: m is its smallest score, M the largest outside (k < d).
 
     If ``capped``, M is replaced by max(M, m).
     """
@@ -43,18 +43,18 @@ def subset_utilities(scores: Sequence[Fraction], k: int, gamma: Fraction, capped
 def output_distribution(
     noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, gamma: Fraction, capped: bool
 ) -> dict[Hashable, Any]:
-    """The probability of every k-subset, an ascending tuple of indices.
+    """Return the probability of every k-subset, an ascending tuple of indices.
 
     Args:
         noise: ``Gumbel()`` or ``Exponential()``.
-        scores: The scores in units of the scale, larger being better.
-        noiseless: Whether the scale is 0: then the exact top-k has probability 1.
+        scores: The scores in units of the scale; larger is better.
+        noiseless: Whether the scale is 0; then the exact top-k has probability 1.
         k: The size of the subsets, at most ``len(scores)``.
-        gamma: The weight of the least score inside, in [0, 1].
-        capped: Whether the greatest score outside counts as no less than the least inside.
+        gamma: The weight of the smallest score inside, in [0, 1].
+        capped: Whether the largest score outside is raised to at least the smallest inside.
 
     Raises:
-        CapacityError: There are more than 100,000 subsets (Gumbel noise) or 170 (exponential noise).
+        CapacityError: There are more than 100,000 subsets (Gumbel noise) or more than 170 (exponential noise).
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
@@ -76,7 +76,7 @@ def output_distribution(
 
 
 def softmax(table: Mapping[Subset, Fraction]) -> dict[Hashable, Any]:
-    """Probabilities proportional to e^utility."""
+    """Return probabilities proportional to e^utility."""
     top = max(table.values())
     spread = int(top - min(table.values()))
     with mpmath.workdps(_WORKING_DIGITS + spread.bit_length() // 3 + 1):  # [digits]
@@ -92,9 +92,9 @@ def softmax(table: Mapping[Subset, Fraction]) -> dict[Hashable, Any]:
 
 
 def accuracy(n_candidates: int, k: int, gamma: Fraction, tau: Fraction, alpha: Any) -> float:
-    """How far the worst chosen score may fall below the k-th best, with probability at least 1 - alpha.
+    """Return a bound on the k-th best score minus the worst selected one, with probability at least 1 - alpha.
 
-    (tau / gamma) ln(C(d, k) / alpha), rounded up, for gamma > 0.
+    It is (tau / gamma) ln(C(d, k) / alpha), rounded up, for gamma > 0.
     """
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")

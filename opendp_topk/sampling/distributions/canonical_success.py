@@ -1,4 +1,4 @@
-"""Probability that a canonical release is the true top-k."""
+"""Success probability of the canonical mechanism: the best k-subset by noisy utility."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from . import quadrature as arrivals
 from .one_shot_success import group_ranks
 from .quadrature import TERMS, LateCandidates, RankGroups, integral_bounds
 
-# Sums over classes of k-subsets, in floats with an exponent of their own.
+# Sums over classes of k-subsets, in floats with a separate exponent.
 #
-# A class (h, t) of k-subsets contains the ranks 1..h, misses h + 1 and has the lowest rank t > k. It holds
-# C(t - h - 2, k - 1 - h) subsets, each of the weight e^(fall(t) + rise(h)) relative to that of the k best.
+# The subsets of a class (h, t) contain the ranks 1..h, do not contain h + 1, and their worst rank is t > k. There are
+# C(t - h - 2, k - 1 - h) of them, each of weight e^(fall(t) + rise(h)) relative to the weight of the k best.
 #
 # Proof: proofs/distributions/canonical_success.tex
 
-_REACH = 300.0  # binary digits by which a value may drift before it is normalised; float64 has room for 1,023
+_REACH = 300.0  # bits by which a value may drift before it is normalised; a float64 has room for 1,023
 _STEP = 600.0  # e^-600 is still a normal float64
-_PER_LN2 = 1.4426950408889634  # it only bounds the drift: any number near 1 / ln 2 would do
-_COLUMNS = 2**15  # columns at a time, so that arrays stay small
+_PER_LN2 = 1.4426950408889634  # used to bound the drift only: any number near 1 / ln 2 is valid
+_COLUMNS = 2**15  # columns at a time, so arrays stay small
 
 
 # proof-region: subset_classes
@@ -45,12 +45,12 @@ class ScaledFloat:
     exponent: int
 
     def divide_by_power(self, exponent: int) -> float:
-        """The number divided by ``2 ** exponent``."""
+        """Return the number divided by ``2 ** exponent``."""
         return float(np.ldexp(self.mantissa, max(min(self.exponent - exponent, 4000), -4000)))
 
 
 def sum_scaled(mantissas: Floats, exponents: NDArray[np.int64]) -> ScaledFloat:
-    """The sum of ``mantissas * 2 ** exponents``; terms below 2^-900 of the largest are lost."""
+    """Return the sum of ``mantissas * 2 ** exponents``; terms below 2^-900 of the largest are not resolved."""
     if len(mantissas) == 0 or not mantissas.any():
         return ScaledFloat(0.0, 0)
     mantissas, shifts = np.frexp(mantissas)
@@ -63,16 +63,16 @@ def sum_scaled(mantissas: Floats, exponents: NDArray[np.int64]) -> ScaledFloat:
 
 
 def scaled_exponential(log: float, count: mpz) -> ScaledFloat:
-    """``count * e ** log``."""
+    """Return ``count * e ** log``."""
     mantissa, power = exp_mantissa_power(np.array([log]))
     shift = max(count.bit_length() - 60, 0)
     return sum_scaled(mantissa * float(count >> shift), power.astype(np.int64) + shift)  # [exact-count]
 
 
 def sum_class_block(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int, power: int = 1) -> ScaledFloat:
-    """The sum of n w^power over the classes (h, t) with first_h <= h < k < t <= last_t; n is the size, w the weight.
+    """Return the sum of n w^power over the classes (h, t) with first_h <= h < k < t <= last_t, of size n and weight w.
 
-    ``fall[t - k]`` belongs to t = k, ..., d and is 0 at k; ``rise[h]`` to h = 0, ..., k - 1.
+    ``fall[t - k]`` is for t = k, ..., d, with 0 at k, and ``rise[h]`` for h = 0, ..., k - 1.
     """
     columns = [
         _column_sums(k, fall, rise, first_h, np.arange(start, min(start + _COLUMNS, last_t - k)), power)
@@ -86,7 +86,7 @@ def sum_class_block(k: int, fall: Floats, rise: Floats, first_h: int, last_t: in
 def _column_sums(
     k: int, fall: Floats, rise: Floats, first_h: int, j: NDArray[np.int64], power: int
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """For each t = k + 1 + j the sum over h, by Horner's rule in the binomials C(j + m, m), m = k - 1 - h."""
+    """Return for each t = k + 1 + j the sum over h, by Horner's rule in the binomials C(j + m, m), m = k - 1 - h."""
     value, exponent = np.ones(len(j)), np.zeros(len(j), dtype=np.int64)
     one, drift = np.ones(len(j)), 0.0
     for m in range(k - 1 - first_h, 0, -1):
@@ -117,13 +117,13 @@ def _normalise_mantissas(value: Floats, exponent: NDArray[np.int64]) -> tuple[Fl
 
 
 def _exp_negative(drop: float) -> float:
-    """e^-drop."""
+    """Return e^-drop."""
     mantissa, power = exp_mantissa_power(np.array([-drop]))
     return float(np.ldexp(mantissa, power)[0])
 
 
 def heavy_classes(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int, cut: float) -> list[tuple[int, int]]:
-    """The classes of the block whose log-weight is at least ``cut``."""
+    """Return the classes of the block with log-weight at least ``cut``."""
     found = []
     for t in range(k + 1, last_t + 1):
         if fall[t - k] + rise[k - 1] < cut:
@@ -138,19 +138,23 @@ def heavy_classes(k: int, fall: Floats, rise: Floats, first_h: int, last_t: int,
 # end-proof-region: subset_classes
 
 
-# Permute-and-flip among many outcomes: the probability that the first to arrive is right, enclosed.
+# Permute-and-flip among many outcomes: bounds on the probability that the first to arrive is correct.
 #
 # An outcome of weight w <= 1 arrives at a uniform time in [0, 1 / w].
 #
 # Proof: proofs/distributions/canonical_success.tex
 
-_START = 2.0**-52  # where the integral starts; what lies before is bounded instead
+_START = 2.0**-52  # start of the integral; the part before it is bounded instead
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedOutcomes:
-    """How many outcomes of each large weight there are, and how many of them are right; sums of powers of all weights,
-    and of those that are right; ``error`` is a bound on the relative error of the sums and of the weights."""
+    """Outcomes by weight.
+
+    ``near`` is the number of outcomes of each large weight, and ``near_right`` the number of correct ones among them.
+    ``sums`` are the power sums of the weights of all outcomes, and ``sums_right`` those of the correct ones. ``error``
+    is a bound on the relative error of the sums and of the weights.
+    """
 
     near: dict[float, int]
     near_right: dict[float, int]
@@ -161,9 +165,9 @@ class WeightedOutcomes:
 
 # proof-region: permute_and_flip_success
 def first_correct_bounds(outcomes: WeightedOutcomes, exact_end: bool) -> tuple[float, float]:
-    """Bounds on the probability that the first outcome to arrive is right.
+    """Return bounds on the probability that the first outcome to arrive is correct.
 
-    Every weight above arrivals.NEAR is listed. With ``exact_end`` the largest weight is 1.
+    ``outcomes.near`` contains every weight above ``arrivals.NEAR``. If ``exact_end``, the largest weight is 1.
     """
     weights = np.array(sorted(outcomes.near), dtype=np.float64)
     n = np.array([outcomes.near[w] for w in weights.tolist()], dtype=np.int64)
@@ -210,7 +214,7 @@ def first_correct_bounds(outcomes: WeightedOutcomes, exact_end: bool) -> tuple[f
 
 
 def _light_outcomes(sums: Floats, near: Floats, error: float, more: Floats | float = 0.0) -> LateCandidates:
-    """The outcomes that are not near, from sums over all of them."""
+    """Return the outcomes that are not near, by subtraction of the power sums of the near ones."""
     errors = (np.abs(sums) + near) * (error + 2.0**-44) + more
     return LateCandidates(Exponential(), np.maximum(sums - near, 0.0), errors)  # [subtract]
 
@@ -218,22 +222,25 @@ def _light_outcomes(sums: Floats, near: Floats, error: float, more: Floats | flo
 # end-proof-region: permute_and_flip_success
 
 
-# The probability that the best k-subset by noisy utility is a right one, enclosed by sums over classes of subsets.
+# Bounds on the probability that the best k-subset by noisy utility is correct, by sums over classes of subsets.
 #
-# A subset is right if it contains the ranks 1..sure and none beyond reach, in some order of equal scores.
+# A subset is correct if it contains the ranks 1..sure and none beyond reach, for some order of equal scores.
 #
 # Proof: proofs/distributions/canonical_success.tex
 
 _DEEPEST = 15_000.0  # in nats: the error that is added grows with the depth
-_MOST_WORK = 4 * 10**9  # a limit of work: the classes of subsets
-_MARGIN = 60.0  # all subsets lighter than the best by this beyond ln C(d, k) weigh less than e^-60 together
-_CLIP = 2.0**1000  # so that products with a weight stay finite
-_TINY = Fraction(1, 2**900)  # products with a smaller weight could underflow: refused
+_MOST_WORK = 4 * 10**9  # work limit: the number of classes of subsets
+_MARGIN = 60.0  # all subsets lighter than the best by ln C(d, k) + 60 nats have a total relative weight below e^-60
+_CLIP = 2.0**1000  # keeps products with a weight finite
+_TINY = Fraction(1, 2**900)  # smaller positive weights are refused, because products with them could underflow
 
 
 @dataclass(frozen=True, eq=False)
 class SubsetFamily:
-    """The right subsets: classes from ``first_h`` to ``last_t``, the k best if ``best``, and (log-weight, number)."""
+    """A family of subsets: classes (h, t) with first_h <= h < k < t <= last_t, the k best if ``best``, and ``others``.
+
+    ``others`` are pairs (log-weight, number of subsets).
+    """
 
     first_h: int
     last_t: int
@@ -253,11 +260,11 @@ def success_probability(
     sure: int,
     reach: int,
 ) -> tuple[float, float]:
-    """Bounds on the probability of the event, for 1 <= sure <= k <= reach <= d, k < d and tau > 0.
+    """Return bounds on the probability of the event, for 1 <= sure <= k <= reach <= d, k < d and tau > 0.
 
     Raises:
-        CapacityError: k (d - k) exceeds 4 * 10^9, ln C(d, k) exceeds 14,940, or gamma or 1 - gamma is positive but
-            below 2^-900.
+        CapacityError: k (d - k) exceeds 4 * 10^9, ln C(d, k) exceeds 14,940, gamma or 1 - gamma is positive but below
+            2^-900, or the integral for exponential noise needs too many panels.
     """
     d = len(values)
     depth = lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1) + _MARGIN  # [depth]
@@ -287,12 +294,12 @@ def success_probability(
 
 
 def _scaled_log_weights(weight: Fraction, advantages: Floats, depth: float) -> Floats:
-    """``weight`` times advantages that are not positive, at least -depth."""
+    """Return ``weight`` times advantages, which are clipped to be at most 0; the result is at least -depth."""
     return np.asarray(np.maximum(np.clip(advantages, -_CLIP, 0.0) * float(weight), -depth))  # [logs]
 
 
 def correct_subsets(groups: RankGroups, k: int, fall: Floats, rise: Floats) -> SubsetFamily:
-    """The right subsets as classes, and those that split a tied group apart, by their log-weights."""
+    """Return the correct subsets: as classes, and by log-weight those that contain a part of a tied group only."""
     free, start = k - groups.sure, groups.sure + groups.top
     end = start + groups.middle
     above = [gmpy2.bincoef(groups.top, j) if j >= groups.least else mpz(0) for j in range(min(groups.top, free + 1))]
@@ -319,12 +326,12 @@ def correct_subsets(groups: RankGroups, k: int, fall: Floats, rise: Floats) -> S
 
 
 def _times_one_plus_z(counts: list[mpz], degree: int) -> list[mpz]:
-    """The coefficients times 1 + z, up to the degree."""
+    """Return the coefficients of the polynomial times 1 + z, up to ``degree``."""
     return [a + b for a, b in pairwise([mpz(0), *counts, mpz(0)])][: degree + 1]  # [one-more]
 
 
 def weight_power_sum(k: int, fall: Floats, rise: Floats, subsets: SubsetFamily, power: int) -> ScaledFloat:
-    """The sum of w^power over the subsets, w their weight relative to that of the k best."""
+    """Return the sum of w^power over the subsets; w is their weight relative to that of the k best."""
     terms = [scaled_exponential(power * log, n) for log, n in subsets.others]
     if subsets.best:
         terms.append(ScaledFloat(1.0, 0))  # [best]
@@ -338,7 +345,7 @@ def weight_power_sum(k: int, fall: Floats, rise: Floats, subsets: SubsetFamily, 
 def _permute_and_flip_bounds(
     k: int, fall: Floats, rise: Floats, everything: SubsetFamily, right: SubsetFamily, error: float
 ) -> tuple[float, float]:
-    """Permute-and-flip over the subsets: the first to arrive at a uniform time in [0, 1 / w] wins."""
+    """Return bounds for permute-and-flip over the subsets: the first to arrive, uniformly in [0, 1 / w], wins."""
     whole = weight_power_sum(k, fall, rise, everything, 1)
     shift = max(int(np.ceil(np.log2(whole.mantissa))) + whole.exponent - 6, 0)  # [unit]
     cut = (shift - 3) / 1.4426950408889634
@@ -353,7 +360,7 @@ def _permute_and_flip_bounds(
 def _heavy_weight_counts(
     k: int, fall: Floats, rise: Floats, subsets: SubsetFamily, cut: float, shift: int
 ) -> dict[float, int]:
-    """The number of subsets of each log-weight from ``cut`` on, by weight in units of 2^shift."""
+    """Return the number of subsets of each weight, in units of 2^shift, with log-weight at least ``cut``."""
     found = [
         (fall[t - k] + rise[h], comb(t - h - 2, k - 1 - h))
         for h, t in heavy_classes(k, fall, rise, subsets.first_h, subsets.last_t, cut)

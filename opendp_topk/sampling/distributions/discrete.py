@@ -1,4 +1,4 @@
-"""Distributions and tails of noise on integers, and bounds on unions of events."""
+"""Tail probabilities, quantiles and ranges of discrete noise."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ from ...numerics.arithmetic import (
     to_fraction,
 )
 
-# How likely discrete Gaussian noise reaches a number, rounded up.
+# Tail probabilities of discrete Gaussian noise, rounded up.
 #
 # Proof: proofs/distributions/gaussian_tail.tex
 
-# Integers to a scale that are summed one by one. Where there are more, equal blocks of them are bounded by their ends,
-# which exceeds the sum by a part of (z / scale)^2 2^-26 / 12 at most, for integers around z.
+# Integers per scale that are summed one by one. If there are more, each of equal blocks of them is bounded by the chord
+# between its ends. For integers around z the relative excess over the sum is about (z / scale)^2 2^-24 / 12.
 _FINE = 4096
-_SMALL = 2  # scales below it have a sum of all weights that is more than the integral, by 10^-8 and not by 10^-34
-_WIDE = 40  # in scales: beyond it weights are below 2^-1155, which is what they are taken for
-_UNIT = 128  # binary digits of a weight, in proportion to the first one
-_GONE = 64  # binary digits: what is smaller, in proportion to the first weight, is bounded at once
-_ROOT = Fraction(25066282746310005, 10**16)  # the root of 2 pi, cut off: 2.5066282746310005024...
+_SMALL = 2  # for smaller scales all weights are summed: they exceed the integral by 10^-34 at scale 2, 10^-8 at scale 1
+_WIDE = 40  # in scales: larger integers have weights below 2^-1154, which are omitted
+_UNIT = 128  # bits of a weight, relative to the first one
+_GONE = 64  # bits: smaller weights, relative to the first one, are bounded together
+_ROOT = Fraction(25066282746310005, 10**16)  # the square root of 2 pi, rounded down: 2.5066282746310005024...
 
 
 # proof-region: gaussian_tail
 @functools.lru_cache(maxsize=256)
 def gaussian_tail_bound(scale: Fraction, least: int) -> Fraction:
-    """A float64, at most 1/2, that is not below P(Z >= least), for discrete Gaussian noise Z and least >= 1.
+    """Return an upper bound, at most 1/2, on P(Z >= least) for discrete Gaussian noise Z and least >= 1.
+
+    The bound is a float64, as a ``Fraction``.
 
     Args:
         scale: P(z) is proportional to exp(-z^2 / (2 scale^2)), scale > 0.
@@ -54,7 +56,7 @@ def gaussian_tail_bound(scale: Fraction, least: int) -> Fraction:
 
 
 def _relative_tail_sum(scale: Fraction, least: int, block: int) -> Fraction:
-    """The sum of all weights from ``least`` on, in proportion to the first, or more."""
+    """Return an upper bound on the sum of all weights from ``least`` on, relative to the first."""
     step, square = Fraction(block), 2 * scale * scale
     ratio, shrink = (
         _ceil_units(exp_up(-(2 * least * step + step * step) / square)),
@@ -69,7 +71,7 @@ def _relative_tail_sum(scale: Fraction, least: int, block: int) -> Fraction:
 
 
 def _total_weight(scale: Fraction) -> Fraction:
-    """The sum of all weights, or less."""
+    """Return a lower bound on the sum of all weights."""
     if scale >= _SMALL:
         return scale * _ROOT  # [integral]
     ends = range(1, int(_WIDE * scale) + 2)
@@ -89,21 +91,22 @@ def _multiply_up(one: int, other: int) -> int:
 # end-proof-region: gaussian_tail
 
 
-# How large discrete noise can be, and how far draws of it lie apart: bounds for several independent draws at once.
+# Largest absolute values and ranges of several independent draws of discrete noise.
 #
 # Proof: proofs/distributions/discrete.tex
 
-_CLOSE = 2**20  # integers to a scale: of wider noise the least size is not searched for exactly, which takes long
-_WINDOWS = 48  # about half the number of blocks that are told apart: a range is too large by about a part of 1 / 100
-_PRECISION = 128  # binary digits beyond those of alpha and of the number of draws
+_CLOSE = 2**20  # integers per scale: for wider noise the exact search would be slow, so the result is approximate
+_WINDOWS = 48  # half the number of blocks: a range is too large by about 1 / 100
+_PRECISION = 128  # bits beyond those of the number of draws
 
 
 # proof-region: discrete_law
 def largest_noise(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian: bool) -> float:
-    """The least integer that none of k independent draws exceeds in size, but with a probability of at most alpha.
+    """Return the smallest integer that the largest absolute value of k draws exceeds with probability at most alpha.
 
-    It is infinite where it is beyond all float64. It may be one too large where the probability is nearly alpha, and by
-    a millionth of the scale where that is above a million.
+    It may be too large: by one if the probability is nearly alpha, and by a millionth of the scale if that is above a
+    million. It is infinity if a bound overflows float64: for Laplace noise beyond 10^308, for Gaussian noise beyond
+    about 10^154.
 
     Args:
         scale: The scale of the noise, >= 0.
@@ -128,9 +131,10 @@ def largest_noise(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
 
 
 def largest_fall(scale: Fraction, alpha: Fraction | float, *, gaussian: bool) -> float:
-    """The least integer >= 0 below whose negative one draw is, but with a probability of at most alpha.
+    """Return the smallest integer n >= 0 such that one draw is below -n with probability at most alpha.
 
-    It may be too large as :func:`largest_noise` may, whose arguments and errors it has.
+    The arguments, errors and accuracy are those of :func:`largest_noise` for k = 1, except that the result is 0 for
+    1/2 <= alpha < 1 at every scale, which is not checked then.
     """
     both = 2 * to_fraction(alpha)
     if both >= 1 and alpha < 1:
@@ -139,12 +143,15 @@ def largest_fall(scale: Fraction, alpha: Fraction | float, *, gaussian: bool) ->
 
 
 def _per_draw_probability(alpha: Fraction, k: int) -> Fraction:
-    """A number > 0, not above the probability of one of ``k`` equal independent events of which one has ``alpha``."""
+    """Return a probability > 0 for each of ``k`` independent events.
+
+    The probability that at least one of them occurs is at most ``alpha``.
+    """
     return alpha if k == 1 else one_minus_exp_down(log1p_down(alpha / (1 - alpha)) / k)  # [each]
 
 
 def _least_gaussian(scale: Fraction, each: Fraction, surely: int) -> int:
-    """A size, up to ``surely``, beyond which a draw is with a probability of at most ``each``, and nearly the least."""
+    """Return about the smallest size, at most ``surely``, that a draw exceeds with probability at most ``each``."""
     near, close = _estimate_quantile(scale, each), max(1, int(scale / _CLOSE))
     places, low, high = [near - close, near, near + close], -1, surely
     while high - low > close:
@@ -157,7 +164,7 @@ def _least_gaussian(scale: Fraction, each: Fraction, surely: int) -> int:
 
 
 def _estimate_quantile(scale: Fraction, each: Fraction) -> int:
-    """About the size beyond which normal noise is with a probability of ``each``: where a search begins."""
+    """Return about the size that normal noise exceeds with probability ``each``, as the start of a search."""
     share = float(each) / 2
     return int(to_fraction(-NormalDist().inv_cdf(share)) * scale) if share > 0 else 0
 
@@ -168,10 +175,10 @@ def _estimate_quantile(scale: Fraction, each: Fraction) -> int:
 # proof-region: discrete_range
 @functools.lru_cache(maxsize=256)
 def largest_range(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian: bool) -> float:
-    """A number by which the largest of k independent draws exceeds the smallest but with a probability <= alpha.
+    """Return a number that the largest minus the smallest of k draws exceeds with probability at most alpha.
 
-    At most twice what :func:`largest_noise` gives. For 20 or more draws it is about the least, too large by a
-    fiftieth; of a few it is larger, since 0 is counted among the draws.
+    It is at most twice the value of :func:`largest_noise`. For 20 or more draws it is about 2 % above the smallest such
+    number. For fewer draws it is larger, because 0 is included among them.
 
     Args:
         scale: The scale of the noise, >= 0.
@@ -200,7 +207,7 @@ def largest_range(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
 
 
 def _window_probability(scale: Fraction, k: int, block: int, count: int, gaussian: bool) -> Fraction:
-    """A lower bound on the probability that all draws and 0 lie in a window of ``count`` blocks."""
+    """Return a lower bound on the probability that all draws and 0 are within a window of ``count`` blocks."""
     tails = [_tail_bound(scale, place * block + 1, gaussian) for place in range(count + 1)]
     tails = list(itertools.accumulate(reversed(tails), max))[::-1]  # [falling]
     at = Intervals(_PRECISION + k.bit_length())
@@ -214,12 +221,12 @@ def _window_probability(scale: Fraction, k: int, block: int, count: int, gaussia
 
 
 def _power_interval(at: Intervals, p: Fraction, k: int) -> Interval:
-    """p^k, for 0 <= p < 1."""
+    """Return p^k, for 0 <= p < 1."""
     return at.exp(at.multiply(at.rational(k), at.log1p(at.rational(as_mpq(p - 1))))) if p else at.rational(0)  # [power]
 
 
 def _tail_bound(scale: Fraction, least: int, gaussian: bool) -> Fraction:
-    """A number, at most 1/2, that is not below the probability that a draw is at least ``least`` >= 1."""
+    """Return an upper bound, at most 1/2, on the probability that a draw is at least ``least`` >= 1."""
     if gaussian:
         return gaussian_tail_bound(scale, least)  # [gaussian-tail]
     ratio = 1 - one_minus_exp_up(1 / scale)

@@ -1,4 +1,4 @@
-"""Enclosures of probabilities, and union bounds."""
+"""Success events of selections, enclosures of probabilities, and accuracy by a union bound."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ...errors import ParameterError
 from ...numerics.arithmetic import round_up, to_fraction
 from ..noises.noise import Noise
 
-# Events by which the success of a selection is measured, and enclosures of their probabilities.
+# Events that define the success of a selection, and enclosures of their probabilities.
 #
-# A selection is *exact* if it releases the k best; *great* and *good* leave room at both ends.
+# A selection is *exact* if it releases the k best candidates. *Great* and *good* allow errors at both ends.
 
 EVENTS = ("exact", "great", "good")
 
@@ -28,7 +28,7 @@ class Enclosure(NamedTuple):
 
 # proof-region: events
 def event_ranks(event: str, k: int, d: int) -> tuple[int, int]:
-    """(sure, reach): the event is that the k winners contain the ranks 1..sure and none beyond reach.
+    """Return (sure, reach): the event is that the k winners contain the ranks 1..sure and none beyond reach.
 
     exact: (k, k). great: (ceil(k / 10), floor(1.1 k)). good: (ceil(k / 100), floor(1.5 k)). reach is at most d.
     """
@@ -39,18 +39,19 @@ def event_ranks(event: str, k: int, d: int) -> tuple[int, int]:
 # end-proof-region: events
 
 
-# An accuracy bound for one-shot top-k with any noise, from two of its quantiles.
+# An accuracy bound for one-shot top-k with any noise, from two quantiles of the noise.
 #
 # Proof: proofs/distributions/union_bound.tex
 
-_PRECISION = 128  # binary digits; both ends are rounded outward, so that more would gain less than an ulp
+_PRECISION = 128  # bits; both ends are rounded outward, and a higher precision would gain less than an ulp
 
 
 # proof-region: union_bound
 def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
-    """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
+    """Return a bound on the t-th best score minus the t-th winner's, for all t with probability at least 1 - alpha.
 
-    tau (F^{-1}(1 - b) - F^{-1}(b)) with b = alpha / (2 d), rounded up.
+    It is tau (F^{-1}(1 - b) - F^{-1}(b)) with b = alpha / (2 d), rounded up; infinity if tau > 0 and a quantile is
+    infinite.
     """
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")

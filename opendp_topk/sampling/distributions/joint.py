@@ -1,4 +1,4 @@
-"""Exact law, accuracy and success probability of the joint exponential mechanism.
+"""Exact output distribution, accuracy and success probability of the joint exponential mechanism.
 
 Proof: proofs/distributions/joint.tex
 """
@@ -23,15 +23,15 @@ from ...numerics.arithmetic import as_mpq, round_down, round_up, scaled_log_up, 
 from ...numerics.floats import Floats
 from .canonical import Subset, softmax
 
-_MOST_OUTPUTS = 100_000  # a limit of work: outputs are listed one by one
-_MOST_WINNERS = 10  # counts of outputs round more with more winners: the proof has room for these
-_MOST_LEVELS = 2**24  # a limit of memory: the levels of loss between two stages
-_SMALL = 2**62  # differences below it are int64, and so is their double
-_MANTISSA = 53  # binary digits of a float64
-_CHUNK = 2**14  # levels at a time, so that arrays stay small
-_STAGE = 8  # nats of loss, after which the rest is bounded, and the sum ends where that is small
-_NEAR = gmpy2.context(precision=128, round=gmpy2.RoundToNearest)  # 75 digits more than the float64 that is made of them
-_SLACK = Fraction(1, 2**40)  # what counts and sums round, and the error at which they end
+_MOST_OUTPUTS = 100_000  # work limit: outputs are enumerated one by one
+_MOST_WINNERS = 10  # counts of outputs have larger rounding errors for more winners: the proof covers up to 10
+_MOST_LEVELS = 2**24  # memory limit: the levels of loss between two stages
+_SMALL = 2**62  # smaller differences are int64, and twice them as well
+_MANTISSA = 53  # bits of a float64
+_CHUNK = 2**14  # levels at a time, so arrays stay small
+_STAGE = 8  # nats of loss per stage: after each the rest is bounded, and the sum ends if the rest is small
+_NEAR = gmpy2.context(precision=128, round=gmpy2.RoundToNearest)  # 75 bits more than the float64 that it is rounded to
+_SLACK = Fraction(1, 2**40)  # relative rounding error of counts and sums, and the error at which a sum ends
 
 Integers = NDArray[Any]
 Bound = tuple[int, int]
@@ -39,7 +39,7 @@ Bound = tuple[int, int]
 
 # proof-region: joint_law
 def output_losses(scores: Sequence[Fraction], k: int, ordered: bool) -> dict[Subset, Fraction]:
-    """max_i (x_[i] - x_{S[i]}) for every ranking S of k indices, or every set, its members from best to worst."""
+    """Return max_i (x_[i] - x_{S[i]}) for every ranking S of k indices, or every set, with members best first."""
     best = sorted(scores, reverse=True)
     table = {}
     for output in permutations(range(len(scores)), k) if ordered else combinations(range(len(scores)), k):
@@ -49,16 +49,16 @@ def output_losses(scores: Sequence[Fraction], k: int, ordered: bool) -> dict[Sub
 
 
 def output_distribution(scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool) -> dict[Hashable, Any]:
-    """The probability of every ranking or set of k indices; a set is an ascending tuple.
+    """Return the probability of every ranking or set of k indices; a set is an ascending tuple.
 
     Args:
-        scores: The scores in units of the scale, larger being better.
-        noiseless: Whether the scale is 0: then the exact top-k has probability 1.
+        scores: The scores in units of the scale; larger is better.
+        noiseless: Whether the scale is 0; then the exact top-k has probability 1.
         k: The number of winners, at most ``len(scores)``.
         ordered: True for rankings, False for sets.
 
     Raises:
-        CapacityError: There are more than 100,000 outcomes.
+        CapacityError: There are more than 100,000 outcomes and the scale is not 0.
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
@@ -76,7 +76,7 @@ def output_distribution(scores: Sequence[Fraction], noiseless: bool, k: int, ord
 
 
 def count_outputs(d: int, k: int, ordered: bool) -> int:
-    """The number of rankings, or sets, of k among d."""
+    """Return the number of rankings or sets of k among d candidates."""
     return perm(d, k) if ordered else comb(d, k)
 
 
@@ -84,9 +84,9 @@ def count_outputs(d: int, k: int, ordered: bool) -> int:
 
 
 def accuracy(n_candidates: int, k: int, ordered: bool, tau: Fraction, alpha: Any) -> float:
-    """A bound that the largest gap meets with probability at least 1 - alpha.
+    """Return a bound on the loss of the output, the largest gap, with probability at least 1 - alpha.
 
-    tau ln(outputs / alpha), rounded up, with d! / (d - k)! rankings or C(d, k) sets.
+    It is tau ln(outputs / alpha), rounded up, with d! / (d - k)! rankings or C(d, k) sets as outputs.
     """
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")
@@ -98,9 +98,9 @@ def accuracy(n_candidates: int, k: int, ordered: bool, tau: Fraction, alpha: Any
 # proof-region: shortfalls
 @dataclass(frozen=True, eq=False)
 class ScoreDeficits:
-    """``steps[j] * unit`` is how far the j-th best score falls short of the best.
+    """The differences between the best score and each score: ``steps[j] * unit`` for the j-th best, from j = 0.
 
-    ``steps`` is ascending from 0: int64 below 2^62, or Python integers as objects.
+    ``steps`` ascends from 0. It contains int64 below 2^62, or Python integers as objects.
     """
 
     steps: NDArray[Any]
@@ -108,7 +108,7 @@ class ScoreDeficits:
 
 
 def score_deficits(values: NDArray[Any], sign: int) -> ScoreDeficits:
-    """Canonical scores, ranked: the largest first for ``sign`` = 1, the smallest first for -1."""
+    """Return the deficits of canonical scores; the best is the largest for ``sign`` = 1, the smallest for -1."""
     whole, unit = _to_integer_multiples(np.sort(values)[::-sign])  # [rank]
     if whole.dtype != object and abs(int(whole[0]) - int(whole[-1])) >= _SMALL:
         whole = whole.astype(object)  # [objects]
@@ -117,7 +117,7 @@ def score_deficits(values: NDArray[Any], sign: int) -> ScoreDeficits:
 
 
 def _to_integer_multiples(values: NDArray[Any]) -> tuple[NDArray[Any], Fraction]:
-    """Integers and a power of two whose products are ``values``."""
+    """Return integers and a power of two whose products are ``values``."""
     if values.dtype != np.float64:
         return values, Fraction(1)  # [integers]
     mantissa, exponent = np.frexp(values)
@@ -141,13 +141,13 @@ def _to_integer_multiples(values: NDArray[Any]) -> tuple[NDArray[Any], Fraction]
 def success_probability(
     scores: NDArray[Any], tau: Fraction, k: int, sign: int, ordered: bool, sure: int, reach: int
 ) -> tuple[float, float]:
-    """Bounds on the probability that the winners hold all of the ranks 1..sure and none beyond ``reach``.
+    """Return bounds on the probability that the winners include all ranks 1..sure and none beyond ``reach``.
 
-    Ties are ordered in favour of the event: it holds if some order of equal scores makes it true.
+    Ties count in favour of the event: it occurs if it does for some order of equal scores.
 
     Args:
         scores: Canonical scores, shape (d,).
-        tau: The scale; at 0 the winners are the exact top-k.
+        tau: The scale; if it is 0, the winners are the exact top-k.
         k: The number of winners, at most 10 and at most d.
         sign: +1 if larger scores are better, -1 if smaller ones are.
         ordered: True for rankings, False for sets.
@@ -155,7 +155,7 @@ def success_probability(
         reach: k <= reach <= d.
 
     Raises:
-        CapacityError: There are more than 10 winners, or more than 2^24 levels of loss to list.
+        CapacityError: There are more than 10 winners, or more than 2^24 levels of loss in one stage.
     """
     if tau == 0:
         return 1.0, 1.0  # [exact-top-k]
@@ -191,7 +191,7 @@ def success_probability(
 
 
 def _event_constraints(steps: Integers, k: int, sure: int, reach: int) -> list[Bound]:
-    """Pairs (p, m): the event is that at least m of the winners are among the p best ranks, for all of the pairs."""
+    """Return pairs (p, m): the event is that, for every pair, at least m winners are among the p best ranks."""
 
     def tie_range(rank: int) -> tuple[int, int]:
         left = np.searchsorted(steps, steps[rank - 1], side="left")
@@ -206,7 +206,7 @@ def _event_constraints(steps: Integers, k: int, sure: int, reach: int) -> list[B
 
 
 def _loss_levels(steps: Integers, k: int, start: int, end: int) -> Iterator[Integers]:
-    """``start``, the levels of loss between it and ``end``, and ``end``: ascending, in chunks that share an element."""
+    """Yield ``start``, the levels of loss up to ``end``, and ``end``: ascending, in chunks that overlap by one."""
     rows = []
     for best in _drop_duplicates(steps[:k]).tolist():
         first, last = (
@@ -226,7 +226,7 @@ def _drop_duplicates(ascending: Integers) -> Integers:
 
 
 def _weight_drops(levels: Integers, step: mpq) -> Floats:
-    """e^-(a step) - e^-(b step) for each level a and the next one b."""
+    """Return e^-(a step) - e^-(b step) for each level a and the next one b."""
     weights = [_level_weight(level, step) for level in levels.tolist()]
     return np.array([float(_NEAR.sub(a, b)) for a, b in pairwise(weights)])  # [drop]
 
@@ -236,7 +236,7 @@ def _level_weight(level: int, step: mpq) -> mpfr:
 
 
 def _count_event_outputs(ceilings: Integers, event: list[Bound], ordered: bool) -> Floats:
-    """The number of rankings, or sets, under each row of ceilings for which the event holds."""
+    """Return the number of rankings or sets under each row of ceilings for which the event occurs."""
     n, k = ceilings.shape
     ends = np.concatenate([ceilings, *(np.full((n, 1), p) for p, _ in event)], axis=1)
     found = [np.ones(n)] + [np.zeros(n)] * k

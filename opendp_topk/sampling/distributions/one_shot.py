@@ -1,4 +1,4 @@
-"""Exact distributions of one-shot noisy top-k, by series."""
+"""Exact output distributions of one-shot noisy top-k, by closed forms and power series."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from ...errors import CapacityError, ParameterError
 from ..noises.noise import Noise
 from ..noises.races.cells import Series
 
-# Exact laws of one-shot rankings with noises that are neither max-stable nor memoryless, by power series.
+# Exact distributions of one-shot rankings with noises that are neither max-stable nor memoryless, by power series.
 #
 # In x = exp(-noisy score) the densities and survival functions of these noises are rational between the points
-# 1 / w_i, w_i = exp(score_i). The line is cut into cells in which all their poles are at least three half-widths
-# away, so Taylor series about the middle of a cell lose a factor of two at least with every term.
+# 1 / w_i, w_i = exp(score_i). The line is cut into cells such that all their poles are at least three half-widths away
+# from the middle, so the terms of a Taylor series about the middle eventually fall by more than a factor of two.
 #
 # Proof: proofs/distributions/series.tex
 
-_DIGITS = 70  # beyond those that cancel: 40 more than are promised
-_MOST_STEPS = 20_000_000  # a limit of work: rankings by cells, terms and digits
-_WIDEST = Fraction(2, 3)  # so narrow that the series about the middle of a cell converge fast
+_DIGITS = 70  # digits beyond those that cancel: 40 more than are guaranteed
+_MOST_STEPS = 20_000_000  # work limit: the product of rankings, cells, factors and bits
+_WIDEST = Fraction(2, 3)  # narrow enough for the series about the middle of a cell to converge fast
 
 Outcome = tuple[int, ...]
 
 
 # proof-region: series
 def ranking_probability(noise: Noise, scores: Sequence[Fraction], k: int) -> Callable[[Outcome], Any]:
-    """The probability of a ranking of ``k`` indices, as a function of the ranking.
+    """Return a function from rankings of ``k`` indices to their probability.
 
     Args:
-        noise: One of the library whose law in a race has cells.
-        scores: The scores in units of the scale, the largest being 0.
+        noise: A noise of the library whose distribution in a race has cells.
+        scores: The scores in units of the scale; the largest is 0.
         k: The number of winners.
 
     Raises:
@@ -82,7 +82,7 @@ def ranking_probability(noise: Noise, scores: Sequence[Fraction], k: int) -> Cal
 
 
 def _cumulative_integrals(integrands: list[Series]) -> tuple[list[Series], mpfr]:
-    """The integral from the left end of the first cell, as a series in each cell, and the whole integral."""
+    """Return the integral from the left end of the first cell, as a series in each cell, and the whole integral."""
     start, result = mpfr(0), []
     for p in integrands:
         antiderivative = [mpfr(0), *(c / (n + 1) for n, c in enumerate(p[:-1]))]
@@ -93,7 +93,7 @@ def _cumulative_integrals(integrands: list[Series]) -> tuple[list[Series], mpfr]
 
 
 def _cell_edges(scores: Sequence[Fraction]) -> list[Fraction]:
-    """Logarithms of the ends of the cells between the least and the largest 1 / w_i: every -score is one."""
+    """Return the logarithms of the cell ends from the smallest to the largest 1 / w_i; every -score is one of them."""
     corners = sorted({-score for score in scores})
     edges = corners[:1]
     for left, right in pairwise(corners):
@@ -105,34 +105,34 @@ def _cell_edges(scores: Sequence[Fraction]) -> list[Fraction]:
 # end-proof-region: series
 
 
-# Exact law of the k best of independently perturbed scores (one-shot top-k).
+# Exact output distribution of one-shot top-k: the k best of independently perturbed scores.
 #
-# With Gumbel and exponential noise every sum below has nonnegative terms only, so nothing cancels. With 50 digits of
-# working precision, and one more for every digit of the scores' spread, every probability has more than 30 correct
-# digits, however small it is. The laws of the other noises come from power series (``series.py``).
+# With Gumbel and exponential noise, all sums below have nonnegative terms, so nothing cancels. With a working precision
+# of 50 digits, and one more for every digit of the spread of the scores, every probability has more than 30 correct
+# digits, however small it is. For the other noises the power series above are used.
 #
 # Proof: proofs/distributions/one_shot.tex
 
-_WORKING_DIGITS = 50  # 20 more than are promised
-_MOST_WORK = 5_000_000  # a limit of work: rankings, and d^2 for each
+_WORKING_DIGITS = 50  # 20 more than are guaranteed
+_MOST_WORK = 5_000_000  # work limit: the number of rankings times d^2
 
 
 # proof-region: one_shot_law
 def output_distribution(
     noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool
 ) -> dict[Hashable, Any]:
-    """The probability of every ranking (or set) of k indices.
+    """Return the probability of every ranking or set of k indices.
 
     Args:
-        noise: One of the five noises.
-        scores: The scores in units of the scale, larger being better.
-        noiseless: Whether the scale is 0: then the exact top-k has probability 1.
+        noise: One of the five noises of the library.
+        scores: The scores in units of the scale; larger is better.
+        noiseless: Whether the scale is 0; then the exact top-k has probability 1.
         k: The number of winners, at most ``len(scores)``.
-        ordered: Rankings if True, sets (ascending tuples) otherwise.
+        ordered: True for rankings, False for sets (ascending tuples).
 
     Raises:
-        CapacityError: The rankings times d^2 are more than 5,000,000, or the series take more than 20,000,000
-            steps: more than some seconds of work.
+        CapacityError: The number of rankings times d^2 is above 5,000,000, or the series need more than 20,000,000
+            steps, which would take more than a few seconds.
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
@@ -153,7 +153,7 @@ def output_distribution(
 
 
 def require_enumerable(d: int, k: int) -> None:
-    """Raise unless there are k among d scores, and few enough rankings of them to list."""
+    """Raise unless k <= d and there are few enough rankings of k among d scores to enumerate."""
     if k > d:
         raise ParameterError(f"the exact distribution needs at least k scores ({k})")
     if perm(d, k) * d * d > _MOST_WORK:
@@ -164,7 +164,7 @@ def require_enumerable(d: int, k: int) -> None:
 
 
 def _ranking_probability(noise: Noise, scores: list[Fraction], k: int) -> Callable[[Outcome], Any]:
-    """The probability of a ranking, as a function of the ranking, at the caller's precision or a higher one."""
+    """Return a function from rankings to their probability, at the caller's precision or a higher one."""
     if not (noise.is_max_stable or noise.is_memoryless):
         return ranking_probability(noise, scores, k)  # [series]
     weights = [mpmath.exp(_to_mpf(score)) for score in scores]  # [weights]
@@ -174,7 +174,7 @@ def _ranking_probability(noise: Noise, scores: list[Fraction], k: int) -> Callab
 
 
 def _gumbel_ranking(weights: Sequence[Any], outcome: Outcome) -> Any:
-    """The product of the softmax probabilities of each winner among those left."""
+    """Return the product of the softmax probabilities of each winner among the remaining candidates."""
     left = set(range(len(weights)))
     probability = mpmath.mpf(1)
     for winner in outcome:
@@ -184,7 +184,10 @@ def _gumbel_ranking(weights: Sequence[Any], outcome: Outcome) -> Any:
 
 
 def _exponential_ranking(scores: Sequence[Fraction], weights: Sequence[Any], outcome: Outcome) -> Any:
-    """The volume of x_1 < ... < x_k, x_t <= 1 / w_t, weighted by the chance that nobody else is below x_k."""
+    """Return the integral over x_1 < ... < x_k, x_t <= 1 / w_t, of the probability that all others are above x_k.
+
+    It is multiplied by the densities w_t of the winners.
+    """
     k = len(outcome)
     losers = [i for i in range(len(scores)) if i not in outcome]
     best_loser = [max(scores[i] for i in losers)] if losers else []
@@ -212,7 +215,7 @@ def _exponential_ranking(scores: Sequence[Fraction], weights: Sequence[Any], out
 def _survival_coefficients(
     scores: Sequence[Fraction], weights: Sequence[Any], losers: Sequence[int], edge: Fraction, length: Any
 ) -> list[Any]:
-    """Coefficients, in powers of (1 - y), of the product over losers of 1 - w_j x at x = upper - length (1 - y)."""
+    """Return coefficients, in powers of 1 - y, of the product of 1 - w_j x over losers, x = upper - length (1 - y)."""
     coefficients = [mpmath.mpf(1)]
     for j in losers:
         constant, slope = -mpmath.expm1(_to_mpf(scores[j] - edge)), weights[j] * length  # [bernstein]

@@ -1,4 +1,4 @@
-"""Accuracy of one-shot top-k with a noise whose tail is known; it needs no law, and none is loaded for it.
+"""Accuracy of one-shot top-k with a noise of known tail. No module of exact distributions is loaded for it.
 
 Proof: proofs/distributions/one_shot.tex
 """
@@ -14,10 +14,10 @@ from ..noises.noise import Noise
 
 
 def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
-    """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
+    """Return a bound on the t-th best score minus the t-th winner's, for all t with probability at least 1 - alpha.
 
-    With c the tail of the noise: tau ln(c d / alpha), or 2 tau ln(2 c d / alpha) where it is two-sided. Where it is
-    max-stable, with which winners are chosen one after the other, tau ln(c d k / alpha). Rounded up.
+    With c the ``tail`` of the noise, it is tau ln(c d / alpha), or 2 tau ln(2 c d / alpha) if the noise is two-sided.
+    For max-stable noise, whose winners are selected one after the other, it is tau ln(c d k / alpha). It is rounded up.
     """
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")

@@ -1,7 +1,7 @@
-"""The probability that the k best of independently perturbed scores are the right ones, enclosed.
+"""Bounds on the success probability of one-shot top-k, the k best of independently perturbed scores.
 
-The winners are right if they contain the ranks 1..sure and none beyond reach, in some order of equal scores. Some of
-those that take part may be barred: they have no rank, and winners are wrong where one of them is among these.
+The winners are correct if they contain the ranks 1..sure and none beyond reach, for some order of equal scores. Barred
+candidates take part without a rank: the winners are wrong if one of them is barred.
 
 Proof: proofs/distributions/one_shot_success.tex
 """
@@ -24,23 +24,23 @@ from . import quadrature as arrivals
 from . import quadrature as departures
 from .quadrature import LateCandidates, RankGroups, integral_bounds
 
-_CLIP = 80.0  # in units of the scale: who is further off changes the probability by less than is added for it
-_FLOOR = 2.0**-400  # bounds are raised to it, so that quotients of them stay finite
-_TAIL = 2.0**-50  # about what is bounded instead of integrated at either end
-_MOST_STEPS = 10**6  # a limit of work: the sums that each point of the integral needs
-_MOST_CELLS = 2**23  # 64 MiB in one array
+_CLIP = 80.0  # in units of the scale: the effect of clipping larger advantages is less than the error that is added
+_FLOOR = 2.0**-400  # bounds are raised to it, so their quotients stay finite
+_TAIL = 2.0**-50  # about the probability that is bounded instead of integrated at either end
+_MOST_STEPS = 10**6  # work limit: the sums for each point of the integral
+_MOST_CELLS = 2**23  # elements of one array: 64 MiB
 
 
 # proof-region: one_shot_success
 def success_probability(
     noise: Noise, values: NDArray[Any], tau: Fraction, k: int, sign: int, sure: int, reach: int, barred: int = 0
 ) -> tuple[float, float]:
-    """Bounds on the probability of the event, for 1 <= sure <= k <= reach <= d - barred, k < d and tau > 0.
+    """Return bounds on the probability of the event, for 1 <= sure <= k <= reach <= d - barred, k < d and tau > 0.
 
-    The last ``barred`` of the values take part and have no rank: where one of them wins, the event fails.
+    The last ``barred`` values take part without a rank. If one of them wins, the event fails.
 
     Raises:
-        CapacityError: The ranks between sure and reach are too many.
+        CapacityError: There are too many ranks between sure and reach, or the integral needs too many panels.
     """
     d = len(values)
     order = noiseless.top_k(values, d, sign=sign, ordered=True)
@@ -63,7 +63,7 @@ def success_probability(
 
 
 def group_ranks(ranked: NDArray[Any], k: int, sure: int, reach: int) -> RankGroups:
-    """The ranks by what the event asks of them; equal scores are together."""
+    """Group the ranks by what the event requires of them; equal scores are in one group."""
     alpha, beta = ranked[sure - 1], ranked[reach - 1]
     first_alpha, last_alpha = _tie_range(ranked, alpha)
     first_beta, last_beta = _tie_range(ranked, beta)
@@ -86,7 +86,7 @@ def group_ranks(ranked: NDArray[Any], k: int, sure: int, reach: int) -> RankGrou
 
 
 def _tie_range(ranked: NDArray[Any], value: Any) -> tuple[int, int]:
-    """The first place of ``value`` in the ranking, and the place after its last."""
+    """Return the first place of ``value`` in the ranking, and the place after its last one."""
     places = np.flatnonzero(ranked == value)
     return int(places[0]), int(places[-1]) + 1
 
@@ -135,7 +135,7 @@ def _enclose_probability(noise: Noise, b: Floats, groups: RankGroups, k: int) ->
 
 
 def _in_pieces(function: Callable[..., Any], rows: int) -> Callable[..., Any]:
-    """The same function of arrays of points, at so few points at a time that an array of ``rows`` rows is not large."""
+    """Return a function that evaluates ``function`` in chunks of points, so arrays of ``rows`` rows stay small."""
     size = max(1, _MOST_CELLS // max(1, rows))
 
     def evaluate_in_pieces(*points: Floats) -> Any:
@@ -146,7 +146,7 @@ def _in_pieces(function: Callable[..., Any], rows: int) -> Callable[..., Any]:
 
 
 def _late_event_bound(noise: Noise, b: Floats, crowd: LateCandidates, near: Floats, k: int) -> float:
-    """A bound on the probability that the event is left after the time 1."""
+    """Return a bound on the probability that the state of the event is left after the time 1."""
     missing = float(
         np.sum(arrivals.arrival_bounds(noise, 1 / b[: k + 1], b[: k + 1] >= 1)[1].waiting)
     )  # [one-of-the-best]
@@ -156,7 +156,7 @@ def _late_event_bound(noise: Noise, b: Floats, crowd: LateCandidates, near: Floa
 
 
 def _find_end_time(noise: Noise, b: Floats, groups: RankGroups, k: int) -> float:
-    """A power of two by which the event has hardly not been left; any would do."""
+    """Return a power of two at which the state of the event has very likely been left; any one is valid."""
     low, high = -130, 200
     while high - low > 1:
         middle = (low + high) // 2

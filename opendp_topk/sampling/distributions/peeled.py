@@ -1,4 +1,4 @@
-"""Exact law and accuracy of peeling: k choices of one, each among the candidates left.
+"""Exact output distribution and accuracy of peeling: k selections of one of the remaining candidates.
 
 Proof: proofs/distributions/peeled.tex
 """
@@ -17,12 +17,15 @@ from ...numerics.arithmetic import scaled_log_up, to_fraction
 from ..noises.noise import Noise
 from . import one_shot
 
-_DIGITS = 50  # 20 more than are promised
+_DIGITS = 50  # 20 more than are guaranteed
 
 
 # proof-region: peeled_accuracy
 def accuracy(n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
-    """tau ln(d k / alpha), rounded up: with probability at least 1 - alpha no winner falls shorter of its rank."""
+    """Return tau ln(d k / alpha), rounded up.
+
+    With probability at least 1 - alpha, no t-th winner's score is below the t-th best by more.
+    """
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")
     return scaled_log_up(tau, k * n_candidates / to_fraction(alpha))  # [bound]
@@ -33,16 +36,16 @@ def accuracy(n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
 
 # proof-region: peeled_law
 def output_distribution(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> dict[Hashable, Any]:
-    """The probability of every ranking of k indices, where each winner leaves before the next race.
+    """Return the probability of every ranking of k indices; each winner is removed before the next race.
 
     Args:
         noise: ``Gumbel()`` or ``Exponential()``.
-        scores: The scores in units of the scale, larger being better.
-        noiseless: Whether the scale is 0: then the exact top-k has probability 1.
+        scores: The scores in units of the scale; larger is better.
+        noiseless: Whether the scale is 0; then the exact top-k has probability 1.
         k: The number of winners, at most ``len(scores)``.
 
     Raises:
-        CapacityError: The rankings and the sets left have too many terms to enumerate.
+        CapacityError: The number of rankings times d^2 is above 5,000,000.
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)

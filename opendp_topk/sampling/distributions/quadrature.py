@@ -1,4 +1,4 @@
-"""Integrals with proven errors over the boundary of a top-k: who arrives above it, and who departs."""
+"""Arrival times of noisy candidates, rates at which a set of arrivals changes, and integrals with proven error."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..noises.races.law import Side
 
 # Noises as arrival times: the candidate with the k-th best noisy score arrives k-th.
 #
-# With noise Z on the score s a candidate arrives at X = e^(-s - Z). In z = x / b, b = e^-s, the probabilities of having
-# arrived (G) and of not having arrived (q) by the time x, and the rate x G'(x), are elementary functions.
+# With noise Z on the score s, a candidate arrives at X = e^(-s - Z). The probabilities of having arrived (G) and of not
+# having arrived (q) by the time x, and the rate x G'(x), are elementary functions of z = x / b with b = e^-s.
 #
 # Proof: proofs/distributions/one_shot_success.tex
 
-_RELATIVE = 2.0**-46  # 128 units of roundoff: more than the formulas lose, as the proof counts
+_RELATIVE = 2.0**-46  # 128 units of roundoff: more than the rounding error of the formulas, as the proof shows
 _ABSOLUTE = 2.0**-49  # 16 units of roundoff, for probabilities that are differences
-_CLIP = 100.0  # e^-100 is far below all that is added as error
-TERMS = 16  # powers of at most NEAR: what a series leaves out is of the order of 2^-48
-_TINY = 2.0**-120  # room for rates that are cut at 0 or underflow
-NEAR = 0.125  # who has z = x / b of at most this is in the crowd: one series for all, no factor each
+_CLIP = 100.0  # e^-100 is far below the errors that are added
+TERMS = 16  # terms of a series in powers of at most NEAR: its remainder is of the order of 2^-48
+_TINY = 2.0**-120  # slack for rates that are cut at 0 or underflow
+NEAR = 0.125  # candidates with z = x / b up to this are in the crowd: one series for all instead of a factor for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class ArrivalBounds:
 
 # proof-region: arrival_bounds
 def arrival_bounds(noise: Noise, z: Floats, before: Side) -> tuple[ArrivalBounds, ArrivalBounds]:
-    """Lower and upper bounds at z = x / b > 0; ``before`` says on which side of the kink z = 1 the formulas hold."""
+    """Return lower and upper bounds at z = x / b > 0; ``before`` is true for the formulas below the kink 1."""
     arrived, waiting, rate = noise.arrival_distribution().at(z, before)  # [formulas]
     lower = ArrivalBounds(
         arrived * (1 - _RELATIVE), np.maximum(waiting - _ABSOLUTE, 0.0), np.maximum(rate * (1 - _RELATIVE) - _TINY, 0.0)
@@ -55,18 +55,17 @@ def arrival_bounds(noise: Noise, z: Floats, before: Side) -> tuple[ArrivalBounds
 
 
 def arrival_majorants(noise: Noise, left: Floats, right: Floats, before: Side) -> ArrivalBounds:
-    """Bounds on |G|, |q| and |x G'(x)| on the complex disc with the diameter [left, right] in z, 0 < left."""
+    """Return bounds on |G|, |q| and |x G'(x)| on the complex disc with the diameter [left, right] in z, 0 < left."""
     arrived, waiting, rate = noise.arrival_distribution().on_disc(left, right, before)
     up = 1 + _RELATIVE
     return ArrivalBounds(arrived * up, waiting * up + _ABSOLUTE, rate * up + _TINY)  # [majorants]
 
 
 class LateCandidates:
-    """Many candidates who will hardly have arrived by the time 1: b >= 1 / NEAR for each (any b > 0 with Gumbel noise).
+    """The crowd: many candidates, each unlikely to arrive by the time 1.
 
-    ``sums[m - 1]`` is the sum of b^-m over them, m = 1, 2, ..., within ``errors[m - 1]``.
-    ``bounds(x)``: bounds on the probability that none of them has arrived by the time x in (0, 1], and on the rate
-    x times its negative derivative.
+    b >= 1 / NEAR for each of them, and any b > 0 with Gumbel noise. ``sums[m - 1]`` is the sum of b^-m over them,
+    m = 1, 2, ..., within ``errors[m - 1]``.
     """
 
     def __init__(self, noise: Noise, sums: Floats, errors: Floats) -> None:
@@ -77,7 +76,7 @@ class LateCandidates:
 
     @staticmethod
     def from_candidates(noise: Noise, b: Floats) -> LateCandidates:
-        """The crowd of candidates with these b."""
+        """Return the crowd of candidates with these b."""
         power, sums = np.ones_like(b), []
         for _ in range(1 if noise.is_max_stable else TERMS):
             power = power / b
@@ -86,7 +85,11 @@ class LateCandidates:
         return LateCandidates(noise, exact, exact * (2 * TERMS + 1200 + len(b) / 512) * 2.0**-52)  # [sum-error]
 
     def none_and_rate_bounds(self, x: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """((none, rate) lower, (none, rate) upper) at each x."""
+        """Return ((none, rate) lower, (none, rate) upper), bounds at each time x in (0, 1].
+
+        ``none`` is the probability that none of the candidates has arrived by x, and ``rate`` is x times its negative
+        derivative.
+        """
         exponent, error, slope, slope_error = np.zeros((4, *x.shape))
         for m in range(len(self._sums), 0, -1):
             c, p, e = self._weights[m - 1], self._sums[m - 1], self._errors[m - 1]
@@ -101,12 +104,12 @@ class LateCandidates:
 
 
 def sum_upper_bound(values: Floats) -> float:
-    """An upper bound on the sum of nonnegative numbers."""
+    """Return an upper bound on the sum of nonnegative numbers."""
     return _block_sum(values) * (1 + 2.0**-20)  # [total]
 
 
 def _block_sum(values: Floats) -> float:
-    """The sum of nonnegative numbers in blocks of 1024."""
+    """Return the sum of nonnegative numbers, added in blocks of 1024."""
     padded = np.zeros(-(-len(values) // 1024) * 1024)
     padded[: len(values)] = values
     return float(padded.reshape(-1, 1024).sum(axis=1).sum())  # [blocks]
@@ -117,16 +120,19 @@ def _block_sum(values: Floats) -> float:
 
 # The rate at which a set of arrivals is left: sums of products of nonnegative numbers, evaluated as polynomials.
 #
-# A pair (stay, leave) of polynomials: the coefficient n of ``stay`` is the probability that n of the candidates have
-# arrived, that of ``leave`` the rate at which one more arrives when n others have.
+# In a pair (stay, leave) of polynomials, the coefficient n of ``stay`` is the probability that n of the candidates have
+# arrived, and that of ``leave`` is the rate at which one more arrives after n others.
 #
 # Proof: proofs/distributions/one_shot_success.tex
 
 
 @dataclass(frozen=True)
 class RankGroups:
-    """How many of the ranks, in order, must win (sure), are tied above (top: at least ``least`` of them must win), are
-    free (middle), and are tied below (low: at most ``most`` of them may win); no other may win. ``k`` win."""
+    """Groups of consecutive ranks, by what an event requires of the ``k`` winners.
+
+    In order: ``sure`` ranks must win; of ``top`` tied ranks at least ``least`` must win; ``middle`` ranks are free; of
+    ``low`` tied ranks at most ``most`` may win; all others must lose.
+    """
 
     sure: int
     top: int
@@ -143,14 +149,14 @@ class RankGroups:
 
     @property
     def representative_ranks(self) -> list[int]:
-        """Ranks, less one, that stand for all that may win: one for each tied group."""
+        """The ranks that may win, counted from 0, with only one representative for each tied group."""
         free = self.sure + self.top
         ties = [self.sure] * bool(self.top), [self.size - 1] * bool(self.low)
         return [*range(self.sure), *ties[0], *range(free, free + self.middle), *ties[1]]
 
     @property
     def product_sum_count(self) -> int:
-        """How many sums of products a rate costs."""
+        """The number of sums of products that one rate needs."""
         free = self.k - self.sure + 1
         ties = self.top.bit_length() + self.low.bit_length()
         return min(free, self.middle + 1) * self.middle + free * free * ties + self.sure
@@ -158,10 +164,11 @@ class RankGroups:
 
 # proof-region: departures
 def departure_rate(groups: RankGroups, law: ArrivalBounds, crowd: FloatBounds, floor: float = 0.0) -> Floats:
-    """The rate at which the event is left: k have arrived, as it demands, and one more arrives.
+    """Return the rate at which the event is left: k candidates have arrived as it requires, and one more arrives.
 
-    ``law`` has a row for each of ``groups.rows``, and then for each other candidate outside of the crowd; ``crowd`` is
-    the pair of the rest, none of which may win. Every intermediate number is raised to ``floor``.
+    ``law`` has a row for each of ``groups.representative_ranks``, and then one for each other candidate outside the
+    crowd. ``crowd`` is the pair (stay, leave) of the crowd, none of which may win. Every intermediate number is raised
+    to at least ``floor``.
     """
     free = groups.k - groups.sure
     first = groups.sure + bool(groups.top)
@@ -191,7 +198,7 @@ def departure_rate(groups: RankGroups, law: ArrivalBounds, crowd: FloatBounds, f
 
 
 def _add_candidate(counts: Floats, law: ArrivalBounds, fewest: int, most: int, floor: float) -> None:
-    """One more candidate, in place, for the counts that matter."""
+    """Add one candidate to ``counts``, in place, for the numbers of arrivals from ``fewest`` to ``most``."""
     before = counts[max(fewest - 1, 0) : most].copy()
     now = counts[fewest : most + 1]
     now[:, 1] = now[:, 1] * law.waiting + now[:, 0] * law.rate
@@ -201,7 +208,7 @@ def _add_candidate(counts: Floats, law: ArrivalBounds, fewest: int, most: int, f
 
 
 def _equal_candidate_counts(law: ArrivalBounds, n: int, degree: int, floor: float) -> Floats:
-    """The counts of n candidates with one law, by repeated squaring."""
+    """Return the counts of n candidates with the same arrival distribution, by repeated squaring."""
     result = np.zeros((degree + 1, 2, *law.arrived.shape))
     result[0, 0] = 1.0
     for digit in f"{n:b}":
@@ -221,25 +228,25 @@ def _multiply_counts(left: Floats, right: Floats, floor: float) -> Floats:
 
 
 def rounding_count_bound(groups: RankGroups, rows: int) -> int:
-    """More than the number of roundings on any way from an argument to the result."""
+    """Return a bound on the number of roundings on every path from an argument to the result."""
     return 8 * (rows + groups.k + 64) + 4 * sum(n * (n.bit_length() + 2) for n in (groups.top, groups.low))
 
 
 # end-proof-region: departures
 
 
-# Integrals of analytic functions with a proven error, from a rule of 12 nodes and the maximum on discs.
+# Integrals of analytic functions with a proven error, from a rule of 12 nodes and maxima on complex discs.
 #
 # Proof: proofs/distributions/quadrature.tex
 
 _NODES = 12  # exact for polynomials up to degree 23
-_SLACK = 2.0**-46  # the error of the rule on a panel, relative to the largest value on its disc, and roundings
-_SUMS = 2.0**-38  # what the sums of up to 20,000 terms round, relatively
-_HEAVY = 2.0  # panels whose mass may exceed it are halved: it decides where work is done, and nothing else
-_NEGLIGIBLE = 2.0**-60  # panels with less mass are bounded and not evaluated
-_ROUNDS = 12  # a panel is halved eleven times at most
-_CHUNK = 128  # panels at a time, so that arrays of nodes by candidates stay small
-MOST_PANELS = 20_000  # a limit of work, on which the error of the sums counts
+_SLACK = 2.0**-46  # error of the rule on a panel, relative to the largest value on its disc, with roundings
+_SUMS = 2.0**-38  # relative rounding error of sums of up to 20,000 terms
+_HEAVY = 2.0  # panels whose mass may exceed it are halved; it determines where work is spent, not the validity
+_NEGLIGIBLE = 2.0**-60  # panels with at most this mass are bounded and not evaluated
+_ROUNDS = 12  # a panel is halved at most eleven times
+_CHUNK = 128  # panels at a time, so arrays of nodes by candidates stay small
+MOST_PANELS = 20_000  # work limit for each round; the rounding error of the sums relies on it
 
 
 # proof-region: quadrature
@@ -248,16 +255,17 @@ def integral_bounds(
     values: Callable[[Floats, Floats, Floats], FloatBounds],
     greatest: Callable[[Floats, Floats, Floats, Floats], Floats],
 ) -> tuple[float, float]:
-    """Bounds on the integral of f >= 0 from ``ends[0]`` to ``ends[-1]``; f is analytic between neighbouring ends.
+    """Return bounds on the integral of f >= 0 from ``ends[0]`` to ``ends[-1]``; f is analytic between adjacent ends.
 
     Args:
-        ends: Ascending, positive, each at most 9/7 times the one before.
-        values: ``values(x, left, right)`` are bounds on f(x), where [left, right] is a panel around x.
-        greatest: ``greatest(low, high, left, right)`` is a bound on |f|, continued from the panel [left, right], on the
-            disc with the diameter [low, high], which has the panel's middle and four times its width.
+        ends: Positive and ascending, each at most 9/7 times the previous one.
+        values: ``values(x, left, right)`` returns bounds on f(x); [left, right] is the panel of x.
+        greatest: ``greatest(low, high, left, right)`` returns a bound on |f|, continued analytically from the panel
+            [left, right], on the disc with the diameter [low, high]. The disc has the middle of the panel and four
+            times its width.
 
     Raises:
-        CapacityError: More than 20,000 panels are needed.
+        CapacityError: More than 20,000 panels are needed in one round of halving.
     """
     left, right = ends[:-1], ends[1:]
     lower = upper = wrong = 0.0
@@ -279,7 +287,7 @@ def integral_bounds(
 
 
 def _panel_errors(left: Floats, right: Floats, greatest: Callable[..., Floats]) -> FloatBounds:
-    """For each panel a bound on the error of the rule, and a bound on the integral."""
+    """Return for each panel a bound on the error of the rule, and a bound on the integral."""
     error, mass = np.zeros((2, len(left)))
     for start in range(0, len(left), _NODES * _CHUNK):
         part = slice(start, start + _NODES * _CHUNK)
@@ -307,9 +315,9 @@ def _apply_quadrature_rule(left: Floats, right: Floats, values: Callable[..., Fl
 
 @functools.cache
 def gauss_legendre_rule() -> FloatBounds:
-    """The nodes in (-1, 1) and the positive weights of Gauss and Legendre, in float64.
+    """Return the nodes in (-1, 1) and the positive weights of the Gauss-Legendre rule, in float64.
 
-    Every moment of degree below 24 is right up to 2^-50: this is checked in exact arithmetic.
+    The error of every moment of degree below 24 is at most 2^-50. This is checked in exact arithmetic.
     """
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     exact = [(Fraction(x), Fraction(w)) for x, w in zip(nodes.tolist(), weights.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""The exact law of the noisy top-k of counts by key, up to a stop symbol, and how likely it is right.
+"""Exact output distribution and success probability of the noisy top-k of an unknown domain, up to a stop symbol.
 
 Proof: proofs/distributions/unlisted.tex
 """
@@ -16,7 +16,7 @@ from .events import event_ranks
 
 # proof-region: unlisted_law
 def output_distribution(counts: Mapping[Any, int], search: Search) -> dict[Hashable, Any]:
-    """The probability of every tuple of keys that may be released, best first.
+    """Return the probability of every tuple of keys that may be released, best first.
 
     Raises:
         CapacityError: There are too many rankings of k of the limit + 1 slots.
@@ -38,12 +38,12 @@ def output_distribution(counts: Mapping[Any, int], search: Search) -> dict[Hasha
 
 # proof-region: unlisted_success
 def success_probability(counts: Mapping[Any, int], search: Search, event: str) -> tuple[float, float]:
-    """Bounds on the probability that k keys are released and that they are right, for at least k counts by key.
+    """Return bounds on the probability that k keys are released and the event occurs, for at least k counts by key.
 
     Raises:
-        CapacityError: The ranks that the event leaves free are too many.
+        CapacityError: The event leaves too many ranks free, or the integral needs too many panels.
     """
-    from . import one_shot_success  # a release needs none of it
+    from . import one_shot_success  # not needed for releases
 
     slots, k, scale = build_slots(counts, search.limit, search.threshold), search.k, search.scale
     if scale == 0:

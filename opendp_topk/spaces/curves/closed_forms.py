@@ -1,4 +1,4 @@
-"""Privacy curves that have a closed form, their sums with a delta, and curves of adaptive steps of bounded range."""
+"""Privacy curves in closed form, such curves plus a delta, and curves of adaptive steps of bounded range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...errors.checks import Number
 from ...numerics.arithmetic import exp_up, log1p_down, one_minus_exp_down, one_minus_exp_up, round_up, to_fraction
 
-# Bounds of privacy curves in closed form: of (epsilon, delta), zCDP, one bounded range, and a pair of Laplace laws.
+# Closed-form bounds of privacy curves: (epsilon, delta), zCDP, one bounded range, and a pair of Laplace distributions.
 #
 # Proof: proofs/spaces/curves/closed_forms.tex
 
@@ -22,7 +22,7 @@ from ...numerics.arithmetic import exp_up, log1p_down, one_minus_exp_down, one_m
 # proof-region: closed_forms
 @dataclass(frozen=True)
 class ApproximateDP:
-    """What (epsilon, delta)-differential privacy says at every other epsilon; ``delta = 0`` is pure privacy."""
+    """The curve that (epsilon, delta)-differential privacy implies at every epsilon; ``delta = 0`` is pure privacy."""
 
     epsilon: Number
     delta: Number = 0
@@ -37,13 +37,13 @@ class ApproximateDP:
         return round_up(min(Fraction(1), own + (1 - own) * left))
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
         return isinstance(other, ApproximateDP) and self.epsilon <= other.epsilon and self.delta <= other.delta
 
 
 @dataclass(frozen=True)
 class ZCDPBound:
-    """What rho-zCDP says at every epsilon: the best of the bounds that Renyi divergences of all orders give."""
+    """The curve that rho-zCDP implies: at every epsilon, nearly the best bound over all Renyi orders."""
 
     rho: Number
 
@@ -58,13 +58,13 @@ class ZCDPBound:
         return 1.0 if exponent >= 0 else round_up(min(Fraction(1), exp_up(exponent)))  # [renyi-tail]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too; exact comparison of the parameters."""
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
         return isinstance(other, ZCDPBound) and self.rho <= other.rho
 
 
 @dataclass(frozen=True)
 class LaplacePair:
-    """What two Laplace laws whose loss is at most ``loss`` say: exact for them, and true of all that they dominate."""
+    """The curve of two Laplace distributions of max-divergence ``loss``; a bound for every pair that they dominate."""
 
     loss: Number
 
@@ -76,13 +76,13 @@ class LaplacePair:
         return round_up(one_minus_exp_up((to_fraction(self.loss) - to_fraction(epsilon)) / 2))  # [laplace-curve]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too; exact comparison of the parameters."""
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
         return isinstance(other, LaplacePair) and self.loss <= other.loss
 
 
 @dataclass(frozen=True)
 class UpToDelta:
-    """What ``bound`` says up to an event of probability ``delta``."""
+    """The curve of ``bound`` except on an event of probability ``delta``."""
 
     bound: Any
     delta: Number
@@ -92,12 +92,12 @@ class UpToDelta:
         return round_up(own + (1 - own) * to_fraction(self.bound(epsilon)))  # [mixture]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too."""
+        """Whether this bound is known to imply ``other``."""
         return isinstance(other, UpToDelta) and self.delta <= other.delta and bool(self.bound.implies(other.bound))
 
 
 def range_delta(a: Fraction, epsilon: Fraction) -> float:
-    """The exact curve of one bounded range a at epsilon >= 0, rounded up."""
+    """Return the tight delta of one step of range ``a`` at epsilon >= 0, rounded up."""
     if epsilon >= a:
         return 0.0  # [beyond-range]
     root = one_minus_exp_up((a - epsilon) / 2)  # [root]
@@ -108,7 +108,7 @@ def range_delta(a: Fraction, epsilon: Fraction) -> float:
 
 
 def _best_order_minus_one(rho: float, epsilon: float) -> float:
-    """About the best alpha - 1 for ``ZCDPBound``: any positive number is valid, so plain floats will do."""
+    """Return nearly the best alpha - 1 for ``ZCDPBound``; any positive number is valid, so floats suffice."""
     low, high = -700.0, 700.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -120,7 +120,7 @@ def _best_order_minus_one(rho: float, epsilon: float) -> float:
     return math.exp(high)
 
 
-# A bound of a privacy curve to which a delta is added.
+# A bound of a privacy curve plus a delta.
 #
 # Proof: proofs/spaces/curves/added.tex
 
@@ -128,7 +128,7 @@ def _best_order_minus_one(rho: float, epsilon: float) -> float:
 # proof-region: added
 @dataclass(frozen=True)
 class PlusDelta:
-    """What ``bound`` says, and ``delta`` more at every epsilon."""
+    """The curve of ``bound`` plus ``delta`` at every epsilon."""
 
     bound: Any
     delta: Number
@@ -137,7 +137,7 @@ class PlusDelta:
         return round_up(min(Fraction(1), to_fraction(self.delta) + to_fraction(self.bound(epsilon))))  # [added]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too."""
+        """Whether this bound is known to imply ``other``."""
         if not isinstance(other, PlusDelta) or self.delta > other.delta:
             return False
         own, its = self.bound, other.bound
@@ -147,26 +147,26 @@ class PlusDelta:
 # end-proof-region: added
 
 
-# The bound of a privacy curve of k adaptive steps of bounded range, by a recursion on a grid of epsilons.
+# A bound for k adaptive steps of bounded range, by a recursion on a grid of epsilons.
 #
 # Proof: proofs/spaces/curves/range_steps.tex
 
 Floats = NDArray[np.float64]
 
-_WORK = 3 * 2**25  # products at most: where more are needed the grid gets coarser, and at last the curve says nothing
-# Cells to a step: more than 128 would gain little, and below 8 the grid is refused as too coarse.
+_WORK = 3 * 2**25  # most products of a grid; the coarsest grid may take twice as many, and beyond that the curve is 1
+# Cells per step: more than 128 would gain little, and fewer than 8 would be too coarse.
 _FINEST, _COARSEST = 128, 8
-_LOGS = 75  # a delta of e^-75 < 2^-108 is of no use
-_WIDEST = 64  # a step of a larger range says nothing of use at any epsilon in use
+_LOGS = 75  # deltas below e^-75 < 2^-108 are not needed
+_WIDEST = 64  # a step of a larger range gives no useful bound at practical epsilons
 
 
 # proof-region: range_steps
 @dataclass(frozen=True)
 class AdaptiveRangeBound:
-    """What k steps say at every epsilon, each of range a whatever was released before; exact for k = 1.
+    """A bound for k adaptive steps, each of range ``a`` whatever was released before; tight for k = 1.
 
-    For k > 1 an upper bound on a grid of the best bound for adaptive steps. It is 1 below k a, which says nothing,
-    where a > 64 or the grid would take too much work (k in the tens of thousands).
+    For k > 1, this is an upper bound, computed on a grid, on the tight curve of adaptive steps. If a > 64 or the grid
+    would take too much work (k in the tens of thousands), it is the trivial bound 1 at every epsilon below k a.
     """
 
     k: int
@@ -189,12 +189,12 @@ class AdaptiveRangeBound:
         )
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
         return isinstance(other, AdaptiveRangeBound) and self.k <= other.k and self.a <= other.a  # [implies]
 
 
 def _interpolate_delta(step: Fraction, nodes: Floats, epsilon: Fraction) -> float:
-    """The chord in e^epsilon between the grid's values around ``epsilon``, rounded up."""
+    """Return the chord in e^epsilon between the neighbouring grid values at ``epsilon``, rounded up."""
     index = epsilon // step
     if index >= len(nodes) - 1:
         return float(nodes[-1])  # [last-node]
@@ -212,7 +212,7 @@ def _cached_one_minus_exp(step: Fraction) -> Fraction:
 
 @functools.lru_cache(maxsize=64)
 def _adaptive_delta_grid(k: int, a: Fraction, cells: int, size: int) -> Floats:
-    """Upper bounds of D_k at the epsilons 0, h, ..., size * h with h = a / cells."""
+    """Return upper bounds on the curve D_k of k steps at the epsilons 0, h, ..., size * h with h = a / cells."""
     h, n = a / cells, cells
     t, whole = [i * h for i in range(n + 1)], one_minus_exp_down(a)
     up = [round_up(one_minus_exp_up(a - s) / whole) for s in t]  # [up]
@@ -245,12 +245,12 @@ def _adaptive_delta_grid(k: int, a: Fraction, cells: int, size: int) -> Floats:
 
 
 def _epsilon_span(k: int, a: Fraction) -> float:
-    """The epsilon, in units of a, beyond which k steps leave a delta of about e^-75 or none."""
+    """Return about the epsilon, in units of ``a``, above which the delta of k steps is below e^-75."""
     return min(float(k), k * float(a) / 8 + math.sqrt(_LOGS / 2 * k))
 
 
 def _cells_per_step(k: int, a: Fraction) -> int | None:
-    """The number of cells to a step, as many as the work allows; None where too few."""
+    """Return the number of cells per step, as many as the work limit allows; None if that is too few."""
     if a > _WIDEST:
         return None
     cells = min(_FINEST, math.isqrt(int(_WORK / (k * _epsilon_span(k, a)))))
@@ -260,5 +260,5 @@ def _cells_per_step(k: int, a: Fraction) -> int | None:
 
 
 def _grid_size(k: int, a: Fraction, cells: int) -> tuple[int, int]:
-    """The number of cells to a step, and of nodes beyond 0."""
+    """Return the number of cells per step, and of nodes above 0."""
     return cells, max(cells, math.ceil(_epsilon_span(k, a) * cells))

@@ -1,4 +1,4 @@
-"""Privacy curves of compositions: sums of losses on grids, totals of many parts, and the largest of several curves."""
+"""Privacy curves of compositions, by convolution of loss distributions, and the maximum of several curves."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, UpToDe
 from .covers import DIGITS, ONE, LossDistribution, choose_grid, discretize, surely_beyond
 from .curve import PrivacyCurve
 
-# The bound of a privacy curve of several steps, each of which obeys a curve of its own that was fixed in advance.
+# A bound for several steps, each of which obeys its own privacy curve. The curves are fixed in advance.
 #
 # Proof: proofs/spaces/curves/covers.tex
 
-_NEARLY_ONE = 1 - 2.0**-53  # the greatest float below 1
-_MOST_STEPS = 2**20  # of more a grid is too coarse to say more than their rho does
-_FARTHEST = 64  # epsilons up to here are in use: where steps say nothing at any of them, adding up is not worth it
+_NEARLY_ONE = 1 - 2.0**-53  # the largest float below 1
+_MOST_STEPS = 2**20  # for more steps, the grid is too coarse to improve on their rho
+_FARTHEST = 64  # largest epsilon in practical use: if all deltas up to it are about 1, there is no convolution
 
 Parts = tuple[tuple[PrivacyCurve, int], ...]
 
@@ -33,11 +33,11 @@ Parts = tuple[tuple[PrivacyCurve, int], ...]
 # proof-region: composed
 @dataclass(frozen=True)
 class Composed:
-    """What steps say together, ``count`` >= 1 of them obeying ``curve``, for each (curve, count) of ``parts``.
+    """The curve of composed steps: for each (curve, count) of ``parts``, ``count`` >= 1 steps that obey ``curve``.
 
-    The curve of each step is joined by chords between the nodes of a grid, and the laws of losses so defined are
-    convolved: exact integers, every rounding upward. No delta below about count * 10^-30 is resolved. The curves of
-    ``parts`` differ: counts of equal ones are added up when the bound is made.
+    The curve of each step is interpolated by chords between the nodes of a grid, which defines a loss distribution.
+    These are convolved in integer arithmetic with upward rounding. Deltas below about count * 10^-30 are not resolved.
+    The counts of equal curves in ``parts`` are added when the bound is made.
     """
 
     parts: Parts
@@ -62,9 +62,9 @@ class Composed:
         return _round_delta_up((int(weight) - decay * int(damped)) / ONE)  # [hockey-stick]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too: whether ``other`` has these steps, and maybe more.
+        """Whether this bound is known to imply ``other``: whether ``other`` has the same steps, and possibly more.
 
-        Steps of one curve each are compared bound by bound.
+        If both have steps of one curve only, these two curves are compared bound by bound.
         """
         if not isinstance(other, Composed):
             return False
@@ -76,7 +76,7 @@ class Composed:
 
 
 def _is_implied(bound: Any, curve: PrivacyCurve) -> bool:
-    """Whether a bound of ``curve`` is ``bound``, or implies it."""
+    """Whether a bound of ``curve`` equals or implies ``bound``."""
     return any(own == bound or (hasattr(own, "implies") and own.implies(bound)) for own in curve.bounds)  # [follows]
 
 
@@ -86,7 +86,10 @@ def _round_delta_up(value: Fraction) -> float:
 
 @functools.lru_cache(maxsize=64)
 def _least_useful_epsilon(parts: Parts) -> float:
-    """The epsilon below which a step alone says nothing, so that no grid is worth its work; infinity beyond all use."""
+    """Return the epsilon below which a single step already has a delta of nearly 1, so no grid is needed.
+
+    It is infinity if no practical epsilon gives a useful delta.
+    """
     if sum(count for _, count in parts) > _MOST_STEPS:
         return math.inf  # [many]
     first = max(curve.epsilon(_NEARLY_ONE) if curve.delta(0) == 1 else 0.0 for curve, _ in parts)
@@ -95,10 +98,11 @@ def _least_useful_epsilon(parts: Parts) -> float:
 
 @functools.lru_cache(maxsize=16)
 def _tail_masses(parts: Parts) -> tuple[Fraction, int, int, list[tuple[mpz, mpz]]]:
-    """The grid's step h, the mass at infinity, and sums over the other masses in a cover of all steps.
+    """Return the grid's step h, the mass at infinity, ``first``, and tail sums of a loss distribution of all steps.
 
-    For i = ``first``, ``first`` + 1, ...: all of the mass at losses >= i h, and a number not above the sum of mass
-    e^(i h - loss) there. Between 0 and ``first`` h, the third number, is no mass.
+    The tail sums for i = ``first``, ``first`` + 1, ... are the whole mass at losses >= i h, infinity included, and a
+    lower bound on the sum of mass e^(i h - loss) over the finite losses >= i h. There is no mass between 0 and
+    ``first`` h.
     """
     h, reads = choose_grid(parts)  # [grid]
     powers = (_repeated_distribution(*part, every * h, every, n) for part, (every, n) in zip(parts, reads, strict=True))
@@ -114,14 +118,17 @@ def _tail_masses(parts: Parts) -> tuple[Fraction, int, int, list[tuple[mpz, mpz]
 
 @functools.lru_cache(maxsize=4)
 def _repeated_distribution(curve: PrivacyCurve, count: int, step: Fraction, every: int, n: int) -> LossDistribution:
-    """A cover of ``count`` steps that obey ``curve``, which is read at n multiples of ``step`` on a finer grid."""
+    """Return a loss distribution of ``count`` steps of ``curve``, discretized at n multiples of ``step``.
+
+    Its grid is finer than ``step`` by the factor ``every``.
+    """
     return discretize(curve, step, n).refine_grid(every).self_compose(count)  # [powers]
 
 
 # end-proof-region: composed
 
 
-# The largest of several privacy curves: of neighbours of which it is not known which one of them holds.
+# The maximum of several privacy curves, for pairs of neighbours that obey an unknown one of them.
 #
 # Proof: proofs/spaces/curves/largest.tex
 
@@ -129,7 +136,7 @@ def _repeated_distribution(curve: PrivacyCurve, count: int, step: Fraction, ever
 # proof-region: largest
 @dataclass(frozen=True)
 class Largest:
-    """What holds between two laws that obey one of ``curves``, whichever it is."""
+    """The maximum of ``curves``: a bound for output distributions that obey at least one of them."""
 
     curves: tuple[PrivacyCurve, ...]
     takes_long: ClassVar[bool] = True
@@ -138,12 +145,15 @@ class Largest:
         return max(curve.delta(epsilon) for curve in self.curves)  # [largest]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too: whether ``other`` has all of these curves."""
+        """Whether this bound is known to imply ``other``: whether ``other`` has all of these curves."""
         return isinstance(other, Largest) and set(self.curves) <= set(other.curves)  # [fewer]
 
 
 def largest_of_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
-    """The curve of laws that obey one of ``curves``, whichever it is: their largest, and what all of them state."""
+    """Return the curve of output distributions that obey at least one of ``curves``.
+
+    Its bounds are the maximum of ``curves`` and every bound that all of them imply.
+    """
     listed = tuple(dict.fromkeys(curves))
     if len(listed) == 1:
         return listed[0]  # [one-of-them]
@@ -155,7 +165,7 @@ def largest_of_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
 # end-proof-region: largest
 
 
-# The privacy curve of several releases of one input, out of their curves.
+# The privacy curve of several releases from the same input, computed from their curves.
 #
 # Proof: proofs/spaces/curves/totals.tex
 
@@ -166,17 +176,17 @@ NOTHING = PrivacyCurve(ApproximateDP(math.inf))
 
 
 def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False, ordered: bool = True) -> PrivacyCurve:
-    """The joint curve of steps that obey ``curves``, all fixed in advance.
+    """Return the curve of the composition of steps that obey ``curves``, which are fixed in advance.
 
-    ``adaptive`` says that a step may be chosen after those before it; otherwise they are independent. Without
-    ``ordered`` the order of the steps may be chosen on the way, too.
+    If ``adaptive``, a step may depend on the outputs of earlier steps; otherwise the steps are independent. If
+    ``ordered`` is false, the order in which the curves are used may depend on these outputs as well.
     """
     alike = ((curve, sum(1 for _ in same)) for curve, same in itertools.groupby(curves))  # [in-a-row]
     return _joint_curve(alike, adaptive, ordered)
 
 
 def compose_repeated(curve: PrivacyCurve, count: int) -> PrivacyCurve:
-    """The joint curve of ``count`` >= 1 independent steps that obey ``curve`` each."""
+    """Return the curve of the composition of ``count`` >= 1 independent steps that each obey ``curve``."""
     return _joint_curve([(curve, count)], adaptive=False, ordered=True)
 
 
@@ -199,7 +209,7 @@ def _joint_curve(steps: Iterable[tuple[PrivacyCurve, int]], adaptive: bool, orde
 
 
 def _count_equal_steps(steps: Iterable[tuple[PrivacyCurve, int]], adaptive: bool) -> Steps:
-    """Equal steps counted together: next to each other, or anywhere if not adaptive."""
+    """Merge equal steps: adjacent ones if ``adaptive``, otherwise all of them."""
     found: Steps = []
     places: dict[PrivacyCurve, int] = {}
     for curve, count in steps:
@@ -217,7 +227,7 @@ def _total_steps(steps: Steps) -> int:
 
 
 def _composed_steps(curve: PrivacyCurve) -> Sequence[tuple[PrivacyCurve, int]]:
-    """The steps of a composed curve, or the curve itself."""
+    """Return the steps of a composed curve, or any other curve as one step."""
     for bound in curve.bounds:
         if isinstance(bound, Composed):
             return bound.parts  # [flatten]
@@ -225,7 +235,7 @@ def _composed_steps(curve: PrivacyCurve) -> Sequence[tuple[PrivacyCurve, int]]:
 
 
 def _additive_bounds(steps: Steps) -> list[Any]:
-    """The bounds that adding up epsilons, rhos and steps of one range gives, where all ``steps`` state them."""
+    """Return the bounds by adding epsilons, rhos or steps of one range, each if all ``steps`` have such a bound."""
     return [bound for kind, add in _SUMS if (bound := _add_bounds(steps, kind, add)) is not None]
 
 
@@ -240,7 +250,7 @@ def _add_bounds(steps: Steps, kind: type, add: Callable[[list[tuple[Any, int]]],
 
 
 def _first_bound_of_kind(step: PrivacyCurve, kind: type) -> tuple[Any, Number] | None:
-    """The first bound of this kind that a step obeys, and the delta up to which it does; None if there is none."""
+    """Return the first finite bound of this kind that a step obeys, and its delta; None if there is none."""
     for bound in step.bounds:
         inner, delta = (bound.bound, bound.delta) if isinstance(bound, UpToDelta) else (bound, 0)  # [mixture]
         if isinstance(inner, ApproximateDP):
@@ -251,7 +261,7 @@ def _first_bound_of_kind(step: PrivacyCurve, kind: type) -> tuple[Any, Number] |
 
 
 def _add_equal_ranges(bounds: list[tuple[AdaptiveRangeBound, int]]) -> AdaptiveRangeBound | None:
-    """Steps of one range add up; those of different ranges are left apart."""
+    """Add the numbers of steps if all have the same range; otherwise return None."""
     same = len({to_fraction(bound.a) for bound, _ in bounds}) == 1
     return (
         AdaptiveRangeBound(sum(bound.k * count for bound, count in bounds), bounds[0][0].a) if same else None
@@ -278,7 +288,7 @@ _SUMS: tuple[tuple[type, Callable[[list[tuple[Any, int]]], Any]], ...] = (
 
 
 def _group_into_blocks(steps: Steps, adaptive: bool) -> Steps:
-    """The steps, those of a block as one: next to each other, or anywhere if not adaptive."""
+    """Merge the steps of each block into one: adjacent steps if ``adaptive``, otherwise all steps with the same key."""
     keys = [_block_key(curve) or place for place, (curve, _) in enumerate(steps)]
     if not adaptive:
         order = sorted(range(len(steps)), key=lambda place: keys.index(keys[place]))  # [any-order]
@@ -295,9 +305,9 @@ def _group_into_blocks(steps: Steps, adaptive: bool) -> Steps:
 
 
 def _block_key(step: PrivacyCurve) -> Hashable:
-    """What steps that are better added up than convolved have in common: a range, or nothing but a rho; else None.
+    """Return the key of steps that are better added than convolved: the same range, or only rhos; None otherwise.
 
-    A pair of Laplace laws is convolved: it says more than its range.
+    Steps with a ``LaplacePair`` are convolved, because its curve is better than that of its range.
     """
     if any(isinstance(bound, LaplacePair) for bound in step.bounds):
         return None

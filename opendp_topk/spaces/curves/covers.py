@@ -15,12 +15,12 @@ from gmpy2 import mpz
 from ...numerics.arithmetic import exp_up, one_minus_exp_up, round_up
 from .curve import PrivacyCurve
 
-# Measures of losses on a grid that bound a privacy curve from above, multiplied in exact integer arithmetic.
+# Loss distributions on a grid that dominate a privacy curve. They are convolved in integer arithmetic.
 #
 # Proof: proofs/spaces/curves/covers.tex
 
-# Digits of a unit of mass, 2^-128: rounding up a grid of a million nodes adds 10^-32. What weighs less than
-# 2^-100 at either end of a grid is moved up, which no delta in use notices.
+# A unit of mass is 2^-128: rounding up on a grid of a million nodes adds less than 10^-32. A mass of at most 2^-100 at
+# either end of a grid is moved up, which is negligible for practical deltas.
 # proof-region: covers
 DIGITS = 128
 ONE = 1 << DIGITS
@@ -29,7 +29,10 @@ _LIGHT = mpz(1) << DIGITS - 100
 
 @dataclass(frozen=True)
 class LossDistribution:
-    """``masses[i]`` units at the loss (``lowest`` + i) h, h the step of a grid, and ``infinite`` units at infinity."""
+    """An upper bound on a loss distribution, on a grid of step h.
+
+    It has ``masses[i]`` units at the loss (``lowest`` + i) h and ``infinite`` units at infinity. The sum may exceed 1.
+    """
 
     lowest: int
     masses: tuple[mpz, ...]
@@ -37,11 +40,11 @@ class LossDistribution:
 
     @property
     def total_mass(self) -> mpz:
-        """All of the mass."""
+        """The total mass, including that at infinity."""
         return sum(self.masses, self.infinite)
 
     def __mul__(self, other: LossDistribution) -> LossDistribution:
-        """A cover of two steps, of which this covers one and ``other`` the other one."""
+        """Return a bound for the composition of two steps, one bounded by ``self`` and one by ``other``."""
         whole = self.total_mass
         others = whole if other is self else other.total_mass
         digits = int(whole * others + ONE).bit_length()  # [slot]
@@ -55,20 +58,20 @@ class LossDistribution:
         )._truncate_tails()
 
     def self_compose(self, count: int) -> LossDistribution:
-        """A cover of ``count`` >= 1 steps of which this covers each, by repeated squaring."""
+        """Return a bound for the composition of ``count`` >= 1 steps, each bounded by ``self``; by squaring."""
         if count == 1:
             return self
         half = self.self_compose(count // 2)
         return half * half * self if count % 2 else half * half  # [square]
 
     def refine_grid(self, every: int) -> LossDistribution:
-        """The same on a grid whose step is so many times smaller."""
+        """Return the same distribution on a grid whose step is smaller by the factor ``every``."""
         masses = [mpz(0)] * ((len(self.masses) - 1) * every + 1)
         masses[::every] = self.masses  # [spread]
         return LossDistribution(self.lowest * every, tuple(masses), self.infinite)
 
     def _truncate_tails(self) -> LossDistribution:
-        """Light masses at the top moved to infinity, and those at the bottom up to the lowest node that stays."""
+        """Move light masses at the top to infinity, and those at the bottom up to the lowest remaining node."""
         top = _count_light_masses(reversed(self.masses))
         bottom = _count_light_masses(self.masses[: len(self.masses) - top])
         kept = self.masses[bottom : len(self.masses) - top]
@@ -79,29 +82,35 @@ class LossDistribution:
 
 
 def _units_up(joint: mpz, nodes: int, digits: int) -> mpz:
-    """The digits of ``joint`` in base 2^``digits``, each at most 2^digits - 2^128, in units, rounded up."""
+    """Return the digits of ``joint`` in base 2^``digits``, each at most 2^digits - 2^128, in units, rounded up.
+
+    The result is one integer with these digits, in the same base.
+    """
     ones = ((mpz(1) << nodes * digits) - 1) // ((mpz(1) << digits) - 1)  # [ones]
     return (joint + ones * (ONE - 1)) >> DIGITS & ones * ((mpz(1) << digits - DIGITS) - 1)
 
 
 def _count_light_masses(masses: Iterable[mpz]) -> int:
-    """How many of the first masses weigh no more than 2^-100 together."""
+    """Return how many of the first masses have a sum of at most 2^-100."""
     return len(list(itertools.takewhile(_LIGHT.__ge__, itertools.accumulate(masses))))
 
 
 # end-proof-region: covers
 
 
-# From a privacy curve to a cover: the curve's values at the nodes of a grid, joined by chords.
+# From a privacy curve to a loss distribution: the values of the curve at the nodes of a grid, interpolated by chords.
 #
 # Proof: proofs/spaces/curves/covers.tex
 
-_LOOKS = 32  # nodes at which all bounds of a curve are asked: between two of them its least bound hardly changes
+_LOOKS = 32  # intervals at whose ends all bounds of a curve are evaluated; within one, the best bound rarely changes
 
 
 # proof-region: dots
 def discretize(curve: PrivacyCurve, h: Fraction, n: int) -> LossDistribution:
-    """A cover of what ``curve`` states, at the losses -n h, ..., n h and infinity; n >= 1 and h >= 2^-60."""
+    """Return a loss distribution that dominates ``curve``, at the losses -n h, ..., n h and infinity.
+
+    n >= 1 and h >= 2^-60.
+    """
     upper = _rounded_powers(_ceil(exp_up(-h) * ONE), n, up=True)  # [decay-up]
     lower = _rounded_powers(math.floor((1 - one_minus_exp_up(h)) * ONE), n, up=False)  # [decay-down]
     heights = [_ceil(Fraction(delta) * ONE) for delta in _deltas_on_grid(curve, h, n)]
@@ -111,7 +120,10 @@ def discretize(curve: PrivacyCurve, h: Fraction, n: int) -> LossDistribution:
 
 
 def _deltas_on_grid(curve: PrivacyCurve, h: Fraction, n: int) -> list[float]:
-    """Deltas of ``curve`` at 0, h, ..., n h: at some by all bounds, between two of these by the best at either."""
+    """Return deltas of ``curve`` at 0, h, ..., n h.
+
+    All bounds are evaluated at a few of these nodes, and between two of them only the bounds that are best at one.
+    """
     alone = [PrivacyCurve(bound) for bound in curve.bounds]
     looks = sorted({n * place // _LOOKS for place in range(_LOOKS + 1)})
     seen = {i: [one.delta(i * h) for one in alone] for i in looks}
@@ -124,7 +136,7 @@ def _deltas_on_grid(curve: PrivacyCurve, h: Fraction, n: int) -> list[float]:
 
 
 def _least_loss_distribution(heights: list[mpz], decay: mpz) -> LossDistribution:
-    """The least masses, from the top down, whose chords are nowhere below ``heights`` at the nodes."""
+    """Return the smallest masses, from the top down, whose curve is not below ``heights`` at the nodes."""
     infinite = heights[-1]  # [beyond]
     above, damped, masses = mpz(0), mpz(0), []
     for height in heights[-2::-1]:
@@ -138,7 +150,7 @@ def _least_loss_distribution(heights: list[mpz], decay: mpz) -> LossDistribution
 
 
 def _lower_to_chords(heights: list[mpz], h: float, upper: list[mpz], lower: list[mpz]) -> list[mpz]:
-    """``heights``, lowered to chords between some of them where these are below."""
+    """Lower ``heights``, in place, to the chords between some of them."""
     for i in range(1, len(heights)):
         heights[i] = min(heights[i], heights[i - 1])  # [monotone]
     corners = _hull_corners(heights, h)
@@ -151,7 +163,7 @@ def _lower_to_chords(heights: list[mpz], h: float, upper: list[mpz], lower: list
 
 
 def _rounded_powers(base: mpz, n: int, *, up: bool) -> list[mpz]:
-    """The powers 0, ..., n of ``base`` units, each product rounded up or down."""
+    """Return the powers 0, ..., n of ``base`` units, with each product rounded up or down."""
     powers = [mpz(ONE)]
     for _ in range(n):
         product = powers[-1] * base
@@ -167,7 +179,7 @@ def _ceil(value: Fraction) -> mpz:
 
 
 def _hull_corners(heights: list[mpz], h: float) -> list[int]:
-    """About the corners of the lower convex hull of the points (e^(i h), heights[i]); any ascending list is valid."""
+    """Return about the corners of the lower convex hull of (e^(i h), heights[i]); any ascending list is valid."""
     points = [(math.exp(min(i * h, 700.0)), float(height)) for i, height in enumerate(heights)]
     hull: list[int] = []
     for i, (x, y) in enumerate(points):
@@ -180,34 +192,33 @@ def _hull_corners(heights: list[mpz], h: float) -> list[int]:
     return hull
 
 
-# How fine the grid of a composition is: heuristics alone, since every grid gives an upper bound.
+# The grid of a composition. Its choice is a heuristic: every grid gives an upper bound.
 #
-# A grid of step h costs no more than a further release of range h after every release, which is h^2 / 8 of zCDP
-# (proofs/spaces/curves/covers.tex). With h at a hundredth of the standard deviation of a loss it adds about 0.001 %
-# to epsilon, and at a twentieth 0.03 %. Where there are few steps, a small delta lies in the tails of each, and the
-# grid is finer.
+# A grid of step h costs at most as much as one more release of range h after every release, which is (h^2 / 8)-zCDP
+# (proofs/spaces/curves/covers.tex). A step h of 1/100 of the standard deviation of a loss adds about 0.001 % to
+# epsilon, and 1/20 adds 0.03 %. For few steps, small deltas depend on the tails of each, so the grid is finer.
 
-# How far apart the nodes of a step's curve are, as a part of its standard deviation: as close as is of use, and at
-# most, if more work can help it. Where all losses end within six deviations, as those of few steps do, the ends show,
-# and closer is of use.
+# Distance between the nodes of a step's curve, relative to its standard deviation: the usual one, and the largest that
+# is accepted while more work can reduce it. If all losses are within six deviations, as for few steps, a smaller
+# distance is used.
 _FINE, _MOST_COARSE, _ENDS = 0.03, 0.05, 6
-# Values of all curves together, some tens of microseconds each, and nodes of the last convolution: as a rule, and at
-# most, where losses would be resolved too coarsely.
+# Evaluations of all curves, some tens of microseconds each, and nodes of the last convolution: the usual limit, and the
+# limit if the grid would be too coarse otherwise.
 _VALUES, _MOST_VALUES = 4096, 16384
 _NODES, _MOST_NODES = 2.0**15, 2.0**18
-_COARSE = 16  # nodes of the first look at a curve, which tells its variance
-_TAILS = 24  # standard deviations from one end to the other: beyond is less than 2^-100 of a normal law
+_COARSE = 16  # nodes for the first estimate of the variance of a curve
+_TAILS = 24  # width of the grid in standard deviations: a normal distribution has less than 2^-100 outside
 _TAIL = 2.0**-100
-_FARTHEST, _NEAREST = 2.0**20, 2.0**-60  # epsilons in use, and the least step that the arithmetic takes
-# Of its reach, a curve's deviation is taken to be this at least: where nearly all losses are one, as of noise far too
-# small, nodes would have no end.
+_FARTHEST, _NEAREST = 2.0**20, 2.0**-60  # the largest epsilon in use, and the smallest step of the arithmetic
+# Lower bound on a curve's deviation, relative to its reach: if nearly all losses are equal, as with far too little
+# noise, the number of nodes would be unbounded.
 _NARROWEST = 2.0**-20
 
 
 def choose_grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tuple[int, int]]]:
-    """The step h of the grid, and for each part every how many nodes its curve is read, and how often.
+    """Return the step h of the grid, and for each part (every, n): its curve is read at n multiples of every h.
 
-    Each part may add as much as any other to the variance of all losses.
+    All parts may contribute equally to the variance that the grid adds.
     """
     reaches, _, spreads = zip(*(_loss_moments(curve) for curve, _ in parts), strict=True)
     counts = [count for _, count in parts]
@@ -232,25 +243,31 @@ def choose_grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, 
 
 
 def surely_beyond(parts: tuple[tuple[PrivacyCurve, int], ...], farthest: float) -> bool:
-    """Whether next to all of what the steps lose together is about more than ``farthest``."""
+    """Whether, by an estimate, nearly the whole distribution of the total loss is above ``farthest``."""
     moments = [(count, *_loss_moments(curve)) for curve, count in parts]
     deviation = math.sqrt(sum(count * spread * spread for count, *_, spread in moments))
     return sum(count * mean for count, _, mean, _ in moments) - _TAILS / 2 * deviation > farthest
 
 
 def _allowed_fineness(wanted: float, usual: float, least: float) -> float:
-    """As fine as ``wanted``, but coarser where that is more work than is usual, or most of all where it has to be."""
+    """Return ``wanted``, or a coarser distance if it needs more than the usual work.
+
+    It is coarser than ``_MOST_COARSE`` only if that needs more than the largest allowed work.
+    """
     return max(wanted, min(usual, max(_MOST_COARSE, least)))
 
 
 def _tail_epsilon(curve: PrivacyCurve) -> float:
-    """The epsilon from which on a curve hardly falls any more."""
+    """Return the epsilon from which on a curve hardly decreases."""
     return min(curve.epsilon(min(1.0, max(_TAIL, curve.delta(_FARTHEST)))), _FARTHEST)
 
 
 @functools.lru_cache(maxsize=64)
 def _loss_moments(curve: PrivacyCurve) -> tuple[float, float, float]:
-    """The reach, and about the mean and the deviation of the finite losses, at least a small part of the reach."""
+    """Return the reach of a curve, and estimates of the mean and the standard deviation of its finite losses.
+
+    The deviation is at least a small part of the reach.
+    """
     reach = _tail_epsilon(curve)
     if reach <= _NEAREST:
         return reach, 0.0, 0.0

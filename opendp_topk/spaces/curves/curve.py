@@ -1,4 +1,4 @@
-"""A privacy curve: delta as a function of epsilon, and epsilon as a function of delta.
+"""Privacy curves: delta as a function of epsilon, and epsilon as a function of delta.
 
 Proof: proofs/spaces/curves/curve.tex
 """
@@ -18,23 +18,23 @@ from ...markup import notebook
 from ...numerics.arithmetic import round_up
 
 Bound = Callable[[Number], Any]
-_SHOWN = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons that people state as budgets
+_SHOWN = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # common epsilons of budgets
 
 
 class PrivacyCurve:
-    """For every epsilon >= 0 a delta: the least of one or more bounds.
+    """A delta for every epsilon >= 0: the minimum of one or more bounds.
 
-    Each bound takes an epsilon, a finite number >= 0, and returns a number in [0, 1]. It states that
-    P'(A) <= e^epsilon P(A) + delta for every event A, and the same with P and P' exchanged. A bound of your own is
-    as true as you make it: each of its values is a claim, and nothing is assumed about those between. Curves are
-    values, equal where their bounds are equal.
+    Each bound takes an epsilon, a finite number >= 0, and returns a delta in [0, 1]. It means that
+    P'(A) <= e^epsilon P(A) + delta for every event A, and the same with P and P' exchanged. You are responsible for
+    your own bounds: each of their values is used as a guarantee, and nothing else is assumed of them. Curves are
+    immutable, and equal if their bounds are equal.
 
     Args:
-        bounds: Functions epsilon -> delta, at least one, nonincreasing where they were probed.
+        bounds: One or more nonincreasing functions epsilon -> delta. Your own bounds are checked at a few points.
 
     Raises:
-        ParameterTypeError: A bound is not callable, or there is none.
-        MapError: A bound returns something else than a number in [0, 1], or grows with epsilon.
+        ParameterTypeError: A bound is not callable, or no bound is given.
+        MapError: At one of these points, a bound returns something other than a number in [0, 1], or increases.
 
     Example:
         >>> import math
@@ -62,14 +62,15 @@ class PrivacyCurve:
     # proof-region: curve
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The bounds, each a function epsilon -> delta."""
+        """The bounds: functions epsilon -> delta."""
         return self._bounds
 
     def delta(self, epsilon: Number) -> float:
-        """The least delta that a bound gives at ``epsilon >= 0``, rounded up; 0 at infinity.
+        """Return the smallest delta of all bounds at ``epsilon >= 0``, rounded up; 0 at infinity.
 
         Raises:
             DistanceError: ``epsilon`` is negative, NaN or not a number.
+            MapError: A bound returns something other than a number in [0, 1].
         """
         epsilon = checks.require_distance(epsilon, "epsilon")
         if epsilon == math.inf:
@@ -77,12 +78,13 @@ class PrivacyCurve:
         return min(_evaluate_bound(bound, epsilon) for bound in self.bounds)  # [least-delta]
 
     def epsilon(self, delta: Number) -> float:
-        """The least float64 epsilon at which a bound gives at most ``delta``; infinity where none does.
+        """Return a float64 epsilon with ``curve.delta(epsilon) <= delta``; infinity if none is found.
 
-        Then ``curve.delta(curve.epsilon(delta)) <= delta``.
+        It is the smallest such epsilon if the bounds are nonincreasing.
 
         Raises:
             DistanceError: ``delta`` is not a number in [0, 1].
+            MapError: A bound returns something other than a number in [0, 1].
         """
         delta = checks.require_distance(delta, "delta")
         if delta > 1:
@@ -90,7 +92,7 @@ class PrivacyCurve:
         return min(_least_epsilon(bound, delta) for bound in self.bounds)  # [least-epsilon]
 
     def is_within(self, epsilon: Number, delta: Number) -> bool:
-        """Whether ``delta(epsilon) <= delta``; bounds that take long are asked last, where no other one says so."""
+        """Whether ``delta(epsilon) <= delta``. Slow bounds are evaluated last, and only if no other bound suffices."""
         epsilon = checks.require_distance(epsilon, "epsilon")
         quick_first = sorted(self.bounds, key=lambda bound: getattr(bound, "takes_long", False))
         return epsilon == math.inf or any(
@@ -103,16 +105,17 @@ class PrivacyCurve:
         """Draw delta against epsilon, delta on a logarithmic scale.
 
         Args:
-            epsilons: Where to evaluate, ascending; by default 200 points up to the epsilon at delta = 1e-12.
-            axes: The matplotlib axes to draw on; by default new ones.
-            label: The name of the curve, which is written beside its middle.
+            epsilons: The points to evaluate, ascending. The default is 200 points from 0 to the epsilon at
+                delta = 1e-12; if that is 0 or infinite, to the one at 1e-6 or 1e-3, or to 1.
+            axes: The matplotlib axes to draw on; the default is new axes.
+            label: The name of the curve, which is written next to its middle.
 
         Returns:
             The axes.
 
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
-            DistanceError: A point is no epsilon.
+            DistanceError: A point is not an epsilon.
         """
         if axes is None:
             axes = _new_axes()
@@ -151,7 +154,7 @@ class PrivacyCurve:
 
 # proof-region: evaluation
 def _evaluate_bound(bound: Bound, epsilon: Number) -> float:
-    """The value of a bound as a float64, rounded up."""
+    """Return the value of a bound as a float64, rounded up."""
     given = bound(epsilon)
     value = checks.plain_number(given) if checks.is_real(given) else math.nan
     if not 0 <= value <= 1:
@@ -160,7 +163,7 @@ def _evaluate_bound(bound: Bound, epsilon: Number) -> float:
 
 
 def _least_epsilon(bound: Bound, delta: Number) -> float:
-    """A float64 at which ``bound`` gives at most ``delta``, the least one where the bound is nonincreasing."""
+    """Return a float64 at which ``bound`` is at most ``delta``, the smallest one if the bound is nonincreasing."""
     below, passing = -1, _float_to_bits(math.inf)  # [infinity-passes]
     while passing - below > 1:
         middle = (below + passing) // 2
@@ -175,7 +178,7 @@ def _least_epsilon(bound: Bound, delta: Number) -> float:
 
 
 def _require_nonincreasing(bound: Bound) -> None:
-    """Raise unless the bound of a caller is nonincreasing at some points; each value is checked again when used."""
+    """Raise unless a caller's bound is nonincreasing at a few points; each value is checked again when it is used."""
     values = [_evaluate_bound(bound, float(Fraction(2) ** power)) for power in range(-10, 7)]
     if any(later > earlier for earlier, later in zip([_evaluate_bound(bound, 0.0), *values], values, strict=False)):
         raise MapError("a bound of a privacy curve must not grow with epsilon")

@@ -1,4 +1,4 @@
-"""Bounds of privacy curves in exact form: of discrete noise on one integer, which moves by a number of steps at most.
+"""Tight privacy curves of discrete noise on one integer of bounded sensitivity.
 
 Proof: proofs/spaces/curves/discrete.tex
 """
@@ -17,15 +17,15 @@ from gmpy2 import mpfr, mpq, mpz
 from ...errors.checks import Number
 from ...numerics.arithmetic import Intervals, exp_up, one_minus_exp_up, round_up, to_fraction
 
-# Digits of a weight: 2^-320 is below the weight e^-200 of an integer 20 standard deviations away. Beyond 1024 a table
-# of weights takes most of a second to make; of wider noise the rho says nearly as much.
+# Bits of a weight: 2^-320 is below the weight e^-200 of an integer 20 standard deviations away. The table of weights
+# for a scale of 1024 takes almost a second; for wider noise the curve of its rho is nearly as good.
 # proof-region: discrete
 _DIGITS, _REACH, _LARGEST = 320, 20, 1024
 
 
 @dataclass(frozen=True)
 class DiscreteLaplace:
-    """The exact curve of an integer that moves by at most ``shift``, with discrete Laplace noise of ``scale`` > 0."""
+    """The tight curve of discrete Laplace noise of ``scale`` > 0 on an integer that changes by at most ``shift``."""
 
     shift: int
     scale: Fraction
@@ -39,15 +39,16 @@ class DiscreteLaplace:
         return _round_delta_up(1 - kept / (1 + exp_up(-1 / b)))  # [laplace-curve]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
         return isinstance(other, DiscreteLaplace) and self.shift <= other.shift and self.scale == other.scale
 
 
 @dataclass(frozen=True)
 class DiscreteGaussian:
-    """The exact curve of an integer that moves by at most ``shift``, with discrete Gaussian noise of ``scale`` > 0.
+    """The tight curve of discrete Gaussian noise of ``scale`` > 0 on an integer that changes by at most ``shift``.
 
-    Where ``scale`` is above 1024 it says nothing, and the curve of a rho is as good.
+    If ``scale`` is above 1024 and ``shift`` is not 0, it is the trivial bound 1. The curve of the rho is nearly tight
+    then.
     """
 
     shift: int
@@ -65,13 +66,13 @@ class DiscreteGaussian:
         return _round_delta_up((_tail_sum_at(upper, first - self.shift) - kept) / lower[0])  # [gaussian-curve]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
         return isinstance(other, DiscreteGaussian) and self.shift <= other.shift and self.scale == other.scale
 
 
 @functools.lru_cache(maxsize=16)
 def _gaussian_tail_sums(scale: Fraction) -> tuple[list[int], list[int]]:
-    """Bounds of the sums of e^(-x^2 / (2 scale^2)) 2^320 over x >= y, for y = -n - 1, ..., n + 1; n >= 20 scale."""
+    """Return bounds on the sums of e^(-x^2 / (2 scale^2)) 2^320 over x >= y, y = -n - 1, ..., n + 1; n >= 20 scale."""
     intervals, squares = Intervals(_DIGITS), mpq(2 * scale.numerator**2, scale.denominator**2)
     n = math.ceil(_REACH * scale)
     ends = [intervals.exp(intervals.rational(-(mpz(x) ** 2) / squares)) for x in range(n + 1)]  # [weights]
@@ -80,24 +81,24 @@ def _gaussian_tail_sums(scale: Fraction) -> tuple[list[int], list[int]]:
 
 
 def _suffix_sums(weights: list[int], rest: int) -> list[int]:
-    """Sums over x >= y for y = -n - 1, ..., n + 1, ``rest`` being what lies beyond n at either end."""
+    """Return sums over x >= y for y = -n - 1, ..., n + 1; ``rest`` is the sum beyond n at either end."""
     return list(itertools.accumulate([rest, *weights[:0:-1], *weights, rest]))[::-1]  # [sums]
 
 
 def _tail_sum_at(sums: list[int], y: int) -> int:
-    """The bound for x >= y."""
+    """Return the bound on the sum over x >= y."""
     n = len(sums) // 2 - 1
     return sums[min(max(y, -n - 1), n + 1) + n + 1]  # [place]
 
 
 def _whole_units(weight: mpfr) -> int:
-    """The number of whole units 2^-320 in a weight."""
+    """Return the number of whole units 2^-320 in a weight."""
     numerator, denominator = weight.as_integer_ratio()
     return int((numerator << _DIGITS) // denominator)  # [whole-units]
 
 
 def _exp_down(x: Fraction) -> Fraction:
-    """A number not above e^-x, for x >= 0."""
+    """Return a number not above e^-x, for x >= 0."""
     return 1 - one_minus_exp_up(x)  # [exp-down]
 
 

@@ -1,4 +1,4 @@
-"""Bounds of privacy curves in closed form: of two normal laws that are apart, and of laws as good as made from them.
+"""Closed-form privacy curves of two normal distributions, and of distributions that are nearly functions of them.
 
 Proof: proofs/spaces/curves/normal.tex
 """
@@ -16,16 +16,19 @@ from gmpy2 import mpfr
 from ...errors.checks import Number
 from ...numerics.arithmetic import as_mpq, round_up, to_fraction
 
-_DIGITS = 128  # more than a float64 has by 75, of which the difference of the two tails takes few
-_FAR = 64  # roots of two: a tail of e^-4096 is less than any float64, and takes long to evaluate
-# By how much logarithms of probabilities may differ from those of the laws that are made from normal ones.
+_DIGITS = 128  # 75 bits more than a float64; the difference of the two tails cancels only a few of them
+_FAR = 64  # in units of the root of two: a tail of e^-4096 is below every positive float64 and slow to evaluate
+# The most by which logarithms of probabilities may differ from those of functions of normal distributions.
 NEAR = Fraction(1, 2**200)
 
 
 # proof-region: normal_pair
 @dataclass(frozen=True)
 class NormalPair:
-    """What normal laws of variance 1 whose means are the root of ``squares`` > 0 apart say, and all made of them."""
+    """The curve of two normal distributions of variance 1 at squared distance ``squares`` > 0 between their means.
+
+    It is also a bound for randomized functions of them, and for distributions within :data:`NEAR` of such functions.
+    """
 
     squares: Fraction
 
@@ -42,12 +45,12 @@ class NormalPair:
         return round_up(min(Fraction(1), (1 + 2 * NEAR) * Fraction(int(top), 2 * int(bottom))))  # [delta-up]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too; exact comparison of the parameters."""
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
         return isinstance(other, NormalPair) and self.squares <= other.squares
 
 
 def normal_tail_bound(x: Fraction) -> Fraction:
-    """A rational, not below the probability that a standard normal variable is at least ``x`` >= 0."""
+    """Return a rational not below the probability that a standard normal variable is at least ``x`` >= 0."""
     down, up = _CONTEXTS
     low = down.div(as_mpq(min(x, Fraction(_FAR))), up.sqrt(mpfr(2)))  # [no-farther]
     top, bottom = up.erfc(low).as_integer_ratio()  # [normal-tail]
