@@ -293,7 +293,7 @@ class Ledger:
         return self._journal.account.privacy_filters(self._journal.total_spent())
 
     def room(self) -> dict[str, float | int]:
-        """Return the largest epsilon, rho and number of steps that still fit by themselves under ``PrivacyProfile()``."""
+        """Return the largest epsilon, rho and number of steps that fit by themselves under ``PrivacyProfile()``."""
         return self._journal.account.largest_next_losses(self._journal.total_spent())
 
     def fits(
