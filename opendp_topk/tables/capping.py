@@ -200,8 +200,8 @@ def count_rows_by_number(
     """Return the number of rows of each whole number of steps within ``bounds``, in order.
 
     Numbers are rounded to whole steps as in ``totals_by_item`` and clamped to ``bounds``. If a user has n > ``most``
-    rows, only ``most`` of them count, evenly spaced in the order of their numbers: those at the indices floor((2 j + 1)
-    n / (2 most)), from 0. If ``most`` is 1, this is the median. Rows with a null or NaN are dropped.
+    rows, only ``most`` of them count, evenly spaced in the order of their numbers: those at the indices
+    floor((2 j + 1) n / (2 most)), from 0. If ``most`` is 1, this is the median. Rows with a null or NaN are dropped.
 
     Args:
         rows: Rows of ``identifier_columns`` for users and numbers.
@@ -249,7 +249,7 @@ def _count_evenly_spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], mo
     kept = np.minimum(own, most)
 
     def counted_before(first: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many of the user's ``first`` rows count."""
+        """Return how many of the user's first ``first`` rows count."""
         return (2 * kept * first + own - 1) // (2 * own)  # [places]
 
     return counted_before(upto) - counted_before(upto - sizes)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 def run_guarded(step: Callable[[], T]) -> T:
     """Return the value of ``step()``, and replace any exception of a back end by one that contains no data.
 
-    Exceptions of this package contain no data and are re-raised unchanged.
+    Exceptions of this package, which contain no data, and requests to stop are re-raised unchanged.
 
     Raises:
         MissingExtraError: The back end needs a package that is not installed, or whose import fails.

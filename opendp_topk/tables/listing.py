@@ -128,7 +128,7 @@ def require_distinct(
 
 
 def is_parquet(name: str) -> bool:
-    """Return whether a file of this name belongs to a table that is a folder."""
+    """Return whether a file of this name belongs to a folder that is read as a table."""
     return name.lower().endswith(PARQUET)
 
 

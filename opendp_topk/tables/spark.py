@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Tables of Spark, counted by a Spark plan. Rows leave Spark only in ``fetch_rows``.
 #
-# pyspark is installed if there is a Spark frame, and nothing else imports it here.
+# pyspark is imported only inside functions, since it is installed if there is a Spark frame.
 
 FEW = 10_000_000  # maximum rows to fetch for a random choice: 160 MB of integers
 _NUMBERS = "bigint"  # represents every integer of Spark
@@ -296,7 +296,7 @@ def require_determinate(frame: DataFrame) -> None:
     Spark Connect does not expose the plan, and is refused.
 
     Raises:
-        DataTypeError: One of them is not known to, or there is no plan to check.
+        DataTypeError: A node or expression is not known to do so, or there is no plan to check.
         TableError: Spark cannot analyze the plan.
     """
     if not hasattr(frame, "_jdf"):

@@ -53,6 +53,7 @@ def parse_exact(value: Any, name: str) -> Fraction:
     """Return a number exactly as written: ``0.1`` is one tenth, as a float, a Decimal or a string.
 
     Raises:
+        ParameterTypeError: It is not a number.
         ParameterError: It is not a finite number >= 0, or has too many digits.
     """
     if isinstance(value, str | Decimal):
@@ -404,7 +405,10 @@ class BudgetAccount:
         return tuple(0 * part for part in self.limit)
 
     def is_total_allowed(self, spent: Amount) -> bool:
-        """Return True if ``spent`` is allowed as the sum of all charges: one filter must be within its limit."""
+        """Return True if the charges may sum to ``spent``.
+
+        All sums must be within their limits. If there are filters, it suffices that deltas and one filter are.
+        """
         if self.shares is None:
             return is_amount_within(spent, self.limit)  # [fits]
         rho, own, *others = map(operator.le, spent, self.limit)

@@ -431,7 +431,7 @@ def utc_timestamp() -> str:
 
 
 def operator_name(operator: str | None) -> str:
-    """Return ``operator``, or by default the name of the account of this process, or "unknown" if it has no name."""
+    """Return ``operator``, or by default the name of the account of this process; "unknown" if there is none."""
     if operator is not None:
         return validate_name("operator", operator)
     try:

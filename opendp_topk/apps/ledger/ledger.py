@@ -128,9 +128,9 @@ class Ledger:
     Args:
         address: A file, or ``postgresql://user@host/database#schema/name`` (extra ``postgres``).
         operator: Name of the person or service that releases; default the name of the account.
-        accept_file_system: A type of file system on which a ledger cannot rely, to be accepted for its file, such as
-            ``"overlay"`` or ``"tmpfs"``. The ledger records it, and shows it. Or the server to which the ledger was
-            moved, restored or failed over. The error that refuses it contains the value to give.
+        accept_file_system: Accepted type of file system, such as ``"overlay"`` or ``"tmpfs"``, if a ledger cannot rely
+            on that of its file. The ledger records it, and shows it. Or the accepted server, if the ledger was moved,
+            restored or failed over to it. The error that refuses either contains the value to give.
 
     Raises:
         ParameterError: ``address`` is not an address, or ``operator`` is not a name.
@@ -193,7 +193,7 @@ class Ledger:
             user: User ID column, such as ``"visitor"``. A release by another column is refused, unless it states how
                 many of its values one person has. By default no column is checked.
             person: Word for one person; default the name of the column.
-            publisher: Who publishes the releases. This and the next two are lines for human readers.
+            publisher: Publisher of the releases. This and the next two are lines for human readers.
             period: Time period of the data.
             purpose: Purpose of the releases.
             own_delta: Under ``PrivacyProfile()``, the part of delta for releases that have a delta of their own, and

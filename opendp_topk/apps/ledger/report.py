@@ -235,7 +235,7 @@ def _largest_limit_share(journal: Journal, record: Record, name: str, places: li
 
 
 def attack_accuracies(ledger: Ledger) -> tuple[float, float]:
-    """Return how often an attacker guesses right whether a person is in the data, now and after the whole budget."""
+    """Return the percentage of right guesses whether a person is in the data: now, and after the whole budget."""
     budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget, 0.0)
     spent = ledger.spent()
     own = budget[1] if ledger.measure == PrivacyProfile() else spent[1] if isinstance(spent, tuple) else 0.0
