@@ -1,4 +1,4 @@
-"""The one adapter to data frames and files: columns of identifiers in, counts out.
+"""Adapter to data frames and files: it takes columns of identifiers and returns counts.
 
 It may import errors.
 """

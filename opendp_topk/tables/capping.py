@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# The rows of no more than so many items of each user.
+# Contribution bounds: rows of at most ``most`` items of each user.
 
 Starts = NDArray[np.int64]
 Ranks = Callable[[Starts], NDArray[np.int64]]
@@ -28,23 +28,24 @@ Ranks = Callable[[Starts], NDArray[np.int64]]
 
 # proof-region: capping
 def bound_contributions(rows: Rows, most: int, by: str, step: float, farthest: int, random_ranks: Ranks) -> Rows:
-    """The rows of at most ``most`` items of each user, under the names that the columns have.
+    """Return the rows of at most ``most`` items of each user, under the same column names.
 
-    Of a table of users and items each pair is left once; of one with numbers every row of the items that are left.
-    Rows with a null user or item are dropped.
+    For a table of users and items, each kept pair is returned once. For a table with numbers, every row of the kept
+    items is returned. Rows with a null user or item are dropped.
 
     Args:
-        rows: What ``two_columns`` or ``valued_columns`` returned.
-        most: How many items, at least 1.
-        by: ``"random"``, ``"order"`` for the first in the order of the numbers or of the code points, ``"rows"`` for
-            those of the most rows of this user, or ``"value"`` for those of the largest totals of this user; equal ones
-            in the same order.
-        step: What numbers are rounded to for totals.
-        farthest: The largest number of steps, as in ``totals_by_item``.
-        random_ranks: Gives each pair its random rank among those of its user, from the indices at which users begin.
+        rows: Rows of ``user_item_columns`` or ``user_item_value_columns``.
+        most: Maximum number of items per user, at least 1.
+        by: Which items of a user are kept: ``"random"``, ``"order"`` for the first in numeric or code point order,
+            ``"rows"`` for those with the most rows of this user, or ``"value"`` for those with the largest totals of
+            this user. Ties are broken in numeric or code point order.
+        step: Numbers are rounded to multiples of this step for totals.
+        farthest: Largest number of steps, as in ``totals_by_item``.
+        random_ranks: Function that returns the random rank of each pair among those of its user, given for each pair
+            the index of its user's first pair.
 
     Raises:
-        DataLengthError: A frame of Spark has too many rows for a random choice, which is made here.
+        DataLengthError: A Spark frame has too many rows for a random choice, which is made in this process.
         TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
@@ -58,12 +59,12 @@ def bound_contributions(rows: Rows, most: int, by: str, step: float, farthest: i
 
 
 def bound_first_items(rows: Rows, most: int) -> Rows:
-    """The same for the first ``most`` items of each user in the order of the numbers or of the code points."""
+    """Return the rows of each user's first ``most`` items in numeric or code point order."""
     return bound_contributions(rows, most, "order", 1.0, 0, _refuse_ranks)  # [first]
 
 
 def filter_listed_items(rows: Rows, items: Sequence[int] | Sequence[str]) -> Rows:
-    """The rows whose item is one of ``items``, which are distinct: all integers of 64 bits, or all strings.
+    """Return the rows whose item is in ``items``, which are distinct: all integers of 64 bits, or all strings.
 
     Raises:
         ColumnError: The items of the table are of the other kind.
@@ -104,7 +105,7 @@ def _refuse_ranks(starts: Starts) -> Starts:
 def _bound_parts(
     rows: nw.LazyFrame[Any], types: list[str], most: int, by: str, step: float, farthest: int, random_ranks: Ranks
 ) -> Iterator[pl.DataFrame]:
-    """The rows that are kept, of some users after the others."""
+    """Yield the kept rows, one part of the users at a time."""
     import narwhals as nw
 
     names = rows.collect_schema().names()
@@ -120,7 +121,7 @@ def _bound_parts(
 
 
 def _weigh_pairs(known: nw.LazyFrame[Any], types: list[str], by: str, step: float, farthest: int) -> nw.DataFrame[Any]:
-    """Each pair of user and item once, with a ``weight`` where the rule goes by one."""
+    """Return each distinct pair of user and item, with a ``weight`` if ``by`` is "rows" or "value"."""
     import narwhals as nw
 
     pairs = known.select("user", "item").unique()  # [pairs]
@@ -135,7 +136,7 @@ def _weigh_pairs(known: nw.LazyFrame[Any], types: list[str], by: str, step: floa
 
 
 def _choose_pairs(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | None) -> nw.DataFrame[Any]:
-    """``most`` pairs of each user, or all: at random, or the first by falling weights and in order."""
+    """Return at most ``most`` pairs of each user: random ones, or the first by descending weight and then in order."""
     import narwhals as nw
 
     heavy = every.group_by("user").agg(nw.len().alias("items")).filter(nw.col("items") > most).select("user")
@@ -155,7 +156,7 @@ def _choose_pairs(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | Non
 
 
 def user_start_indices(users: nw.Series[Any]) -> Starts:
-    """For each entry the place of the first one of its user, whose entries lie side by side."""
+    """Return the index of the first entry of each entry's user. The entries of a user must be adjacent."""
     new = (users != users.shift(1)).fill_null(True).to_numpy()
     return np.maximum.accumulate(np.where(new, np.arange(len(users)), 0))  # [first-of-user]
 
@@ -177,7 +178,7 @@ def _bound_in_spark(rows: Rows, most: int, by: str, step: float, farthest: int) 
 
 
 def _fetch_from_spark(rows: Rows) -> Rows:
-    """The rows of a frame of Spark, in this process."""
+    """Collect the rows of a Spark frame in this process."""
     import narwhals as nw
     import polars as pl
 
@@ -189,26 +190,25 @@ def _fetch_from_spark(rows: Rows) -> Rows:
 # end-proof-region: capping
 
 
-# How many rows have each number of a grid, of no more than so many rows of each user.
+# Histogram of numbers on a grid, with at most ``most`` rows of each user.
 
 
 # proof-region: spread
 def count_rows_by_number(
     rows: Rows, step: float, farthest: int, bounds: tuple[int, int], most: int
 ) -> NDArray[np.int64]:
-    """For each whole number of steps within ``bounds``, in order, how many rows have it.
+    """Return the number of rows of each whole number of steps within ``bounds``, in order.
 
-    A number becomes the whole number of steps nearest to it, as in ``totals_by_item``, and what is beyond a bound
-    becomes this bound. Of a user with more than ``most`` rows so many count, evenly spaced in the order of their
-    numbers: of n rows those at the places floor((2 j + 1) n / (2 most)), from 0. With one this is the median. Rows with
-    a null or NaN are dropped.
+    Numbers are rounded to whole steps as in ``totals_by_item`` and clamped to ``bounds``. If a user has n > ``most``
+    rows, only ``most`` of them count, evenly spaced in the order of their numbers: those at the indices
+    floor((2 j + 1) n / (2 most)), from 0. If ``most`` is 1, this is the median. Rows with a null or NaN are dropped.
 
     Args:
-        rows: What ``identifier_columns`` returned for users and numbers.
-        step: The step, > 0 and at most 2^22.
-        farthest: As in ``totals_by_item``.
-        bounds: The least and the greatest number, in steps, no more than ``farthest`` from 0.
-        most: From 1 to 2^20.
+        rows: Rows of ``identifier_columns`` for users and numbers.
+        step: Step size, > 0 and at most 2^22.
+        farthest: Largest number of steps, as in ``totals_by_item``.
+        bounds: Least and greatest number, in steps, both at most ``farthest`` from 0.
+        most: Maximum number of rows per user, from 1 to 2^20.
 
     Raises:
         TableError: The back end failed.
@@ -240,7 +240,7 @@ def _count_by_number(
 
 
 def _count_evenly_spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """How many of ``sizes`` equal rows count, where those of a user lie side by side and begin at ``starts``."""
+    """Return how many of ``sizes`` equal rows count. The entries of a user are adjacent and begin at ``starts``."""
     upto = np.cumsum(sizes)
     upto -= (upto - sizes)[starts]  # [of-this-user]
     own = np.zeros(len(sizes), dtype=np.int64)
@@ -249,7 +249,7 @@ def _count_evenly_spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], mo
     kept = np.minimum(own, most)
 
     def counted_before(first: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many of the places that count are among the first so many of the user."""
+        """Return how many of the user's first ``first`` rows count."""
         return (2 * kept * first + own - 1) // (2 * own)  # [places]
 
     return counted_before(upto) - counted_before(upto - sizes)
@@ -258,12 +258,12 @@ def _count_evenly_spaced(sizes: NDArray[np.int64], starts: NDArray[np.int64], mo
 # end-proof-region: spread
 
 
-# Counts of one table after another, of which one user moves no more than so many over all of them.
+# Counts of successive tables, with a contribution bound per user over all of them.
 
 
 # proof-region: by_step
 class SeenContributions(NamedTuple):
-    """Whether the users of earlier tables are strings, and how many items of each counted."""
+    """Whether the users of earlier tables are strings, and how many items of each user were counted."""
 
     text: bool
     counted: Mapping[Any, int]
@@ -272,16 +272,16 @@ class SeenContributions(NamedTuple):
 def count_time_step(
     rows: Rows, items: Sequence[Any], most: int, before: SeenContributions | None
 ) -> tuple[NDArray[np.int64], SeenContributions]:
-    """How many users of this table count for each item, and what has been seen afterwards.
+    """Return the number of users counted for each item of this table, and the updated contributions.
 
     Args:
-        rows: What ``two_columns`` returned.
-        items: The items to count, distinct: all integers or all strings.
-        most: How many items of one user count, over all tables.
-        before: What was seen of the tables before, None where there were none.
+        rows: Rows of ``user_item_columns``.
+        items: Distinct items to count: all integers or all strings.
+        most: Maximum number of items per user over all tables.
+        before: Contributions to earlier tables, or None for the first table.
 
     Raises:
-        ColumnError: The items of the table are of the other kind, or the users are of another than before.
+        ColumnError: The items of the table are of the other kind, or the users are of another kind than before.
         TableError: The back end failed.
     """
     text = column_kinds(rows)[0] == "String"

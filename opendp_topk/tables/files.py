@@ -1,4 +1,4 @@
-"""Tables in files: how each kind is read, and what types columns have."""
+"""Tables in files: how each format is read, and the types of columns."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# Types that are declared for columns of CSV, which holds text: what an entry must look like, and what it is then.
+# Declared types of CSV columns. CSV contains only text, so a type defines which entries are valid and their values.
 #
-# They are public, and every entry is looked at before anything is paid: a table with one that does not have the type
-# of its column is refused, as one with a malformed line is, whoever's row it is. With a type that ends in
-# ``_or_null`` such an entry is null instead, whoever's row it is, and no other row changes. Blanks around an entry
-# are removed, and an empty entry is null.
+# Types are public, and every entry is checked before any budget is spent. An invalid entry rejects the whole table, as
+# a malformed line does, whichever user it belongs to. With a type that ends in ``_or_null``, an invalid entry is null
+# instead, and no other row changes. Surrounding blanks are removed, and an empty entry is null.
 
 OR_NULL = "_or_null"
 TYPES = ("text", *(f"{one}{end}" for end in ("", OR_NULL) for one in ("integer", "decimal", "date")))
@@ -44,14 +43,14 @@ _DATES = re.compile(r"(yyyy|mm|dd)([^\w\s]?)(?!\1)(yyyy|mm|dd)([^\w\s]?)(?!\1|\3
 
 @dataclass(frozen=True)
 class ColumnTypes:
-    """The declared types by column, and how decimals and dates are written; other columns are text.
+    """Declared types by column, and the format of decimals and dates. Other columns are text.
 
     Args:
-        types: "text", "integer" (of 64 bits), "decimal" (a float64) or "date" for each declared column; all but "text"
-            may have "_or_null" behind them.
-        decimal: "." or ",", which stands before the fraction of a decimal. Thousands are not separated.
-        date_format: The order of yyyy, mm and dd, and what is between them, such as dd.mm.yyyy; a month and a day may
-            have one digit if something is.
+        types: "text", "integer" (of 64 bits), "decimal" (a float64) or "date" for each declared column. All but "text"
+            may have the suffix "_or_null".
+        decimal: Decimal mark, "." (default) or ",". Thousands separators are not allowed.
+        date_format: Order of yyyy, mm and dd, and the separators between them, such as dd.mm.yyyy. The default is
+            yyyy-mm-dd. If both separators are present, month and day may have one digit.
     """
 
     types: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +73,9 @@ class ColumnTypes:
                 raise ParameterError(f"{name} goes with a column of the type {kind}: declare one, such as x={kind}")
 
     def convert_columns(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """The frame of strings with the declared columns, which it has, in their types, after a look at their entries.
+        """Return the frame of strings with the declared columns converted to their types, after checking their entries.
+
+        The frame must have all declared columns.
 
         Raises:
             TableError: An entry does not have the type of its column, or the file cannot be read.
@@ -99,7 +100,7 @@ class ColumnTypes:
         return frame.with_columns(typed.alias(name) for name, typed in read.items())
 
     def _convert_entry(self, entry: pl.Expr, kind: str) -> pl.Expr:
-        """An entry without outer blanks in this type; null if it does not have it."""
+        """Return the value of an entry without outer blanks, or null if the entry does not have this type."""
         import polars as pl
 
         if kind == "date":
@@ -139,10 +140,10 @@ def _split_date_format(date_format: str) -> tuple[str, ...]:
 
 
 def parse_column_types(text: str | None) -> dict[str, str]:
-    """The types that ``--types`` declares, such as ``fee=decimal,day=date``.
+    """Parse the types of ``--types``, such as ``fee=decimal,day=date``.
 
     Raises:
-        ParameterError: It is not of this form, or a column has two types.
+        ParameterError: The text is malformed, or a column has two types.
     """
     pairs = [] if text is None else [one.rpartition("=") for one in next(csv.reader([text]), None) or [""]]
     types = {name.strip(): kind.strip() for name, _, kind in pairs}
@@ -154,22 +155,22 @@ def parse_column_types(text: str | None) -> dict[str, str]:
     return types
 
 
-# CSV as it must be: looked at line by line before it is read, so that a malformed line is refused, whoever's it is.
+# CSV validation: every line is checked before the table is read, so a malformed line of any user rejects the table.
 #
-# Left to itself a reader of CSV guesses: a quote that is not closed swallows the lines of others, a field too many is
-# an error or none by the columns that are asked for. Here a line is refused if it is not one of RFC 4180 with as many
-# fields as the first, and the refusal does not depend on whose line it is, nor on where.
+# Readers of CSV guess: an unclosed quote swallows lines of other users, and an extra field is an error or not depending
+# on the requested columns. Here every line must be valid RFC 4180 and have as many fields as the first. Neither the
+# user nor the position of a malformed line changes the error.
 
-_BLOCK = 1 << 20  # bytes that are looked at together: more take no less time
-_LONGEST = 1 << 24  # bytes of a line, beyond which a quote was not closed
+_BLOCK = 1 << 20  # bytes checked at a time; larger blocks are not faster
+_LONGEST = 1 << 24  # maximum bytes of a line; a longer one is taken for an unclosed quote
 _BOM = codecs.BOM_UTF8
-_ZSTD = bytes.fromhex("28b52ffd")  # with which a frame begins that is none to skip
+_ZSTD = bytes.fromhex("28b52ffd")  # first bytes of a zstd frame that is not a skippable frame
 _ASIDE = ('"', "\r", "\n")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written: what separates fields, its encoding, by Python's name for it, and types of columns."""
+    """Format of a CSV file: field separator, encoding (a Python codec name) and declared column types."""
 
     separator: str = ","
     encoding: str = "utf-8"
@@ -186,32 +187,33 @@ class Dialect:
 
     @property
     def is_utf8(self) -> bool:
-        """Whether files can be read as they are."""
+        """Whether files can be read without decoding."""
         return self._codec_name() == "utf-8"
 
     @property
     def dialect_description(self) -> str:
-        """For errors."""
+        """Separator and encoding, for error messages."""
         return f"the separator {self.separator!r} and the encoding {self.encoding!r}"
 
     def _codec_name(self) -> str | None:
         try:
             found = codecs.lookup(self.encoding)
-            "".encode(found.name)  # not of bytes alone, such as base64
+            "".encode(found.name)  # fails for codecs that do not encode text, such as base64
         except (LookupError, ValueError, TypeError):
             return None
         return {"utf-8-sig": "utf-8"}.get(found.name, found.name)
 
 
 def read_csv_header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None]:
-    """The names of the columns, and the text in UTF-8 if polars would read another one from the file. All is looked at.
+    """Check all lines. Return the column names, and the text in UTF-8 if polars might read another text from the file.
 
     Args:
-        path: A file whose name ends in .csv, .csv.gz or .csv.zst, or all that came from standard input.
-        dialect: Its separator and encoding.
+        path: A file whose name ends in .csv, .csv.gz or .csv.zst, or the content of standard input.
+        dialect: Separator and encoding.
 
     Raises:
-        TableError: A line is malformed, two columns have one name, or the file cannot be read.
+        TableError: A line is malformed, two columns have the same name, or the file cannot be read.
+        MissingExtraError: pyarrow is not installed, which is required for a .csv.zst file.
     """
     kept: list[bytes] | None = None
     with io.BytesIO(path) if isinstance(path, bytes) else open_regular_file(path, "path", TableError) as stream:
@@ -237,10 +239,10 @@ def read_csv_header(path: str | bytes, dialect: Dialect) -> tuple[list[str], byt
 
 
 def _can_polars_unpack(stream: BinaryIO, name: str) -> bool:
-    """Whether polars surely unpacks the file: no zeros behind a .gz, and nothing to skip before the text in a .zst."""
+    """Return whether polars can unpack all of the file: no trailing zero in .gz, no leading skippable frame in .zst."""
     if name.lower().endswith(".gz"):
         stream.seek(-1, io.SEEK_END)
-        last = stream.read(1)  # of a size with a zero there is less text than 16 MiB, but for whole multiples of 4 GiB
+        last = stream.read(1)  # the top byte of the size, which is 0 if the text is below 16 MiB (modulo 4 GiB)
         stream.seek(0)
         return last != b"\0"
     first = stream.read(4)
@@ -249,7 +251,7 @@ def _can_polars_unpack(stream: BinaryIO, name: str) -> bool:
 
 
 def _unpack_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """The bytes of a file as its name says that they are packed, and an empty block at the end."""
+    """Yield the bytes of a file, decompressed according to its name, and an empty block at the end."""
     source: Any = stream
     if name.lower().endswith(".gz"):
         source = gzip.GzipFile(fileobj=stream)
@@ -267,7 +269,7 @@ def _unpack_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
 
 
 def _decode_to_utf8(blocks: Iterable[bytes], dialect: Dialect) -> Iterator[bytes]:
-    """The same text in UTF-8, without a mark of the order of bytes."""
+    """Yield the same text in UTF-8, without a byte order mark."""
     decoder, first = codecs.getincrementaldecoder(dialect.encoding)(), True
     for block in blocks:
         encoded = decoder.decode(block, not block).encode()
@@ -283,7 +285,7 @@ def _record_blocks(blocks: Iterable[bytes], kept: list[bytes] | None) -> Iterato
 
 
 def _check_csv_lines(blocks: Iterator[bytes], separator: str) -> list[str] | None:
-    """The fields of the first line, if every line is well formed and has as many."""
+    """Return the fields of the first line, or None if a line is malformed or has another number of fields."""
     mark = re.escape(separator.encode())
     field = rb'(?:[^"\r\n' + mark + rb']*+(?!")|"[^"]*+(?:""[^"]*+)*+")'
     first = re.compile(rb"(?:\r?\n)*+(" + field + rb"(?:" + mark + field + rb")*+)\r?\n")
@@ -311,18 +313,18 @@ if TYPE_CHECKING:
     import polars as pl
     from polars import LazyFrame
 else:
-    LazyFrame = Any  # for those who ask for type hints where polars is not installed
+    LazyFrame = Any  # so that type hints resolve if polars is not installed
 
 T = TypeVar("T")
 
 STDIN = "-"
 _CSV = (".csv", ".csv.gz", ".csv.zst")
-_SHOWN = 20  # columns that an error names
+_SHOWN = 20  # maximum number of columns in an error message
 
 
 @dataclass(frozen=True)
 class OpenedTable:
-    """A table that polars can read: its frame, its columns, its files (None for standard input), its dialect if CSV."""
+    """A table for polars: frame, columns, files (None for standard input) and dialect (None for .parquet files)."""
 
     frame: pl.LazyFrame
     columns: tuple[str, ...]
@@ -340,41 +342,42 @@ def read_table(
     decimal: str = POINT,
     date_format: str = ISO,
 ) -> LazyFrame:
-    """A table from .parquet files or a .csv file, or as CSV from standard input, to be read when it is used.
+    """Return a lazy table from .parquet files or a .csv file, or from CSV on standard input.
 
-    A parquet file has its own types. A column of a .csv file is read as strings, whatever its rows look like, unless
-    its type is declared: so ``007`` and ``7`` stay two users and no late row can change a type. Give the candidates as
-    strings too. Its first line names the columns, and an empty field is null, in quotes or not. A .csv file is read
-    twice: at once, to see that every line has as many fields as the first and is well formed, and when the frame is
-    used; and once more where types are declared, to see that all entries have them.
+    Columns of a parquet file have the file's types. Columns of a .csv file are strings, whatever the rows contain,
+    unless a type is declared: so ``007`` and ``7`` stay two users, and a late row cannot change a type. Give the
+    candidates as strings too. The first line contains the column names, and an empty field is null, quoted or not. A
+    .csv file is read twice: at once, to check that every line is well formed and has as many fields as the first, and
+    when the frame is used. If types are declared, it is read once more to check all entries.
 
     Args:
-        path: A file whose name ends in .parquet, .csv, .csv.gz or .csv.zst, in any case; ``-`` is standard input. Or a
-            folder, whose .parquet files are read, those in folders below too, but for names that begin with ``.``, or
-            with ``_`` (folders ``_name=value`` are read). Or, where nothing has this very name, a pattern of such files
-            and folders: ``*``, ``?``, ``[...]``, and ``**`` for folders of any depth. Links are followed. All files
-            have columns of the same names and types; a column that is in names of folders alone is not read.
-        separator: Of a .csv file, one ASCII character.
-        encoding: Of a .csv file, by its name in Python. With another than UTF-8 the whole text is held in memory.
-        types: Of a .csv file: columns that hold no text, each with "integer" (of 64 bits), "decimal" or "date". They
-            are public. A table with an entry that is none is refused, whoever's row it is, or with "integer_or_null"
-            and so on the entry is null. Blanks around an entry do not count, and an empty one is null.
-        decimal: "." or ",", which stands before the fraction of a decimal. Thousands are not separated.
-        date_format: How dates are written, such as dd.mm.yyyy.
+        path: A file whose name ends in .parquet, .csv, .csv.gz or .csv.zst, in upper or lower case; ``-`` is standard
+            input. Or a folder: its .parquet files and those in subfolders are read, except for names that begin with
+            ``.`` or ``_`` (folders ``_name=value`` are read). Or a pattern of such files and folders, if no file has
+            this very name: ``*``, ``?``, ``[...]``, and ``**`` for folders of any depth. Links are followed. All files
+            must have the same column names and types. A column that exists only in folder names is not read.
+        separator: Field separator of a .csv file, one ASCII character. The default is a comma.
+        encoding: Encoding of a .csv file, by its name in Python. The default is UTF-8; with any other encoding the
+            whole text is kept in memory.
+        types: Types of columns of a .csv file that are not text: "integer" (of 64 bits), "decimal" or "date". They are
+            public. An invalid entry rejects the whole table, whichever user it belongs to; with "integer_or_null" and
+            so on, the entry is null. Blanks around an entry are ignored, and an empty entry is null.
+        decimal: Decimal mark, "." (default) or ",". Thousands separators are not allowed.
+        date_format: Format of dates, such as dd.mm.yyyy. The default is yyyy-mm-dd.
 
     Returns:
-        A polars LazyFrame. Rows are read only when the frame is used, so the files must stay as they are, and a
-        file that is damaged further down raises TableError only then.
+        A polars LazyFrame. Rows are read only when the frame is used, so the files must not change before. A file with
+            damage beyond its beginning raises TableError only then.
 
     Raises:
-        TableError: A file is missing, empty, unreadable, damaged, no ordinary file, or listed twice; its name has
-            another ending; files differ in their columns; a line of a .csv file is malformed, two columns have one
-            name, or an entry is not of the type that was declared for its column.
-        ColumnError: There is no column of a name for which a type is declared.
-        ParameterTypeError: ``path`` is not a path, ``separator`` or ``encoding`` is not a string, or ``types`` is no
+        TableError: A file is missing, empty, unreadable, damaged, not a regular file, or listed twice; its name has
+            another ending; files differ in their columns; a line of a .csv file is malformed, two columns have the same
+            name, or an entry does not have the declared type of its column.
+        ColumnError: A type is declared for a column that does not exist.
+        ParameterTypeError: ``path`` is not a path, ``separator`` or ``encoding`` is not a string, or ``types`` is not a
             mapping.
-        ParameterError: ``separator``, ``encoding``, ``decimal``, ``date_format`` or a type is none.
-        MissingExtraError: polars is not installed, or pyarrow, without which no .csv.zst file is unpacked.
+        ParameterError: ``separator``, ``encoding``, ``decimal``, ``date_format`` or a type is invalid.
+        MissingExtraError: polars is not installed, or pyarrow, which is required for a .csv.zst file.
 
     Example:
         >>> import tempfile, pathlib
@@ -392,7 +395,7 @@ def read_table(
 
 
 def open_table(path: Any, dialect: Dialect) -> OpenedTable:
-    """The table at ``path``; otherwise as :func:`read_table`."""
+    """Return the table at ``path``; see :func:`read_table`."""
     _require_polars()
     import polars as pl
 
@@ -414,7 +417,7 @@ def open_table(path: Any, dialect: Dialect) -> OpenedTable:
 
 
 def scan_without_flags(scan: pl.LazyFrame) -> pl.LazyFrame:
-    """The same table, of which conditions look at each row: no statistics and no mark of a file decide about others."""
+    """Return the same table, with conditions evaluated on every row: file statistics and sorted flags are not used."""
     return scan.map_batches(
         without_sorted_flags, predicate_pushdown=False, projection_pushdown=True, slice_pushdown=True, streamable=True
     )  # [rows-looked-at]
@@ -423,7 +426,7 @@ def scan_without_flags(scan: pl.LazyFrame) -> pl.LazyFrame:
 def _scan_csv(source: str | bytes, dialect: Dialect) -> LazyFrame:
     import polars as pl
 
-    options: Any = {"glob": False, "infer_schema": False, "null_values": [""]}  # an empty field is null, also in quotes
+    options: Any = {"glob": False, "infer_schema": False, "null_values": [""]}  # an empty field is null, quoted or not
     scan = run_guarded(lambda: pl.scan_csv(source, separator=dialect.separator, **options))  # [csv-rows]
     require_column_names(run_guarded(scan.collect_schema).names(), list(dialect.columns.types), dialect)
     return dialect.columns.convert_columns(scan)  # [declared-entries]
@@ -433,11 +436,11 @@ def _scan_csv(source: str | bytes, dialect: Dialect) -> LazyFrame:
 
 
 def find_parquet_files(path: Any) -> FileList | None:
-    """The .parquet files that ``path`` stands for: one, or those of a folder or pattern; None for a .csv file.
+    """Return the .parquet files at ``path``, which is a file, folder or pattern, or None for a .csv file.
 
     Raises:
-        TableError: There are none, one cannot be read, or ``path`` is another file.
-        ParameterTypeError: ``path`` is no path.
+        TableError: There are none, one cannot be read, ``path`` is an address, or its name has another ending.
+        ParameterTypeError: ``path`` is not a path.
     """
     text = path_text(path, "path")
     name = os.path.basename(text).lower()
@@ -457,7 +460,7 @@ def find_parquet_files(path: Any) -> FileList | None:
 
 
 def common_columns(files: FileList) -> tuple[str, ...]:
-    """The names of the columns that all of these .parquet files have, with the same types.
+    """Return the column names of these .parquet files, which all have the same columns and types.
 
     Raises:
         TableError: A file is damaged, or two files differ in a column.
@@ -467,7 +470,7 @@ def common_columns(files: FileList) -> tuple[str, ...]:
     import polars as pl
 
     def read_schema(place: str) -> dict[str, Any]:
-        with open(place, "rb") as stream:  # a name with a pattern's characters is a file here
+        with open(place, "rb") as stream:  # polars would take special characters in a name for a pattern
             return dict(pl.read_parquet_schema(stream))
 
     first = _apply_to_file(files.file_locations[0], read_schema)
@@ -483,7 +486,7 @@ def common_columns(files: FileList) -> tuple[str, ...]:
 
 
 def require_readable(files: FileList, columns: Sequence[str]) -> None:
-    """Raise TableError unless these columns of each .parquet file can be read, which names the file."""
+    """Raise TableError, with the name of the file, if these columns of a .parquet file cannot be read."""
     import polars as pl
 
     def read_columns(place: str) -> None:
@@ -496,7 +499,7 @@ def require_readable(files: FileList, columns: Sequence[str]) -> None:
 
 
 def _apply_to_file(place: str, step: Callable[[str], T]) -> T:
-    """What ``step`` finds in a file; an error names the file."""
+    """Return ``step(place)``; an error contains the name of the file."""
     with contextlib.suppress(TableError):
         return run_guarded(lambda: step(place))
     raise TableError(
@@ -507,9 +510,10 @@ def _apply_to_file(place: str, step: Callable[[str], T]) -> T:
 def require_column_names(
     columns: Sequence[str], wanted: Sequence[str], dialect: Dialect | None, files: FileList | None = None
 ) -> None:
-    """Raise ColumnError unless the table has the ``wanted`` columns; ``dialect`` is that of a .csv file.
+    """Raise ColumnError if the table lacks a ``wanted`` column; ``dialect`` is None for .parquet files.
 
-    Those of a .parquet file are named. The first line of a .csv file may be one of data, so it is not repeated.
+    The error lists the columns of a .parquet file. It does not list those of a .csv file, since its first line may be
+    data.
     """
     for name in wanted:
         if name in columns:
@@ -544,7 +548,7 @@ def _require_polars() -> None:
 
 
 def _read_stdin() -> bytes:
-    """All of standard input."""
+    """Return all of standard input."""
     if sys.stdin is None or _is_endless(sys.stdin.buffer):
         raise TableError("path is standard input, which must be a pipe, a file or a terminal")
     content: bytes = sys.stdin.buffer.read()
@@ -554,10 +558,10 @@ def _read_stdin() -> bytes:
 
 
 def _is_endless(stream: Any) -> bool:
-    """Whether it is a device that has no end, such as one of zeros."""
+    """Return whether the stream is a device that may have no end: any but a terminal and the null device."""
     try:
         kind, terminal = os.fstat(stream.fileno()).st_mode, stream.isatty()
-    except (OSError, ValueError):  # no file of the system
+    except (OSError, ValueError):  # the stream has no file descriptor
         return False
     return stat.S_ISBLK(kind) or (
         stat.S_ISCHR(kind) and not terminal and not os.path.samestat(*_stream_and_null_stat(stream))

@@ -1,4 +1,4 @@
-"""Data frames of all back ends: counts by item."""
+"""Counts by item in data frames of all back ends."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# Tables in parts, so that counting never holds all of their rows: each user's rows are in one part.
+# Tables in parts: only one part is in memory at a time, and all rows of a user are in the same part.
 
 Frame = TypeVar("Frame", "nw.DataFrame[Any]", "nw.LazyFrame[Any]")
 
-# Rows of a part. Sorting so many pairs of integers takes half a GiB; with fewer, large files are read more often.
+# Rows of a part. Sorting as many pairs of integers takes half a GiB; smaller parts need more passes over large files.
 _ROWS = 2**24
-_BYTES = 2**29  # Bytes of text of a part, of which equal rows are found in about three times as much memory.
+_BYTES = 2**29  # Bytes of text of a part. Deduplicating its rows takes about three times as much memory.
 
-# Who is told, after each part, how many of how many were read. What is shown must not be released: it tells the rows.
+# Progress callback, called after each part with the number of parts read and the total. The total depends on the number
+# of rows, so it must not be released.
 watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
 
 
 # proof-region: counts_in_parts
 def iterate_user_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
-    """``pairs`` in one or more frames, to be read one after the other: all rows of a user are in the same one.
+    """Yield ``pairs`` in one or more frames, to be read one after the other, with all rows of a user in the same frame.
 
     Args:
-        pairs: A frame with a column ``user`` of integers or strings (no categories). Rows without a user may be in
+        pairs: A frame with a column ``user`` of integers or strings (not categories). Rows with a null user may be in
             any part, or in none.
-        rows: A frame of at least as many rows, whose number is found at less cost. Both are of one snapshot.
+        rows: A frame of at least as many rows that is cheaper to count. Both are from the same snapshot.
     """
     passes = _count_passes(rows)
     for at in range(passes):
@@ -69,7 +70,7 @@ def _filter_part(pairs: nw.LazyFrame[Any], passes: int, at: int) -> nw.LazyFrame
 
 
 def copy_strings(frame: Frame) -> Frame:
-    """The same rows, whose texts lie together: polars keeps all texts of a frame for as long as one of its rows is."""
+    """Return the same rows with their own strings: a filtered frame keeps all strings of its source in memory."""
     import narwhals as nw
     import polars as pl
 
@@ -82,13 +83,14 @@ def copy_strings(frame: Frame) -> Frame:
 # end-proof-region: counts_in_parts
 
 
-# Columns of pandas in polars: copies, in which every entry that cannot be an identifier is a null.
+# Conversion of pandas columns to polars: copies, in which every entry that cannot be an identifier is null.
 #
-# What pandas says of a column depends on its entries: a null makes floats of integers, and one string among numbers
-# makes objects, of strings in one chunk of a file and of numbers in another. So an entry is read by itself, whatever
-# else is in its column: among objects an integer is its decimal text, and what cannot be an identifier is nobody's.
+# The pandas type of a column depends on its entries: a null turns integers into floats. One string among numbers turns
+# them into objects, which are strings in one chunk of a file and numbers in another. So each entry is converted
+# independently of the others: among objects an integer becomes its decimal text, and an entry that cannot be an
+# identifier becomes null.
 
-_EXACT = 2**53  # integers below are all floats, and no two of them the same
+_EXACT = 2**53  # floats represent all integers below this exactly
 _INEXACT = (
     "column {!r} must hold identifiers, and it holds floats of 2^53 and more, which may be several integers in one: "
     'read it as .astype("Int64") from the start, or as strings'
@@ -97,14 +99,14 @@ _INEXACT = (
 
 # proof-region: pandas_columns
 def identifier_series(column: Any, name: str) -> pl.Series:
-    """A column of integers (or of floats, which hold integers beside nulls), of strings, objects or categories.
+    """Convert a column of integers, floats (integers beside nulls), strings, objects or categories to identifiers.
 
-    Floats that are no integers become nulls. Among objects and categories an integer, or a float that is one, becomes
-    its decimal text, and all that is neither that nor a string of Unicode characters becomes a null.
+    Floats that are not integers become null. Among objects and categories, integers and integral floats become their
+    decimal text, and anything else that is not a valid Unicode string becomes null.
 
     Raises:
-        ColumnError: Floats hold numbers that are not below 2^53, which may be several integers in one; or no object is
-            an identifier, and not everything a null.
+        ColumnError: An absolute value of a float is 2^53 or more, so it may represent several integers; or no object is
+            an identifier, although not all are null.
     """
     import polars as pl
 
@@ -122,7 +124,7 @@ def identifier_series(column: Any, name: str) -> pl.Series:
 
 
 def number_series(column: Any, name: str) -> pl.Series:
-    """A column of numbers of NumPy, or of such beside a mask."""
+    """Convert a column of numbers: a NumPy, masked or Arrow column."""
     import polars as pl
 
     dtype = column.dtype
@@ -136,7 +138,7 @@ def number_series(column: Any, name: str) -> pl.Series:
 
 
 def _integers_of_floats(values: Any, name: str) -> pl.Series:
-    """The integers among floats."""
+    """Convert floats to integers; any other float becomes null."""
     import polars as pl
 
     finite = np.isfinite(values)
@@ -148,7 +150,7 @@ def _integers_of_floats(values: Any, name: str) -> pl.Series:
 
 
 def _from_arrow(column: Any, name: str) -> pl.Series:
-    """A column that Arrow holds, in a table, whose chunks may have dictionaries of their own."""
+    """Convert an Arrow column by way of a table, since its chunks may have different dictionaries."""
     import polars as pl
     import pyarrow as pa
 
@@ -156,7 +158,7 @@ def _from_arrow(column: Any, name: str) -> pl.Series:
 
 
 def _identifier_strings(values: list[Any], name: str) -> pl.Series:
-    """The strings among objects, and the numbers that are integers, as texts."""
+    """Convert objects: strings stay, integral numbers become their decimal text, and all others become null."""
     import polars as pl
 
     found = [_identifier_text(value, name) for value in values]  # [strings]
@@ -182,7 +184,7 @@ def _identifier_text(value: Any, name: str) -> str | None:
         if issubclass(kind, str):
             str.encode(value)
             return str.__str__(value)
-    except ValueError:  # an integer of more digits than Python writes, or half of a character
+    except ValueError:  # an integer above Python's limit of digits, or a lone surrogate
         pass
     return None
 
@@ -196,51 +198,51 @@ def _is_missing(value: Any) -> bool:
 # end-proof-region: pandas_columns
 
 
-# The one adapter to data frames: two columns of identifiers in, distinct users per item out.
+# Adapter to data frames: counts of distinct users per item from two columns of identifiers.
 #
-# narwhals, and the back end behind it, are imported on first use.
+# narwhals and the back end of a table are imported on first use.
 
 STRINGS = ("String", "Categorical", "Enum")
 INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 NUMBERS = (*(kind for kind in INTEGERS if kind != "UInt64"), "Float32", "Float64", "Decimal")
 _ARROW_STRINGS = ("string", "large_string", "string_view")
 _ENGINES = ("POLARS", "PANDAS", "PYARROW", "DUCKDB", "PYSPARK", "PYSPARK_CONNECT")
-_AHEAD = {"batch_size": AT_ONCE, "batch_readahead": 2, "fragment_readahead": 1}  # else 16, which are GiBs of texts
-_LONG = 2**14  # Rows of a block on the average from which on a copy of all takes longer than the calls for each.
+_AHEAD = {"batch_size": AT_ONCE, "batch_readahead": 2, "fragment_readahead": 1}  # the default 16 takes GiBs for text
+_LONG = 2**14  # Mean rows per block above which copying all is slower than a call per block.
 RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
 
 
 def user_item_columns(frame: Any, user: str, item: str) -> Rows:
-    """The columns ``user`` and ``item`` of ``frame``, and nothing else.
+    """Return the columns ``user`` and ``item`` of ``frame``, and no others.
 
     Args:
         frame: An eager or lazy frame of polars, pandas, pyarrow, DuckDB or Spark, or a pyarrow dataset.
-        user: The name of the column that identifies users, by integers, strings or categories.
-        item: The name of the column that identifies items, by integers, strings or categories.
+        user: Name of the column of user identifiers: integers, strings or categories.
+        item: Name of the column of item identifiers: integers, strings or categories.
 
     Returns:
-        Rows that are read once, when they are counted. Of a lazy frame, a relation and a dataset nothing was read yet
-        but the schema; columns of pandas were copied.
+        Rows that are read once, when they are counted. Only the schema of a lazy frame, relation or dataset has been
+            read. Columns of pandas have been copied.
 
     Raises:
-        DataTypeError: ``frame`` is no such data frame.
-        ColumnError: A column is missing, or its type cannot hold identifiers.
-        TableError: The back end could not tell the schema; a lazy frame may fail here.
-        MissingExtraError: narwhals is not installed.
+        DataTypeError: ``frame`` is not such a data frame.
+        ColumnError: A column is missing, or its type cannot represent identifiers.
+        TableError: The back end could not determine the schema; a lazy frame may fail here.
+        MissingExtraError: narwhals or polars is not installed, or polars is too old.
     """
     return identifier_columns(frame, {"user": user, "item": item})
 
 
 def user_item_value_columns(frame: Any, user: str, item: str, value: str) -> Rows:
-    """The columns of users, items and numbers (Int64, floats, decimals); see :func:`user_item_columns`."""
+    """Return the columns of users, items and numbers (up to Int64, floats, decimals); see :func:`user_item_columns`."""
     return identifier_columns(frame, {"user": user, "item": item}, value)
 
 
 # proof-region: identifier_columns
 def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Rows:
-    """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`user_item_columns`.
+    """Return the columns in ``roles`` (role -> column), in that order; see :func:`user_item_columns`.
 
-    ``value`` names a last column, of numbers: integers up to Int64, floats or decimals.
+    ``value`` is the name of a last column, of numbers: integers up to Int64, floats or decimals.
     """
     chosen, columns = (
         select_declared_columns(frame, roles, value),
@@ -250,7 +252,7 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
 
 
 def select_declared_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Any:
-    """The same columns of the frame as narwhals has them, whose names and types fit; no row was looked at."""
+    """Return the same columns as a narwhals frame, after checking their names and types. No row is read."""
     table = _to_narwhals_table(frame)
     kind = table.implementation
     if not isinstance(table, Rows) and (kind.is_pyspark() or kind.is_pyspark_connect()):
@@ -277,7 +279,7 @@ def select_declared_columns(frame: Any, roles: Mapping[str, str], value: str | N
 
 
 def _build_rows(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Rows:
-    """The rows of these columns: what lies in memory at once, and else when they are needed."""
+    """Return the rows of these columns: data in memory is converted at once, and other data is read when needed."""
     import narwhals as nw
     import polars as pl
 
@@ -301,12 +303,12 @@ def _build_rows(frame: Any, chosen: Any, columns: list[str], value: str | None) 
 
 # proof-region: count_distinct_users
 def count_distinct_users(rows: Rows, candidates: Sequence[int] | Sequence[str]) -> NDArray[Any]:
-    """How many distinct users have each candidate, in the order of ``candidates``, as int64.
+    """Return the number of distinct users of each candidate, in the order of ``candidates``, as int64.
 
-    Rows with a null are dropped, and so are items that are no candidates; a candidate without rows has 0.
+    Rows with a null are dropped, and so are items that are not candidates. A candidate without rows has the count 0.
 
     Args:
-        rows: What :func:`user_item_columns` returned.
+        rows: Rows of :func:`user_item_columns`.
         candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
 
     Raises:
@@ -338,7 +340,7 @@ def _count_candidates(rows: nw.LazyFrame[Any], types: Sequence[str], candidates:
 
 
 def _count_part(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any], integers: bool) -> NDArray[Any]:
-    """The counts of one part."""
+    """Return the counts of one part."""
     if integers:
         counts = _count_packed_integers(_collect_streaming(pairs).drop_nulls(), candidates)  # [known-integers]
         if counts is not None:
@@ -348,21 +350,21 @@ def _count_part(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any], 
 
 
 def _scores_at_places(found: nw.DataFrame[Any], size: int) -> NDArray[Any]:
-    """The counts of found places, and 0 elsewhere."""
+    """Return the counts at their candidates' indices, and 0 elsewhere."""
     scores = np.zeros(size, dtype=np.int64)  # [absent-zero]
     scores[found["place"].to_numpy()] = found["count"].to_numpy()  # [candidate-order]
     return scores
 
 
 def _count_packed_integers(pairs: nw.DataFrame[Any], candidates: Sequence[int]) -> NDArray[Any] | None:
-    """The counts of integers, unless their range is too wide."""
+    """Return the counts of integer pairs, or None if their range is too wide."""
     blocks = _column_blocks(pairs)
     kinds = {column.dtype.kind for block in blocks for column in block}
     return count_packed(blocks, candidates) if kinds <= {"i", "u"} else None
 
 
 def _column_blocks(pairs: nw.DataFrame[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """The columns as arrays, in as many blocks as polars holds them in, if these are long: without a copy."""
+    """Return the columns as arrays: in blocks of polars, without a copy, if these are long; otherwise in one block."""
     users, items = pairs["user"], pairs["item"]
     held, other = users.to_native().get_chunks(), items.to_native().get_chunks()
     if list(map(len, held)) == list(map(len, other)) and len(users) > _LONG * len(held):
@@ -371,7 +373,7 @@ def _column_blocks(pairs: nw.DataFrame[Any]) -> list[tuple[NDArray[Any], NDArray
 
 
 def _count_by_join(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> nw.DataFrame[Any]:
-    """The candidates' places and counts, where they are not 0, for items of this type."""
+    """Return the indices and counts of the candidates with nonzero counts, for items of type ``kind``."""
     import narwhals as nw
 
     places = [at for at, one in enumerate(candidates) if kind == "String" or one in RANGES[kind]]
@@ -387,12 +389,12 @@ def _count_by_join(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any
 
 
 def column_kinds(rows: Rows) -> list[str]:
-    """The names of the types of the columns."""
+    """Return the names of the columns' types."""
     return [type(dtype).__name__ for dtype in rows.collect_schema().dtypes()]
 
 
 def exact_kind(kind: str) -> str:
-    """The type that holds all identifiers of a column of this one."""
+    """Return the type that represents all identifiers of a column of type ``kind``."""
     return kind if kind in ("String", "UInt64") else "Int64"  # [exact-type]
 
 
@@ -402,7 +404,7 @@ def exact_kind(kind: str) -> str:
 def _to_narwhals_table(frame: Any) -> Any:
     nw = import_extra("narwhals", "tables need narwhals", "opendp_topk[tables]")
     pl = import_extra("polars", "tables need polars", "opendp_topk[tables]")
-    if [int(part) for part in pl.__version__.split(".")[:2]] < [1, 37]:  # older ones end a pass where a step fails
+    if [int(part) for part in pl.__version__.split(".")[:2]] < [1, 37]:  # older ones end a pass early if a step fails
         raise MissingExtraError('tables need polars 1.37 or newer: pip install --upgrade "opendp_topk[tables]"')
     require_threads()
     if isinstance(frame, Rows):
@@ -432,7 +434,7 @@ def _column_names(table: Any) -> list[str]:
 
 
 def _select_columns(table: Any, columns: list[str]) -> Any:
-    """These columns, in this order."""
+    """Return these columns, in this order."""
     return table.select_columns(columns) if isinstance(table, Rows) else select_columns(table, columns)
 
 
@@ -443,7 +445,7 @@ def _collect_streaming(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 def _require_identifiers(chosen: Any, name: str, kind: str) -> None:
     required = f"column {name!r} must hold integer, string or categorical identifiers"
     if chosen.implementation.is_pandas() and kind in ("Float64", "Object"):
-        return  # what they hold is looked at one by one
+        return  # their entries are checked one by one
     if kind.startswith("Float"):
         raise ColumnError(f"{required}, not {kind}: cast it to Int64 or to strings")
     if kind not in INTEGERS and kind not in STRINGS:
@@ -454,7 +456,7 @@ def _require_identifiers(chosen: Any, name: str, kind: str) -> None:
 
 
 def _native_type_name(chosen: Any, name: str) -> str:
-    """What the back end calls the type of a column for which narwhals has no name."""
+    """Return the back end's name for the type of a column that narwhals does not know."""
     native = chosen.to_native()
     if chosen.implementation.is_pyarrow():
         return str(native.schema.field(name).type)
@@ -464,7 +466,7 @@ def _native_type_name(chosen: Any, name: str) -> str:
 
 
 def _has_string_labels(chosen: Any, name: str) -> bool:
-    """Whether what narwhals takes for strings or categories is one of strings: Arrow and pandas do not promise it."""
+    """Return whether a string or categorical column contains strings, which Arrow and pandas do not guarantee."""
     if chosen.implementation.is_pyarrow():
         held = chosen.to_native().schema.field(name).type
     elif chosen.implementation.is_pandas():
@@ -487,12 +489,13 @@ def _require_numbers(name: str, kind: str) -> None:
 
 
 def require_kinds(chosen: Any, listed: Mapping[tuple[str, str], Any]) -> None:
-    """Raise if a column of what :func:`select_declared_columns` returned cannot hold the entries of a public list.
+    """Raise ColumnError if a column cannot contain the entries of a public list.
 
-    ``listed`` has one of them, by the column and by what they are called.
+    ``chosen`` is the result of :func:`select_declared_columns`. ``listed`` maps each column and the name of its entries
+    to one entry of the list.
 
     Raises:
-        ColumnError: The column holds integers and the list strings, or the other way round.
+        ColumnError: The column contains integers and the list strings, or the other way round.
     """
     schema = run_guarded(chosen.collect_schema)
     for (name, what), entry in listed.items():

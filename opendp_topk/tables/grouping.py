@@ -1,4 +1,4 @@
-"""Tables by groups, and counts of what lies outside a public list."""
+"""Tables by group, and counts of rows outside a public list."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Tables by group: each user's rows go to no more than so many groups, whatever the back end of the table.
+# Tables by group, with a bound on the number of groups per user, for all back ends.
 
 
 # proof-region: split_by_group
 def split_by_group(
     rows: Rows, groups: Sequence[int] | Sequence[str], most: int = 1, chosen: Sequence[int] | None = None
 ) -> list[Rows]:
-    """One table of (user, item) rows for each of ``groups``, in their order, or for those at the ``chosen`` places.
+    """Return one table of (user, item) rows for each of ``groups``, in order, or for those at the ``chosen`` indices.
 
-    A user with rows in more than ``most`` groups belongs to the first ``most`` of them, and the rows elsewhere are
-    dropped. So are rows whose user or group is null, and rows of other groups.
+    A user with rows in more than ``most`` groups belongs to the first ``most`` of them, in the order of ``groups``. Her
+    rows in other groups are dropped. So are rows with a null user or group, and rows of unlisted groups.
 
     Args:
-        rows: What ``identifier_columns`` returned for the roles user, item and group.
+        rows: Rows of ``identifier_columns`` for the roles user, item and group.
         groups: Distinct and not empty: all Python integers of 64 bits, or all strings.
-        most: To how many groups a user belongs at most, at least 1.
-        chosen: Ascending places in ``groups``; by default all.
+        most: Maximum number of groups per user, at least 1.
+        chosen: Ascending indices of ``groups``; default all.
 
     Raises:
-        ColumnError: The groups in the table are strings and those given integers, or the other way round.
+        ColumnError: The groups in the table are strings and ``groups`` are integers, or the other way round.
         TableError: The back end failed.
     """
     types, held = _checked_group_types(rows, groups), rows.read_snapshot()  # [held]
@@ -84,7 +84,7 @@ def _rows_of_groups(
 
 
 def _rows_in_groups(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """The rows of somebody in some group, as columns user, item and group."""
+    """Return the rows with a non-null user and group, as columns user, item and group."""
     import narwhals as nw
 
     roles = ("user", "item", "group")
@@ -96,7 +96,7 @@ def _rows_in_groups(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 def _rows_of_first_groups(
     known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], most: int
 ) -> nw.DataFrame[Any]:
-    """The rows of users in the first ``most`` of ``groups`` in which they have one, with the places of these groups."""
+    """Return the rows in each user's first ``most`` of ``groups``, with the index of the group."""
     import narwhals as nw
 
     placed = _join_places(known, "group", types[2], groups, "place")  # [known-groups]
@@ -108,7 +108,7 @@ def _rows_of_first_groups(
 def _join_places(
     table: nw.DataFrame[Any], role: str, type_name: str, listed: Sequence[Any], place: str
 ) -> nw.DataFrame[Any]:
-    """The rows whose ``role`` is among ``listed``, with its place there."""
+    """Return the rows whose ``role`` is in ``listed``, with its index there in the column named by ``place``."""
     import narwhals as nw
 
     kind = exact_kind(type_name)
@@ -127,16 +127,16 @@ def _join_places(
 
 # proof-region: count_by_group
 def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any], most: int = 1) -> CountsByGroup:
-    """How many distinct users of each group have each candidate.
+    """Return the number of distinct users of each candidate in each group.
 
     Args:
-        rows: What ``identifier_columns`` returned for the roles user, item and group.
-        groups: As for :func:`split_by_group`, which says to which ones a user belongs.
+        rows: Rows of ``identifier_columns`` for the roles user, item and group.
+        groups: As for :func:`split_by_group`, which defines the groups of a user.
         candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
-        most: As there.
+        most: Maximum number of groups per user, at least 1.
 
     Raises:
-        ColumnError: Groups or candidates are strings and the column holds integers, or the other way round.
+        ColumnError: Groups or candidates are strings and the column contains integers, or the other way round.
         TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
@@ -151,10 +151,10 @@ def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any],
 
 
 def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any], most: int) -> DataFrame:
-    """The counts of a Spark frame that are not 0, those of a group in one partition, where groups ascend.
+    """Return the nonzero counts of a Spark frame. Each group is in one partition, and groups ascend within a partition.
 
-    The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``,
-    but that what Spark raises is handed on: whoever starts the job tells of it.
+    The columns are the index of the group, the index of the candidate, and the count; see ``count_by_group``.
+    Exceptions of Spark are not caught here, since the caller starts the job.
     """
     kinds = _exact_kinds(rows, groups, candidates)
     return (
@@ -200,23 +200,23 @@ def _counts_by_group(
 # end-proof-region: count_by_group
 
 
-# Rows of other items than those that are listed, no more than so many of each user.
+# Number of rows with unlisted items, bounded per user.
 
 
 # proof-region: outside
 def count_rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: int) -> int:
-    """The sum over users of the number of their rows with an item that is not listed, but no more than ``most`` each.
+    """Return the sum over users of the number of their rows with an unlisted item, at most ``most`` for each user.
 
     Rows with a null are dropped.
 
     Args:
-        rows: What ``two_columns`` returned.
-        items: Distinct, of the kind of the column of items; there may be none.
+        rows: Rows of ``user_item_columns``.
+        items: Distinct items, of the kind of the column of items; may be empty.
         most: At least 1 and at most 2^31.
 
     Raises:
         TableError: The back end failed.
-        OutOfBoundsError: There are 2^32 rows or more of other items.
+        OutOfBoundsError: There are 2^32 rows or more with unlisted items.
     """
     kind, held = exact_kind(column_kinds(rows)[1]), rows.read_snapshot()  # [held]
     return run_guarded(lambda: _sum_capped_rows(held, kind, items, most))
@@ -245,15 +245,15 @@ def _sum_capped_rows(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], m
 # end-proof-region: outside
 
 
-# How many different items each user has.
+# Number of distinct items per user.
 
 
 # proof-region: breadth
 def distinct_items_per_user(rows: Rows) -> NDArray[np.int64]:
-    """For each user, in no order, the number of different items; rows with a null are dropped.
+    """Return the number of distinct items of each user, in no particular order. Rows with a null are dropped.
 
     Args:
-        rows: What ``two_columns`` returned.
+        rows: Rows of ``user_item_columns``.
 
     Raises:
         TableError: The back end failed.
@@ -276,17 +276,17 @@ def _count_items_per_user(rows: nw.LazyFrame[Any]) -> NDArray[np.int64]:
 # end-proof-region: breadth
 
 
-# Weights that each user spreads over the items that she has, added up by item.
+# Weights that each user distributes over her items, summed by item.
 
 
 # proof-region: baskets
 class Baskets:
-    """The items of each user of a table, the first ``most`` in the order of the numbers or of the code points.
+    """Each user's first ``most`` items in numeric or code point order.
 
     Args:
-        rows: What ``two_columns`` returned.
-        most: How many items of a user count, at least 1.
-        unit: The length of what a user spreads: the root of the sum of the squares of her weights is at most this.
+        rows: Rows of ``user_item_columns``.
+        most: Maximum number of items per user, at least 1.
+        unit: Bound on the L2 norm of the weights of a user.
     """
 
     def __init__(self, rows: Rows, most: int, unit: int) -> None:
@@ -294,7 +294,7 @@ class Baskets:
         self._shares: nw.DataFrame[Any] | None = None
 
     def sum_item_weights(self) -> ColumnCounts:
-        """The weights of all users by item; ``users`` are then how many users these items have, in the same order.
+        """Return the sum of all weights by item. This sets ``users`` to the number of users of each item, in order.
 
         Raises:
             TableError: The back end failed.
@@ -307,9 +307,9 @@ class Baskets:
         return to_column_counts(counted)
 
     def set_item_shares(self, shares: NDArray[np.int64]) -> None:
-        """From now on weights are in proportion to ``shares``, one for each item of the last sums, in their order.
+        """Make later weights proportional to ``shares``, one for each item of the last sums, in their order.
 
-        They are at least 1 and, for ``most`` of them, the squares have a sum of at most the square of the unit.
+        Shares are at least 1, and the squares of any ``most`` of them have a sum of at most the square of ``unit``.
         """
         import narwhals as nw
 
@@ -331,7 +331,7 @@ class Baskets:
         return functools.reduce(_add_parts, each)  # [parts]
 
     def _weigh_part(self, pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-        """The sums of one part, which has all rows of its users."""
+        """Return the sums of one part, which contains all rows of its users."""
         import narwhals as nw
 
         kept = keep_first_items(_collect_streaming(pairs.unique()), self._most)  # [first-items]
@@ -350,7 +350,7 @@ class Baskets:
 
 
 def _add_parts(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """The sums of two parts together."""
+    """Return the combined sums of two parts."""
     import narwhals as nw
 
     both = nw.concat([one, other]).group_by("item")
@@ -358,7 +358,7 @@ def _add_parts(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame
 
 
 def _largest_rates(squares: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
-    """The largest integers r, or some below them, for which r^2 times ``squares`` is at most the square of the unit."""
+    """Return the largest integers r, or slightly smaller ones, with r^2 times ``squares`` at most ``unit``^2."""
     nearly = np.floor(np.sqrt(unit * unit / squares)).astype(np.int64)
     lower = nearly - (nearly * nearly * squares > unit * unit)
     return np.where(lower * lower * squares <= unit * unit, lower, 0)  # [within]

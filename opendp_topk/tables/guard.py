@@ -1,7 +1,7 @@
-"""What back ends raise, replaced by what holds no data.
+"""Exceptions of back ends, replaced by exceptions without data.
 
-No message repeats anything that a table holds, and no exception of a back end stays attached to ours: some quote the
-value that they could not read.
+A back end's exception may quote a value that it could not read. So error messages repeat nothing from a table, and the
+original exception is not chained.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ T = TypeVar("T")
 
 
 def run_guarded(step: Callable[[], T]) -> T:
-    """The value of ``step``; whatever a back end raises becomes an exception that holds no data, as ours are already.
+    """Return the value of ``step()``, and replace any exception of a back end by one that contains no data.
+
+    Exceptions of this package, which contain no data, and requests to stop are re-raised unchanged.
 
     Raises:
         MissingExtraError: The back end needs a package that is not installed, or whose import fails.
-        TableError: Anything else went wrong.
+        TableError: Any other exception.
     """
     try:
         return step()
@@ -30,7 +32,7 @@ def run_guarded(step: Callable[[], T]) -> T:
         advice = "pip install it beside opendp_topk[tables]"
         if not isinstance(error, ModuleNotFoundError):
             advice = "its import failed; check that no file beside yours has this name, or install it again"
-    except BaseException as error:  # a panic inside polars is no Exception
+    except BaseException as error:  # a panic in polars is not a subclass of Exception
         name, failure, advice = "", type(error).__name__, ""
     if advice:
         raise MissingExtraError(f"the table's back end needs {name}: {advice}")
@@ -41,15 +43,15 @@ def run_guarded(step: Callable[[], T]) -> T:
 
 
 def require_below(found: float, exponent: int, what: str) -> None:
-    """Refuse a table on which sums might leave 64 bits.
+    """Raise OutOfBoundsError if sums over a table might overflow 64 bits.
 
     Args:
-        found: How many there are.
-        exponent: There must be fewer than two to this power.
-        what: Of what, in words.
+        found: Number of elements in the table.
+        exponent: The number must be below 2 to this power.
+        what: Name of the elements for the error message.
 
     Raises:
-        OutOfBoundsError: There are as many, or more.
+        OutOfBoundsError: The number is too large.
     """
     if not found < 2.0**exponent:
         raise OutOfBoundsError(f"the table has 2^{exponent} {what} or more, and sums of them might overflow: split it")

@@ -1,7 +1,7 @@
-"""The files behind an address such as hdfs://store/visits or s3a://bucket/visits, by the rule for those of a folder.
+"""Table files at an address such as hdfs://store/visits or s3a://bucket/visits, by the same rule as in a local folder.
 
-A session of Spark in the driver lists them through Hadoop's file systems. An address is a file or a folder; patterns
-are for folders of this machine. Nothing here is read but names, sizes, times and the columns that files declare.
+A Spark session in the driver lists them through Hadoop's file systems. An address is a file or a folder; patterns are
+supported only for local folders. Only names, sizes, times and file schemas are read here.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def is_address(path: str) -> bool:
-    """Whether ``path`` is an address, and not the name of something on this machine."""
+    """Return whether ``path`` is an address, and not the name of a local file."""
     return _ADDRESS.match(path) is not None and not os.path.lexists(path)
 
 
 def list_hadoop_files(session: Any, address: str) -> FileList:
-    """The .parquet files at ``address``, all with the same columns.
+    """Return the file at ``address``, or the .parquet files of a folder and its subfolders; all have the same columns.
 
     Raises:
-        TableError: There are none, one is empty or damaged, two differ in their columns, or Hadoop failed.
+        TableError: There are no files, one is empty or damaged, two differ in their columns or are the same file, or
+            Hadoop failed.
     """
     jvm, settings = session._jvm, session._jsc.hadoopConfiguration()
     root = run_guarded(lambda: jvm.org.apache.hadoop.fs.Path(address))
@@ -67,7 +68,7 @@ def list_hadoop_files(session: Any, address: str) -> FileList:
 
 
 def _file_identity(file: TableFile) -> Any:
-    """Device and inode of a file of this machine; elsewhere a file has one name."""
+    """Return the device and inode of a local file; files elsewhere are identified by their address."""
     if not file.place.startswith("file:"):
         return file.place
     seen = run_guarded(lambda: os.stat(file.place.removeprefix("file:")))
@@ -75,7 +76,7 @@ def _file_identity(file: TableFile) -> Any:
 
 
 def _walk_parquet_files(system: Any, top: Any) -> Iterator[Any]:
-    """What Hadoop says of the .parquet files of a folder and of those below it, or of one file."""
+    """Yield Hadoop's status of one file, or of each .parquet file in a folder and its subfolders."""
     if not top.isDirectory():
         yield top
         return

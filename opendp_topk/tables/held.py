@@ -1,6 +1,6 @@
-"""Counts by key that lie elsewhere than in a mapping: those that an engine holds, and those in columns of a data frame.
+"""Counts by key that are fetched only when needed: from an engine, or from columns of a data frame.
 
-Of 10^6 keys few are released, so that only these become Python objects.
+Of 10^6 keys only few are released, so only these become Python objects.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Sizes = NDArray[np.int64]
 
 # proof-region: held_counts
 class FetchedCounts(Mapping[Any, int]):
-    """A mapping from keys to counts of at least 1 that lies elsewhere; as a mapping it is fetched whole, once."""
+    """Mapping from keys to nonzero counts or sums that are stored elsewhere. Use as a mapping fetches all, once."""
 
     @abstractmethod
     def fetch_counts(self) -> dict[Any, int]:
-        """All keys and counts."""
+        """Return all keys and counts."""
 
     @cached_property
     def _fetched_counts(self) -> dict[Any, int]:
@@ -45,11 +45,11 @@ class FetchedCounts(Mapping[Any, int]):
 
 
 class EngineCounts(FetchedCounts):
-    """Counts that an engine holds, which hands over the largest alone where no more are asked for.
+    """Counts in an engine, which can return only the largest of them.
 
     Args:
-        best: For n the n keys of the largest counts, among equal counts the first in the public order of keys; fewer
-            where there are fewer. For None all.
+        best: Function that returns, for n, the n keys with the largest counts, or fewer if there are fewer. Ties are
+            broken by the public order of keys. For None it returns all.
     """
 
     def __init__(self, best: Callable[[int | None], dict[Any, int]]) -> None:
@@ -60,7 +60,7 @@ class EngineCounts(FetchedCounts):
 
 
 class ColumnCounts(FetchedCounts):
-    """Counts in memory, in a column beside one of distinct keys, none of which is null.
+    """Counts in memory, beside a column of distinct, non-null keys.
 
     Args:
         keys: A column of integers or of strings.
@@ -71,7 +71,7 @@ class ColumnCounts(FetchedCounts):
         self._keys, self.sizes = keys, sizes
 
     def keys_at(self, places: Sizes) -> list[Any]:
-        """The keys at these places, as Python integers or strings."""
+        """Return the keys at these indices, as Python integers or strings."""
         found: list[Any] = self._keys[places].to_list()  # [keys-at]
         return found
 

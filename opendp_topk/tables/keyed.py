@@ -1,4 +1,4 @@
-"""Counts by key that hold nothing of an order of rows."""
+"""Counts by key that do not depend on the order of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .rows import Rows
 
 
-# The first items of each user in a public order: pairs become numbers, which sort faster than strings.
+# Each user's first items in a public order. Pairs are encoded as integers, which sort faster than strings.
 
 Numbers = NDArray[np.int64]
 
@@ -29,11 +29,11 @@ _MOST = 2**63 - 1  # the largest int64
 
 # proof-region: first_items
 def count_first_items(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
-    """By item (columns ``item`` and ``count``) how many users have it among their first ``most``, where any have.
+    """Return the number of users that have each item among their first ``most``, if any (columns ``item``, ``count``).
 
     Args:
-        rows: Columns ``user`` and ``item``, without nulls. Equal rows are one.
-        most: At least 1. Items are ordered as numbers, or by code points.
+        rows: Columns ``user`` and ``item``, without nulls. Duplicate rows count once.
+        most: Maximum number of items per user, at least 1. Items are in numeric or code point order.
     """
     import narwhals as nw
 
@@ -48,7 +48,7 @@ def count_first_items(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
 
 
 def keep_first_items(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
-    """The rows whose item is among the first ``most`` of the user; each user has one row for an item."""
+    """Return the rows of each user's first ``most`` items. A user must not have two rows for an item."""
     import narwhals as nw
 
     placed, items, pairs = _number_pairs(rows)
@@ -60,7 +60,7 @@ def keep_first_items(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
 
 
 def _number_pairs(rows: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], nw.DataFrame[Any], Numbers]:
-    """The rows in some order, the items in theirs, and a number for each row: by user, then by item."""
+    """Return the rows in some order, the sorted items, and an integer per row that orders by user, then by item."""
     items = rows.select("item").unique().sort("item").with_row_index("rank")  # [ranks]
     placed = rows.join(items, on="item")
     users = placed["user"].to_numpy()
@@ -76,7 +76,7 @@ def _number_pairs(rows: nw.DataFrame[Any]) -> tuple[nw.DataFrame[Any], nw.DataFr
 
 
 def _fits_in_63_bits(users: NDArray[Any], size: int) -> bool:
-    """Whether these are integers, and their range times ``size`` fits into 63 bits."""
+    """Return whether ``users`` are integers whose range times ``size`` fits into 63 bits."""
     if users.dtype.kind not in "iu" or len(users) == 0:
         return False
     least, most = int(users.min()), int(users.max())
@@ -84,12 +84,12 @@ def _fits_in_63_bits(users: NDArray[Any], size: int) -> bool:
 
 
 def _run_starts(ordered: Numbers) -> NDArray[np.bool_]:
-    """Where a new value begins."""
+    """Return a mask of the entries at which a new value begins."""
     return np.append(np.ones(min(1, len(ordered)), dtype=np.bool_), ordered[1:] != ordered[:-1])  # [starts]
 
 
 def _first_of_each_run(users: Numbers, most: int) -> NDArray[np.bool_]:
-    """Which entries are among the first ``most`` of the equal ones that lie side by side."""
+    """Return a mask of the first ``most`` entries of each run of equal values."""
     kept = np.ones(len(users), dtype=np.bool_)
     kept[most:] = users[most:] != users[:-most]  # [leading]
     return kept
@@ -98,18 +98,18 @@ def _first_of_each_run(users: Numbers, most: int) -> NDArray[np.bool_]:
 # end-proof-region: first_items
 
 
-# Distinct users by item, for all items that a table holds.
+# Distinct users by item, for all items of a table.
 
 
 # proof-region: count_users_by_key
 def count_users_by_item(rows: Rows, most: int | None = None) -> Mapping[Any, int]:
-    """How many distinct users have each item that occurs: a mapping of Python strings or integers to Python integers.
+    """Return the number of distinct users of each item that occurs, by the item as a Python string or integer.
 
-    Rows with a null are dropped. Counts that Spark has stay there until they are asked for, others in columns.
+    Rows with a null are dropped. Counts of a Spark frame stay in Spark until they are needed; others are in columns.
 
     Args:
-        rows: What ``two_columns`` returned.
-        most: How many items of a user count at most: the first in the order of the numbers, or of the code points.
+        rows: Rows of ``user_item_columns``.
+        most: Maximum number of items per user: the first in numeric or code point order. By default all items count.
 
     Raises:
         TableError: The back end failed.
@@ -132,7 +132,7 @@ def _count_by_item(rows: nw.LazyFrame[Any], most: int | None) -> ColumnCounts:
 
 
 def _count_part(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
-    """The counts of one part. Only the items of users with more than ``most`` rows are put in order."""
+    """Return the counts of one part. If few users have more than ``most`` rows, only their items are sorted."""
     import narwhals as nw
 
     if most is None:
@@ -157,14 +157,14 @@ def _count_distinct_users(pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 
 
 def _add_counts(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """The counts of two parts together."""
+    """Return the combined counts of two parts."""
     import narwhals as nw
 
     return nw.concat([one, other]).group_by("item").agg(nw.col("count").sum())  # [added]
 
 
 def to_column_counts(counted: nw.DataFrame[Any]) -> ColumnCounts:
-    """The column ``count`` by the column ``item``; strings that are not UTF-8, which Python could not read, raise."""
+    """Return the column ``count`` by the column ``item``. Strings that are not valid UTF-8 raise an exception."""
     import polars as pl
 
     keys = counted["item"].to_native()
@@ -176,27 +176,27 @@ def to_column_counts(counted: nw.DataFrame[Any]) -> ColumnCounts:
 # end-proof-region: count_users_by_key
 
 
-# Totals of a column of numbers: added up for each user and item, clamped, and added up by item.
+# Totals of a column of numbers: summed by user and item, clamped, and summed by item.
 
-_WHOLE = 2**53  # float64 holds all integers up to here, and some back ends refuse to make floats of larger ones
+_WHOLE = 2**53  # float64 represents all integers up to here, and some back ends cannot convert larger ones
 
 
 # proof-region: table_totals
 def totals_by_item(
     rows: Rows, step: float, farthest: int, bounds: tuple[int, int], most: int | None = None
 ) -> Mapping[Any, int]:
-    """For each item the sum of its users' clamped totals, in steps, where that is not 0: Python integers.
+    """Return the sum of the users' clamped totals of each item, in steps, as Python integers. Sums of 0 are left out.
 
-    An integer beyond 2^53 counts as 2^53. A number becomes the whole number of steps nearest to it, halfway the one
-    above, and no more than ``farthest`` from 0. A user's numbers for an item are added, and the total is clamped to
-    ``bounds``. Rows with a null or NaN are dropped.
+    A number is rounded to the nearest whole number of steps, halves up, and clamped to ``farthest`` steps from 0. Int64
+    numbers are clamped to 2^53 in absolute value before. A user's numbers for an item are added, and the total is
+    clamped to ``bounds``. Rows with a null or NaN are dropped.
 
     Args:
-        rows: What ``identifier_columns`` returned, the last column one of numbers.
-        step: The step, > 0 and at most 2^22.
-        farthest: A number of steps, at most 2^31, so that fewer than 2^32 numbers as large have a sum within 64 bits.
-        bounds: The least and the greatest total of a user, in steps, no more than ``farthest`` from 0.
-        most: How many items of a user count at most: the first in the order of the numbers, or of the code points.
+        rows: Rows of ``identifier_columns``, whose last column contains numbers.
+        step: Step size, > 0 and at most 2^22.
+        farthest: Largest number of steps, at most 2^31, so that the sum of fewer than 2^32 numbers fits into 64 bits.
+        bounds: Least and greatest total of a user, in steps, both at most ``farthest`` from 0.
+        most: Maximum number of items per user: the first in numeric or code point order. By default all items count.
 
     Raises:
         TableError: The back end failed.
@@ -233,9 +233,9 @@ def _count_rows(rows: nw.LazyFrame[Any]) -> int:
 
 
 def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int) -> nw.LazyFrame[Any]:
-    """One row (user, item, value) for each user and item with a number, with the sum of the numbers in steps.
+    """Return a row (user, item, value) for each user and item with a number: the sum of the numbers in steps.
 
-    ``types`` are the names of the types of the columns.
+    ``types`` are the names of the columns' types.
     """
     import narwhals as nw
 
@@ -247,7 +247,7 @@ def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farth
 def round_to_steps(
     rows: nw.LazyFrame[Any], roles: Sequence[str], types: list[str], step: float, farthest: int
 ) -> nw.LazyFrame[Any]:
-    """The rows without a null or NaN: the columns but the last under ``roles``, and that as ``value``, in steps."""
+    """Return the rows without null or NaN: columns renamed to ``roles``, and the last column in steps as ``value``."""
     import narwhals as nw
 
     *others, last = rows.collect_schema().names()

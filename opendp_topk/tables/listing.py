@@ -1,11 +1,11 @@
-"""Which files a table is: listed once, by one rule, for every engine, and looked at again when all was read.
+"""Files of a table: listed once, by the same rule for every engine, and checked again after reading.
 
-The rule. A file is itself, whatever its name looks like. A folder is all files in it, and in folders below, whose names
-end in .parquet, in any case. Left out are names that begin with ``.``, and those that begin with ``_`` but for folders
-``_name=value``. Links are followed; what two names lead to, by links of either kind, is refused. A pattern, where
-nothing has this very name, stands for the files and the folders that it fits: ``*``, ``?`` and ``[...]`` within a name,
-``**`` for folders of any depth; a name that is left out fits only a part of the pattern that begins with the same
-letter.
+The rule: a path to a file means this file, whatever its name. A folder means all files in it and its subfolders whose
+names end in .parquet, in upper or lower case. Names that begin with ``.`` or ``_`` are excluded, except folders
+``_name=value``. Links are followed; a file or folder that is reached under two names, by symbolic or hard links, is
+rejected. A pattern, if no file has this very name, means the files and folders that match it: ``*``, ``?`` and
+``[...]`` within a name, ``**`` for folders of any depth. An excluded name matches only a part of the pattern that
+begins with the same character.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class TableFile:
     """A file of a table, as it was when it was listed.
 
     Args:
-        place: Its whole path, or address.
-        name: Its name below the path that was given.
-        size: Its bytes.
-        stamp: When it was last written, and on this machine which file it is.
+        place: Its absolute path, or its address.
+        name: Its name relative to the given path.
+        size: Its size in bytes.
+        stamp: Its modification time; for a local file also its device and inode.
     """
 
     place: str
@@ -46,18 +46,18 @@ class TableFile:
 
 @dataclass(frozen=True)
 class FileList:
-    """All files of a table, in the order of their names; ``look`` says what a place holds now."""
+    """All files of a table, in the order of their names. ``look`` returns the current state of a file."""
 
     files: tuple[TableFile, ...]
     look: Callable[[str, str], TableFile]
 
     @property
     def file_locations(self) -> list[str]:
-        """Where they are."""
+        """Paths or addresses of the files."""
         return [file.place for file in self.files]
 
     def require_unchanged(self) -> None:
-        """Raise TableError unless each file has the size, and the time of its last change, with which it was listed."""
+        """Raise TableError if a file has changed since it was listed, by size, modification time or (locally) inode."""
         now = []
         for file in self.files:
             try:
@@ -68,7 +68,7 @@ class FileList:
             raise TableError(_CHANGED)
 
     def to_json_lines(self, key: str) -> bytes:
-        """The list as JSON lines, to be kept: a first line with ``key``, number and total size, and one a file."""
+        """Return the list as JSON lines: first ``key``, number of files and total size, then one line per file."""
         import json
 
         head = {"key": key, "files": len(self.files), "bytes": sum(file.size for file in self.files)}
@@ -77,11 +77,12 @@ class FileList:
 
 
 def list_files(path: Any) -> FileList:
-    """The files of the table at ``path`` on this machine, by the rule above; a file may end as it likes.
+    """Return the files of the table at ``path`` on this machine, by the rule above. A single file may have any ending.
 
     Raises:
-        TableError: There are none; a file or a folder cannot be read, is empty, is no ordinary file, or has two names.
-        ParameterTypeError: ``path`` is no path.
+        TableError: There are none; a file or a folder cannot be read, or has two names; a file is empty or not a
+            regular file, or its name is not UTF-8.
+        ParameterTypeError: ``path`` is not a path.
     """
     text = path_text(path, "path")
     if os.path.isdir(text):
@@ -98,12 +99,12 @@ def list_files(path: Any) -> FileList:
 
 
 def is_folder_or_pattern(path: str) -> bool:
-    """Whether a path stands for as many files as there are: a folder, or a pattern that is no name."""
+    """Return whether a path can mean several files: a folder, or a pattern that is not the name of a file."""
     return os.path.isdir(path) or (glob.has_magic(path) and not os.path.lexists(path))
 
 
 def sort_and_check_files(files: Iterable[TableFile], path: str) -> tuple[TableFile, ...]:
-    """The files in the order of their names, if there are any and none is empty."""
+    """Return the files in the order of their names. Raise TableError if there are none or one is empty."""
     found = tuple(sorted(files, key=lambda file: file.name))
     if not found:
         raise TableError(f"path must name .parquet files, and there are none in {quote_path(path)}")
@@ -116,7 +117,7 @@ def sort_and_check_files(files: Iterable[TableFile], path: str) -> tuple[TableFi
 def require_distinct(
     files: Iterable[TableFile], identity: Callable[[TableFile], Any] = lambda file: file.stamp[1:]
 ) -> None:
-    """Raise TableError if two of the files are one, by links of either kind: by device and inode, if not told."""
+    """Raise TableError if two files have the same ``identity``: by default device and inode, which links share."""
     seen: dict[Any, str] = {}
     for file in files:
         other = seen.setdefault(identity(file), file.place)
@@ -127,12 +128,12 @@ def require_distinct(
 
 
 def is_parquet(name: str) -> bool:
-    """Whether a file of this name is one of a folder that is a table."""
+    """Return whether a file of this name belongs to a folder that is read as a table."""
     return name.lower().endswith(PARQUET)
 
 
 def is_excluded_name(name: str, *, folder: bool) -> bool:
-    """Whether a file or a folder of this name is not part of a table."""
+    """Return whether a file or folder of this name is excluded from tables."""
     return name.startswith(".") or (name.startswith("_") and not (folder and "=" in name))
 
 
@@ -148,7 +149,7 @@ def _stat_file(place: str, name: str) -> TableFile:
 
 
 def _walk_parquet_files(folder: str) -> Iterator[str]:
-    """The .parquet files of a folder and of those below it."""
+    """Yield the .parquet files of a folder and its subfolders."""
     waiting, seen = [folder], {os.path.realpath(folder)}
     while waiting:
         for entry, is_folder in _scan_folder(waiting.pop()):
@@ -176,7 +177,7 @@ def _expand_to_parquet(place: str) -> Iterator[str]:
 
 
 def _scan_folder(folder: str) -> list[tuple[os.DirEntry[str], bool]]:
-    """What is in a folder, each with whether it is a folder or a link to one."""
+    """Return the entries of a folder, each with whether it is a folder or a link to one."""
     try:
         with os.scandir(folder) as entries:
             return [(entry, entry.is_dir()) for entry in entries]
@@ -186,7 +187,7 @@ def _scan_folder(folder: str) -> list[tuple[os.DirEntry[str], bool]]:
 
 
 def _split_pattern(pattern: str) -> tuple[str, list[str]]:
-    """The folder at which a pattern begins, and the names that it asks for below."""
+    """Return the folder at which a pattern begins, and the parts of the pattern below it."""
     root, *parts = Path(pattern).parts if os.path.isabs(pattern) else (os.getcwd(), *Path(pattern).parts)
     while not glob.has_magic(parts[0]) or os.path.lexists(os.path.join(root, parts[0])):
         root = os.path.join(root, parts.pop(0))
@@ -194,7 +195,7 @@ def _split_pattern(pattern: str) -> tuple[str, list[str]]:
 
 
 def _matching_paths(folder: str, parts: list[str], above: tuple[str, ...]) -> Iterator[str]:
-    """What is below a folder and fits the rest of a pattern; ``above`` are the folders on the way."""
+    """Yield the paths below a folder that match the rest of a pattern. ``above`` are the folders that ``**`` passed."""
     if not parts:
         yield folder
         return

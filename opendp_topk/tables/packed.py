@@ -1,4 +1,4 @@
-"""Pairs of user and item packed into integers, and what cells hold."""
+"""Integer pairs of user and item packed into one integer each, and counts by cell."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-# Work on all processors that this process may use: NumPy lets other threads run while it reads and sorts numbers.
+# Parallel work on all processors of this process: NumPy releases the GIL while it reads and sorts numbers.
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-PIECE = 2**17  # Numbers of a piece: 1 MiB, which stays in a processor's cache and takes longer than to hand it over.
+PIECE = 2**17  # Numbers per piece: 1 MiB, which fits into a cache and takes longer than the handover to a thread.
 
 
 def processor_count() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # proof-region: on_cores
 def map_on_cores(work: Callable[[A], B], pieces: Sequence[A]) -> list[B]:
-    """What ``work`` returns for each of ``pieces``, in their order; what it raises is raised here."""
+    """Return ``work(piece)`` for each of ``pieces``, in order. An exception of ``work`` is raised here."""
     threads = min(len(pieces), processor_count())
     if threads < 2:
         return [work(piece) for piece in pieces]
@@ -37,7 +37,7 @@ def map_on_cores(work: Callable[[A], B], pieces: Sequence[A]) -> list[B]:
 
 
 def sort_on_cores(numbers: NDArray[Any]) -> None:
-    """Sort an array of integers in its place."""
+    """Sort an array of integers in place."""
     _sort_on_cores(processor_count(), numbers)
 
 
@@ -53,22 +53,22 @@ def _sort_on_cores(cores: int, numbers: NDArray[Any]) -> None:
 # end-proof-region: on_cores
 
 
-# Pairs of integer identifiers, packed into one integer each: sorted, and counted between the candidates' bounds.
+# Pairs of integer identifiers, packed into one integer each, sorted, and counted between the bounds of each candidate.
 
 Block = tuple[NDArray[Any], NDArray[Any]]
 
 _MOST = 2**63 - 1  # the largest int64
-_NARROW = 2**32 - 1  # the largest uint32, of which twice as many are sorted in a time
-_SHARE = 2**14  # Candidates that are looked up at a time, which takes ten times longer than to hand them over.
+_NARROW = 2**32 - 1  # the largest uint32, which sorts twice as fast as int64
+_SHARE = 2**14  # Candidates per lookup task, which takes ten times longer than the handover to a thread.
 
 
 # proof-region: count_packed
 def count_packed(blocks: Sequence[Block], candidates: Sequence[int]) -> NDArray[Any] | None:
-    """How many distinct users each candidate has, as int64; None where the pairs may not fit into 63 bits.
+    """Return the number of distinct users of each candidate, as int64, or None if the pairs may not fit into 63 bits.
 
     Args:
-        blocks: The rows in pieces, each of them two arrays of integers: users, and as many items.
-        candidates: Distinct Python integers of 64 bits, at least one; where they are a range, its step is 1.
+        blocks: The rows in blocks of two arrays of integers: users, and as many items.
+        candidates: Distinct Python integers of 64 bits, at least one. A range must have step 1.
     """
     scores = np.zeros(len(candidates), dtype=np.int64)
     pieces = _cut_into_pieces(blocks)
@@ -96,7 +96,7 @@ def count_packed(blocks: Sequence[Block], candidates: Sequence[int]) -> NDArray[
 
 
 def _count_consecutive(pairs: NDArray[Any], first: int, last: int, span: int, candidates: range) -> NDArray[np.int64]:
-    """How many different numbers of sorted ``pairs`` each of consecutive candidates has."""
+    """Return the number of distinct values of sorted ``pairs`` for each of consecutive candidates."""
     scores = np.zeros(len(candidates), dtype=np.int64)
     low, high = max(first, candidates[0]), min(last, candidates[-1])  # [common]
     if low <= high:
@@ -109,7 +109,7 @@ def _count_consecutive(pairs: NDArray[Any], first: int, last: int, span: int, ca
 
 
 def _cut_into_pieces(blocks: Sequence[Block]) -> list[Block]:
-    """The same rows in pieces that are neither empty nor long."""
+    """Return the same rows in pieces that are neither empty nor longer than ``PIECE``."""
     return [
         (users[start : start + PIECE], items[start : start + PIECE])
         for users, items in blocks
@@ -129,7 +129,7 @@ def _pack_pairs(least: int, first: int, span: int, task: tuple[NDArray[Any], Blo
 
 
 def _candidates_in_range(candidates: Sequence[int], first: int, last: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The places of the candidates from ``first`` to ``last``, both int64, and these candidates."""
+    """Return the indices of the candidates from ``first`` to ``last``, both int64, and these candidates."""
     places = np.arange(len(candidates))
     if max(candidates) > _MOST:
         places = np.array([at for at, one in enumerate(candidates) if one <= _MOST], dtype=np.int64)  # [signed]
@@ -140,7 +140,10 @@ def _candidates_in_range(candidates: Sequence[int], first: int, last: int) -> tu
 
 
 def _count_between(pairs: NDArray[Any], repeats: NDArray[Any], span: int, starts: NDArray[Any]) -> NDArray[np.int64]:
-    """How many different numbers of sorted ``pairs`` lie in the ``span`` from each start, where some ``repeats``."""
+    """Return the number of distinct values of sorted ``pairs`` in the ``span`` from each start.
+
+    ``repeats`` are the indices of the values that equal the next one.
+    """
     begins, ends = np.searchsorted(pairs, starts), np.searchsorted(pairs, starts + span)
     return ends - begins - (np.searchsorted(repeats, ends) - np.searchsorted(repeats, begins))  # [between]
 
@@ -148,23 +151,23 @@ def _count_between(pairs: NDArray[Any], repeats: NDArray[Any], span: int, starts
 # end-proof-region: count_packed
 
 
-# Counts of groups by candidate: a cell for each group and candidate; only those that are not 0 are held.
+# Counts by group and candidate: a cell for each pair of them. Only nonzero cells are stored.
 
 Integers = NDArray[np.int64]
-_SPARSE = 4  # a table of places may have so many entries for each element that is looked up, to be faster than a search
+_SPARSE = 4  # a lookup table with at most so many entries per element is faster than a search
 
 
 # proof-region: cells_by_group
 @dataclass(frozen=True, eq=False)
 class CountsByGroup:
-    """The count of group g and candidate c is ``counts`` where ``cells`` is g width + c, and 0 where it is nowhere."""
+    """Counts by group g and candidate c: the entry of ``counts`` where ``cells`` is g width + c, or 0 if none is."""
 
     width: int
     cells: Integers
     counts: Integers
 
     def dense_counts(self, first: int, last: int) -> Integers:
-        """The counts of the groups ``first``, ..., ``last - 1``, shape (last - first, width)."""
+        """Return the counts of the groups ``first``, ..., ``last - 1``, shape (last - first, width)."""
         start, stop = np.searchsorted(self.cells, [first * self.width, last * self.width])  # [between]
         table = np.zeros((last - first) * self.width, dtype=np.int64)
         table[self.cells[start:stop] - first * self.width] = self.counts[start:stop]  # [place]
@@ -172,13 +175,13 @@ class CountsByGroup:
 
 
 def build_cell_counts(cells: Integers, counts: Integers, width: int) -> CountsByGroup:
-    """The counts of distinct cells, in any order."""
+    """Return the counts of distinct cells, given in any order."""
     order = np.argsort(cells)
     return CountsByGroup(width, cells[order], counts[order])  # [ascending]
 
 
 def count_repeated_cells(cells: Integers, width: int) -> CountsByGroup:
-    """The counts of cells that are given once for each distinct user."""
+    """Return how often each cell occurs in ``cells``, which has one entry for each distinct user of a cell."""
     ordered = np.sort(cells)
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
     return CountsByGroup(width, ordered[first], np.diff(first, append=len(ordered)))  # [run-lengths]
@@ -192,17 +195,17 @@ def count_packed_cells(
     candidates: Sequence[int],
     most: int,
 ) -> CountsByGroup | None:
-    """The counts of users who belong to the first ``most`` of the ``listed`` groups in which they have a row.
+    """Return the counts of users in the first ``most`` of the ``listed`` groups in which they have a row.
 
-    None where a user, a group and a candidate may not fit into 63 bits.
+    Return None if a user, a group and a candidate may not fit into 63 bits.
 
     Args:
-        users: Integers, one a row.
+        users: Integers, one for each row.
         items: As many integers.
         groups: As many integers.
         listed: Distinct Python integers, the groups.
         candidates: Distinct Python integers.
-        most: At least 1.
+        most: Maximum number of groups per user, at least 1.
     """
     width = len(candidates)
     if len(users) == 0:
@@ -229,7 +232,7 @@ def count_packed_cells(
 
 
 def _places_in_list(column: NDArray[Any], listed: Sequence[int]) -> Integers:
-    """For each element of ``column``, which holds no number beyond int64, its place among ``listed``, or -1."""
+    """Return the index in ``listed`` of each element of ``column``, or -1. No element exceeds int64."""
     first, last = int(column.min()), int(column.max())
     inside = [at for at, one in enumerate(listed) if first <= one <= last]  # [inside]
     places, values = np.array(inside, dtype=np.int64), np.array([listed[at] for at in inside], dtype=np.int64)

@@ -1,6 +1,6 @@
 """Rows that are read once: one pass over a table makes the snapshot from which everything is counted.
 
-A plan may give other rows when it is run again, and a file may grow. So nothing here is evaluated twice.
+A lazy plan may return other rows when it runs again, and a file may grow. So a table is never evaluated twice.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     import polars as pl
 
 AT_ONCE = 2**20  # Rows of a batch: 16 MiB of integers.
-_MEMORY = 2**29  # Bytes that are held in memory; more go to the disk. 2^24 rows of short strings take so many.
-_PIECE = 2**27  # Bytes of a file there.
+_MEMORY = 2**29  # Bytes kept in memory, about 2^24 rows of short strings. Larger tables go to disk.
+_PIECE = 2**27  # Bytes of a file on disk.
 
 
 # proof-region: table_rows
 class Rows:
-    """Some columns of a table, which is read when it is first needed, and only then.
+    """Some columns of a table, which is read once, when it is first needed.
 
-    Columns of identifiers are integers, or strings that are compared by their bytes: nothing of the back end's own
-    way to compare them is left.
+    Columns of identifiers are integers, or strings that are compared by their bytes, whatever the collation of the back
+    end.
 
     Args:
-        schema: The names and types of the columns.
-        batches: Starts the one pass over the table, and gives all of its rows.
+        schema: Names and types of the columns.
+        batches: Function that starts the only pass over the table and returns all of its rows.
     """
 
     def __init__(self, schema: nw.Schema, batches: Callable[[], Iterable[pl.DataFrame]]) -> None:
@@ -47,9 +47,9 @@ class Rows:
 
     @classmethod
     def from_frame(cls, frame: nw.LazyFrame[Any], source: Rows | None = None) -> Rows:
-        """Rows of a frame that gives the same ones whenever it is read: one in memory, of Spark, or of ``source``.
+        """Return the rows of a frame that is the same at each read: in memory, of Spark, or derived from ``source``.
 
-        The files of ``source`` stay for as long as these rows are in use.
+        The files of ``source`` are kept as long as these rows are in use.
         """
         made = cls(frame.collect_schema(), tuple)
         made._held, made._source = frame, source  # [files-stay]
@@ -57,21 +57,21 @@ class Rows:
 
     @property
     def implementation(self) -> nw.Implementation:
-        """polars or Spark."""
+        """Implementation of the frame: polars or Spark."""
         import narwhals as nw
 
         return nw.Implementation.POLARS if self._held is None else self._held.implementation
 
     def collect_schema(self) -> nw.Schema:
-        """The names and types of the columns."""
+        """Return the names and types of the columns."""
         return self._schema
 
     def to_native(self) -> Any:
-        """The frame of polars or Spark."""
+        """Return the frame of polars or Spark."""
         return self.read_snapshot().to_native()
 
     def select_columns(self, names: Sequence[str]) -> Rows:
-        """These columns of the same snapshot."""
+        """Return these columns of the same snapshot."""
         if self._schema.names() == list(names):
             return self
         import narwhals as nw
@@ -84,7 +84,7 @@ class Rows:
         )  # [part-of-snapshot]
 
     def read_snapshot(self) -> nw.LazyFrame[Any]:
-        """The snapshot, which can be read as often as one likes.
+        """Return the snapshot, which can be read any number of times.
 
         Raises:
             TableError: The back end failed, now or before: a table that could not be read is not read again.
@@ -98,11 +98,11 @@ class Rows:
             return self._held
 
     def collect(self) -> nw.DataFrame[Any]:
-        """The rows, in memory."""
+        """Return the rows, in memory."""
         return self.read_snapshot().collect()
 
     def _store_batches(self, batches: Iterable[pl.DataFrame]) -> nw.LazyFrame[Any]:
-        """All batches, in memory, or in files of a folder that goes when these rows go."""
+        """Store all batches in memory, or in files of a folder that is deleted with these rows."""
         import narwhals as nw
         import polars as pl
 
@@ -132,7 +132,7 @@ class Rows:
 
 
 def select_columns(table: Any, names: Sequence[str]) -> Any:
-    """These columns of a frame, in this order."""
+    """Return these columns of a frame, in this order."""
     if not table.implementation.is_pyspark():
         return table.select(*names)
     import narwhals as nw
@@ -155,7 +155,7 @@ def _write_batches(held: Sequence[pl.DataFrame], file: Path) -> Path:
 
 
 def to_plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame, unmarked, with labels in the place of categories."""
+    """Return the frame without sorted flags, and with labels instead of categories."""
     import polars as pl
 
     labels = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
@@ -166,7 +166,7 @@ def to_plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _category_labels(column: pl.Series, codes: pl.Series) -> pl.Series:
-    """The labels of categories, of which each is held once: a cast of all would repeat them in each row."""
+    """Return the labels of categories. Each label is stored once, whereas a cast would repeat it in each row."""
     import polars as pl
 
     first = codes.arg_unique()  # [each-code]
@@ -176,14 +176,14 @@ def _category_labels(column: pl.Series, codes: pl.Series) -> pl.Series:
 
 
 def without_sorted_flags(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same values without marks, by which polars takes a column for sorted, whether it is or not."""
+    """Return the same values without sorted flags, which polars trusts even if they are wrong."""
     import polars as pl
 
     return pl.DataFrame(_ArrowStream(frame)) if frame.width else frame  # [unmarked]
 
 
 class _ArrowStream:
-    """A frame as Arrow's interface hands it over: values, and none of the marks of polars."""
+    """A frame that exports its values through Arrow's interface, without the sorted flags of polars."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self._frame = frame
@@ -193,7 +193,7 @@ class _ArrowStream:
 
 
 def arrow_values(table: Any) -> Any:
-    """The columns of a table or batch of pyarrow without metadata, and with nulls that are counted anew."""
+    """Return the columns of a pyarrow table or batch, without metadata and with recounted nulls."""
     import pyarrow as pa
 
     chunked = [column if hasattr(column, "chunks") else pa.chunked_array([column]) for column in table.columns]
@@ -211,13 +211,13 @@ def _recount_nulls(array: Any) -> Any:
         return pa.DictionaryArray.from_arrays(_recount_nulls(array.indices), labels, ordered=array.type.ordered)
     try:
         return pa.Array.from_buffers(array.type, len(array), array.buffers(), -1, array.offset)
-    except ValueError:  # of views of texts, which older versions do not make so
+    except ValueError:  # string views, which older versions cannot rebuild this way
         array.validate(full=True)  # [nulls-told]
         return array
 
 
 def plain_schema(schema: nw.Schema) -> nw.Schema:
-    """The schema of a frame that is made so."""
+    """Return the schema of a frame after :func:`to_plain_frame`."""
     import narwhals as nw
 
     text = (nw.Categorical, nw.Enum)
@@ -225,13 +225,13 @@ def plain_schema(schema: nw.Schema) -> nw.Schema:
 
 
 def iterate_batches(source: Any) -> Iterator[pl.DataFrame]:
-    """The rows of a lazy frame of polars, a relation of DuckDB or a dataset of pyarrow, in one pass."""
+    """Yield the rows of a polars LazyFrame, a DuckDB relation or a pyarrow scanner, in one pass."""
     import polars as pl
 
     if isinstance(source, pl.LazyFrame):
         yield from source.collect_batches(chunk_size=AT_ONCE, maintain_order=False)  # [one-pass]
     elif hasattr(source, "to_arrow_reader") or hasattr(source, "fetch_arrow_reader"):
-        start = getattr(source, "to_arrow_reader", None) or source.fetch_arrow_reader  # by the age of DuckDB
+        start = getattr(source, "to_arrow_reader", None) or source.fetch_arrow_reader  # depends on DuckDB's version
         yield from map(pl.DataFrame, map(pl.from_arrow, map(arrow_values, start(AT_ONCE))))
     else:
         yield from map(pl.DataFrame, map(pl.from_arrow, map(arrow_values, source.to_reader())))

@@ -1,4 +1,4 @@
-"""Spark: counts and rows of distributed tables, and the plans and tasks that do it."""
+"""Counts and rows of Spark frames, determinism checks of their plans, and Spark jobs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Tables that Spark holds, counted in its own plan: what leaves it is counts, and never a row.
+# Tables of Spark, counted by a Spark plan. Rows leave Spark only in ``fetch_rows``.
 #
-# pyspark is there where somebody made a Spark frame, and is imported by nothing else here.
+# pyspark is imported only inside functions, since it is installed if there is a Spark frame.
 
-FEW = 10_000_000  # rows that are fetched, where no engine draws: 160 MB of integers
-_NUMBERS = "bigint"  # holds every integer of Spark
+FEW = 10_000_000  # maximum rows to fetch for a random choice: 160 MB of integers
+_NUMBERS = "bigint"  # represents every integer of Spark
 
 
 # proof-region: spark_columns
 def select_by_position(frame: DataFrame, places: Sequence[int], names: Sequence[str]) -> DataFrame:
-    """The columns at these places under these names, which Spark would compare without regard to case."""
+    """Return the columns at these positions under these names. Spark would compare names without regard to case."""
     unique = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
     return unique.select(*(f"c{at}" for at in places)).toDF(*names)  # [columns]
 
@@ -35,26 +35,26 @@ def select_by_position(frame: DataFrame, places: Sequence[int], names: Sequence[
 
 # proof-region: spark_counts
 def count_listed_items(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
-    """The candidates' places and counts, where they are not 0: a pyarrow table of the columns ``place`` and ``count``.
+    """Return the indices ``place`` and the counts ``count`` of candidates with nonzero counts, as a pyarrow table.
 
     Args:
         frame: Two columns: users and items.
-        kind: "String" if the items are strings, otherwise they are integers.
-        candidates: Distinct, all of that kind.
+        kind: "String" if the items are strings; otherwise they are integers.
+        candidates: Distinct candidates of that kind.
     """
     placed = join_places(_user_item_pairs(frame), "item", kind, candidates)  # [spark-join]
     return placed.select("user", "place").distinct().groupBy("place").count().toArrow()  # [spark-distinct]
 
 
 def count_all_items(frame: DataFrame, most: int | None) -> EngineCounts:
-    """The counts of all items, of the first ``most`` of each user; they stay where they are until asked for."""
+    """Return the counts of all items, over each user's first ``most``. They stay in Spark until they are requested."""
     return _to_engine_counts(
         _first_items(_user_item_pairs(frame).distinct(), most).groupBy("item").count()
     )  # [spark-users]
 
 
 def _first_items(pairs: DataFrame, most: int | None, *order: Any) -> DataFrame:
-    """The rows of the first ``most`` items of each user, by ``order``; a user and an item are in one row at most."""
+    """Return the rows of each user's first ``most`` items by ``order``. Each pair must have at most one row."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
@@ -65,7 +65,7 @@ def _first_items(pairs: DataFrame, most: int | None, *order: Any) -> DataFrame:
 
 
 def _to_engine_counts(counted: DataFrame) -> EngineCounts:
-    """The column ``count`` by the column ``item``."""
+    """Return the column ``count`` by the column ``item``."""
     from pyspark.sql import functions as F
 
     def fetch_largest(n: int | None) -> dict[Any, int]:
@@ -76,12 +76,12 @@ def _to_engine_counts(counted: DataFrame) -> EngineCounts:
 
 
 def join_places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
-    """The rows whose entry of this column is in the list, each with its ``place`` there."""
+    """Return the rows whose entry in column ``name`` is listed, each with its index ``place`` in the list."""
     return table.join(_places_frame(table, name, kind, listed), on=name)  # [spark-places]
 
 
 def _places_frame(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
-    """The list as a column of this name beside one of places, but for integers that no column of Spark holds."""
+    """Return the list as column ``name`` beside its indices, without integers that no column of Spark can contain."""
     import pyarrow as pa
 
     exact_type = pa.string() if kind == "String" else pa.int64()
@@ -91,14 +91,14 @@ def _places_frame(table: DataFrame, name: str, kind: str, listed: Sequence[Any])
 
 
 def _user_item_pairs(frame: DataFrame) -> DataFrame:
-    """The columns ``user`` and ``item``, without nulls, as wide integers, or strings that are compared by bytes."""
+    """Return the columns ``user`` and ``item`` without nulls, as bigint, or as strings that are compared by bytes."""
     return cast_exact_columns(frame.toDF("user", "item"), "user", "item").dropna()  # [spark-known]
 
 
 def cast_exact_columns(table: DataFrame, *names: str) -> DataFrame:
-    """These columns as wide integers, or strings that are compared by bytes, and the others as they are.
+    """Return these columns as bigint, or as strings that are compared by bytes, and the other columns unchanged.
 
-    What is no string of Unicode characters is null: Python would give several of them one name.
+    Strings that are not valid UTF-8 become null, since Python would read several of them as the same string.
     """
     from pyspark.sql import functions as F
     from pyspark.sql.types import StringType
@@ -114,7 +114,7 @@ def cast_exact_columns(table: DataFrame, *names: str) -> DataFrame:
 
 # proof-region: spark_sums
 def sum_item_totals(totals: DataFrame, most: int | None) -> EngineCounts:
-    """The sums of ``value`` by item, but for those that are 0, of the first ``most`` items of each user.
+    """Return the nonzero sums of ``value`` by item, over each user's first ``most`` items.
 
     ``totals`` has one row (user, item, value) for each user and item.
     """
@@ -129,12 +129,12 @@ def sum_item_totals(totals: DataFrame, most: int | None) -> EngineCounts:
 
 # proof-region: spark_weights
 def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> DataFrame:
-    """By item (columns ``item``, ``count``, ``users``) the weights that its users give to it; otherwise as ``Baskets``.
+    """Return the users' weights and number by item (columns ``item``, ``count``, ``users``); see ``Baskets``.
 
     Args:
         frame: Two columns: users and items.
-        most: How many items of a user count.
-        unit: The length of what a user spreads.
+        most: Maximum number of items per user.
+        unit: Bound on the L2 norm of the weights of a user.
         shares: A pyarrow table with the columns ``item`` and ``share``, or None for equal shares.
     """
     from pyspark.sql import functions as F
@@ -162,7 +162,7 @@ def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> D
 
 # proof-region: spark_group_counts
 def split_spark_groups(frame: DataFrame, kind: str, groups: Sequence[Any], most: int) -> list[DataFrame]:
-    """The rows (user, item) of each group, of users who have it among their first; otherwise as ``split_by_group``."""
+    """Return the rows (user, item) of each group, from users who have it among their first; see ``split_by_group``."""
     from pyspark.sql import functions as F
 
     kept, names = _rows_of_first_groups(frame, kind, groups, most), frame.columns[:2]
@@ -173,14 +173,14 @@ def split_spark_groups(frame: DataFrame, kind: str, groups: Sequence[Any], most:
 def count_cells(
     frame: DataFrame, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
 ) -> DataFrame:
-    """The counts by group and candidate that are not 0: the columns ``home`` and ``place``, theirs, and ``count``.
+    """Return the nonzero counts by group and candidate: columns ``home`` and ``place``, their indices, and ``count``.
 
     Args:
         frame: Three columns: users, items and groups.
         kinds: "String" if the items, and if the groups, are strings; otherwise they are integers.
-        groups: Distinct, all of their kind.
-        candidates: Distinct, all of their kind.
-        most: To how many groups a user belongs at most, at least 1.
+        groups: Distinct groups of their kind.
+        candidates: Distinct candidates of their kind.
+        most: Maximum number of groups per user, at least 1.
     """
     kept = _rows_of_first_groups(frame, kinds[1], groups, most).dropna()  # [spark-items]
     placed = join_places(kept, "item", kinds[0], candidates)  # [spark-candidates]
@@ -188,7 +188,7 @@ def count_cells(
 
 
 def _rows_of_first_groups(frame: DataFrame, kind: str, groups: Sequence[Any], most: int) -> DataFrame:
-    """The columns ``user``, ``item`` and ``home`` of the rows in each user's first groups, the place being ``home``."""
+    """Return the rows in each user's first ``most`` groups: ``user``, ``item`` and ``home``, the group's index."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
@@ -206,12 +206,12 @@ def _rows_of_first_groups(frame: DataFrame, kind: str, groups: Sequence[Any], mo
 
 # proof-region: spark_outside
 def count_outside(frame: DataFrame, kind: str, items: Sequence[Any], most: int) -> int:
-    """The sum over users of the number of their rows with an item that is not listed, but no more than ``most`` each.
+    """Return the sum over users of the number of their rows with an unlisted item, at most ``most`` for each user.
 
     Args:
         frame: Two columns: users and items.
-        kind: "String" if the items are strings, otherwise they are integers.
-        items: Distinct, all of that kind; there may be none.
+        kind: "String" if the items are strings; otherwise they are integers.
+        items: Distinct items of that kind; may be empty.
         most: At least 1 and at most 2^31.
     """
     from pyspark.sql import functions as F
@@ -230,12 +230,12 @@ def count_outside(frame: DataFrame, kind: str, items: Sequence[Any], most: int) 
 
 # proof-region: spark_capping
 def keep_first_items(known: DataFrame, weighed: DataFrame | None, most: int) -> DataFrame:
-    """The rows of the first ``most`` items of each user; of two columns each pair once.
+    """Return the rows of each user's first ``most`` items. If there are only two columns, each pair is returned once.
 
     Args:
-        known: The columns user and item, exact and without nulls, and perhaps others.
-        weighed: The columns user, item and weight, each pair once, if items come by falling weights.
-        most: At least 1.
+        known: The columns user and item, exact and without nulls, and optionally others.
+        weighed: The columns user, item and weight, with each pair once, if items are ordered by descending weight.
+        most: Maximum number of items per user, at least 1.
     """
     from pyspark.sql import functions as F
 
@@ -248,13 +248,13 @@ def keep_first_items(known: DataFrame, weighed: DataFrame | None, most: int) -> 
 
 
 def identified_rows(frame: DataFrame) -> DataFrame:
-    """The columns user, item and perhaps value, exact, of the rows that are somebody's and have an item."""
+    """Return the columns user, item and optionally value, exact, of the rows with a non-null user and item."""
     table = frame.toDF(*("user", "item", "value")[: len(frame.columns)])
     return cast_exact_columns(table, "user", "item").dropna(subset=["user", "item"])  # [spark-identified]
 
 
 def fetch_rows(table: DataFrame) -> Any:
-    """All rows as a table of pyarrow, if there are no more than ``FEW``.
+    """Return all rows as a pyarrow table, if there are at most ``FEW``.
 
     Raises:
         DataLengthError: There are more.
@@ -272,10 +272,10 @@ def fetch_rows(table: DataFrame) -> Any:
 # end-proof-region: spark_capping
 
 
-# Plans of Spark that give one table however often they are read: all that is in them is on a list of what does.
+# Spark plans that return the same table at each read: all their nodes and expressions are on a list of known ones.
 #
-# Spark tries tasks again, and a frame that is read twice is worked out twice. So a plan must be a function of its files
-# that does not depend on the order in which rows come, on the clock, or on chance. What is not on the lists is refused.
+# Spark retries tasks, and computes a frame again at each read. So a plan must be a function of its files that does not
+# depend on the order of rows, on the clock, or on randomness. Whatever is not on the lists is refused.
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -291,13 +291,13 @@ _SETTINGS = {
 
 # proof-region: spark_plans
 def require_determinate(frame: DataFrame) -> None:
-    """Raise unless every node and every expression of the plan is known to give the same rows whenever it is read.
+    """Raise DataTypeError unless all nodes and expressions of the plan are known to return the same rows at each read.
 
-    Spark Connect shows no plan, and is refused.
+    Spark Connect does not expose the plan, and is refused.
 
     Raises:
-        DataTypeError: One of them is not, or there is nothing to look at.
-        TableError: Spark cannot make sense of the plan.
+        DataTypeError: A node or expression is not known to do so, or there is no plan to check.
+        TableError: Spark cannot analyze the plan.
     """
     if not hasattr(frame, "_jdf"):
         raise DataTypeError(
@@ -321,7 +321,7 @@ def _find_nondeterminism(frame: DataFrame) -> str | None:
 
 
 def _plan_nodes(plan: Any) -> Iterator[Any]:
-    """The nodes of a plan, and of those in the subqueries of its expressions."""
+    """Yield the nodes of a plan, and those of subqueries in its expressions."""
     for node in _walk_tree(plan):
         yield node
         for expression in _node_expressions(node):
@@ -330,7 +330,7 @@ def _plan_nodes(plan: Any) -> Iterator[Any]:
 
 
 def _refusal_reason(node: Any) -> str | None:
-    """What of this node is not known to give the same rows again."""
+    """Return the reason why this node may return other rows at the next read, or None."""
     name = _class_name(node)
     if name not in _NODES:
         return f"its plan has the node {_short_class_name(node)}, which is not known to be"  # [listed-node]
@@ -350,7 +350,7 @@ def _refusal_reason(node: Any) -> str | None:
 
 
 def _check_file_relation(node: Any) -> str | None:
-    """Files of Spark's own formats, listed when the frame was made; a file that cannot be read is an error."""
+    """Accept files of Spark's own formats, listed when the frame was made, if an unreadable file is an error."""
     relation = node.relation()
     if _class_name(relation) != f"{_FILES}HadoopFsRelation" or _class_name(relation.fileFormat()) not in _FORMATS:
         return f"its plan reads {_short_class_name(relation)}, which is not known to be"  # [formats]
@@ -367,7 +367,7 @@ def _check_file_relation(node: Any) -> str | None:
 
 
 def _check_rdd(node: Any) -> str | None:
-    """An RDD that was written to files, and is read from there."""
+    """Accept only an RDD that is checkpointed to files and read from there."""
     if node.rdd().getCheckpointFile().isDefined():
         return None  # [checkpoint]
     return "it is made of an RDD, or of Python's rows, which is not known to be"
@@ -378,7 +378,7 @@ def _check_streaming(node: Any) -> str | None:
 
 
 def _key_type_check(columns: Callable[[Any], Any]) -> Check:
-    """The check that equal entries of these columns, of which one stands for all, are one and the same."""
+    """Return a check that equal entries of these columns are identical, since one of them represents all."""
 
     def check(node: Any) -> str | None:
         kinds = [_inexact_type_name(column) for column in _iterate_sequence(columns(node))]
@@ -394,7 +394,7 @@ def _check_deduplicate(node: Any) -> str | None:
 
 
 def _check_limit(node: Any) -> str | None:
-    """A limit takes the first rows of an order in which only equal rows are tied."""
+    """Accept a limit only if it takes the first rows of an order in which ties are equal rows."""
     below = node
     while _class_name(below) in _IN_ORDER:
         below = below.child()  # [in-order]
@@ -406,7 +406,7 @@ def _check_limit(node: Any) -> str | None:
 
 
 def _check_window(window: Any, node: Any) -> str | None:
-    """A function of a window sees rows in an order in which only equal rows are tied, or whole groups of ties."""
+    """Accept a window function if ties in its order are equal rows, or if it depends only on whole groups of ties."""
     function, spec = window.windowFunction(), window.windowSpec()
     if _class_name(function) in _RANKS:
         return None  # [ranks]
@@ -430,7 +430,7 @@ def _check_extreme(function: Any) -> str | None:
 
 
 def _check_sum(function: Any) -> str | None:
-    """Sums of integers and decimals do not depend on the order, unless they overflow where that is no error."""
+    """Accept sums of longs and decimals, which do not depend on the order of rows; refuse ``try_sum``."""
     kind = function.dataType()
     exact = kind.typeName() == "long" or (kind.typeName().startswith("decimal") and kind.precision() < 38)
     if not exact or str(function.evalContext().evalMode().toString()) == "TRY":
@@ -439,7 +439,7 @@ def _check_sum(function: Any) -> str | None:
 
 
 def _check_cast(cast: Any) -> str | None:
-    """A word such as 'now' is a time in a plan, of the moment when Spark makes it ready, also from a column."""
+    """Refuse casts of text to times: a word such as 'now', even in a column, means the time of planning."""
     child, text = cast.child(), cast.child().dataType().typeName().startswith(("string", "char", "varchar"))
     if not text or not cast.dataType().typeName().startswith(("date", "time")):
         return None
@@ -449,7 +449,7 @@ def _check_cast(cast: Any) -> str | None:
 
 
 def _is_row_key(keys: Iterable[Any], child: Any) -> bool:
-    """Whether rows that agree in these keys, as Spark compares them, are one and the same in all columns."""
+    """Return whether rows that agree in these keys, as Spark compares them, are identical in all columns."""
     named = {key.exprId().id() for key in keys if _class_name(key) == f"{_EXPRESSION}AttributeReference"}
     return all(
         one.exprId().id() in named and not _inexact_type_name(one) for one in _iterate_sequence(child.output())
@@ -457,7 +457,7 @@ def _is_row_key(keys: Iterable[Any], child: Any) -> bool:
 
 
 def _inexact_type_name(column: Any) -> str:
-    """The name of the column's type, unless entries that are equal to Spark are one and the same."""
+    """Return the name of the column's type, or an empty string if entries that Spark takes for equal are identical."""
     name = str(column.dataType().typeName())
     return "" if name in _IDENTICAL or name.startswith("decimal") else name  # [identical]
 
@@ -558,10 +558,10 @@ _IDENTICAL = {"boolean", "byte", "short", "integer", "long", "date", "timestamp"
 # end-proof-region: spark_plans
 
 
-# Jobs of Spark, tasks for its workers, one for each partition, and the one answer of each that is taken.
+# Spark jobs: one task for each partition, and exactly one result of each.
 #
-# Spark runs a task again where a worker is lost, and sometimes two of a kind at once; of each partition the driver gets
-# one result. So the digits of a lost or a doubled task are never seen, and those of the others are used once.
+# Spark reruns a task if a worker is lost, and sometimes runs two copies at once. The driver gets one result for each
+# partition. So the random digits of a lost or duplicate task are never used, and those of the others are used once.
 
 T = TypeVar("T")
 ANSWER = "number int, answer binary"
@@ -569,7 +569,7 @@ ANSWER = "number int, answer binary"
 
 # proof-region: spark_tasks
 def run_partition_tasks(frame: Callable[[], Any], pickled: bytes) -> list[Any]:
-    """What :func:`partition_worker` answers for each partition of the Spark frame that ``frame`` makes.
+    """Return the answer of :func:`partition_worker` for each partition of the Spark frame that ``frame()`` returns.
 
     Raises:
         ForeignError: Spark failed, or lost a partition. Nothing was released.
@@ -581,10 +581,10 @@ def run_partition_tasks(frame: Callable[[], Any], pickled: bytes) -> list[Any]:
 
 
 def run_spark_job(job: Callable[[], T]) -> T:
-    """What ``job`` returns. What Spark says when it fails could hold data, so it is dropped.
+    """Return ``job()``. Error messages of Spark may contain data, so they are dropped.
 
     Raises:
-        ForeignError: It failed, and nothing was released.
+        ForeignError: Spark failed, and nothing was released.
     """
     try:
         return job()
@@ -600,10 +600,10 @@ def run_spark_job(job: Callable[[], T]) -> T:
 
 
 def partition_worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What works on one partition, for ``mapInArrow``, and has one row: its number, and an answer or an error.
+    """Return a function for ``mapInArrow`` that yields one row for a partition: its number, and an answer or an error.
 
     Args:
-        pickled: A pickle of what is called with the batches of a partition, and returns the answer.
+        pickled: Pickled function from the batches of a partition to the answer.
     """
 
     def answer_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -617,7 +617,7 @@ def partition_worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Ite
 
 
 def build_answer_row(number: int, pickled: bytes, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
-    """The row of the partition with this number."""
+    """Return the row of the partition with this number."""
     import pyarrow as pa
 
     try:
@@ -629,7 +629,7 @@ def build_answer_row(number: int, pickled: bytes, batches: Iterable[pa.RecordBat
 
 
 def collect_answers(rows: Iterable[Any]) -> list[Any]:
-    """The answers that the workers returned: of each partition one, or the first error."""
+    """Return the answers of the workers, one for each partition, or raise the first error."""
     found = sorted(rows, key=lambda row: row["number"])
     if [row["number"] for row in found] != list(range(len(found))):
         raise ForeignError("Spark returned a partition twice or not at all: nothing was released")  # [once]

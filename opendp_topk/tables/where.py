@@ -1,4 +1,4 @@
-"""Which rows of a table are read: a condition on one row, in a language too small to say more.
+"""Row filters: a small language of conditions on one row.
 
     condition   = conjunction { "or" conjunction }
     conjunction = negation { "and" negation }
@@ -8,18 +8,17 @@
                 | column "is" [ "not" ] "null"
     constant    = 'text', 'yyyy-mm-dd' for a column of dates, a number, true or false
 
-A column is a word, or any name in double quotes. A test of a null is unknown, ``not``, ``and`` and ``or`` treat that as
-SQL does, and rows for which the whole is not true are left out. Under every engine texts are compared by their bytes,
-NaN equals itself and is greater than every other number, and -0.0 equals 0.0.
+A column is a word, or any name in double quotes. A comparison with a null is unknown, ``not``, ``and`` and ``or``
+follow SQL, and a row is kept only if the condition is true. Under every engine strings are compared by their bytes, NaN
+equals itself and is greater than every other number, and -0.0 equals 0.0.
 
-Why it costs nothing: whether a row is kept depends on that row and on public text alone, since all that can be written
-are comparisons of its entries with constants. So the rows of one user that are kept are a function of this user's rows:
-two tables that differ in the rows of d users are kept as two tables that differ in the rows of at most d. As a
-transformation it has stability 1 in users, added, removed or replaced. There is nothing to write that looks at other
-rows (a function, a window, a subquery), that changes from one reading to the next, or that fails on some rows only:
-what a column and its constants must be is settled by the types of the columns before a row is read. Nor may an engine
-skip rows by statistics of their file, which leave out NaN: polars looks at the rows that DuckDB hands over, and Spark
-has to do without.
+A filter has no privacy cost. Whether a row is kept depends only on that row and on public text, since a condition only
+compares entries of the row with constants. So the kept rows of a user are a function of this user's rows, and if two
+tables differ in the rows of d users, their filtered tables differ in the rows of at most d users. As a transformation,
+a filter has stability 1 in users, under add/remove and replace-one. The language has nothing that depends on other rows
+(a function, a window, a subquery), changes between reads, or fails on some rows only: the types of columns and
+constants are checked before a row is read. Engines must not skip rows by statistics of a file, which ignore NaN: polars
+filters the rows that DuckDB returns, and Spark must run without statistics.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>\"(?:[^\"]|\"\")+\")|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|!=|<>|==|[=<>(),]))\s*"
 )
-STATISTICS = "spark.sql.parquet.filterPushdown"  # by which Spark skips rows that it has not looked at
-_LONGEST, _DEEPEST = 1000, 50  # pieces, and brackets in brackets: beyond, an engine may run out of its stack
+STATISTICS = "spark.sql.parquet.filterPushdown"  # Spark's setting to skip rows by statistics of files
+_LONGEST, _DEEPEST = 1000, 50  # tokens, and nesting depth: beyond, an engine's stack may overflow
 _WORDS = ("and", "or", "not", "in", "is", "null", "true", "false")
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -64,14 +63,14 @@ _KINDS = {
     "Date": "dates",
 }
 _ORDERED = ("<", "<=", ">", ">=")
-_NO_WORD = re.compile(r"(?=.*\d)[-+\d\s.,:/'%$€£TZeE]*", re.DOTALL)  # what dates, times and numbers consist of
+_NO_WORD = re.compile(r"(?=.*\d)[-+\d\s.,:/'%$€£TZeE]*", re.DOTALL)  # dates, times and numbers
 _DECLARE = "declare what a column of a .csv file holds (--types year=integer,day=date), or write a file with that type"
-_EXACT = 2**53  # up to here float64 holds every integer
+_EXACT = 2**53  # float64 represents every integer up to here
 
 
 @dataclass(frozen=True)
 class ColumnComparison:
-    """A column compared with constants: by a sign, "in", or "null" where it has none."""
+    """Comparison of a column with constants: by a sign, "in", or "null" without constants."""
 
     column: str
     by: str
@@ -80,7 +79,7 @@ class ColumnComparison:
 
 @dataclass(frozen=True)
 class BooleanCondition:
-    """Conditions joined by "and", "or" or "not"."""
+    """Conditions combined by "and", "or" or "not"."""
 
     by: str
     parts: tuple[Any, ...]
@@ -88,36 +87,36 @@ class BooleanCondition:
 
 @dataclass(frozen=True)
 class WhereCondition:
-    """A condition as it was written, and what it says."""
+    """A parsed condition and its text."""
 
     text: str
     condition: Any
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The columns that it names, each once."""
+        """Columns in the condition, each once."""
         return tuple(dict.fromkeys(test.column for test in _column_comparisons(self.condition)))
 
     def filter_rows(self, frame: Any, columns: Sequence[str]) -> Any:
-        """These columns of the rows for which the condition is true, or all columns.
+        """Return the rows for which the condition is true.
 
         Args:
-            frame: A frame of polars, as ``opened`` makes it, of DuckDB or of Spark. It is not read.
-            columns: Names that the frame has. Of DuckDB's rows, which polars looks at, no others are kept.
+            frame: A frame of polars, as ``open_table`` returns it, of DuckDB or of Spark. It is not read here.
+            columns: Names of columns of the frame. From DuckDB only these are returned, otherwise all columns.
 
         Raises:
-            ColumnError: A column is missing, or its type does not go with its constants.
-            ParameterError: Spark would decide about rows by statistics of its files.
+            ColumnError: A column is missing, or its type does not fit its constants.
+            ParameterError: Spark would skip rows by statistics of its files.
         """
         return _guard_column_errors(lambda: _filter_frame(frame, columns, self.condition))
 
 
 def parse_condition(text: Any) -> WhereCondition:
-    """The condition that ``text`` says.
+    """Parse the condition ``text``.
 
     Raises:
-        ParameterError: It says none; the message names the place.
-        ParameterTypeError: It is no string.
+        ParameterError: It is not a condition; the message contains the position of the error.
+        ParameterTypeError: It is not a string.
     """
     if not isinstance(text, str):
         raise ParameterTypeError(f"where must be a string, not {type(text).__name__}")
@@ -125,7 +124,7 @@ def parse_condition(text: Any) -> WhereCondition:
 
 
 class _Parser:
-    """One reading of a text, from its first piece to its last."""
+    """Parser of one text, which it reads once from its first token to its last."""
 
     def __init__(self, text: str) -> None:
         self.pieces: list[tuple[str, str, int]] = []
@@ -241,7 +240,7 @@ def _column_comparisons(condition: Any) -> Iterator[ColumnComparison]:
 
 
 def _guard_column_errors(step: Callable[[], Any]) -> Any:
-    """What ``step`` returns or says of columns; what a back end raises becomes an exception without data."""
+    """Return ``step()`` or raise its ColumnError. An exception of a back end is replaced by one without data."""
     said: list[ColumnError] = []
 
     def capture_column_error() -> Any:
@@ -285,7 +284,7 @@ def _filter_in_spark(frame: Any, condition: Any) -> Any:
     if str(frame.sparkSession.conf.get(STATISTICS)).lower() != "false":
         raise ParameterError(f"where needs a session of Spark whose setting {STATISTICS} is false")
     names = list(frame.columns)
-    table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, and capital letters told
+    table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, case-sensitive
     test = _build_expression(condition, _column_resolver(nw, table, names))
     return table.filter(test).to_native().toDF(*names)
 
@@ -293,7 +292,7 @@ def _filter_in_spark(frame: Any, condition: Any) -> Any:
 def _column_resolver(
     library: Any, table: Any, known: list[str] | None = None
 ) -> Callable[[ColumnComparison], tuple[Any, Any]]:
-    """For each test its column, in a type that is the same for every engine, and its constants in that type."""
+    """Return the function from a comparison to its column and constants, in the same type for every engine."""
     import polars as pl
 
     schema = table.collect_schema()
@@ -313,7 +312,7 @@ def _column_resolver(
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
         constants = [_typed_constant(test, one, held) for one in test.constants]
-        if held == "dates" and library is not pl:  # as text, since pyspark hands over no year of three digits
+        if held == "dates" and library is not pl:  # as text, since pyspark cannot pass years of three digits
             constants = [library.lit(one.isoformat()).cast(library.Date()) for one in constants]
         return column.cast(wide[held]) if held in wide else column, constants
 

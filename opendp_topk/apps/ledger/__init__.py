@@ -1,4 +1,4 @@
-"""A privacy budget for one data set, which no crash and no second process can overspend.
+"""Privacy budget for one data set, which no crash and no concurrent process can overspend.
 
 It may import errors, markup, numerics, spaces, spaces.curves and core.
 """

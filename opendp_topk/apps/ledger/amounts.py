@@ -1,4 +1,4 @@
-"""Amounts of a budget as exact rationals, and the accounts and filters that add them up."""
+"""Amounts of a budget as exact rationals, and the accounts and privacy filters that add them up."""
 
 from __future__ import annotations
 
@@ -35,25 +35,26 @@ from ...spaces.stated import pure_of, renyi_of, rho_of, steps_of, with_exact_par
 # Proof: proofs/ledger/ledger.tex
 
 Amount = tuple[Fraction, ...]
-UNBOUNDED: Any = math.inf  # as an amount: more than any other
+UNBOUNDED: Any = math.inf  # as an amount: larger than any other
 _WRITTEN = re.compile(r"\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?|\d{1,300}/\d{1,300}", re.ASCII)
-# Sums of float64 losses need at most 1024 + 1074 bits; twice that is room for any sum, and shorter than what Python
-# refuses to write in decimals.
+# Sums of float64 losses need at most 1024 + 1074 bits. Twice that is enough for any sum, and below Python's limit for
+# conversion to decimal digits.
 _BITS = 4300
-_WRITTEN_BITS = 3 * _BITS  # of a denominator; Python reads and writes 4300 decimal digits
-_SPELT = 10**9  # whole numbers below it are spelt out
-# Charges have a common denominator, so that sums stay short however many there are: decimals of 24 places, fractions of
-# numbers up to 100 and products of such are exact, and what is finer is charged less than 10^-95 more.
+_WRITTEN_BITS = 3 * _BITS  # maximum of a denominator; Python converts up to 4300 decimal digits
+_SPELT = 10**9  # whole numbers below this are written in full
+# Charges have a common denominator, so sums stay short however many there are. Decimals of 24 places, fractions with
+# denominators up to 100, and products of them are exact; finer numbers are charged less than 10^-95 more.
 _GRID = 2**104 * 10**24 * math.lcm(*range(1, 101))
-_DUST = 10**12  # what is left of a budget below this part of it is shown as nothing
+_DUST = 10**12  # a rest below this fraction of the budget (1 / _DUST) is shown as 0
 
 
 # proof-region: amounts
 def parse_exact(value: Any, name: str) -> Fraction:
-    """What a person wrote, exactly: ``0.1`` is one tenth, as a float, a Decimal or a text.
+    """Return a number exactly as written: ``0.1`` is one tenth, as a float, a Decimal or a string.
 
     Raises:
-        ParameterError: It is no finite number >= 0, or one with too many digits.
+        ParameterTypeError: It is not a number.
+        ParameterError: It is not a finite number >= 0, or has too many digits.
     """
     if isinstance(value, str | Decimal):
         return _require_bit_length(
@@ -83,9 +84,9 @@ def _require_bit_length(value: Fraction, name: str) -> Fraction:
 
 
 def loss_to_amount(measure: Measure, distance: Any) -> Amount | None:
-    """What a loss of ``distance`` under ``measure`` is charged: the exact numbers, or as little above them as
+    """Return the charge of a loss of ``distance`` under ``measure``, or None if the loss is infinite.
 
-    keeps sums short; None where the distance promises nothing.
+    The charge consists of the exact numbers, or of slightly larger ones that keep sums short.
     """
     given = distance if isinstance(measure, Approximate) else (distance,)
     parts = [checks.require_distance(part, "the loss") for part in given]  # [not-negative]
@@ -95,7 +96,7 @@ def loss_to_amount(measure: Measure, distance: Any) -> Amount | None:
 
 
 def round_up_to_grid(value: Fraction) -> Fraction:
-    """``value``, if the grid has it; otherwise the next number above that the grid has, or that is a float64."""
+    """Return ``value`` if it is on the grid; otherwise the next larger number that is on the grid or a float64."""
     if _GRID % value.denominator == 0:
         return value
     above, near = Fraction(math.ceil(value * _GRID), _GRID), round_up(value)
@@ -114,23 +115,23 @@ def is_amount_within(spent: Amount, budget: Amount) -> bool:
 
 
 def round_up_to_distance(measure: Measure, value: Amount) -> Any:
-    """``value`` as a distance of ``measure``, each number rounded up; it is so exactly, or as the decimal it reads."""
+    """Return ``value`` as a distance of ``measure``, with each number rounded up, exactly or as its decimal repr."""
     return _distance_from_parts(measure, tuple(map(_round_up_decimal, value)))
 
 
 def remaining_distance(measure: Measure, budget: Amount, spent: Amount) -> Any:
-    """Return the rest of ``budget``, rounded down so that it fits if typed again; 0 if it is next to nothing."""
+    """Return the rest of ``budget``, rounded down so that it fits if typed again; 0 if it is negligible."""
     return _distance_from_parts(measure, tuple(map(remaining_rounded_down, budget, spent)))
 
 
 def remaining_rounded_down(limit: Fraction, spent: Fraction) -> float:
-    """Return the rest of ``limit``, rounded down; 0 if it is next to nothing."""
+    """Return the rest of ``limit``, rounded down; 0 if it is negligible."""
     rest = limit - spent
     return round_down_decimal(rest) if rest * _DUST > limit else 0.0
 
 
 def _round_up_decimal(value: Fraction) -> float:
-    """The least float64 that is not below ``value``, as it is or as the decimal that it is written as."""
+    """Return the least float64 whose exact value or decimal repr is at least ``value``."""
     if value == UNBOUNDED:
         return math.inf
     found = round_up(value)
@@ -139,7 +140,7 @@ def _round_up_decimal(value: Fraction) -> float:
 
 
 def round_down_decimal(value: Fraction) -> float:
-    """The largest float64 whose decimal is not above ``value`` > 0."""
+    """Return the largest float64 whose decimal repr is at most ``value`` > 0."""
     near = round_down(value)
     tried = math.nextafter(near, math.inf), near, math.nextafter(near, 0.0)
     return next((one for one in tried if one < math.inf and Fraction(repr(one)) <= value), 0.0)
@@ -150,7 +151,7 @@ def _distance_from_parts(measure: Measure, parts: tuple[float, ...]) -> Any:
 
 
 def format_amount(value: Amount) -> str:
-    """The exact numbers as people write them: decimals where they are short, fractions otherwise."""
+    """Return the exact numbers as text: as decimals if these are short, otherwise as fractions."""
     return ", ".join(map(_format_rational, value))
 
 
@@ -164,10 +165,10 @@ def _format_rational(value: Fraction) -> str:
 
 
 def serialize_amount(value: Amount) -> list[str]:
-    """As a record has it.
+    """Return an amount as strings for a record.
 
     Raises:
-        ParameterError: It is the sum of stated amounts with so many digits that Python would not read it again.
+        ParameterError: It is a sum of stated amounts with so many digits that Python could not parse it again.
     """
     if any(part != UNBOUNDED and part.denominator.bit_length() > _WRITTEN_BITS for part in value):
         raise ParameterError(
@@ -178,17 +179,17 @@ def serialize_amount(value: Amount) -> list[str]:
 
 
 def deserialize_amount(texts: Any) -> Amount:
-    """The inverse of :func:`serialize_amount`.
+    """Invert :func:`serialize_amount`.
 
     Raises:
-        ValueError: They are none that it writes.
+        ValueError: The texts are not an output of it.
     """
     if not isinstance(texts, list) or not texts or not all(isinstance(one, str) for one in texts):
         raise ValueError
     return tuple(map(_parse_amount_part, texts))
 
 
-@functools.lru_cache(4096)  # the same costs come again and again
+@functools.lru_cache(4096)  # the same costs recur
 def _parse_amount_part(text: str) -> Fraction:
     part = UNBOUNDED if text == "inf" else Fraction(text)
     if str(part) != text or part < 0:
@@ -196,19 +197,19 @@ def _parse_amount_part(text: str) -> Fraction:
     return part
 
 
-# The filters that a budget (epsilon, delta) runs side by side, and how far each may go.
+# Parallel privacy filters of a budget (epsilon, delta), and their limits.
 #
 # Proof: proofs/ledger/filters.tex
 
-# Steps are convolved up to that many; of more, sums alone are looked at, which then say nearly as much.
+# Maximum number of steps that are composed by convolution. For more steps, sums of epsilon and rho are nearly as tight.
 _CONVOLVED = 2048
-_GUESSES = 6  # a few lead to the number of steps; halving leads there where they do not
-_HALVINGS = 60  # leave nothing that a float64 shows
+_GUESSES = 6  # a few usually find the number of steps; otherwise bisection does
+_HALVINGS = 60  # bisection steps, beyond the precision of a float64
 
 
 # proof-region: filters
 def curve_from_loss(measure: Measure, loss: Any) -> PrivacyCurve | None:
-    """All that a loss under ``measure`` says of the laws, with exact parameters; None where the measure is unknown."""
+    """Return the privacy curve of a loss under ``measure``, with exact parameters; None if the measure is unknown."""
     if measure == PrivacyProfile():
         return with_exact_parameters(loss)  # [curve]
     for kind, bound in _BOUNDS:
@@ -225,7 +226,7 @@ _BOUNDS: tuple[tuple[type[Measure], Callable[[Any], Any]], ...] = (
 
 
 def mixture_curve_from_loss(measure: Measure, loss: Any) -> PrivacyCurve | None:
-    """As :func:`curve_from_loss`, for ``Approximate`` measures too: their laws are mixtures."""
+    """Return the curve of :func:`curve_from_loss`, also for ``Approximate`` measures, as a curve of mixtures."""
     inner, own = split_delta(measure, loss)
     curve = curve_from_loss(without_delta(measure), inner)
     if curve is None or own == 0:
@@ -234,7 +235,10 @@ def mixture_curve_from_loss(measure: Measure, loss: Any) -> PrivacyCurve | None:
 
 
 def charges_per_filter(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | None, order: Fraction | None) -> Amount:
-    """What laws that obey ``curve`` up to the delta ``own`` cost each filter, and of the deltas."""
+    """Return the charges of output distributions that obey ``curve`` up to the delta ``own``.
+
+    They are for rho, delta, epsilon, steps (if ``step`` is given) and Renyi divergences (if ``order`` is given).
+    """
     parts = [rho_of(curve), own, pure_of(curve)]
     parts += [] if step is None else [steps_of(curve, step)]
     parts += [] if order is None else [renyi_of(curve, order)]
@@ -245,14 +249,17 @@ def charges_per_filter(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | 
 
 
 def curves_up_to_delta(curve: PrivacyCurve, delta: Fraction) -> list[PrivacyCurve]:
-    """What the first parts of mixtures obey that make up laws of this curve up to ``delta``: one curve a mixture."""
+    """Return one curve for each way to write the output distributions as mixtures: that of the first components.
+
+    The second components have a weight of at most ``delta``.
+    """
     mixed = [bound for bound in curve.bounds if isinstance(bound, UpToDelta) and bound.delta <= delta]
     inner = [with_exact_parameters(PrivacyCurve(bound.bound)) for bound in mixed]  # [mixed]
     return [*inner, PrivacyCurve(ApproximateDP(curve.epsilon(delta)))]  # [one-delta]
 
 
 def largest_renyi_divergence(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """The order that has room for the largest rho, and how much of it keeps (epsilon, delta); 0 if none does."""
+    """Return the order that allows the largest rho, and its largest divergence that implies (epsilon, delta), or 0."""
     order = best_order(epsilon, delta) if delta > 0 else Fraction(2)
     if delta == 0 or (most := epsilon - conversion_overhead(order, delta)) <= 0:
         return order, Fraction(0)
@@ -260,28 +267,28 @@ def largest_renyi_divergence(epsilon: Fraction, delta: Fraction) -> tuple[Fracti
 
 
 def is_renyi_within_budget(order: Fraction, divergence: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Return True if a divergence of this order keeps (epsilon, delta)."""
+    """Return True if a Renyi divergence of this order implies (epsilon, delta)."""
     return divergence == 0 or (
         delta > 0 and divergence + conversion_overhead(order, delta) <= epsilon
     )  # [within-renyi]
 
 
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho found whose curve passes below (epsilon, delta); 0 if none does."""
+    """Return the largest rho found that implies (epsilon, delta), or 0 if none does."""
     order, most = largest_renyi_divergence(epsilon, delta)
     return most / order  # [most-rho]
 
 
 def is_rho_within_budget(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Return True if the curve of ``rho`` passes below (epsilon, delta)."""
+    """Return True if the curve of ``rho`` is at most ``delta`` at ``epsilon``."""
     return to_fraction(ZCDPBound(rho)(epsilon)) <= delta  # [within-rho]
 
 
 def largest_step_count(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
-    """The largest number found of steps that keep (epsilon, delta) together, and the delta that they need.
+    """Return the largest number found of steps that together keep (epsilon, delta), and the delta that they need.
 
     Raises:
-        ParameterError: Nothing is known of the step, or it loses nothing.
+        ParameterError: The rho of the step is not known, or is 0.
     """
     pure, rho = pure_of(step), rho_of(step)
     if rho in (0, math.inf):
@@ -295,14 +302,14 @@ def largest_step_count(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -
     while beyond - low > 1:
         need = composed_delta(step, tried, epsilon)
         low, share, beyond = (tried, need, beyond) if need <= delta else (low, share, tried)  # [keep-steps]
-        alike, guesses = largest_rho(epsilon, need), guesses - 1  # the rho whose curve is about that of so many steps
+        alike, guesses = largest_rho(epsilon, need), guesses - 1  # the rho whose curve is close to that of these steps
         guess = tried * limit // alike if guesses > 0 and alike > 0 else (low + beyond) // 2
         tried = min(max(int(guess), low + 1), beyond - 1)
     return low, composed_delta(step, low, epsilon) if share is None else share
 
 
 def composed_delta(step: PrivacyCurve, count: int, epsilon: Fraction) -> Fraction:
-    """The delta at ``epsilon`` of ``count`` adaptive steps that obey ``step``, rounded up."""
+    """Return the delta at ``epsilon`` of ``count`` adaptive steps that obey ``step``, rounded up."""
     if count <= _CONVOLVED:
         return to_fraction(compose([step] * count, adaptive=True).delta(epsilon))  # [composed]
     sums = ApproximateDP(_multiply_finite(count, pure_of(step))), ZCDPBound(_multiply_finite(count, rho_of(step)))
@@ -317,11 +324,11 @@ def _multiply_finite(count: Fraction | int, value: Any) -> Any:
 
 
 class Filter(NamedTuple):
-    """One of the filters that run side by side: what it adds up, how far it may go, and how far it has come.
+    """One of the parallel privacy filters: what it adds up, its limit, and its sum so far.
 
-    ``delta`` is its share of the budget's. It is alive while ``spent`` is at most ``limit``; releases go on while one
-    of them is. The filter of Renyi divergences of one ``order`` has its share together with that of rho, since it
-    admits all that this one does.
+    ``delta`` is its share of the budget's delta. A filter is alive if ``spent`` is at most ``limit``, and releases
+    continue while one filter is alive. The filter of Renyi divergences of one ``order`` shares its delta with the
+    filter of rho, since it admits everything that the filter of rho admits.
     """
 
     adds: str
@@ -336,7 +343,7 @@ class Filter(NamedTuple):
 
 
 def largest_next_losses(found: list[Filter]) -> dict[str, float | int]:
-    """The largest epsilon, rho and number of steps that one more release may have, rounded down."""
+    """Return the largest epsilon, rho and number of steps that one more release may have, rounded down."""
     left = {one.adds: remaining_rounded_down(one.limit, min(one.limit, one.spent)) for one in found}
     order = next(one.order for one in found if one.order is not None)
     pure = max(left.get("epsilon", 0.0), _largest_pure_epsilon(Fraction(repr(left["rho"])), order))
@@ -345,8 +352,8 @@ def largest_next_losses(found: list[Filter]) -> dict[str, float | int]:
 
 
 def _largest_pure_epsilon(rho: Fraction, order: Fraction) -> float:
-    """About the largest epsilon whose divergence of that order is at most that of ``rho``, rounded down."""
-    low, high = Fraction(0), rho * order + 2  # as the divergence is at least T(epsilon) >= epsilon - 1
+    """Return about the largest epsilon whose divergence of ``order`` is at most that of ``rho``, rounded down."""
+    low, high = Fraction(0), rho * order + 2  # since the divergence is at least T(epsilon) >= epsilon - 1
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         cost = charges_per_filter(PrivacyCurve(ApproximateDP(middle)), Fraction(0), None, order)
@@ -354,11 +361,11 @@ def _largest_pure_epsilon(rho: Fraction, order: Fraction) -> float:
     return round_down_decimal(low) if low * 10**12 > high else 0.0
 
 
-# In which measure a ledger counts, how far its count may go, and what a release is charged.
+# Accounts: the measure in which a ledger counts, its limit, and the charge of a release.
 #
 # Proof: proofs/ledger/ledger.tex
 
-_FOR_STEPS = Fraction(15, 16)  # of delta at most; what the whole number of steps leaves of it is for the rho
+_FOR_STEPS = Fraction(15, 16)  # maximum share of delta for steps; what their whole number leaves of it goes to rho
 
 # proof-region: accounts
 _SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
@@ -368,12 +375,12 @@ MEASURES = {repr(measure): measure for measure in (*_ADDITIVE, PrivacyProfile())
 
 @dataclass(frozen=True)
 class BudgetAccount:
-    """A budget under ``measure``, kept as a ``limit`` on the sums of charges.
+    """A budget under ``measure``, as a ``limit`` on the sums of charges.
 
-    Under ``PrivacyProfile()`` the sums are of rho, of deltas that releases have of their own, of epsilon, of steps
-    where there is a ``step``, and of Renyi divergences of one ``order``. All but that of deltas are filters, side by
-    side; ``shares`` are the deltas of those of rho and of Renyi divergences together, and of that of steps. Under other
-    measures there are no filters, and so neither ``shares`` nor an ``order``.
+    Under ``PrivacyProfile()`` there are sums of rho, of the releases' own deltas, of epsilon, of steps if there is a
+    ``step``, and of Renyi divergences of one ``order``. All but the sum of deltas are parallel filters. ``shares`` are
+    the delta of the filters of rho and Renyi divergences together, and the delta of the filter of steps. Under other
+    measures there are no filters, and ``shares`` and ``order`` are None.
     """
 
     measure: Measure
@@ -385,12 +392,12 @@ class BudgetAccount:
 
     @property
     def counted_measure(self) -> Measure:
-        """The measure whose distances are added."""
+        """Measure whose distances are added."""
         return Approximate(ZeroConcentratedDivergence()) if self.has_mixed_measures else self.measure  # [counted]
 
     @property
     def has_mixed_measures(self) -> bool:
-        """Return True if releases under several measures are paid from it."""
+        """Whether the account pays for releases under several measures."""
         return self.measure == PrivacyProfile()
 
     @property
@@ -398,18 +405,21 @@ class BudgetAccount:
         return tuple(0 * part for part in self.limit)
 
     def is_total_allowed(self, spent: Amount) -> bool:
-        """Return True if all charges together may be ``spent``: a filter is dead once its sum is above its limit."""
+        """Return True if the charges may sum to ``spent``.
+
+        All sums must be within their limits. If there are filters, it suffices that deltas and one filter are.
+        """
         if self.shares is None:
             return is_amount_within(spent, self.limit)  # [fits]
         rho, own, *others = map(operator.le, spent, self.limit)
         return own and any((rho, *others))  # [one-lives]
 
     def charge_for_loss(self, measure: Measure, distance: Any, delta: Any = None) -> Amount | None:
-        """What a release that loses ``distance`` under ``measure`` is charged; None where no amount is enough.
+        """Return the charge of a loss of ``distance`` under ``measure``, or None if no amount is enough.
 
         Raises:
             SpaceError: The ledger does not count this measure.
-            ParameterError: ``delta`` is given for a release that has no choice of it.
+            ParameterError: ``delta`` is given, but the release or the budget has no choice of it.
         """
         if delta is not None and not (self.has_mixed_measures and measure == PrivacyProfile()):
             raise ParameterError("delta is for releases under PrivacyProfile() from a ledger with such a budget only")
@@ -431,7 +441,7 @@ class BudgetAccount:
         return None if all(one == UNBOUNDED for one in (*cost[:1], *cost[2:])) else cost
 
     def privacy_filters(self, spent: Amount) -> list[Filter]:
-        """The filters of a budget from which releases under several measures are paid; none of another."""
+        """Return the filters of a budget under ``PrivacyProfile()``; an empty list under other measures."""
         if self.shares is None:
             return []
         together, steps = self.shares
@@ -445,11 +455,11 @@ class BudgetAccount:
         ]
 
     def spent_with_least_rho(self, spent: Amount) -> Amount:
-        """``spent``, of rho as little as the filter of Renyi divergences says: up to the limit the rest still fits."""
+        """Return ``spent`` with the rho that the Renyi filter implies, if it is less: the rest up to the limit fits."""
         return spent if self.order is None else (min(spent[0], spent[-1] / self.order), *spent[1:])
 
     def largest_next_losses(self, spent: Amount) -> dict[str, float | int]:
-        """What one more release may cost at most, where releases under several measures are paid."""
+        """Return the largest losses of one more release under ``PrivacyProfile()``; empty under other measures."""
         return (
             largest_next_losses(self.privacy_filters(self.spent_with_least_rho(spent)))
             if self.has_mixed_measures
@@ -457,17 +467,17 @@ class BudgetAccount:
         )
 
     def extend_to_filters(self, cost: Amount) -> Amount:
-        """A stated amount, of rho and delta where releases are mixed, as a charge: epsilon and steps admit none."""
+        """Return a stated amount as a charge. A rho > 0 exhausts the filters of epsilon and steps, if there are any."""
         divergence = [] if self.order is None else [self.order * cost[0]]
         rest = (UNBOUNDED if cost[0] > 0 else Fraction(0) for _ in self.limit[len(cost) + len(divergence) :])
         return (*cost, *rest, *divergence)  # [stated]
 
 
 def open_account(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve | None = None) -> BudgetAccount:
-    """The account of a new ledger.
+    """Return the account of a new ledger.
 
     Raises:
-        ParameterError: The losses of adaptive releases do not add up under ``measure``, or the budget is none of it.
+        ParameterError: Losses of adaptive releases do not add up under ``measure``, or ``budget`` is not valid for it.
     """
     checks.require_instance("measure", measure, Measure, "a measure such as MaxDivergence()")
     if measure not in MEASURES.values():  # [additive]
@@ -491,7 +501,7 @@ def open_account(measure: Any, budget: Any, own_delta: Any = None, step: Privacy
 def _account_with_filters(
     epsilon: Fraction, delta: Fraction, own_delta: Any, step: PrivacyCurve | None
 ) -> BudgetAccount:
-    """The account whose filters keep (epsilon, delta), ``step`` having as much of delta as it needs."""
+    """Return the account whose filters keep (epsilon, delta); ``step`` gets the part of delta that it needs."""
     own = Fraction(0) if own_delta is None else parse_exact(own_delta, "own_delta")
     if not own <= delta <= 1 or epsilon == 0:
         raise ParameterError("a budget needs an epsilon > 0, and own_delta must be at most its delta")
@@ -521,7 +531,7 @@ def is_limit_within_budget(account: BudgetAccount) -> bool:
 def _is_within_delta_share(account: BudgetAccount, delta: Fraction) -> bool:
     """Return True if the filters of rho and of Renyi divergences keep their share of delta together."""
     rho, most, epsilon, order = account.limit[0], account.limit[-1], account.budget[0], account.order
-    assert order is not None  # where there are shares, there is an order
+    assert order is not None  # an account with shares has an order
     return order * rho <= most and is_renyi_within_budget(order, most, epsilon, delta)  # [one-share]
 
 

@@ -1,4 +1,4 @@
-"""Compute the cost of a release in the units of a ledger, and refuse labels that were already paid for."""
+"""Charges of releases in the units of a ledger, and the refusal of a second payment for a label."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Charge(NamedTuple):
 
 
 # proof-region: charges
-# Its answers are proved to be allowed between other releases: they are steps whose losses add up.
+# Its answers are proved to be allowed between other releases, as adaptive steps whose losses add up.
 _ANSWERED_LATER = "measurements/continual_top_k"
 
 
@@ -43,7 +43,7 @@ def measurement_step_curve(unit: LedgerPrivacyUnit, measurement: Any) -> Privacy
     """Return the curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases.
 
     Raises:
-        ParameterError: If the loss has a delta, or is known only as functions.
+        ParameterError: If the loss has a delta, or is not known as bounds of the library.
     """
     checks.require_instance("step", measurement, Measurement, "a measurement")
     unit.require_metric(measurement.input_metric)
@@ -66,13 +66,13 @@ def measurement_charge(
     shared: Any = False,
     begins: bool = False,
 ) -> Charge:
-    """Return the charge of ``measurement`` at ``d_in``, which is at least the unit's distance as its column counts it.
+    """Return the charge of ``measurement`` at ``d_in``, which must be at least the unit's distance for its user column.
 
-    If ``begins`` is true, the measurement may give its answers later, one by one; they are paid for now.
+    If ``begins`` is true, the measurement may be interactive and give its answers later; they are paid for now.
 
     Raises:
-        SpaceError: If the measurement has another metric than the unit, counts by another column without a bound,
-            or is under a measure that is not counted.
+        SpaceError: If the measurement has another metric than the unit, counts by another column without a bound, or is
+            under a measure that is not counted.
         ParameterError: If the measurement is interactive, or ``d_in`` is smaller than the unit's.
     """
     checks.require_instance("measurement", measurement, Measurement, "a measurement")
@@ -112,7 +112,7 @@ def _interactive_rho_charge(account: BudgetAccount, measure: Any, loss: Any) -> 
 
 
 def charge_for_journal(journal: Journal, *told: Any) -> Charge:
-    """Return :func:`charge` in the unit and the account of ``journal``."""
+    """Return :func:`measurement_charge` in the unit and the account of ``journal``."""
     return measurement_charge(journal.unit, journal.account, *told)
 
 
@@ -126,7 +126,7 @@ def parse_user_amount(journal: Journal, value: Any, name: str) -> Amount:
 
 
 def charge_for_amount(journal: Journal, cost: Amount, label: Any, what: str) -> Charge:
-    """Return the charge for an amount stated by a user, for releases made outside of the library or later."""
+    """Return the charge of an amount stated by a user, for releases that are made outside of the library or later."""
     said = {"label": validate_label(label), "measurement": what, "proof": "stated by the operator", "claim": ""}
     return Charge(cost, journal.amount_as_distance(cost), {**said, "d_in": str(journal.unit.d_in)})
 

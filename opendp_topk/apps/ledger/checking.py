@@ -1,4 +1,4 @@
-"""Checks of a whole ledger, its signature, and its repair."""
+"""Verification of a whole ledger, signatures of its head, and repair of its file."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ from .records import (
     unseal_record,
 )
 
-# Heads that are signed by Ed25519: that the holder of a key has seen the ledger's records, as they were up to one.
+# Heads signed with Ed25519: the holder of a key confirms the ledger's records up to one of them.
 
 _LINE = re.compile(r"(\d{1,18}-[0-9a-f]{64})(?::ed25519:([0-9a-f]{128}))?", re.ASCII)
-_PURPOSE = "opendp_topk ledger head "  # signed with each head, so that a signature of something else is none of a head
-_MOST = 2**16  # bytes of a file with a key
+_PURPOSE = "opendp_topk ledger head "  # signed with each head, so a signature of other data is invalid
+_MOST = 2**16  # maximum bytes of a key file
 
 
 def sign_head(head: str, key: str | os.PathLike[str]) -> str:
-    """``head`` with its signature, in one line.
+    """Return ``head`` with its signature, in one line.
 
     Raises:
-        LedgerError: The file is no private Ed25519 key in PEM without a password.
-        MissingExtraError: The library for signatures is missing.
+        LedgerError: The file is not a private Ed25519 key in PEM without a password.
+        MissingExtraError: The library for signatures is not installed.
     """
     keys, kind = _load_cryptography()
     content = _read_key_file(key)
     try:
         found = keys.load_pem_private_key(content, password=None)
-    except Exception:  # what is wrong with a key is told in words of our own, which hold nothing of it
+    except Exception:  # replaced by our own error, which contains nothing of the key
         found = None
     if not isinstance(found, kind.Ed25519PrivateKey):
         raise LedgerError(
@@ -71,10 +71,10 @@ def sign_head(head: str, key: str | os.PathLike[str]) -> str:
 
 
 def parse_head_line(line: Any) -> tuple[str, str | None]:
-    """The head of a line that was kept, and its signature, if it has one.
+    """Return the head in a stored line, and its signature if it has one.
 
     Raises:
-        ParameterError: It is no such line.
+        ParameterError: The line is not a head.
     """
     found = _LINE.fullmatch(line.strip()) if isinstance(line, str) else None
     if found is None:
@@ -83,12 +83,12 @@ def parse_head_line(line: Any) -> tuple[str, str | None]:
 
 
 def is_signed(line: Any, key: str | os.PathLike[str]) -> bool:
-    """Return True if the holder of the private part of ``key``, a public Ed25519 key in PEM, has signed this very line.
+    """Return True if this very line is signed with the private key of ``key``, a public Ed25519 key in PEM.
 
     Raises:
-        ParameterError: The line is no head.
-        LedgerError: The file is no such key.
-        MissingExtraError: The library for signatures is missing.
+        ParameterError: The line is not a head.
+        LedgerError: The file is not such a key.
+        MissingExtraError: The library for signatures is not installed.
     """
     keys, kind = _load_cryptography()
     head, signature = parse_head_line(line)
@@ -121,17 +121,17 @@ def _load_cryptography() -> tuple[Any, Any]:
     return keys, kind
 
 
-# Whether the records of a ledger contradict themselves, or a head that was kept elsewhere.
+# Consistency of a ledger's records with each other, and with a head that was stored elsewhere.
 #
 # Proof: proofs/ledger/ledger.tex
 
-_NOTES = "accept", "repair"  # kinds of records that neither charge nor settle anything
+_NOTES = "accept", "repair"  # kinds of records that neither charge nor settle an entry
 
 
 def find_ledger_problems(
     journal: Journal, kept: str | None = None, key: str | os.PathLike[str] | None = None
 ) -> list[str]:
-    """Return the flaws, one line each."""
+    """Return the problems, one line each."""
     anchor, signature = (None, None) if kept is None else parse_head_line(kept)
     if key is None and signature is not None:
         raise ParameterError("head is signed: give the key, too, or the head without its signature")
@@ -140,7 +140,7 @@ def find_ledger_problems(
     forged = key is not None and not is_signed(kept, key)
     found: list[str] = []
     try:
-        found.extend(find_contradictions(journal))  # what was found stays, if it cannot be read on
+        found.extend(find_contradictions(journal))  # keeps what was found before a read error
         if forged:
             return [*found, "the head that was kept is not signed with this key, or one of them was changed"]
         return found if anchor is None else [*found, *_compare_with_head(journal.log, anchor)]
@@ -149,7 +149,7 @@ def find_ledger_problems(
 
 
 def find_contradictions(journal: Journal) -> Iterator[str]:
-    """Yield the contradictions, one line each; raises LedgerError, when iterated, if the ledger cannot be read."""
+    """Yield the contradictions, one line each. Iteration raises LedgerError if the ledger cannot be read."""
     yield from journal.log.storage_flaws()
     yield from _check_record_chain(journal.log.place, journal.log.iter_records())
 
@@ -166,7 +166,7 @@ def _compare_with_head(log: Log, kept: str) -> list[str]:
 
 # proof-region: checking
 class _RecordTotals:
-    """What the records up to one of them add up to."""
+    """Totals over the records up to one of them."""
 
     def __init__(self, account: BudgetAccount) -> None:
         self.account = account
@@ -175,10 +175,10 @@ class _RecordTotals:
         self.entries = 0
         self.paid: dict[int, Amount] = {}
         self.used: dict[int, Amount] = {}
-        self.places: dict[int, set[int]] = {}  # of planned releases, those that are not drawn
+        self.places: dict[int, set[int]] = {}  # indices of planned releases that are not drawn yet
 
     def add_record(self, fields: dict[str, Any]) -> None:
-        """Take up one record; ValueError where it does not add up."""
+        """Add one record. Raise ValueError if it does not add up."""
         if fields["kind"] == "debit":
             self._add_debit(fields, deserialize_amount(fields["cost"]))
         elif fields["kind"] not in (*_NOTES, "state") or (
@@ -243,20 +243,20 @@ def _check_record_chain(place: str, records: Iterable[Record]) -> list[str]:
 # end-proof-region: checking
 
 
-# A damaged file made a ledger again: what verifies is kept, what is lost is charged, and nothing is given back.
+# Repair of a damaged file: records that verify are kept, lost records are charged, and nothing is refunded.
 #
-# The total of the next record tells what records that are lost between others were charged together. What is lost at
-# the end can have been charged anything.
+# The total in the next record determines the joint charge of lost records between others. Lost records at the end may
+# have had any charge.
 
 LOST = "lost: its record could not be read, and its cost is told by the next one"
 _REST = "lost: records at the end could not be read, or went on from an older one, so all that was left is charged"
 _FIRST_LINE = b"What follows is a damaged ledger as it was found, kept by its repair.\n"
-_SHORTEST = 200  # bytes: a record has three digests of 64 digits each
-_BLANKS = b"\0\t\n\v\f\r\x1a \xef\xbb\xbf"  # what editors, and systems whose power was cut, leave at an end
+_SHORTEST = 200  # bytes: a record contains three digests of 64 digits each
+_BLANKS = b"\0\t\n\v\f\r\x1a \xef\xbb\xbf"  # left at the end of a file by editors, or after a power failure
 
 
 class _FilePiece(NamedTuple):
-    """What stands between two separators: a record, what a death left unfinished, or damage."""
+    """Data between two separators: a record, an unfinished record, or damage."""
 
     data: bytes
     record: Record | None
@@ -264,11 +264,11 @@ class _FilePiece(NamedTuple):
 
 
 def repair_file(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
-    """Mend the file at ``address`` while nobody else can write; what was found, one line each.
+    """Repair the file at ``address`` under an exclusive lock, and return what was found, one line each.
 
     Raises:
-        ParameterError: It names a server.
-        LedgerError: What it was charged cannot be told, or it is no ledger; the file is as it was.
+        ParameterError: The address is that of a server.
+        LedgerError: Its charges cannot be determined, or it is not a ledger; the file is unchanged.
     """
     checks.require_boolean("charge_rest", charge_rest)
     if isinstance(address, str) and address.startswith(SCHEMES):
@@ -305,10 +305,10 @@ def _repair_locked_file(log: FileLog, handle: int, data: bytes, *, charge_rest: 
 
 
 def _pieces(data: bytes, told: list[str]) -> list[_FilePiece]:
-    """The pieces of a file, without what stands behind the last record's line feed if that cannot be of a record.
+    """Return the pieces of a file, without the data behind the last record's line feed if they cannot be a record.
 
-    An append begins with a separator. So a record of which all bits of that one but no length is lost would leave as
-    many bytes as a record has, and no system leaves zeros in the place of what it has confirmed.
+    An append begins with a separator. So a record whose separator alone is damaged leaves as many bytes as a record
+    has, and no system replaces confirmed data by zeros.
     """
     pieces = [_parse_piece(one, number > 0) for number, one in enumerate(data.split(SEPARATOR)) if one or number]
     last = pieces[-1] if pieces else None
@@ -323,10 +323,9 @@ def _pieces(data: bytes, told: list[str]) -> list[_FilePiece]:
 
 
 def _ordered_records(pieces: list[_FilePiece]) -> tuple[list[Record], int, bool]:
-    """The records up to the first that comes no later than one before it, and how many behind stand there twice.
+    """Return the records with rising numbers, the number of duplicates behind them, and whether anything else is.
 
-    And whether something else is behind them: what is damaged, or went on from an older record. What it was charged
-    the records do not tell.
+    Anything else is damaged data, or a record that continues an older one. Its charge is not known from the records.
     """
     kept: dict[str, Record] = {}
     most, twice, other, fallen = -1, 0, False, False
@@ -353,7 +352,7 @@ def _parse_piece(data: bytes, separated: bool = True) -> _FilePiece:
 
 
 class _RepairedRecords:
-    """The records of the repaired file: those that were found, and what stands for others between them."""
+    """Records of the repaired file: those that were found, and placeholders for lost ones between them."""
 
     def __init__(self, place: str, found: list[Record]) -> None:
         self.place = place
@@ -393,7 +392,7 @@ class _RepairedRecords:
             fields["used"] = serialize_amount(self._used[fields["within"]])
         if fields["kind"] == "debit" and fields["measurement"] in (WHAT, PLANNED):
             self._open.add(fields["entries"])
-        if "place" in fields and fields["within"] not in self._open:  # that plan's record is lost
+        if "place" in fields and fields["within"] not in self._open:  # the record of that plan is lost
             fields.pop("place")
         if fields["kind"] == "state":
             self._open.discard(fields["of"])
@@ -401,7 +400,7 @@ class _RepairedRecords:
         self.texts.append(seal_record({**fields, "previous": self._last_record.digest}))
 
     def _append_placeholders(self, before: Record, after: Record, lost: int) -> None:
-        """Records in the place of those that are lost: their entries, and the cost that the next total tells."""
+        """Append records for the lost ones: their entries, with the joint cost that follows from the next total."""
         debit = after.fields["kind"] == "debit"
         own = (
             deserialize_amount(after.fields["cost"])
@@ -454,14 +453,14 @@ class _RepairedRecords:
         )
 
     def charge_rest(self) -> None:
-        """An entry with all that is left, for records that nobody can read."""
+        """Append an entry that charges all that is left, for unreadable records at the end."""
         spent = deserialize_amount(self._last_record.fields["spent"])
         rest = tuple(max(one, Fraction(0)) for one in (a - b for a, b in zip(self._account.limit, spent, strict=True)))
         self._append_debit(rest, _REST)
         self.told.append(f"lost: records at the end, for which all that was left ({format_amount(rest)}) is charged")
 
     def finish_repair(self, told: list[str]) -> None:
-        """The last record, which tells of the repair; conversations of which steps may be lost are closed by it."""
+        """Append a note of the repair, after closing conversations and plans if some of their records may be lost."""
         if self.told:
             for number in sorted(self._open):
                 state = {"of": number, "state": RELEASED, "time": utc_timestamp(), "operator": "unknown"}
@@ -469,7 +468,7 @@ class _RepairedRecords:
         self._append_repair_note(told)
 
     def require_consistent(self, log: FileLog) -> None:
-        """Raise unless what was written as ``log`` is whole and spends no less than any record that was found."""
+        """Raise LedgerError unless ``log`` is consistent and spends no less than any record that was found."""
         found = list(find_contradictions(Journal(log, "unknown")))
         if found or any(
             one < other for one, other in zip(Journal(log, "unknown").total_spent(), self._most, strict=True)
@@ -480,7 +479,7 @@ class _RepairedRecords:
 
 
 def _lost_charge(after: Fraction, own: Fraction, before: Fraction) -> Fraction:
-    """What was charged between a total and the one that an entry, charged ``own``, made of it."""
+    """Return the charge between the total ``before`` and an entry with the charge ``own`` and the total ``after``."""
     if after == UNBOUNDED:
         return Fraction(0) if UNBOUNDED in (own, before) else UNBOUNDED
     if after < before + own:
@@ -489,14 +488,14 @@ def _lost_charge(after: Fraction, own: Fraction, before: Fraction) -> Fraction:
 
 
 def _damaged_copy_path(path: Path) -> Path:
-    """A name beside the file that no file has."""
+    """Return the path of a new file beside the ledger."""
     return path.parent / f"{path.name[:60]}.{uuid.uuid4().hex[:8]}.damaged"
 
 
 def _replace_damaged_file(log: FileLog, handle: int, data: bytes, built: _RepairedRecords, kept: Path) -> None:
-    """Put the repaired file in the place of the damaged one, of which a copy is kept that is no ledger.
+    """Replace the damaged file by the repaired one, and keep a copy of it that is not a ledger.
 
-    Another name of the damaged file would be a second budget, so that nothing is left in it.
+    The damaged file is emptied, since it may have another name, which would be a second budget.
     """
     draft = kept.with_suffix(".new")
     try:

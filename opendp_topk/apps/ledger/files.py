@@ -1,4 +1,4 @@
-"""Ledgers in files: which file systems they may lie on, locks, and appending to them."""
+"""Ledgers in files: accepted file systems, locks, and appending."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from .records import (
 )
 from .turns import BUSY, LedgerLock, busy_debit_key
 
-# Files that are open for a block, and closed at its end whatever interrupts it.
+# Files that are closed at the end of a block, whatever interrupts it.
 #
-# A signal's handler may raise between any two calls: also when a file was opened and nobody has its number yet, or
-# where a function that would close it begins. So a file is opened and put into an object in one call, and that
-# object's own ``with`` closes it: there is no line of Python between.
+# A signal handler may raise between any two calls: even if a file is open and its descriptor is not stored yet, or at
+# the start of the function that would close it. So a file is opened and wrapped into an object in one call, and the
+# object's own ``with`` closes it, without a line of Python in between.
 #
 # Proof: proofs/ledger/storage.tex
 
-# Opening must not wait for the other end of a pipe; elsewhere these flags do not exist or mean nothing.
+# Opening must not block on a pipe. On other platforms these flags do not exist or have no effect.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"))
-_OWNER = 0o600  # who may read a ledger learns what was released and when, so that only its owner may
+_OWNER = 0o600  # a ledger shows what was released and when, so only its owner may read it
 
 
 # proof-region: handles
 def iter_opened_file(path: Path, flags: int) -> Iterator[io.FileIO]:
-    """What ``with next(...) as stream`` opens: the file, and if it is made by this, for its owner alone."""
+    """Return an iterator for ``with next(...) as stream``, which opens the file; a new file is only for its owner."""
     return map(io.FileIO, map(os.open, (path,), (flags | _FLAGS,), (_OWNER,)), ("rb",))  # [one-step]
 
 
 # end-proof-region: handles
 
 
-# On which kind of file system a file lies, as Linux tells it: on some kinds a ledger cannot be sure of its records.
+# Type of the file system of a file, as Linux reports it. A ledger cannot rely on some types.
 #
 # Proof: proofs/ledger/storage.tex
 
@@ -61,7 +61,7 @@ _REMOTE = (
 )
 _MEMORY = "devtmpfs", "hugetlbfs", "ramfs", "rootfs", "tmpfs"
 _LAYERS = "aufs", "overlay", "overlayfs", "unionfs"
-UNKNOWN = "unknown"  # the system has a table of mounts, and the file's is not in it, as below a changed root
+UNKNOWN = "unknown"  # the table of mounts does not contain that of the file, for example in a chroot
 _WHY = {
     UNKNOWN: "for the table of mounts that this process may read has no line of it, as below a changed root",
     **dict.fromkeys(_REMOTE, "to which other machines write too, so that its locks are not relied on"),
@@ -72,17 +72,17 @@ _FUSE = "which a program keeps, so that its locks and its disk are not relied on
 
 
 def unreliability_reason(kind: str | None) -> str:
-    """Why a ledger cannot rely on a kind of file system; nothing where it can, or where nothing is known."""
+    """Return why a ledger cannot rely on a type of file system; an empty string if it can, or if the type is None."""
     if kind is None:
         return ""
     return _FUSE if kind == "fuse" or kind.startswith("fuse.") else _WHY.get(kind, "")
 
 
 def parse_accepted_kind(kind: str | None) -> frozenset[str]:
-    """What a caller accepts, who names a kind that would be refused.
+    """Return the set with the type of file system that a caller accepts although it would be refused.
 
     Raises:
-        ParameterError: It is none.
+        ParameterError: It is not such a type.
     """
     if kind is None:
         return frozenset()
@@ -95,10 +95,10 @@ def parse_accepted_kind(kind: str | None) -> frozenset[str]:
 
 # proof-region: mounts
 def file_system_kind(handle: int) -> str | None:
-    """The kind of file system on which the open file lies; None where the system has no table of mounts.
+    """Return the type of the open file's file system, or None if the system has no table of mounts.
 
     Raises:
-        OSError: There is one, and it cannot be read, as where no descriptor is left.
+        OSError: The table cannot be read, for example if no descriptor is left.
     """
     table = _read_proc_file("/proc/self/mountinfo")
     if table is None:
@@ -110,9 +110,9 @@ def file_system_kind(handle: int) -> str | None:
 
 
 def find_mount_kind(table: str, mount: str | None, device: int) -> str | None:
-    """The kind that Linux's ``table`` of mounts has for a mount's number, or for a device where that is not known.
+    """Return the type in Linux's ``table`` of mounts by the mount's number, or by the device if that number is unknown.
 
-    A file of an overlay may have the device of the folder below it, so that the device alone does not tell.
+    A file on an overlay may have the device of the folder below it, so the device alone is not sufficient.
     """
     numbers = f"{device >> 8 & 0xFFF}:{device & 0xFF | device >> 12 & 0xFFF00}"
     for line in table.splitlines():
@@ -124,7 +124,7 @@ def find_mount_kind(table: str, mount: str | None, device: int) -> str | None:
 
 
 def _parse_mount_id(told: str) -> str | None:
-    """The number of the mount through which a file was opened."""
+    """Return the number of the mount through which a file was opened."""
     for line in told.splitlines():
         if line.startswith("mnt_id:"):
             return line.split()[1]
@@ -132,7 +132,7 @@ def _parse_mount_id(told: str) -> str | None:
 
 
 def _read_proc_file(name: str) -> str | None:
-    """What the system tells under a name: None where there is none, as without /proc, and nothing where it may not."""
+    """Return the content of a file of /proc: None if it does not exist, and empty if access is denied."""
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -147,45 +147,45 @@ def _read_proc_file(name: str) -> str | None:
 # end-proof-region: mounts
 
 
-# The log of a ledger in one file, to which records are appended and nothing else is ever done.
+# Log of a ledger in one file, to which records are only ever appended.
 #
-# A record is a separator, its text and a line feed. What a crash or a full disk left unfinished stays where it is and
-# is no record: it has no line feed and no digest of its own. There is no other file, so that a copy is whole, and two
-# names of one file are the same log.
+# A record is a separator, its text and a line feed. An append that a crash or a full disk interrupted stays in the file
+# and is not a record: it lacks the line feed or a matching digest. There are no other files, so a copy is complete, and
+# two names of one file are the same log.
 #
 # Proof: proofs/ledger/storage.tex
 
 T = TypeVar("T")
 SEPARATOR = b"\x1e"
 _END = b"\n"
-_BLOCK = 1 << 14  # most last records lie in so many bytes
-_LARGEST = 64 * _BLOCK  # that is read at once, where much is read
-_NUMBERED = re.compile(rb'[0-9a-f]{64} \{"number":(\d+),')  # how a record begins
+_BLOCK = 1 << 14  # bytes that usually contain the last record
+_LARGEST = 64 * _BLOCK  # maximum bytes of one read
+_NUMBERED = re.compile(rb'[0-9a-f]{64} \{"number":(\d+),')  # beginning of a record
 
 
 class FileLog:
-    """One file, by its path; nothing stays open between two calls, and a fork waits for a record that is written."""
+    """Log in one file, given by its path. No file stays open between calls, and a fork waits for a write to finish."""
 
     def __init__(self, path: Path, accepts: frozenset[str] = frozenset()) -> None:
         self.path = path
         self.accepts = accepts
         self.place = str(path)
         self.turn = LedgerLock()
-        self._seen = [(-1, 0, "")]  # of all records that were seen here the last: its place, its length and its digest
+        self._seen = [(-1, 0, "")]  # last record seen by this object: position, length, digest
 
     # proof-region: files
     @convert_to_ledger_error("written")
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Append the text that ``make`` makes of the last record, and return when it is on the disk.
+        """Append the text that ``make`` returns for the last record, and return once it is on disk.
 
-        ``make`` is called while no other process can write; what it raises leaves the file as it was. Others may write
-        while this waits for the disk. Without ``durable`` the record may be lost if the machine fails, alone or with
-        others that follow it.
+        ``make`` is called under an exclusive lock. If it raises, the file is unchanged. Other processes may write while
+        this waits for the disk. If ``durable`` is false, the record may be lost if the machine fails, alone or with
+        later ones.
         """
-        with self._open_file(os.O_RDWR) as other:  # before the write, so that it is told of every error of the disk
+        with self._open_file(os.O_RDWR) as other:  # before the write, so it reports every disk error
             self._remember_record(
                 self._read_last_record(other.fileno())[0]
-            )  # what others wrote is read before they have to wait
+            )  # records of others are read before locking, so others wait less
             made = self._run_on_locked_file(
                 lambda handle: self._append_record(handle, make), other.fileno(), charges=durable
             )
@@ -196,14 +196,14 @@ class FileLog:
 
     @convert_to_ledger_error("written")
     def run_exclusively(self, work: Callable[[int, bytes], T]) -> T:
-        """What ``work`` makes of the open file and all its bytes, while no other process can write."""
+        """Return the result of ``work`` on the open file and all its bytes, under an exclusive lock."""
         with self._open_file(os.O_RDWR) as other:
             return self._run_on_locked_file(
                 lambda one: work(one, _read_bytes(one, 0, os.fstat(one).st_size)), other.fileno()
             )
 
     def _run_on_locked_file(self, work: Callable[[int], T], other: int, *, charges: bool = True) -> T:
-        """What ``work`` makes of a handle that is locked; ``other`` is one by which nobody has locked the file."""
+        """Return the result of ``work`` on a locked handle. ``other`` is another handle of the file, without a lock."""
         if not locks.has_file_locks():
             raise ledger_error(self.place, "written", "this Python has no locks on files: use PostgreSQL")
         with self.turn.lock, self._open_file(os.O_RDWR | os.O_APPEND) as stream:  # [released]
@@ -221,7 +221,7 @@ class FileLog:
                 BUSY.discard(mine)
 
     def _lock_file_and_run(self, handle: int, work: Callable[[int], T], other: int) -> T:
-        """Lock, work and unlock; the end of the block in which the file is open unlocks it if this is interrupted."""
+        """Lock, work and unlock. If this is interrupted, closing the file at the end of its block unlocks it."""
         if not locks.acquire_lock(handle):  # [exclusive]
             raise ledger_error(
                 self.place, "written", f"another process kept it locked for {locks.PATIENCE:.0f} seconds"
@@ -248,7 +248,7 @@ class FileLog:
         return made
 
     def _open_file(self, flags: int) -> io.FileIO:
-        """The file as a ``with`` block opens it: an ordinary one, since others wait for ever or are no disk."""
+        """Open the file for a ``with`` block. It must be regular, since other files may block or are not on a disk."""
         self._require_ordinary(os.stat(self.path).st_mode)
         return next(iter_opened_file(self.path, flags))
 
@@ -260,7 +260,7 @@ class FileLog:
             )
 
     def require_reliable_storage(self, handle: int, recorded: Callable[[], Sequence[str]] = tuple) -> None:
-        """Raise where a ledger cannot rely on the file system, unless its caller or its records accept that kind."""
+        """Raise LedgerError if the file system is unreliable, unless the caller or the records accept its type."""
         kind = file_system_kind(handle)
         reason = unreliability_reason(kind)
         if reason and kind not in self.accepts and kind not in recorded():  # [fit]
@@ -268,10 +268,10 @@ class FileLog:
             raise ledger_error(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
 
     def _read_last_record(self, handle: int) -> tuple[Record, int]:
-        """The last record, and the size of the file; all records since the one that was seen last are looked at.
+        """Return the last record and the size of the file, after checking all records since the last one seen.
 
         Raises:
-            LedgerError: One has no higher number than those before it, as where an older copy was appended.
+            LedgerError: A record has no higher number than those before it, for example if an older copy was appended.
         """
         self._require_seen(handle)
         start, size = max(self._seen[0][0], 0), os.lseek(handle, 0, os.SEEK_END)
@@ -289,7 +289,7 @@ class FileLog:
         return self._find_last_record(behind, before), size  # [last]
 
     def _find_last_record(self, pieces: list[tuple[int, bytes]], before: bytes) -> Record:
-        """The last record among the pieces that begin with it, which follows the one ``before``."""
+        """Return the last record in ``pieces``, which must follow the record ``before``."""
         for place, piece in reversed(pieces):
             record = self._parse_record(piece, place)
             if record is not None:
@@ -299,7 +299,7 @@ class FileLog:
         raise ledger_error(self.place, "read", DAMAGED_FILE if pieces else _EMPTY)
 
     def _parse_record(self, piece: bytes, place: int) -> Record | None:
-        """The record of a piece; None for one that was left unfinished."""
+        """Return the record of a piece, or None if it is unfinished. Raise LedgerError if it is damaged."""
         text = piece.decode("ascii", "replace")
         record = unseal_record(text.removesuffix("\n"), place)
         if record is None and ("\n" in text or unseal_record(text[:-1])):  # [finished]
@@ -307,11 +307,11 @@ class FileLog:
         return record
 
     def _remember_record(self, record: Record) -> None:
-        """Keep a record that was seen, unless one that lies behind it was: one step, whichever threads do this."""
+        """Remember a record unless one at a later position is remembered. This is one step, so threads need no lock."""
         heapq.heappushpop(self._seen, _record_marker(record))
 
     def _require_seen(self, handle: int) -> None:
-        """Raise unless the last record that was seen is still there, whole."""
+        """Raise LedgerError unless the last record seen is still there, unchanged."""
         ((place, size, digest),) = self._seen
         if not digest:
             return
@@ -325,7 +325,7 @@ class FileLog:
 
     @convert_to_ledger_error("opened")
     def first_record(self) -> Record:
-        """The first record: what the ledger is for."""
+        """Return the first record, which describes the ledger."""
         with self._open_file(os.O_RDONLY) as stream:
             data = _read_bytes(stream.fileno(), 0, _BLOCK)
         if not data:
@@ -337,7 +337,7 @@ class FileLog:
 
     @convert_to_ledger_error("read")
     def last_record(self) -> Record:
-        """The last record. No lock is needed, and no right to write."""
+        """Return the last record. This needs no lock, and no permission to write."""
         with self._open_file(os.O_RDONLY) as stream:
             found, _ = self._read_last_record(stream.fileno())
         self._remember_record(found)
@@ -345,9 +345,9 @@ class FileLog:
 
     # proof-region: reading
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
+        """Yield all records in order, or those after ``after``; only those whose text contains ``holding``.
 
-        They are read as they are asked for, up to those that are there at the first.
+        Records are read as they are requested, up to the end of the file at the first request.
         """
         start = 0 if after is None else after.place + 1 + after.size  # [behind]
         last = None
@@ -357,10 +357,7 @@ class FileLog:
             self._remember_record(last)
 
     def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
-        """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none.
-
-        It is found by halving.
-        """
+        """Return the first record for which ``reached`` is true, as for all later ones, or None, by bisection."""
         low, end = 0, self._checked_file_size()
         high = end
         while high - low > _BLOCK:
@@ -373,7 +370,7 @@ class FileLog:
         return next(filter(reached, self._iter_records_from(low, end)), None)
 
     def _iter_records_from(self, start: int, end: int, block: int = _BLOCK, holding: bytes = b"") -> Iterator[Record]:
-        """The records that begin at ``start`` or later, of those that end at ``end``."""
+        """Yield the records that begin at ``start`` or later, and end before ``end``."""
         for place, piece in self._iter_pieces(start, end, block, self._read_block):
             record = self._parse_record(piece, place) if holding in piece else None
             if record is not None:
@@ -388,8 +385,8 @@ class FileLog:
     def _iter_pieces(
         self, start: int, end: int, block: int, read: Callable[[int, int], bytes]
     ) -> Iterator[tuple[int, bytes]]:
-        """What stands between the separators from ``start`` on, with the places of those; all before ``end``."""
-        rest: bytes | None = None  # of the piece that began in the last block
+        """Yield the position and the content of each piece between separators, from ``start`` to ``end``."""
+        rest: bytes | None = None  # beginning of a piece that continues in the next block
         while start < end:
             data, block = read(start, min(block, end - start)), min(2 * block, _LARGEST)
             if not data:
@@ -419,7 +416,7 @@ class FileLog:
 
     @convert_to_ledger_error("read")
     def sync_records(self) -> Record:
-        """The last record, when it is on the disk with all before it."""
+        """Return the last record, once it is on disk with all before it."""
         with self._open_file(os.O_RDONLY) as stream:
             found, _ = self._read_last_record(stream.fileno())
             _sync_to_disk(stream.fileno())
@@ -427,7 +424,7 @@ class FileLog:
         return found
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing, since no file stays open."""
 
 
 _EMPTY = "it is empty: restore it from a backup that is not older than the last release"
@@ -462,12 +459,12 @@ def write_all_bytes(handle: int, data: bytes) -> None:
 
 
 def _sync_to_disk(handle: int) -> None:
-    """Wait for the disk itself where the system can (macOS), for what it promises otherwise."""
+    """Wait for the disk itself if the system can (macOS), otherwise for fsync."""
     if not locks.flush_to_disk(handle):
         os.fsync(handle)
 
 
-# A new ledger's file: whole on the disk before it has its name.
+# Creation of a ledger's file: it is complete on disk before it gets its name.
 #
 # Proof: proofs/ledger/storage.tex
 
@@ -475,10 +472,10 @@ def _sync_to_disk(handle: int) -> None:
 # proof-region: creation
 @convert_to_ledger_error("created")
 def create_log_file(log: FileLog, header: str) -> None:
-    """Make the file of ``log`` with this first record, whole or not at all.
+    """Create the file of ``log`` with this first record, completely or not at all.
 
     Raises:
-        LedgerError: There is a file of that name, which is left as it is, or it cannot be made.
+        LedgerError: A file of that name exists, which is not changed, or the file cannot be created.
     """
     path = log.path
     draft = path.parent / f".{path.name[:20]}.{uuid.uuid4().hex[:12]}.new"
@@ -495,23 +492,23 @@ def create_log_file(log: FileLog, header: str) -> None:
 
 
 def _publish_draft(draft: Path, path: Path) -> bool:
-    """Give the draft its name, unless a file has it; whether it got it."""
+    """Give the draft its name unless a file has it, and return True if the draft got it."""
     with suppress(FileExistsError):  # [no-replacement]
         try:
             os.link(draft, path)
         except FileExistsError:
             raise
-        except OSError:  # a file system without links
+        except OSError:  # the file system has no hard links
             write_new_file(path, draft.read_bytes())
         return True
     return False
 
 
 def write_new_file(path: Path, content: bytes) -> None:
-    """A new file that only its owner may read, on the disk when this returns.
+    """Create a file that only its owner may read. It is on disk when this returns.
 
     Raises:
-        FileExistsError: There is a file of that name.
+        FileExistsError: A file of that name exists.
     """
     with next(iter_opened_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as stream:
         try:
@@ -524,11 +521,11 @@ def write_new_file(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the names in ``folder`` reach the disk, where this account may open it (on Windows nobody may)."""
+    """Flush the names in ``folder`` to disk, if this account may open the folder (never on Windows)."""
     opened: list[int] = []
     try:
         with suppress(PermissionError):  # [folder]
-            opened.extend(map(os.open, (folder,), (os.O_RDONLY,)))  # in one step, as files are
+            opened.extend(map(os.open, (folder,), (os.O_RDONLY,)))  # in one step, like files
         for handle in opened:
             os.fsync(handle)
     finally:
@@ -540,10 +537,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_report(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
-    """A new file beside a ledger, for people or a copy of it; one that is private its owner alone may read.
+    """Write a new file beside a ledger: a report or a copy. If ``private`` is true, only its owner may read it.
 
     Raises:
-        LedgerError: There is a file of that name, or it could not be written.
+        LedgerError: A file of that name exists, or it could not be written.
     """
     try:
         write_atomically(path, content, private=private)

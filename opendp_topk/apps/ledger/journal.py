@@ -1,4 +1,4 @@
-"""Journal of a ledger: debits are on the disk before anything is drawn; its entries can be read."""
+"""Journal of a ledger: debits that are on disk before noise is drawn, and its entries."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ class Journal:
         return found
 
     def _require_own_record(self, last: Record) -> Record:
-        """Check that ``last`` belongs to the ledger that was opened, and return it."""
+        """Return ``last`` after checking that it belongs to the ledger that was opened."""
         if last.digest != self.header.digest and last.fields.get("ledger") != self.header.digest:  # [own]
             raise ledger_error(
                 self.log.place,
@@ -280,7 +280,7 @@ class Journal:
         return accepted_kinds_in(self.last_record())
 
     def settle_if_possible(self, number: int, state: str, record: str | None = None) -> str:
-        """Call :meth:`settle`; if that fails the entry stays reserved, at the same cost, and the reason is returned."""
+        """Call :meth:`settle`. If that fails, the entry stays reserved at the same cost, and the reason is returned."""
         try:
             self.settle(number, state, record)
             return ""
@@ -288,7 +288,7 @@ class Journal:
             return str(error).replace(". Nothing was released", "")
 
     def settle_reserved_entry(self, number: Any, state: Any, record: str | None = None) -> None:
-        """Check that the entry exists and is reserved, and call :meth:`settle`."""
+        """Call :meth:`settle` after checking that the entry exists and is reserved."""
         found = self.find_entry(number)
         if checks.require_choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
             raise ParameterError(f"entry {found.number} is {found.state} already")
@@ -426,12 +426,12 @@ def parse_header(place: str, first: Record) -> tuple[LedgerPrivacyUnit, BudgetAc
 
 
 def utc_timestamp() -> str:
-    """The time in UTC, to the second."""
+    """Return the time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def operator_name(operator: str | None) -> str:
-    """``operator``, or else the name of the account that runs this process, where the system tells it."""
+    """Return ``operator``, or by default the name of the account of this process; "unknown" if there is none."""
     if operator is not None:
         return validate_name("operator", operator)
     try:

@@ -1,4 +1,4 @@
-"""A privacy budget for one data set, which no crash and no second process can overspend."""
+"""Privacy budget for one data set, which no crash and no concurrent process can overspend."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from .stated import LINES, OWN, LedgerPrivacyUnit, Metadata, add_metadata_parame
 
 
 def copy_to_backup(journal: Journal, path: str | os.PathLike[str]) -> None:
-    """All records of ``journal`` in a new file, which is a ledger itself.
+    """Copy all records of ``journal`` to a new file, which is a ledger itself.
 
     Raises:
-        LedgerError: The records contradict themselves, there is a file of that name, or it cannot be written.
+        LedgerError: The records contradict each other, a file of that name exists, or it cannot be written.
     """
     where, log = resolve_path(path, "path"), snapshot_log(journal.log)
     found = find_ledger_problems(Journal(log, journal.operator))
@@ -62,7 +62,7 @@ def copy_to_backup(journal: Journal, path: str | os.PathLike[str]) -> None:
 
 
 def ledger_html_table(ledger: Any) -> str:
-    """The table; no entry and no data."""
+    """Return a table of the budget, without entries and data."""
     ledger = ledger.at_one_moment()
     rows = {
         "left": ledger.remaining(),
@@ -75,14 +75,14 @@ def ledger_html_table(ledger: Any) -> str:
     return notebook.facts_table(f"Privacy budget of {ledger.dataset}", rows.items())
 
 
-# What would fit in the place of a release that a ledger has refused.
+# Advice for a refused release: the noise scale with which it would fit.
 
-_DOUBLINGS = 40  # a release with 10^12 times the noise is of no use
-_HALVINGS = 14  # to the last of the four digits that are shown
+_DOUBLINGS = 40  # a release with 10^12 times the noise is useless
+_HALVINGS = 14  # bisection steps, enough for the four digits that are shown
 
 
 def least_fitting_scale(measurement: Measurement, fits: Callable[[Measurement], bool]) -> float | None:
-    """About the least scale with which ``measurement`` would fit, of four digits; None where none is found."""
+    """Return about the least scale with which ``measurement`` fits, to four digits, or None if none is found."""
     own = measurement.parameters.get("scale")
     if not isinstance(own, int | float | Fraction) or not 0 < own < math.inf:
         return None
@@ -106,7 +106,7 @@ def least_fitting_scale(measurement: Measurement, fits: Callable[[Measurement], 
         return None
 
 
-# The ledger: releases that are paid for before anything is drawn.
+# The ledger: every release is paid for before noise is drawn.
 #
 # Proof: proofs/ledger/ledger.tex
 
@@ -114,28 +114,29 @@ def least_fitting_scale(measurement: Measurement, fits: Callable[[Measurement], 
 class Ledger:
     """A privacy budget for one data set, in a file or on a PostgreSQL server, which several processes may share.
 
-    ``Ledger(address)`` opens one that exists, :meth:`create` makes one that does not; neither does the other's work,
-    so that a ledger which vanished is never replaced by a new one with its whole budget.
+    ``Ledger(address)`` opens an existing ledger, and :meth:`create` makes a new one. Neither does both, so a ledger
+    that disappeared is never replaced by a new one with the whole budget.
 
-    A ledger is for one unit: a data set's name, the metric of its neighbours, and the distance of what is protected.
-    Every release through :meth:`release` is debited, and the debit is on the disk before the data are looked at or any
-    noise is drawn: a crash can only count too much. What does not fit with what is left is refused.
+    A ledger protects one privacy unit: the name of a data set, the metric of neighbouring data sets, and a distance.
+    Every release through :meth:`release` is debited, and the debit is on disk before data are read or noise is drawn.
+    So a crash can only overcount. A release that does not fit into the remaining budget is refused.
 
-    A file that was deleted, or replaced by an older copy while nobody used it, is not covered: :meth:`verify` tells
-    with a :meth:`head` that was kept elsewhere. The file must lie on a file system of this machine.
+    A ledger does not notice if its file was replaced by an older copy, or deleted and created again, while it was not
+    in use. :meth:`verify` detects this with a :meth:`head` that was stored elsewhere. The file must be on a local file
+    system.
 
     Args:
         address: A file, or ``postgresql://user@host/database#schema/name`` (extra ``postgres``).
-        operator: Who releases; the name of the account if not given.
-        accept_file_system: The kind of file system, such as ``"overlay"`` or ``"tmpfs"``, on which the file may lie
-            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it. Or the server
-            to which it was moved, restored or failed over: what an error named.
+        operator: Name of the person or service that releases; default the name of the account.
+        accept_file_system: Accepted type of file system, such as ``"overlay"`` or ``"tmpfs"``, if a ledger cannot rely
+            on that of its file. The ledger records it, and shows it. Or the accepted server, if the ledger was moved,
+            restored or failed over to it. The error that refuses either contains the value to give.
 
     Raises:
-        ParameterError: ``address`` is none, or ``operator`` is no name.
+        ParameterError: ``address`` is not an address, or ``operator`` is not a name.
         LedgerError: There is no ledger, it is damaged, has another format, or cannot be read.
 
-    One object serves several threads, and after a fork both processes. Proof: proofs/ledger/ledger.tex
+    Several threads may share one object, and after a fork both processes may. Proof: proofs/ledger/ledger.tex
 
     Example:
         >>> import tempfile, pathlib, opendp_topk as tk
@@ -176,36 +177,35 @@ class Ledger:
         accept_file_system: str | None = None,
         **words: Unpack[Metadata],
     ) -> Ledger:
-        """Make a ledger where there is none, and open it. Of several processes that try, one succeeds.
+        """Create a ledger and open it. If several processes try, only one succeeds.
 
         Args:
             address: As for ``Ledger(address)``.
-            budget: Budget of all releases together: a number, or a pair where the measure has a delta. A float
-                means the decimal that it is written as, so that ``0.1`` is one tenth; texts, Decimals and Fractions
-                are exact.
+            budget: Budget of all releases together: a number, or a pair if the measure has a delta. A float means its
+                decimal repr, so ``0.1`` is one tenth; strings, Decimals and Fractions are exact.
             measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
-                ``PrivacyProfile()`` with a pair (epsilon, delta): then releases under all measures are paid from it.
-                Their epsilons, their rhos and, with a ``step``, the number of steps are added up side by side, and a
-                release fits while one of these sums keeps the budget (:meth:`privacy_filters`).
-            dataset: The name of the data set.
-            metric: The metric of neighbouring data sets, such as ``UserDistance()``.
-            d_in: The distance of one protected unit; 1 if not given.
-            user: The column whose values tell people apart, such as ``"visitor"``: releases by another one are refused,
-                or state how many of its values one person has. If not given, no column is looked at.
-            person: What one of them is called; if not given, as the column.
-            publisher: Who publishes what is released. This and the next two are lines for people.
-            period: The time that the data set is of.
-            purpose: What it is released for.
-            own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own, and for
-                :meth:`reserve_all`; 0 if not given.
-            step: Under ``PrivacyProfile()``, a measurement of which equal releases are counted: as many of them fit as
-                their composed privacy curve allows, in any mixture with what costs a whole number of them.
-            operator: Who releases; the name of the account if not given.
+                ``PrivacyProfile()`` with a pair (epsilon, delta), which pays for releases under all measures. Their
+                epsilons, their rhos and, with a ``step``, the number of steps are added up in parallel, and a release
+                fits while one of these sums keeps the budget (:meth:`filters`).
+            dataset: Name of the data set.
+            metric: Metric of neighbouring data sets, such as ``UserDistance()``.
+            d_in: Distance of one protected unit; default 1.
+            user: User ID column, such as ``"visitor"``. A release by another column is refused, unless it states how
+                many of its values one person has. By default no column is checked.
+            person: Word for one person; default the name of the column.
+            publisher: Publisher of the releases. This and the next two are lines for human readers.
+            period: Time period of the data.
+            purpose: Purpose of the releases.
+            own_delta: Under ``PrivacyProfile()``, the part of delta for releases that have a delta of their own, and
+                for :meth:`reserve_all`; default 0.
+            step: Under ``PrivacyProfile()``, a measurement whose equal releases are counted: as many fit as their
+                composed privacy curve allows, in any mixture with releases that cost a whole number of them.
+            operator: Name of the person or service that releases; default the name of the account.
             accept_file_system: As for ``Ledger(address)``.
 
         Raises:
             ParameterError: An argument is out of range.
-            LedgerError: There is something at the address already, or nothing can be made there.
+            LedgerError: The address is in use, or a ledger cannot be created there.
         """
         unit = LedgerPrivacyUnit.for_new_ledger(dataset, metric, d_in, user, person)
         account = open_account(measure, budget, own_delta, None if step is None else measurement_step_curve(unit, step))
@@ -218,83 +218,82 @@ class Ledger:
 
     @property
     def measure(self) -> Measure:
-        """The measure of the budget."""
+        """Measure of the budget."""
         return self._journal.account.measure
 
     @property
     def counted(self) -> Measure:
-        """The measure in which charges are added: that of the budget, or under ``PrivacyProfile()`` rho and delta."""
+        """Measure in which charges are added: that of the budget, or rho and delta under ``PrivacyProfile()``."""
         return self._journal.account.counted_measure
 
     @property
     def dataset(self) -> str:
-        """The name of the data set."""
+        """Name of the data set."""
         return self._journal.unit.dataset
 
     @property
     def metric(self) -> str:
-        """The metric of its neighbours, as it is written."""
+        """Metric of neighbouring data sets, as text."""
         return self._journal.unit.metric
 
     @property
     def d_in(self) -> Number:
-        """The distance of one protected unit."""
+        """Distance of one protected unit."""
         return self._journal.unit.charged_distance(None)
 
     @property
     def user(self) -> str | None:
-        """The column whose values tell people apart; None where that was not stated."""
+        """User ID column; None if it is not stated."""
         return self._journal.unit.user
 
     @property
     def person(self) -> str | None:
-        """What one of them is called; None where that was not stated."""
+        """Word for one person; None if it is not stated."""
         return self._journal.unit.person
 
     @property
     def stated(self) -> dict[str, str]:
-        """What was said of it in words: ``publisher``, ``period`` and ``purpose``, those of them that were."""
+        """Stated metadata: those of ``publisher``, ``period`` and ``purpose`` that were given."""
         return dict(self._journal.words)
 
     @property
     def budget(self) -> Any:
-        """Budget of all releases together: a number, or a pair (epsilon, delta), rounded up."""
+        """Budget of all releases together, rounded up: a number, or a pair if the measure has a delta."""
         parts = tuple(map(round_up, self._journal.account.budget))
         return parts if len(parts) > 1 else parts[0]
 
     @property
     def promise(self) -> str:
-        """The budget exactly, as people write it."""
+        """Exact budget, as text."""
         return format_amount(self._journal.account.budget)
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """The kinds of file systems that were accepted for it, and the servers to which it is bound."""
+        """Types of file systems that were accepted for it, and servers to which it is bound."""
         return tuple(self._journal.recorded_accepted_kinds())
 
     @property
     def limit(self) -> Any:
-        """Upper limit of all charges together, under :attr:`counted_measure`, rounded down."""
+        """Upper limit of all charges together, under :attr:`counted`, rounded down."""
         return self._journal.remaining_amount(self._journal.account.zero_amount)
 
     def spent(self) -> Any:
-        """Total charge of the releases so far, under :attr:`counted_measure`, rounded up.
+        """Return the total charge of the releases so far, under :attr:`counted`, rounded up.
 
-        Charges are exact and floats are read as the decimals that they are written as, as in ``budget``: three times
-        one tenth is 0.3.
+        Charges are exact, and floats mean their decimal repr, as in ``budget``: three times one tenth is 0.3.
         """
         return self._journal.amount_as_distance(self._journal.total_spent())
 
     def remaining(self) -> Any:
-        """Remaining part of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
+        """Return the rest of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
         return self._journal.remaining_amount(self._journal.total_spent())
 
     def filters(self) -> list[Filter]:
-        """Under ``PrivacyProfile()`` the sums that run side by side, each with its limit and its share of delta."""
+        """Return the parallel filters under ``PrivacyProfile()``, each with its limit and its share of delta."""
         return self._journal.account.privacy_filters(self._journal.total_spent())
 
     def room(self) -> dict[str, float | int]:
-        """Under ``PrivacyProfile()`` the largest epsilon, rho and number of steps that still fit, each for itself."""
+        """Return the largest epsilon, rho and number of steps that fit by themselves under ``PrivacyProfile()``."""
         return self._journal.account.largest_next_losses(self._journal.total_spent())
 
     def fits(
@@ -306,7 +305,7 @@ class Ledger:
         at_most: int | None = None,
         shared: bool = False,
     ) -> bool:
-        """Return True if a release would fit now; another process may release in between."""
+        """Return True if a release would fit now. Another process may release in between."""
         cost = charge_for_journal(self._journal, measurement, d_in, delta, "", at_most, shared, True).cost
         return cost is not None and self._journal.has_room(cost)
 
@@ -325,38 +324,39 @@ class Ledger:
         once: bool = False,
         **words: Unpack[Metadata],
     ) -> Any:
-        """One release of ``measurement`` on ``data``, debited before a row of them is read or noise is drawn.
+        """Release ``measurement`` on ``data``. It is debited before any row is read or noise is drawn.
 
         Args:
-            measurement: Under the ledger's metric and a measure that it counts. The conversation of
-                ``make_continual_top_k`` is paid whole now, and what is released is its queryable, which answers for as
-                long as this process lives; under ``PrivacyProfile()`` it must be one under
-                ``ZeroConcentratedDivergence()``. Its cost stays spent however early it ends.
+            measurement: A measurement under the ledger's metric and a measure that it counts. A conversation of
+                ``make_continual_top_k`` is paid in full now, even if it ends early. Its release is a queryable, which
+                answers as long as this process lives. Under ``PrivacyProfile()`` it must be under
+                ``ZeroConcentratedDivergence()``.
             data: A member of the measurement's input domain.
-            d_in: The distance at which it is charged, at least that of the ledger's unit, which it is if not given.
-            delta: For a measurement under ``PrivacyProfile()``: at which delta its curve is read; 0 if not given.
-            label: A line about the release, for the history.
-            at_most: Where the release counts by another column than the ledger's, with how many of its values one
-                person has rows at most: a visitor has at most 5 sessions. It is charged at so many times the distance.
-            shared: Whether rows with one such value may be of several people, as those of a household are; then the
-                distance is twice that, and otherwise each value must be of one person.
-            once: Refuse it if an entry has paid for a release with this label and period, and has not failed: as a job
-                that is run again after it was killed would pay twice.
-            period: The time that it is of, where it is not the ledger's. This and the next are lines for people.
-            purpose: What it is released for, where that is not the ledger's.
+            d_in: Distance at which it is charged, at least that of the ledger's unit, which is the default.
+            delta: For a measurement under ``PrivacyProfile()``, the delta at which its curve is evaluated; default 0.
+            label: One line about the release, for the history.
+            at_most: If the release counts by another column than the ledger's, the largest number of its values with
+                which one person has rows: for example, a visitor has at most 5 sessions. The charged distance is
+                multiplied by it.
+            shared: Whether rows with one such value may belong to several people, as those of a household do. If so,
+                the distance is doubled; if not (default), each value must belong to one person.
+            once: Refuse the release if an entry has paid for this label and period, and has not failed. Otherwise a job
+                that was killed and runs again would pay twice.
+            period: Time period of the data, if it is not the ledger's. This and the next are lines for human readers.
+            purpose: Purpose of the release, if it is not the ledger's.
 
         Raises:
-            BudgetError: The cost does not fit with what is left. Nothing was debited.
+            BudgetError: The cost does not fit into the remaining budget. Nothing was debited.
             SpaceError: The measurement is under another metric, or under a measure that the ledger does not count, or
                 counts by another column without ``at_most``.
             ParameterError: The measurement is another interactive one, ``d_in`` is smaller than the unit's, or ``once``
-                and it was paid before.
+                is set and an entry has paid already.
             LedgerError: The debit could not be written. Nothing was released; the debit may still count.
-            DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. Nothing was debited, as
-                for ColumnError (a column is missing, or its type does not fit the domain or a list of candidates) and
-                MissingExtraError.
-            DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
-                a note on the error says so.
+            DataTypeError: ``data`` are not a table or not a vector, as the measurement requires. Nothing was debited,
+                as for ColumnError (a column is missing, or its type does not fit the domain or a list of candidates)
+                and MissingExtraError.
+            DataError: ``data`` are not a member of the input domain. The debit stays, as for every later error; a note
+                on the error contains the entry's number.
         """
         require_readable_data(measurement, data)  # [presented]
         reserved = self.reserve(
@@ -378,9 +378,9 @@ class Ledger:
         once: bool = False,
         **words: Unpack[Metadata],
     ) -> Reservation:
-        """Pay for a release before a long job: of ``measurement``, or else for a stated ``cost``. It counts as spent.
+        """Pay for a release before a long job, by ``measurement`` or by a stated ``cost``. It counts as spent.
 
-        It raises what :meth:`release` raises before its debit.
+        It raises the same errors as :meth:`release` before its debit.
         """
         if (measurement is None) == (cost is None):
             raise ParameterError("give either a measurement or a cost")
@@ -408,14 +408,15 @@ class Ledger:
         """Pay at once for releases that are fixed now and made later, each of them once, from any process.
 
         Args:
-            planned: Pairs of a measurement and its label; the labels differ.
+            planned: Pairs of a measurement and its label. Labels must differ.
             d_in: As for :meth:`release`.
-            delta: Under ``PrivacyProfile()``, how much of ``own_delta`` is spent on the privacy curve of all of them
-                together, whose epsilon at it is charged then; all that is left of it if not given.
-            label: A line about all of them, for the history.
+            delta: Under ``PrivacyProfile()``, the part of ``own_delta`` to spend on the composed privacy curve of all
+                releases; default all that is left. The epsilon at this delta is charged if it is less than the sum of
+                epsilons.
+            label: One line about all of them, for the history.
 
         Raises:
-            ParameterError: No pairs are given, or a release has no finite loss, or no curve of the library's own.
+            ParameterError: There are no pairs, or a release has an infinite loss, or no curve of the library's own.
             BudgetError: They do not fit together. Nothing was debited.
         """
         pairs = validate_planned_pairs(planned)
@@ -428,7 +429,7 @@ class Ledger:
     def _least_scale_advice(
         self, measurement: Measurement | None, d_in: Any, delta: Any, at_most: Any, shared: Any
     ) -> str:
-        """The least scale with which a release that was refused would fit, for people."""
+        """Return advice for people on the least scale with which a refused release would fit, or an empty string."""
         if measurement is None or delta is not None:
             return ""
         spent, account = self._journal.total_spent(), self._journal.account
@@ -441,21 +442,21 @@ class Ledger:
         return "" if scale is None else f"; with scale={scale:g} or more it would fit"
 
     def planned(self, number: int) -> PlannedReleases:
-        """What :meth:`reserve_all` has paid for in another process, by the number of its entry."""
+        """Return the releases that :meth:`reserve_all` has paid for, in any process, by the number of its entry."""
         found = self._journal.find_debit_record(number)
         if found.fields["measurement"] != PLANNED:
             raise ParameterError(f"entry {number} has paid for no planned releases")
         return PlannedReleases(self._journal, found)
 
     def settle(self, number: int, state: str, *, record: str | None = None) -> None:
-        """Say what became of an entry that is ``reserved``: ``released`` or ``failed``. Nothing is given back.
+        """Mark an entry that is ``reserved`` as ``released`` or ``failed``. Nothing is refunded.
 
-        ``record`` is the digest of the record of its release, where that could not be written at once.
+        ``record`` is the digest of the record of its release, if that could not be written at once.
         """
         self._journal.settle_reserved_entry(number, state, record)
 
     def conversation(self, data: Any, *, budget: Any = None, label: str = "") -> Conversation:
-        """Begin a conversation about ``data``: paid in full now with a budget of its own, or query by query without."""
+        """Begin a conversation about ``data``, paid in full now if a ``budget`` is given, otherwise query by query."""
         amount = (
             self._journal.account.zero_amount if budget is None else parse_user_amount(self._journal, budget, "budget")
         )
@@ -464,7 +465,7 @@ class Ledger:
         return Conversation(self._journal, made, data)
 
     def resume(self, number: int, data: Any) -> Conversation:
-        """Go on with a conversation that was begun in another process, about the same data."""
+        """Resume a conversation that was begun in another process, about the same data."""
         found = self._journal.find_debit_record(number)
         if found.fields.get("measurement") != WHAT:
             raise ParameterError(f"entry {found.fields['entries']} is no conversation")
@@ -475,63 +476,63 @@ class Ledger:
         return int(self._journal.last_record().fields["entries"])
 
     def entry(self, number: int) -> Entry:
-        """One entry by its number, found without reading the others."""
+        """Return one entry by its number, without reading the others."""
         return self._journal.find_entry(number)
 
     def history(self) -> list[Entry]:
-        """All entries, the oldest first: what, when, by whom, at what cost and what became of it; never data."""
+        """Return all entries, oldest first, with release, time, operator, cost and state, but without data."""
         return self._journal.read_all_entries()
 
     def head(self, number: int | None = None, *, sign: str | os.PathLike[str] | None = None) -> str:
-        """One line that stands for all records so far, to be kept elsewhere and given to :meth:`verify`.
+        """Return one line that identifies all records so far, to be stored elsewhere and given to :meth:`verify`.
 
         Args:
-            number: That of an entry, for the line of the moment in which it was debited.
-            sign: A file with a private Ed25519 key in PEM, with which the line is signed (extra ``sign``).
+            number: Number of an entry; the line is then that of the time of its debit. By default it is that of now.
+            sign: A file with a private Ed25519 key in PEM that signs the line (extra ``sign``).
         """
         found = None if number is None else self._journal.find_debit_record(number)
-        last = self._journal.sync_last_record()  # what is not on the disk yet may be lost with its server
+        last = self._journal.sync_last_record()  # records that are not on disk may be lost with the server
         line = record_head(found or last)
         return line if sign is None else signing.sign_head(line, sign)
 
     def verify(self, head: str | None = None, *, key: str | os.PathLike[str] | None = None) -> list[str]:
-        """Return the contradictions, one line each: every digest, link and total is computed again.
+        """Return the contradictions, one line each, after computing every digest, link and total again.
 
         Args:
-            head: A line that was kept elsewhere; a ledger that was rewritten or set back since is told by it.
-            key: A file with the public Ed25519 key in PEM with which that line must be signed.
+            head: A line that was stored elsewhere, which detects that the ledger was rewritten or set back since.
+            key: A file with the public Ed25519 key in PEM, with whose private key the line must be signed.
         """
         return checking.find_ledger_problems(self._journal, head, key)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the records to a new file, whole, checked and on the disk."""
+        """Copy the records to a new file, complete, checked and on disk."""
         copy_to_backup(self._journal, path)
 
     @staticmethod
     def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
-        """Make a damaged file a ledger again, and say what was lost; nothing if it is whole.
+        """Repair a damaged file, and return what was lost, one line each; an empty list if there is no damage.
 
-        Every record that verifies is kept, and what was spent is never lowered: records that are lost between others
-        are charged what the next total tells. The damaged file is kept beside it under another name.
+        Every record that verifies is kept, and the amount spent is never lowered: lost records between others are
+        charged what follows from the next total. The damaged file is kept beside it under another name.
 
         Args:
             address: A file.
-            charge_rest: Charge all that is left where records at the end are lost, whose cost nobody can tell.
+            charge_rest: Charge all that is left if records at the end are lost, since their cost is unknown.
 
         Raises:
-            ParameterError: ``address`` is no file's.
-            LedgerError: What it was charged cannot be told, or it is no ledger. The file is as it was.
+            ParameterError: ``address`` is that of a server.
+            LedgerError: Its charges cannot be determined, or it is not a ledger. The file is unchanged.
         """
         return repair_file(address, charge_rest=charge_rest)
 
     def at_one_moment(self) -> Ledger:
-        """This ledger as it is now, to be read: all that it tells is of one moment, whatever others debit meanwhile."""
+        """Return a read-only snapshot of this ledger, which is consistent despite concurrent debits."""
         made = type(self).__new__(type(self))
         made._journal = Journal(snapshot_log(self._journal.log), self._journal.operator)
         return made
 
     def close(self) -> None:
-        """Close it; every debit is on the disk already."""
+        """Close the ledger. Every debit is on disk already."""
         self._journal.closed = True
         self._journal.log.close()
 

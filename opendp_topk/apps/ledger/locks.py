@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 
-PATIENCE = 120.0  # a debit takes moments: after so long, the other process must be hanging
+PATIENCE = 120.0  # seconds; a debit is much faster, so after this time the other process must be hanging
 _SHORTEST, _LONGEST = 0.0002, 0.005  # seconds between two attempts: quick at first, gentle to others later
 _UNSUPPORTED = errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY
 _FAR = 2**40  # lock offset on Windows: beyond all records, since others cannot read locked bytes

@@ -31,7 +31,7 @@ class Log(Protocol):
         """Return the last record."""
 
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """Yield all records in order, or those after ``after``; only those whose text has ``holding``, if given."""
+        """Yield all records in order, or those after ``after``; only those whose text contains ``holding``."""
 
     def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
         """Return the first record for which ``reached`` is true, as for all later ones; None if there is none."""
@@ -47,14 +47,14 @@ class Log(Protocol):
 
 
 def open_log(address: Any, header: str | None = None, accepts: str | None = None) -> Log:
-    """Return the log at ``address``; if a ``header`` is given, create the log with it as its first record.
+    """Return the log at ``address``. If a ``header`` is given, create the log with it as its first record.
 
-    ``accepts`` is a kind of file system on which a file may lie though a ledger cannot rely on it, or a server to which
+    ``accepts`` is a type of file system on which a ledger cannot rely, to be accepted for a file, or a server to which
     a ledger was moved.
 
     Raises:
-        ParameterError: If ``accepts`` is not such a kind or server.
-        LedgerError: If a header is given and there is something at the address.
+        ParameterError: If ``accepts`` is not such a type or server.
+        LedgerError: If a header is given and the address is in use.
     """
     if isinstance(address, str) and address.startswith(SCHEMES):
         from .postgres import PostgresLog, is_server
@@ -100,10 +100,10 @@ class LogSnapshot:
     def __init__(self, log: Log) -> None:
         self.place = log.place
         self._log = log
-        self._last = log.sync_records()  # what is not on the disk yet may be lost with its server
+        self._last = log.sync_records()  # records that are not on disk may be lost with the server
 
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Raise an error: a moment is read-only."""
+        """Raise an error: a snapshot is read-only."""
         raise ledger_error(self.place, "written", "it was opened to be read as it was at one moment")
 
     def first_record(self) -> Record:
@@ -111,18 +111,18 @@ class LogSnapshot:
         return self._log.first_record()
 
     def last_record(self) -> Record:
-        """Return the last record of the moment."""
+        """Return the last record of the snapshot."""
         return self._last
 
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """Yield the records of the log, up to the moment."""
+        """Yield the records of the log, up to the snapshot."""
         for record in self._log.iter_records(after, holding):
             if record.number > self._last.number:
                 return
             yield record
 
     def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
-        """Return the result of the log's ``find_first_record``, up to the moment."""
+        """Return the result of the log's ``find_first_record``, up to the snapshot."""
         found = self._log.find_first_record(reached)
         return None if found is None or found.number > self._last.number else found
 
@@ -131,7 +131,7 @@ class LogSnapshot:
         return self._log.storage_flaws()
 
     def sync_records(self) -> Record:
-        """Return the last record of the moment, which is on the disk."""
+        """Return the last record of the snapshot, which is on disk."""
         return self._last
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Places of a plan, drawn one by one, and conversations that were paid in advance."""
+"""Reservations, planned releases and conversations: entries that later records continue."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from .journal import FAILED, RELEASED, Journal
 from .records import Record, damaged_log_error, is_durable_record, record_head
 from .stated import release_metadata
 
-# What an entry has begun and later records go on with, in this process or another one, until it is closed.
+# Entries that later records continue, in this process or another one, until they are closed.
 #
 # Proof: proofs/ledger/ledger.tex
 
 
 class EntryFollower:
-    """What records say of one entry and of those within it, whoever wrote them. ``number`` is that of the entry."""
+    """State of an entry and of those within it, from the records of all processes. ``number`` is the entry's."""
 
     def __init__(self, journal: Journal, begun: Record) -> None:
         self.number = int(begun.fields["entries"])
@@ -54,7 +54,7 @@ class EntryFollower:
 
     # proof-region: following
     def _read_new_records(self) -> None:
-        """Take up all records since the last one that was and is on the disk: a crash may take those behind it back."""
+        """Read all records since the last one that is on disk, since a crash may remove those after it."""
         self._apply_records(self._journal.log.iter_records(self._seen))  # [since-last]
 
     def _apply_records(self, records: Iterable[Record]) -> None:
@@ -75,14 +75,14 @@ class EntryFollower:
         raise NotImplementedError
 
     def close(self) -> None:
-        """End it, in all processes. What was not used or drawn is not given back."""
+        """Close the entry, in all processes. What was not used or drawn is not refunded."""
         self._read_new_records()
         if not self._closed:
             self._journal.settle(self.number, RELEASED)
             self._closed = True
 
 
-# What was paid for and has not happened yet: one release, or something outside of the library.
+# Reservations: one release, or something outside of the library, that was paid for and has not happened yet.
 #
 # Proof: proofs/ledger/ledger.tex
 
@@ -90,7 +90,7 @@ KEPT = "the budget was spent: the ledger keeps the debit of entry "
 
 
 def require_readable_data(measurement: Any, data: Any) -> None:
-    """Refuse, before anything is paid, what :func:`require_readable` refuses; no row is read."""
+    """Raise the errors of :func:`require_readable` before anything is paid. No row is read."""
     if isinstance(measurement, Measurement):
         require_readable(measurement.input_domain, data, public_lists(measurement))
 
@@ -98,9 +98,9 @@ def require_readable_data(measurement: Any, data: Any) -> None:
 class Reservation:
     """A debit that was made before its release, by :meth:`Ledger.reserve`.
 
-    It counts as spent from the start and for good. ``number`` is that of its entry. As a context manager it marks
-    the entry as failed if the block ends with an error. It serves the process that made it; after the end of that
-    process ``Ledger.settle(number, state)`` says what became of it.
+    It counts as spent from the start, and is never refunded. ``number`` is that of its entry. As a context manager it
+    marks the entry as failed if the block raises an error. It can be used only in the process that made it; after the
+    end of that process, ``Ledger.settle(number, state)`` records the outcome.
     """
 
     def __init__(self, journal: Journal, made: Record, measurement: Measurement | None) -> None:
@@ -109,22 +109,22 @@ class Reservation:
         self._journal = journal
         self._measurement = measurement
         self._home = process_identity()
-        self.unsettled = ""  # why the ledger does not say that it was released, though it was
-        self._open = [True]  # until it is taken out, once
+        self.unsettled = ""  # why the entry is not marked as released, although it was
+        self._open = [True]  # emptied once, by the release or settlement
 
     # proof-region: reservation
     def release(self, data: Any, *, recorded: Callable[[Any], str] | None = None) -> Any:
-        """The release that was paid for. There is one, and it ends the reservation.
+        """Make the one release that was paid for. It ends the reservation.
 
         Args:
             data: A member of the measurement's input domain.
-            recorded: From what was released to the digest of its record, which the ledger keeps with the entry.
+            recorded: Function from the release to the digest of its record, which the ledger stores with the entry.
 
         Raises:
-            QueryError: It was released or settled already, or in another process.
-            ParameterError: An amount was reserved, and no measurement.
-            DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. It is not ended, as by
-                ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
+            QueryError: It was released or settled already, or belongs to another process.
+            ParameterError: An amount was reserved, and not a measurement.
+            DataTypeError: ``data`` are not a table or not a vector, as the measurement requires. The reservation stays
+                open, as after ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays.
         """
         if self._measurement is None:
@@ -150,7 +150,7 @@ class Reservation:
     def _consume_reservation(self) -> None:
         if self._home == process_identity():
             with suppress(IndexError):
-                self._open.pop()  # one step: a second thread, or the handler of a signal, finds nothing
+                self._open.pop()  # one step: a second thread or a signal handler finds it empty
                 return
         raise QueryError("this reservation was released or settled already, or belongs to another process")
 
@@ -158,7 +158,7 @@ class Reservation:
 
     @property
     def payment_fields(self) -> dict[str, Any]:
-        """What a record of the release tells of its debit; ``head`` is the ledger's when it was made."""
+        """Fields about the debit in a record of the release; ``head`` is the ledger's at the time of the debit."""
         fields = self._made.fields
         entry = {
             "entry": self.number,
@@ -170,15 +170,15 @@ class Reservation:
 
     @property
     def metadata_fields(self) -> dict[str, Any]:
-        """What a record of the release tells of it in words."""
+        """Metadata fields in a record of the release."""
         unit = self._journal.unit
         return release_metadata(unit.user, unit.person, self._journal.words, self._made.fields)
 
     def settle(self, state: str = RELEASED) -> None:
-        """Say that what was reserved was ``released`` elsewhere, or has ``failed``. Nothing is given back.
+        """Mark the entry as ``released`` elsewhere, or as ``failed``. Nothing is refunded.
 
         Raises:
-            QueryError: It was released or settled already, or in another process.
+            QueryError: It was released or settled already, or belongs to another process.
             ParameterError: There is no such state.
         """
         if state not in (RELEASED, FAILED):
@@ -198,7 +198,7 @@ class Reservation:
         raise PickleError("a reservation cannot be copied or pickled: a copy would spend the same amount twice")
 
 
-# Releases that are fixed in advance, and paid for together: one debit, from which each is drawn once.
+# Planned releases: fixed in advance, paid for together by one debit, and drawn once each.
 #
 # Proof: proofs/ledger/filters.tex
 
@@ -209,7 +209,7 @@ PLANNED = "planned releases"
 def charge_planned_releases(
     journal: Journal, pairs: list[tuple[Measurement, str]], d_in: Any, delta: Any, label: Any
 ) -> Charge:
-    """What releases, each with its label, cost together, and what the entry that pays for them tells."""
+    """Return the joint charge of releases with labels, and the fields of the entry that pays for them."""
     account, distance = journal.account, _require_finite(journal.unit.charged_distance(d_in), "d_in must be finite")
     places: list[dict[str, Any]] = []
     costs: list[Amount] = []
@@ -242,7 +242,7 @@ def charge_planned_releases(
 
 
 def _compose_charges(journal: Journal, cost: Amount, curves: list[PrivacyCurve], delta: Any) -> Amount:
-    """The sums, or with a delta the epsilon of all together in the place of the sum of epsilons."""
+    """Return the sums of charges. With a delta, the epsilon of all together replaces the sum if it is less."""
     own, spent = journal.account.limit[1], journal.total_spent()[1]
     at = max(own - spent, Fraction(0)) if delta is None else parse_exact(delta, "delta")
     epsilon = compose(curves, adaptive=True, ordered=False).epsilon(at) if at > 0 else float("inf")  # [together]
@@ -252,7 +252,7 @@ def _compose_charges(journal: Journal, cost: Amount, curves: list[PrivacyCurve],
 
 
 def _release_curve(measurement: Measurement, distance: Any) -> PrivacyCurve:
-    """All that the library's bounds say of a release, as an entry keeps it."""
+    """Return the privacy curve of a release in the library's own bounds, as an entry stores it."""
     whole = mixture_curve_from_loss(measurement.output_measure, measurement.exact_map(distance))
     found = None if whole is None else serializable_curve(whole)
     if found is None:
@@ -263,9 +263,9 @@ def _release_curve(measurement: Measurement, distance: Any) -> PrivacyCurve:
 class PlannedReleases(EntryFollower):
     """Releases that were fixed in advance and paid for together by :meth:`Ledger.reserve_all`.
 
-    Each is drawn once, in any order and from any process: :meth:`Ledger.planned` finds them again by ``number``, that
-    of the entry that has paid for them. Every draw is an entry, on the disk before the release. What is not drawn stays
-    spent. ``labels`` are those of all places, in the order given.
+    Each is drawn once, in any order and from any process. :meth:`Ledger.planned` finds them again by ``number``, that
+    of the entry that paid for them. Every draw is an entry, which is on disk before the release. Releases that are not
+    drawn stay spent. ``labels`` are those of all planned releases, in the given order.
     """
 
     def __init__(self, journal: Journal, begun: Record, planned: Sequence[Measurement] = ()) -> None:
@@ -277,18 +277,18 @@ class PlannedReleases(EntryFollower):
         self._measurements = dict(enumerate(planned))
 
     def reserve(self, label: str | None = None, measurement: Measurement | None = None) -> Reservation:
-        """Draw the place of this label, for a release to come.
+        """Draw the planned release of this label, to be made later.
 
         Args:
-            label: One of ``labels``; if None, the first place that is free and that ``measurement`` fits.
-            measurement: What is released; in the process that has paid, the one that was planned if not given. It must
-                lose no more than what was planned.
+            label: One of ``labels``. If None, the first planned release that is free and that ``measurement`` fits.
+            measurement: Measurement to release, which must not lose more than planned. The default is the planned one,
+                in the process that paid.
 
         Raises:
-            ParameterError: There is no such place, or the measurement loses more or is under another measure.
-            QueryError: The place was drawn before, here or elsewhere, or no place is free.
+            ParameterError: There is no such label, or the measurement loses more or is under another measure.
+            QueryError: The planned release was drawn before, here or elsewhere, or none is free.
         """
-        self._read_new_records()  # what is old is read before others have to wait
+        self._read_new_records()  # old records are read before locking
         places = self._find_places(label)
         chosen = self._measurements.get(places[0]) if measurement is None else measurement
         if chosen is None:
@@ -315,13 +315,13 @@ class PlannedReleases(EntryFollower):
         return Reservation(self._journal, made, chosen)
 
     def release(self, label: str | None, data: Any, measurement: Measurement | None = None) -> Any:
-        """One of the planned releases, on ``data``; otherwise as :meth:`reserve`."""
+        """Make one of the planned releases on ``data``; see :meth:`reserve`."""
         planned = self._measurements.get(self._find_places(label)[0])
         require_readable_data(planned if measurement is None else measurement, data)  # [presented]
         return self.reserve(label, measurement).release(data)
 
     def _find_places(self, label: str | None) -> list[int]:
-        """The place of a label; without one, all that are free, or else all."""
+        """Return the index of a label; without a label all free indices, or all indices if none is free."""
         places = range(len(self.labels))
         if label is None:
             return [place for place in places if place not in self._drawn] or list(places)
@@ -332,7 +332,7 @@ class PlannedReleases(EntryFollower):
         return found[:1]
 
     def _is_within_plan(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:
-        """Return True if a measurement with this charge loses no more than what was planned, as the place lists it."""
+        """Return True if a measurement with this charge loses no more than the plan lists."""
         if "curve" not in listed:
             return charge.cost is not None and is_amount_within(
                 charge.cost, deserialize_amount(listed["cost"])
@@ -352,7 +352,7 @@ class PlannedReleases(EntryFollower):
     # end-proof-region: planned_releases
 
     def left(self) -> tuple[str, ...]:
-        """The labels of what was not drawn yet."""
+        """Return the labels of releases that are not drawn yet."""
         self._read_new_records()
         return () if self._closed else tuple(one for n, one in enumerate(self.labels) if n not in self._drawn)
 
@@ -361,7 +361,7 @@ class PlannedReleases(EntryFollower):
 
 
 def validate_planned_pairs(planned: Any) -> list[tuple[Measurement, str]]:
-    """Pairs of a measurement and a label, no label twice."""
+    """Return the pairs of a measurement and a label, after checking that labels differ."""
     listed = list(planned) if isinstance(planned, Iterable) else []
     if not listed or not all(isinstance(one, tuple) and len(one) == 2 for one in listed):
         raise ParameterError("planned must be a list of one or more pairs (measurement, label)")
@@ -383,19 +383,19 @@ def _require_finite(value: Any, message: str) -> Any:
 # Proof: proofs/ledger/ledger.tex
 
 WHAT = "conversation"
-PREPAID = "prepaid"  # says of a conversation whether it has a budget of its own, which may be 0
+PREPAID = "prepaid"  # field: whether a conversation has a budget of its own, which may be 0
 
 
 class Conversation(EntryFollower):
-    """Queries about the same data, each chosen after the answers before it: ``conversation(query)``.
+    """Queries about the same data, chosen adaptively: ``conversation(query)``.
 
-    Made by :meth:`Ledger.conversation` and, in another process or later, :meth:`Ledger.resume`. Every query is an
-    entry of the ledger, on the disk before it is answered. ``number`` is that of the entry which began it.
+    :meth:`Ledger.conversation` begins one, and :meth:`Ledger.resume` resumes it in another process or later. Every
+    query is an entry of the ledger, which is on disk before the answer. ``number`` is that of the entry that began it.
     """
 
     def __init__(self, journal: Journal, begun: Record, data: Any) -> None:
         self._data = data
-        self._paid: Amount | None = None  # at the start; None where it is paid query by query
+        self._paid: Amount | None = None  # at the start; None if it is paid query by query
         self._used: Amount = journal.account.zero_amount
         super().__init__(journal, begun)
 
@@ -410,15 +410,15 @@ class Conversation(EntryFollower):
         at_most: int | None = None,
         shared: bool = False,
     ) -> Any:
-        """A release of the measurement ``query``, paid first; otherwise as :meth:`Ledger.release`.
+        """Release the measurement ``query``, which is paid first; see :meth:`Ledger.release`.
 
         Raises:
-            BudgetError: It does not fit with what is left of the conversation's budget, or of the ledger's.
+            BudgetError: It does not fit into the remaining budget of the conversation or of the ledger.
             QueryError: The conversation was closed, here or elsewhere.
         """
         charge = charge_for_journal(self._journal, query, d_in, delta, label, at_most, shared)
         require_readable_data(query, self._data)  # [presented-to-query]
-        self._read_new_records()  # what is old is read before others have to wait
+        self._read_new_records()  # old records are read before locking
 
         def add_to_conversation() -> dict[str, Any]:
             self._read_new_records()  # [all-steps]
@@ -445,12 +445,12 @@ class Conversation(EntryFollower):
     # end-proof-region: conversation
 
     def spent(self) -> Any:
-        """What its queries were charged so far; of one that is paid step by step the ledger's history tells."""
+        """Return the charge of its queries so far; 0 if it is paid query by query (see the ledger's history)."""
         self._read_new_records()
         return self._journal.amount_as_distance(self._used)
 
     def remaining(self) -> Any:
-        """Remaining part of the amount paid at the start."""
+        """Return the remaining part of the amount paid at the start."""
         paid = self._paid
         if paid is None:
             raise ParameterError("this conversation is paid query by query: ask the ledger what remains")

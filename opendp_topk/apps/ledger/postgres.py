@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     import psycopg
 
 
-# The address of a ledger on a PostgreSQL server: which server, database, schema and name, and how it is shown.
+# Address of a ledger on a PostgreSQL server: its server, database, schema and name, and how it is shown.
 #
-# What an address leaves open, libpq takes from the environment; it is looked up once, and shown. No part in which a
-# password may stand is ever shown. To other machines connections are encrypted, unless ``sslmode`` says otherwise, in
-# the address, the environment or a service.
+# Options that the address omits are taken from the environment by libpq. They are read once, and shown. No part that
+# may contain a password is ever shown. Connections to other machines are encrypted, unless the address or the
+# environment sets ``sslmode`` or uses a service.
 
-_LONGEST = 2000  # characters of an address
+_LONGEST = 2000  # maximum characters of an address
 _FORM = "postgresql://user@host:port/database#schema/name, with special characters as %XX"
-_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}", re.ASCII)  # longer names are cut by the server
+_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}", re.ASCII)  # the server truncates longer names
 _DEFAULT = "public", "budget"
-ITSELF = "local" + "host"  # the name that every machine has for itself
+ITSELF = "local" + "host"  # name of the local machine
 _FIXED = ("host", "hostaddr", "port", "dbname", "user")
 _KEEPALIVES = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
 _WATCHED = {"connect_timeout": "60", **_KEEPALIVES, "tcp_user_timeout": "60000"}  # this one in milliseconds
@@ -60,7 +60,7 @@ _WATCHED = {"connect_timeout": "60", **_KEEPALIVES, "tcp_user_timeout": "60000"}
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where a ledger is: what libpq connects to, the schema of its table, its name there, and what people are shown."""
+    """Location of a ledger: options of libpq, the schema of its table, its name there, and the address to show."""
 
     options: dict[str, Any] = field(repr=False)
     schema: str
@@ -69,11 +69,11 @@ class ServerAddress:
 
 
 def parse_address(address: str) -> ServerAddress:
-    """What ``address`` says.
+    """Parse ``address``.
 
     Raises:
-        LedgerError: It is no address of PostgreSQL, is too long, or has an option that libpq does not know.
-        ParameterError: The name of the ledger is no name.
+        LedgerError: It is not an address of PostgreSQL, is too long, or has an option that libpq does not know.
+        ParameterError: The name of the ledger is not valid.
     """
     text = str.__str__(address)
     head, _, fragment = text.partition("#")
@@ -98,7 +98,7 @@ def parse_address(address: str) -> ServerAddress:
 
 
 def _is_local_server(found: dict[str, Any]) -> bool:
-    """Return True if all hosts are this machine, to which nobody listens on the way."""
+    """Return True if all hosts are the local machine, so that no network can intercept the connection."""
     hosts = str(found.get("hostaddr") or found.get("host") or "").split(",")
     return all(not one or one[0] in "/@" or one == ITSELF or _is_loopback(one) for one in hosts)
 
@@ -111,7 +111,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _parse_schema_and_name(fragment: str) -> tuple[str, str]:
-    """Schema and name; each of them may be left out."""
+    """Return the schema and the name; each has a default."""
     try:
         parts = [unquote(part, errors="strict") for part in fragment.split("/")]
     except UnicodeDecodeError:
@@ -130,7 +130,7 @@ def _parse_connection_options(head: str) -> dict[str, Any]:
 
     try:
         return dict(conninfo.conninfo_to_dict(head))
-    except (Error, UnicodeError):  # whose words may hold a password
+    except (Error, UnicodeError):  # its message may contain a password
         pass
     known = {option.keyword.decode() for option in _libpq_options()} | {"ssl"}
     asked = [part.partition("=")[0] for part in head.partition("?")[2].split("&")]
@@ -154,24 +154,24 @@ def _address_error(reason: str) -> LedgerError:
     return LedgerError(f"the address of the ledger's server is refused: {reason}. It has the form {_FORM}")
 
 
-# The table in which a PostgreSQL server keeps ledgers: how it is made, and what it and the server must be like.
+# Table of ledgers on a PostgreSQL server: how it is created, and what is required of it and of the server.
 #
 # Proof: proofs/ledger/storage.tex
 
 Rows = list[tuple[Any, ...]]
 TABLE = "opendp_topk_ledger"
 _COLUMNS = "ledger text t f t C, number bigint t f t -, record text t f t C"
-_PATIENT, _ABANDONED = "120s", "60s"  # for a lock; and for a client that has begun a transaction and says nothing
+_PATIENT, _ABANDONED = "120s", "60s"  # timeouts of a lock, and of a client that is idle in a transaction
 
 
 # proof-region: table
 def quoted_table_name(schema: str) -> str:
-    """The table of ``schema``, as every statement names it."""
+    """Return the qualified name of the table in ``schema``."""
     return f'"{schema}"."{TABLE}"'  # [schema]
 
 
 def create_table_statement(schema: str) -> str:
-    """The statement that makes the table."""
+    """Return the statement that creates the table."""
     return (
         f'CREATE TABLE {quoted_table_name(schema)} (ledger text COLLATE "C" NOT NULL, number bigint NOT NULL,'
         ' record text COLLATE "C" NOT NULL, PRIMARY KEY (ledger, number)) USING heap'
@@ -179,15 +179,15 @@ def create_table_statement(schema: str) -> str:
 
 
 def begin_statements(mode: str) -> str:
-    """The statements that begin a transaction, in which no setting of the role or the session counts."""
+    """Return the statements that begin a transaction and override the settings of the role and the session."""
     return (
         f"BEGIN {mode};"
         " SET LOCAL search_path = pg_catalog, pg_temp;"  # [search-path]
         " SET LOCAL synchronous_commit = on;"  # [synchronous]
         " SET LOCAL client_min_messages = warning;"  # [warnings]
-        " SET LOCAL quote_all_identifiers = off;"  # which would change the names of types
-        " SET LOCAL row_security = off;"  # an error in place of rows that are hidden
-        " SET LOCAL statement_timeout = 0;"  # which would end a commit's wait for a replica, and count as success
+        " SET LOCAL quote_all_identifiers = off;"  # it would change the names of types
+        " SET LOCAL row_security = off;"  # an error instead of hidden rows
+        " SET LOCAL statement_timeout = 0;"  # it would end a commit's wait for a replica as a success
         f" SET LOCAL lock_timeout = '{_PATIENT}';"
         f" SET LOCAL idle_in_transaction_session_timeout = '{_ABANDONED}'"
     )
@@ -240,8 +240,8 @@ FLAWS = {
 }
 
 
-LASTING = """AND pg_catalog.strpos(record, '"kind":"state"') = 0"""  # what was waited for; a text has \\" for "
-_OWN = (  # of a copy, a restored dump, another server or one that was promoted, some of it differs
+LASTING = """AND pg_catalog.strpos(record, '"kind":"state"') = 0"""  # durable records; a text has \\" for "
+_OWN = (  # differs for a copy, a restored dump, another server, or after a promotion
     "pg_catalog.concat_ws('/',"
     " 'server ' || (SELECT system_identifier FROM pg_catalog.pg_control_system()), d.oid, c.oid,"
     " CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN"
@@ -251,17 +251,17 @@ _SERVER = re.compile(r"server [0-9]+/[0-9]+/[0-9]+(/[0-9A-F]{8})?", re.ASCII)
 
 
 def is_server(kind: str) -> bool:
-    """Return True if what a ledger accepts is a server with its table, at one of its timelines or at all of them."""
+    """Return True if an accepted kind is a server with its table, at one of its timelines or at all of them."""
     return _SERVER.fullmatch(kind) is not None
 
 
 def is_server_accepted(accepted: Iterable[str], own: str) -> bool:
-    """Return True if a server is among those that are accepted, by its timeline or without one."""
+    """Return True if the server ``own`` is accepted, at its timeline or at all of them."""
     return not {own, own.rpartition("/")[0]}.isdisjoint(accepted)
 
 
 def inspection_query(schema: str) -> str:
-    """The query by which the table and the server are looked at."""
+    """Return the query that inspects the table and the server."""
     return (
         f"SELECT {', '.join(FLAWS.values())}, {_OWN}"
         " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
@@ -271,23 +271,23 @@ def inspection_query(schema: str) -> str:
 
 
 def table_flaws(found: Rows) -> list[str]:
-    """What of the table and the server is not as the proof assumes; the table is locked and cannot change meanwhile."""
+    """Return the violations of the proof's assumptions. The table is locked and cannot change meanwhile."""
     if not found:
         return ["its table is not to be found"]
     return [text for text, flawed in zip(FLAWS, found[0][:-1], strict=True) if flawed is not False]
 
 
 def require_sound_table(place: str, deed: str, found: Rows) -> str:
-    """What a ledger in this table is bound to; raise where there is a flaw."""
+    """Return the identity to which a ledger in this table is bound. Raise LedgerError if there is a flaw."""
     if wrong := table_flaws(found):
         raise ledger_error(place, deed, "; ".join(wrong))
     return str(found[0][-1])
 
 
 def execute_statements(connection: psycopg.Connection[Any], *statements: str) -> tuple[list[Rows], str | None]:
-    """The rows of each statement that returns any, and the status of the last statement.
+    """Return the rows of each statement that returns any, and the status of the last statement.
 
-    All are sent in one message; none is run after one that fails.
+    All are sent in one message; none runs after one that fails.
     """
     cursor = connection.execute("; ".join(statements))
     found: list[Rows] = []
@@ -301,16 +301,16 @@ def execute_statements(connection: psycopg.Connection[Any], *statements: str) ->
 # end-proof-region: table
 
 
-# The log of a ledger on a PostgreSQL server: a row for each record, whose key no two transactions can both write.
+# Log of a ledger on a PostgreSQL server: one row per record, with a key that only one transaction can write.
 #
 # Proof: proofs/ledger/storage.tex
 
 T = TypeVar("T")
 
 _WRITE, _READ = "ISOLATION LEVEL READ COMMITTED READ WRITE", "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_PAGE = 1000  # records that are read at once
+_PAGE = 1000  # records per read
 _AGAIN = ("40001", "40P01", "23505")  # another process was first: nothing was written here
-_LOCK = 0x6F74_6B6C  # "otkl": sets these locks apart from those of other programs
+_LOCK = 0x6F74_6B6C  # "otkl": distinguishes these locks from those of other programs
 _WITHIN = (
     "this thread is in the middle of a debit from it, or of reading it: a signal's handler must not use it, "
     "but set a flag by which its program does when the handler has returned"
@@ -327,30 +327,30 @@ _MOVED = (
 
 
 class PostgresLog:
-    """The records of one name in the table ``opendp_topk_ledger`` of a schema."""
+    """Log of one ledger: the records of its name in the table ``opendp_topk_ledger`` of a schema."""
 
     def __init__(self, address: str, accepts: str | None = None) -> None:
         self._driver = _load_driver()
         self._accepts = [] if accepts is None else [accepts]
-        self._server = ""  # what the last look said that a ledger is bound to
+        self._server = ""  # identity found by the last inspection
         self._address = parse_address(address)
         self.place = self._address.place
         self.turn = LedgerLock()
         self._table = quoted_table_name(self._address.schema)
         self._key = _LOCK, zlib.crc32(self.place.partition("#")[2].encode()) - 2**31
         self._connection: psycopg.Connection[Any] | None = None
-        self._lent: tuple[int, psycopg.Connection[Any]] | None = None  # to a thread
+        self._lent: tuple[int, psycopg.Connection[Any]] | None = None  # lent to a thread
         self._process: object = None
-        self._mark = [(-1, "")]  # of all records that were seen here and are on the disk the last: number and digest
+        self._mark = [(-1, "")]  # last durable record seen by this object: number and digest
         self._warned: list[str] = []
 
     # proof-region: postgres
     @convert_to_ledger_error("written")
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Append the text that ``make`` makes of the last record, and return when it is on the disk.
+        """Append the text that ``make`` returns for the last record, and return once it is on disk.
 
-        ``make`` may be called again where another process was first. Without ``durable`` the record may be lost if the
-        server fails, alone or with others that follow it. A ledger that is bound to no server is bound to it first.
+        ``make`` may be called again if another process was first. If ``durable`` is false, the record may be lost if
+        the server fails, alone or with later ones. A ledger that is not bound to a server is bound to this one first.
         """
         bound = False
 
@@ -372,16 +372,16 @@ class PostgresLog:
                 return made
 
     def _moved_server_reason(self, accepted: list[str]) -> str:
-        """Why no debit is taken here: nothing where the ledger is bound to no server, or to this one."""
+        """Return why debits are refused here; an empty string if the ledger is bound to no server or to this one."""
         elsewhere = any(map(is_server, accepted)) and not is_server_accepted([*accepted, *self._accepts], self._server)
         return _MOVED.format(self._server) if elsewhere else ""
 
     def _lock_table_statement(self, mode: str) -> str:
-        """The statement that keeps the table as it is until the transaction ends; others may write rows meanwhile."""
+        """Return the statement that fixes the table until the transaction ends; others may still write rows."""
         return f"LOCK TABLE ONLY {self._table} IN {mode} MODE"  # [kept-as-it-is]
 
     def _append_with_retries(self, make: Callable[[Record | None], str], start: str, *, durable: bool = True) -> Record:
-        """The record whose text ``make`` makes of the last one, once it is committed; again where another was first."""
+        """Return the committed record whose text ``make`` returns for the last one. Retry if another was first."""
 
         def append_until_timeout(connection: psycopg.Connection[Any]) -> Record:
             end = time.monotonic() + locks.PATIENCE
@@ -390,7 +390,7 @@ class PostgresLog:
                 if made is not None:
                     self._remember_records(
                         *([made] if durable else [])
-                    )  # what may be lost with its server would be missed
+                    )  # a record that may be lost is not remembered, as it would be missed
                     return made
             raise ledger_error(self.place, "written", "other processes were always first")
 
@@ -399,16 +399,16 @@ class PostgresLog:
     def _try_append(
         self, connection: psycopg.Connection[Any], make: Callable[[Record | None], str], start: str, *, durable: bool
     ) -> Record | None:
-        """The record that is written in a transaction of its own; None where another process was first.
+        """Write the record in a transaction of its own, and return it, or None if another process was first.
 
-        What is asked of the server is asked in two messages: one before ``make`` and one after it.
+        The server receives two messages: one before ``make`` and one after it.
         """
         one, other = self._key
-        alone = f"SELECT pg_advisory_xact_lock({one}, {other})"  # spares attempts: the key of the table decides
+        alone = f"SELECT pg_advisory_xact_lock({one}, {other})"  # avoids retries; the table's key decides
         try:
             looks = (
                 [inspection_query(self._address.schema)] if durable else []
-            )  # what is not waited for charges nothing
+            )  # a record that is not durable charges nothing
             mark, *ends = self._end_queries()
             _, *found, seen, last, lasting = execute_statements(
                 connection, begin_statements(_WRITE), start, alone, *looks, *ends
@@ -440,7 +440,7 @@ class PostgresLog:
         return None
 
     def _lend_connection(self, connection: psycopg.Connection[Any], work: Callable[[], T]) -> T:
-        """What ``work`` returns, which may read records by this connection while nobody else writes."""
+        """Return the result of ``work``, which may read records by this connection while no other process writes."""
         try:
             self._lent = threading.get_ident(), connection
             return work()
@@ -448,7 +448,7 @@ class PostgresLog:
             self._lent = None
 
     def _end_queries(self) -> tuple[tuple[int, str], str, str, str]:
-        """The mark, and what is asked for its record, for the last one, and for the last that was waited for."""
+        """Return the mark, and the queries for its record, for the last record, and for the last durable record."""
         mark = self._mark[0]
         last, lasting = (self._select_statement(f"{which} ORDER BY number DESC LIMIT 1") for which in ("", LASTING))
         return mark, self._select_statement(f"AND number = {mark[0]}"), last, lasting
@@ -460,18 +460,18 @@ class PostgresLog:
         return next(iter(self._parse_rows(last)), None)  # [last]
 
     def _require_marked_record(self, kept: tuple[int, str], found: Rows) -> None:
-        """Raise unless the record with this number and digest, which was read before, is what was found."""
+        """Raise LedgerError unless ``found`` is the record with this number and digest, which was read before."""
         if kept[1] and [one.digest for one in self._parse_rows(found)] != [kept[1]]:
             raise ledger_error(self.place, "read", _SET_BACK)  # [mark]
 
     def _parse_committed_rows(self, rows: Rows) -> list[Record]:
-        """The records of rows that are committed, which are missed from now on if they are on the disk."""
+        """Return the records of committed rows, and remember the durable ones, so that their loss is detected."""
         found = self._parse_rows(rows)
         self._remember_records(*filter(is_durable_record, found))
         return found
 
     def _remember_records(self, *found: Record) -> None:
-        """Keep as the mark what lies behind it of these records: one step each, whichever threads do this."""
+        """Move the mark to the last of these records, if it is later: one step each, so threads need no lock."""
         for record in found:
             heapq.heappushpop(self._mark, _record_marker(record))
 
@@ -485,7 +485,7 @@ class PostgresLog:
         return [record for _, record in found if record is not None]
 
     def _quote_literal(self, text: str) -> str:
-        """A literal of SQL, by the rules of the connection that is open."""
+        """Return an SQL literal, quoted by the rules of the open connection."""
         return str(self._driver.sql.Literal(text).as_string(self._connection))
 
     @property
@@ -493,9 +493,9 @@ class PostgresLog:
         return self._quote_literal(self._address.name)
 
     def _run_with_connection(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """What ``deed`` returns of the connection of this process, which is closed after every error.
+        """Return the result of ``deed`` on the connection of this process, which is closed after every error.
 
-        No generator stands between taking the turn and giving it back, where Ctrl-C would leave it taken.
+        No generator runs between acquiring and releasing the lock, since Ctrl-C there would leave it locked.
         """
         with self.turn.lock:  # [one-thread]
             mine = busy_debit_key(self.place)
@@ -527,17 +527,17 @@ class PostgresLog:
         raise ledger_error(self.place, "reached", reason)
 
     def _handle_notice(self, notice: Any) -> None:
-        if notice.severity_nonlocalized not in _HARMLESS:  # as for a commit that did not wait for a replica
+        if notice.severity_nonlocalized not in _HARMLESS:  # such as a commit that did not wait for a replica
             self._warned.append(notice.sqlstate)
 
     # end-proof-region: postgres
 
     @convert_to_ledger_error("created")
     def create_first_record(self, header: str) -> None:
-        """Make the table if there is none, and the first record.
+        """Create the first record, and the table if there is none.
 
         Raises:
-            LedgerError: There is a first record of this name, or it cannot be made.
+            LedgerError: There is a first record of this name, or it cannot be created.
         """
 
         def build_first_record(last: Record | None) -> str:
@@ -553,12 +553,12 @@ class PostgresLog:
                 self._append_with_retries(build_first_record, start)
                 return
             except (self._driver.errors.UndefinedTable, self._driver.errors.DuplicateTable):
-                continue  # there is none yet; or another process has just made it
+                continue  # the table does not exist yet, or another process has just created it
         raise ledger_error(self.place, "created", "its table comes and goes")
 
     @convert_to_ledger_error("opened")
     def first_record(self) -> Record:
-        """The first record: what the ledger is for."""
+        """Return the first record, which describes the ledger."""
         (rows,) = self._read_checked_rows(lambda: (self._select_statement("AND number = 0"),), "opened")
         if not rows:
             raise ledger_error(self.place, "opened", MISSING)
@@ -566,7 +566,7 @@ class PostgresLog:
 
     @convert_to_ledger_error("read")
     def last_record(self) -> Record:
-        """The last record."""
+        """Return the last record."""
         rows, lasting = self._read_checked_rows(lambda: self._end_queries()[2:], "read")
         self._parse_committed_rows(lasting)
         for last in self._parse_rows(rows):
@@ -575,9 +575,9 @@ class PostgresLog:
 
     # proof-region: pages
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
+        """Yield all records in order, or those after ``after``; only those whose text contains ``holding``.
 
-        They are read as they are asked for; also while :meth:`append` makes one.
+        Records are read as they are requested, even while :meth:`append` makes one.
         """
         while page := self._read_page(after, holding):
             yield from page
@@ -604,10 +604,7 @@ class PostgresLog:
     # end-proof-region: pages
 
     def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
-        """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none.
-
-        It is found by halving.
-        """
+        """Return the first record for which ``reached`` is true, as for all later ones, or None, by bisection."""
         high = self.last_record()
         if not reached(high):
             return None
@@ -640,13 +637,13 @@ class PostgresLog:
         return [moved for one in self._parse_rows(last) if (moved := self._moved_server_reason(accepted_kinds_in(one)))]
 
     def _execute_read_only(self, connection: psycopg.Connection[Any], *queries: str) -> list[Rows]:
-        """What the server answers in a transaction that changes nothing, in one message."""
+        """Return the server's answers in a read-only transaction, in one message."""
         return execute_statements(
             connection, begin_statements(_READ), self._lock_table_statement("ACCESS SHARE"), *queries, "COMMIT"
         )[0]
 
     def _read_checked_rows(self, queries: Callable[[], tuple[str, ...]], goal: str = "") -> list[Rows]:
-        """What the server answers if the mark is there, and if the table is sound, where that is asked for a goal."""
+        """Return the server's answers after checking the mark and, if there is a ``goal``, the table."""
 
         def query_checked_rows(connection: psycopg.Connection[Any]) -> list[Rows]:
             mark, there, *_ = self._end_queries()
@@ -661,7 +658,7 @@ class PostgresLog:
 
     @convert_to_ledger_error("read")
     def sync_records(self) -> Record:
-        """The last record, when it is on the disk with all before it: a commit waits for what was written before it."""
+        """Return the last record, once all are on disk: a commit waits for what was written before it."""
 
         def wait_for_disk(connection: psycopg.Connection[Any]) -> Record | None:
             self._warned.clear()
@@ -679,7 +676,7 @@ class PostgresLog:
         return last
 
     def close(self) -> None:
-        """Close the connection; the next use opens one."""
+        """Close the connection; the next use opens a new one."""
         with self.turn.lock:
             connection, self._connection = self._connection, None
             if connection is not None and self._process == process_identity():
@@ -692,7 +689,7 @@ def _record_marker(record: Record) -> tuple[int, str]:
 
 
 def _is_ended(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server has ended a connection that was idle; nothing is sent to ask, and what it sent is its end."""
+    """Return True if the server has ended an idle connection. It sends nothing else then, so unread data mean that."""
     with selectors.DefaultSelector() as one:
         return connection.closed or bool(one.register(connection, selectors.EVENT_READ) and one.select(0))
 

@@ -1,4 +1,4 @@
-"""Reports of a ledger for people: tables, charts and exports."""
+"""Reports of a ledger for people: charts, tables, pages and exports."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from .ledger import Ledger
 from .records import Record
 from .stated import NOT_STATED, OWN, TITLES, metadata_lines
 
-# A budget over time as a picture: steps from nothing to what is spent, in percent of what may be.
+# Chart of the budget over time: a step curve of the spent share in percent.
 
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 720, 270, 72, 16, 34  # in units of the picture, which scales to the page
-_MOST = 600  # points: more than a screen shows
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 720, 270, 72, 16, 34  # in units of the SVG, which scales to the page
+_MOST = 600  # maximum number of points, more than a screen shows
 _CLASSES = ("first", "second")
 
 
 def spending_chart(entries: Sequence[Entry], limit: Any, names: Sequence[str]) -> str:
-    """An SVG of the share of each number of ``limit`` that was spent, at the time of each entry."""
+    """Return an SVG of the spent share of each number of ``limit``, at the time of each entry."""
     limits = limit if isinstance(limit, tuple) else (limit,)
     times = [datetime.fromisoformat(one.time).timestamp() for one in entries]
     places = _horizontal_positions(times)
@@ -67,7 +67,7 @@ def _final_share(entries: Sequence[Entry], at: int, limit: float) -> float:
 
 
 def _horizontal_positions(times: Sequence[float]) -> list[float]:
-    """Where each entry stands from left to right; a clock that was set back does not move the line back."""
+    """Return the horizontal position of each entry. If a clock was set back, the line does not go back."""
     latest, steady = float("-inf"), []
     for time in times:
         latest = max(latest, time)
@@ -116,18 +116,17 @@ def _date_labels(entries: Sequence[Entry]) -> str:
     return start if first == last else start + end
 
 
-# What a ledger says to a privacy officer, in words: who is protected, what was spent and is left, what can be guessed.
+# Summary of a ledger for a privacy officer: the protected unit, the spent and remaining budget, and attack accuracy.
 #
-# Everything that was spent is told in one currency, epsilon at the delta of the budget, where the budget has an
-# epsilon.
+# If the budget has an epsilon, everything that was spent is expressed as an epsilon at the budget's delta.
 
 _PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women"}
-# Digits that a person reads: enough to tell a thousandth, few enough for a line.
+# Four digits are precise to a thousandth, and short enough for a line.
 _FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
 
 
 def plural_noun(person: str) -> str:
-    """More than one of what a person is called."""
+    """Return the plural of the word for a person."""
     if person in _PLURALS:
         return _PLURALS[person]
     if re.search("[^aeiou]y$", person):
@@ -136,7 +135,7 @@ def plural_noun(person: str) -> str:
 
 
 def protected_unit_text(neighbors: str, people: Any, person: str | None) -> str:
-    """Whom a budget or a release protects."""
+    """Return a description of the unit that a budget or a release protects."""
     one = "user" if person is None else person
     if neighbors == "add_remove":
         return f"one {one} more or less" if people == 1 else f"{people} people (each a {one}) more or less"
@@ -146,7 +145,7 @@ def protected_unit_text(neighbors: str, people: Any, person: str | None) -> str:
 
 
 def ledger_protection_text(ledger: Ledger) -> str:
-    """Whom the budget of ``ledger`` protects."""
+    """Return a description of the unit that the budget of ``ledger`` protects."""
     for neighbors in ("add_remove", "replace"):
         if ledger.metric == f"UserDistance(neighbors='{neighbors}')":
             return protected_unit_text(neighbors, ledger.d_in, ledger.person)
@@ -154,7 +153,7 @@ def ledger_protection_text(ledger: Ledger) -> str:
 
 
 def ledger_facts(ledger: Ledger) -> list[tuple[str, str]]:
-    """Which data, of whom, by whom and what for."""
+    """Return the protected unit, the data set and the metadata of a ledger, as titles and texts."""
     person = NOT_STATED if ledger.user is None else f"a {ledger.person}, told apart by the column {ledger.user}"
     return [
         ("protects", ledger_protection_text(ledger)),
@@ -165,7 +164,7 @@ def ledger_facts(ledger: Ledger) -> list[tuple[str, str]]:
 
 
 def budget_summary_texts(ledger: Ledger) -> tuple[str, str, str, str]:
-    """The budget, what was spent, rounded up, what is left, rounded down, and at which delta all this is told."""
+    """Return the budget, what was spent, rounded up, what is left, rounded down, and the delta of these numbers."""
     budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget,)
     symbol = "rho" if _is_zcdp_ledger(ledger) else "epsilon"
     at = f"at delta {budget[1]:.3g}" if len(budget) > 1 else ""
@@ -180,9 +179,9 @@ def budget_summary_texts(ledger: Ledger) -> tuple[str, str, str, str]:
 
 
 def spent_epsilon_or_rho(ledger: Ledger) -> float:
-    """What was spent, rounded up: as an epsilon at the delta of the budget, or as a rho where the budget is one.
+    """Return what was spent, rounded up: as an epsilon at the budget's delta, or as a rho if the budget is one.
 
-    Of a budget whose releases are mixed it is the least that a sum tells which keeps the budget.
+    Under ``PrivacyProfile()`` it is the least epsilon that follows from a filter that is alive.
     """
     spent = ledger.spent()
     if ledger.measure != PrivacyProfile():
@@ -192,7 +191,7 @@ def spent_epsilon_or_rho(ledger: Ledger) -> float:
 
 
 def _epsilon_of_filter(sums: Filter, own: float, budget: tuple[float, float]) -> float:
-    """The epsilon that one sum tells, at the delta of the budget; of steps, no less than their part of the budget."""
+    """Return the epsilon that follows from one sum at the budget's delta; for steps it is the budget's epsilon."""
     if not sums.spent:
         return 0.0
     if sums.adds == "rho":
@@ -205,9 +204,9 @@ def _epsilon_of_filter(sums: Filter, own: float, budget: tuple[float, float]) ->
 
 
 def entry_budget_shares(ledger: Ledger) -> dict[int, tuple[float, float]]:
-    """Of each entry, which part of the budget it cost, and which part was spent up to it.
+    """Return, for each entry, the share of the budget that it cost, and the share that was spent up to it.
 
-    Parts are of the number of which most is gone; of several sums that keep the budget, of the one of which least is.
+    A share is the largest one over the numbers of the budget. Of several filters, only the least used one counts.
     """
     journal = ledger._journal
     best = _counted_positions(journal.account, journal.total_spent())
@@ -222,7 +221,7 @@ def entry_budget_shares(ledger: Ledger) -> dict[int, tuple[float, float]]:
 
 
 def _counted_positions(account: BudgetAccount, spent: Amount) -> list[int]:
-    """Which numbers count: all, or of several sums the best one, beside delta."""
+    """Return the indices of the numbers that count: all, or under ``PrivacyProfile()`` the best filter and delta."""
     places = [at for at, most in enumerate(account.limit) if most]
     if not account.has_mixed_measures:
         return places
@@ -236,7 +235,7 @@ def _largest_limit_share(journal: Journal, record: Record, name: str, places: li
 
 
 def attack_accuracies(ledger: Ledger) -> tuple[float, float]:
-    """How often somebody guesses right whether a person is there: after what was spent, and after the whole budget."""
+    """Return the percentage of right guesses whether a person is in the data: now, and after the whole budget."""
     budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget, 0.0)
     spent = ledger.spent()
     own = budget[1] if ledger.measure == PrivacyProfile() else spent[1] if isinstance(spent, tuple) else 0.0
@@ -251,17 +250,17 @@ def _is_zcdp_ledger(ledger: Ledger) -> bool:
 
 
 def round_up_four_digits(number: float) -> str:
-    """Four digits, rounded up, of the decimal as which a number is written."""
+    """Return the decimal repr of a number, rounded up to four digits."""
     return f"{float(_FOUR_UP.create_decimal(Decimal(repr(float(number))))):g}"
 
 
-# A ledger for other programs: JSON lines, CSV, and a summary.
+# Exports of a ledger for other programs: JSON lines, CSV, and a summary.
 
 _COLUMNS = tuple(Entry.__dataclass_fields__)
 
 
 def ledger_summary(ledger: Ledger) -> dict[str, Any]:
-    """What the ledger is for, what was spent, and what is left."""
+    """Return what the ledger protects, what was spent, and what is left."""
     ledger = ledger.at_one_moment()
     return {
         "dataset": ledger.dataset,
@@ -287,7 +286,7 @@ def _filter_fields(one: Filter) -> dict[str, Any]:
 
 
 def json_lines(ledger: Ledger) -> str:
-    """The summary, and each entry, one a line."""
+    """Return the summary and the entries as JSON, one per line."""
     ledger = ledger.at_one_moment()
     return "".join(
         json_text(one, indent=None, ascii_only=True) + "\n"
@@ -296,7 +295,7 @@ def json_lines(ledger: Ledger) -> str:
 
 
 def csv_table(ledger: Ledger) -> str:
-    """One line an entry under a header; no spreadsheet takes a text for a formula, nor a terminal for an order."""
+    """Return a header and one line per entry. Texts are escaped against spreadsheet formulas and terminal codes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -311,21 +310,21 @@ def _csv_cell(value: Any) -> str:
 
 
 def format_distance(distance: Any) -> str:
-    """A distance as people read it; a pair with a comma."""
+    """Return a distance as text; a pair with a comma."""
     return ", ".join(map(str, distance)) if isinstance(distance, tuple) else str(distance)
 
 
-# One page for a privacy officer: the budget over time, what is left, and every entry. It needs no other file.
+# HTML page for a privacy officer: the budget over time, what is left, and the last entries. It needs no other file.
 
 _KEY = (
     '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>all that may be spent</span></p>'
 )
-_LISTED = 2000  # entries: a browser shows a table of so many at once
+_LISTED = 2000  # maximum number of entries in the table of a page
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def ledger_page(ledger: Ledger) -> str:
-    """The whole page."""
+    """Return the whole page."""
     ledger = ledger.at_one_moment()
     entries, problems = ledger.history(), ledger.verify()
     names, parts = _amount_symbols(ledger), entry_budget_shares(ledger)
@@ -439,7 +438,7 @@ def _entries_table(entries: Sequence[Entry], parts: Mapping[int, tuple[float, fl
 
 
 def _omitted_entries_note(count: int) -> list[str]:
-    """That the first entries of a long ledger are not listed, and where they are."""
+    """Return a note on the entries of a long ledger that are not listed, or an empty list."""
     if count <= _LISTED:
         return []
     return [
@@ -480,7 +479,7 @@ def _release_cell(one: Entry) -> str:
 
 
 def release_title(entry: Entry) -> str:
-    """What was released, out of the repr of the measurement; its first line where it does not say."""
+    """Return a title of the release from the repr of its measurement, or by default the first line of the repr."""
     fields = dict(line.split("=", 1) for line in entry.measurement.splitlines() if "=" in line)
     named = {name.strip(): value.strip() for name, value in fields.items()}
     if "mechanism" not in named:

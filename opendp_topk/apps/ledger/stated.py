@@ -1,4 +1,4 @@
-"""What people state of a ledger: units of people, and lines for pages."""
+"""Privacy unit and metadata that are stated for a ledger."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ...spaces.domains import Domain
 from ...spaces.metrics import Metric, UserDistance
 from .amounts import parse_exact
 
-# The unit that a ledger protects: of which data set, who a person is, among which neighbours, at what distance.
+# Privacy unit of a ledger: the data set, the user ID column, the metric of neighbouring data sets, and the distance.
 #
 # Proof: proofs/ledger/ledger.tex
 
-_LONGEST = 200  # a name is for people to read
+_LONGEST = 200  # maximum characters of a name
 
 
 # proof-region: units
 @dataclass(frozen=True)
 class LedgerPrivacyUnit:
-    """Whom a budget protects: data sets ``dataset`` at distance at most ``d_in`` under the metric ``metric``.
+    """Privacy unit of a budget: data sets ``dataset`` at distance at most ``d_in`` under the metric ``metric``.
 
-    ``user`` is the column whose values tell people apart, and ``person`` what one of them is called; None where the
-    ledger does not say.
+    ``user`` is the user ID column, and ``person`` the word for one person. They are None if the ledger does not state
+    them.
     """
 
     dataset: str
@@ -39,7 +39,7 @@ class LedgerPrivacyUnit:
 
     @staticmethod
     def for_new_ledger(dataset: Any, metric: Any, d_in: Any, user: Any = None, person: Any = None) -> LedgerPrivacyUnit:
-        """The unit of a new ledger."""
+        """Return the unit of a new ledger, after checking the arguments."""
         checks.require_instance("metric", metric, Metric, "the metric of the protected unit, such as UserDistance()")
         distance = parse_exact(1 if d_in is None else d_in, "d_in")
         if distance == 0:
@@ -54,7 +54,7 @@ class LedgerPrivacyUnit:
         return LedgerPrivacyUnit(validate_name("dataset", dataset), _metric_text(metric), distance, column, called)
 
     def require_metric(self, metric: Metric) -> None:
-        """Raise unless releases under ``metric`` are counted in this unit."""
+        """Raise SpaceError unless ``metric`` is that of this unit."""
         if _metric_text(metric) != self.metric:  # [same-metric]
             raise SpaceError(
                 f"the ledger protects data sets at distance {self.d_in} under {self.metric}, and the release is under "
@@ -62,14 +62,15 @@ class LedgerPrivacyUnit:
             )
 
     def for_user_column(self, domain: Domain, at_most: Any = None, shared: Any = False) -> LedgerPrivacyUnit:
-        """This unit as a release counts it that tells users of ``domain`` apart by its own column.
+        """Return this unit as counted by a release that identifies users of ``domain`` by its own column.
 
-        One person has rows with ``at_most`` values of that column. ``shared`` says that rows with one value may be of
-        several people; otherwise each value is of one person.
+        One person has rows with at most ``at_most`` values of that column. If ``shared`` is true, rows with one value
+        may belong to several people; otherwise each value belongs to one person.
 
         Raises:
-            SpaceError: It is another column than that of the unit, and ``at_most`` is not stated.
-            ParameterError: ``at_most`` or ``shared`` is stated where it is the same column, or is out of range.
+            SpaceError: The column is not that of the unit, and ``at_most`` is not given.
+            ParameterError: ``at_most`` or ``shared`` is given although the column is that of the unit, or is out of
+                range.
         """
         several, column = checks.require_boolean("shared", shared), getattr(domain, "user", None)
         if self.user is None or column == self.user:  # [same-column]
@@ -89,11 +90,11 @@ class LedgerPrivacyUnit:
 
     @property
     def person_description(self) -> str:
-        """Who a person is, in words."""
+        """Definition of a person, in words."""
         return "not stated" if self.user is None else f"a {self.person}: the column {self.user}"
 
     def charged_distance(self, d_in: Any) -> Number:
-        """The distance at which a release is charged: this unit's, or a larger one that is asked for."""
+        """Return the distance at which a release is charged: this unit's, or a larger ``d_in``."""
         if d_in is None:
             return checks.plain_number(self.d_in) if self.d_in.denominator > 1 else int(self.d_in)
         found = checks.require_distance(d_in, "d_in")
@@ -103,7 +104,7 @@ class LedgerPrivacyUnit:
 
 
 def _metric_text(metric: Metric) -> str:
-    """The repr of a metric, by what it has of its own: Ctrl-C in the middle of a dataclass's leaves that at ``...``."""
+    """Return the repr of a metric without the recursion guard of dataclasses, which Ctrl-C can leave at ``...``."""
     shown = type(metric).__repr__
     return str(getattr(shown, "__wrapped__", shown)(metric))
 
@@ -112,7 +113,7 @@ def _metric_text(metric: Metric) -> str:
 
 
 def validate_name(name: str, value: Any) -> str:
-    """``value`` as a name: one short line of text that is printable and not blank."""
+    """Return ``value`` as a name: one short line of text that is printable and not blank."""
     text = checks.plain_text(value) if isinstance(value, str) else ""
     if not text.strip() or not text.isprintable() or len(text) > _LONGEST:
         raise ParameterError(f"{name} must be one line of at most {_LONGEST} printable characters")
@@ -131,24 +132,24 @@ def _require_distance(metric: Metric, distance: Fraction) -> None:
         raise ParameterError(reason)
 
 
-# What people say of a ledger and of a release in words.
+# Metadata of a ledger and of a release, in words.
 #
-# :class:`Metadata` alone tells which lines there are. Those that a release may have of its own are fields of an entry,
-# too, and docs/release.schema.json describes all of them.
+# :class:`Metadata` is the only list of these lines. Those that a release may have of its own are also fields of an
+# entry, and docs/release.schema.json describes all of them.
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class MetadataField:
-    """What a line means, and whether a release may have its own, which counts in the place of its ledger's."""
+    """Meaning of a line, and whether a release may have its own, which replaces that of its ledger."""
 
     meaning: str
     own: bool = True
 
 
 class Metadata(TypedDict, total=False):
-    """Lines for people, of printable characters, which nothing computes; each is an option of the command, too."""
+    """Lines of printable characters for people, without effect on any computation; each is an option of the command."""
 
     publisher: Annotated[str | None, MetadataField("Who publishes what is released.", own=False)]
     period: Annotated[str | None, MetadataField("The time that the data are of, a line for people.")]
@@ -159,17 +160,17 @@ LINES: dict[str, MetadataField] = {
     name: kind.__metadata__[0] for name, kind in get_type_hints(Metadata, include_extras=True).items()
 }
 OWN = tuple(name for name, line in LINES.items() if line.own)
-TOLD = "label", *OWN, "at_most", "shared"  # what the entry of a release says of it
+TOLD = "label", *OWN, "at_most", "shared"  # metadata in the entry of a release
 NOT_STATED = "not stated"
-TITLES = {name: name.replace("_", " ") for name in sorted(LINES)}  # as pages have them, in that order
+TITLES = {name: name.replace("_", " ") for name in sorted(LINES)}  # titles on pages, in that order
 
 
 def validate_metadata(words: Mapping[str, Any], names: Iterable[str] = OWN) -> dict[str, str]:
-    """What was said in lines of these ``names``, each of them checked: None says nothing.
+    """Return the lines of these ``names``, after checking each. None means that a line is not stated.
 
     Raises:
         TypeError: There is a line of another name.
-        ParameterError: One is no line.
+        ParameterError: A line is not valid.
     """
     listed = [name for name in LINES if name in names]
     for name in words.keys() - set(listed):
@@ -178,17 +179,17 @@ def validate_metadata(words: Mapping[str, Any], names: Iterable[str] = OWN) -> d
 
 
 def read_metadata(fields: Mapping[str, Any]) -> dict[str, str]:
-    """What a record of a ledger says."""
+    """Return the lines in a record of a ledger."""
     return {name: str(fields[name]) for name in LINES if fields.get(name) is not None}
 
 
 def metadata_lines(stated: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Every line, for people, also those of which nothing was said."""
+    """Return the title and the text of every line, including those that are not stated."""
     return [(title, str(stated.get(name, NOT_STATED))) for name, title in TITLES.items()]
 
 
 def add_metadata_parameters(*names: str, before: str | None = None) -> Callable[[F], F]:
-    """Show the lines of these names in the signature of a function, in the place of ``words``."""
+    """Return a decorator that shows the lines of these names in a signature instead of ``words``."""
 
     def extend_signature(function: F) -> F:
         shown = signature(function)
@@ -204,6 +205,6 @@ def add_metadata_parameters(*names: str, before: str | None = None) -> Callable[
 def release_metadata(
     user: str | None, person: str | None, words: Mapping[str, str], entry: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the record of a release tells in words: what its entry says, and where that is silent, its ledger."""
+    """Return the metadata in a record of a release: from its entry, and by default from its ledger."""
     whom = {} if user is None else {"person": person, "column": user}
     return {**words, **whom, **{name: entry[name] for name in TOLD if entry.get(name)}}

@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 
-FORK_PATIENCE = 2.0  # seconds that a fork waits for all debits together; a debit of a file takes a thousandth of it
+FORK_PATIENCE = 2.0  # seconds that a fork waits for all debits together; a debit in a file takes a thousandth of this
 BUSY: set[tuple[int, object]] = set()  # the thread of each debit in work, and the ledger that it writes to
 
 
