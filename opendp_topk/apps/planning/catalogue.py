@@ -49,7 +49,7 @@ class Mechanism:
 
     ``words`` describes it, with parameters of the measurement in braces. ``constructor`` is a partial constructor, or
     the name of its file, which is loaded on first use. It is called with k, the scale, the release and ``options``.
-    ``most`` is the largest k; None if there is no limit. ``counted`` is the file of the constructor that also releases
+    ``most`` is the largest k; None if k is unlimited. ``counted`` is the file of the constructor that also releases
     noisy counts of the winners; None if there is none.
 
     ``ranked``: the accuracy theorem bounds the error at every rank, not only that of the worst winner.

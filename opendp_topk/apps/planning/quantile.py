@@ -1,4 +1,4 @@
-"""Quantiles of a column of numbers: multiples of a public step, chosen by their ranks.
+"""Quantiles of a numeric column: multiples of a public step, chosen by their ranks.
 
 Proof: proofs/planning/quantile.tex
 """
@@ -31,16 +31,16 @@ from .plan import NO_BOUND, AccuracyGuarantee, Plan, confidence_text, finite_bou
 from .top_k import TopK
 from .units import Columns, PrivacyUnit, Space, UserUnit, serialize_grid_number
 
-_SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # of a bound, as people read it
+_SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # digits of a bound in texts
 _WRITTEN = re.compile(r"-?\d{1,40}(\.\d{1,600}|/[1-9]\d{0,600})?", re.ASCII)
 
 
 @dataclass(frozen=True)
 class NumericColumns(Columns):
-    """A column of users and one of numbers, ``value``, whose ``quantiles`` are asked for; there are no items.
+    """Columns of a question about ``quantiles``: one of users and one of numbers, ``value``. There are no items.
 
-    Candidates are the multiples of ``step`` within ``bounds``. Of a user at most ``max_rows`` rows count. For several
-    quantiles the rows of a number are spread over ``places``, or over as many as are possible.
+    Candidates are the multiples of ``step`` within ``bounds``. At most ``max_rows`` rows of a user count. For several
+    quantiles, the rows of a number are spread over ``places`` places, or over as many as are possible.
     """
 
     quantiles: tuple[Fraction, ...] = (Fraction(1, 2),)
@@ -49,32 +49,32 @@ class NumericColumns(Columns):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The columns that a table must have."""
+        """Names of the columns that a table must have."""
         return (str(self.value),) if self.is_row_level else (self.user, str(self.value))
 
     @property
     def domain(self) -> Any:
-        """The tables that have them."""
+        """Domain of the tables with these columns."""
         return NumberFrameDomain(self.user, str(self.value))
 
     @property
     def least_candidate(self) -> int:
-        """The least candidate, in steps."""
+        """Least candidate, in steps."""
         return bounds_in_steps(self.bounds, self.step)[0]
 
     @property
     def n_candidates(self) -> int:
-        """How many multiples of the step lie within the bounds.
+        """Number of multiples of the step within the bounds.
 
         Raises:
-            ParameterError: They are too few or too many.
+            ParameterError: There are too few or too many.
         """
         number: int = self.map_only_scores("add_remove", 0).parameters["candidates"]
         return number
 
     @property
     def contribution_clause(self) -> str:
-        """Which rows of a user count, in words."""
+        """The rows of a user that count, in words."""
         if self.is_row_level:
             return "every row counts"
         if self.max_rows == 1:
@@ -82,7 +82,7 @@ class NumericColumns(Columns):
         return f"of each user at most {self.max_rows} rows count, evenly spaced in the order of their numbers"
 
     def score_transformation(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
-        """From a table to the scores of all candidates, or for several quantiles to their counts."""
+        """Return the transformation from a table to the scores of all candidates; for several quantiles, to counts."""
         space = self.domain, UserDistance(neighbors)
         grid: Any = {"bounds": self.bounds, "granularity": self.step, "max_rows": self.max_rows}
         if len(self.quantiles) > 1:
@@ -90,11 +90,11 @@ class NumericColumns(Columns):
         return make_quantile_scores(*space, quantile=self.quantiles[0], **grid)
 
     def map_only_scores(self, neighbors: str, n_candidates: int) -> Transformation:
-        """The same: these scores have no names."""
+        """Return the same transformation, since the candidates follow from the bounds."""
         return self.score_transformation(neighbors, None)
 
     def is_candidate(self, written: Any) -> bool:
-        """Whether this is a candidate as a record writes it."""
+        """Return True if this is a candidate in the notation of records."""
         if not _WRITTEN.fullmatch(str(written)):
             return False
         number, (least, most) = Fraction(written), bounds_in_steps(self.bounds, self.step)
@@ -102,21 +102,21 @@ class NumericColumns(Columns):
         return steps.denominator == 1 and least <= steps <= most and written == serialize_grid_number(number)
 
     def is_possible_release(self, released: Sequence[Any]) -> bool:
-        """Whether these could be released, as a record writes them: candidates, none below the one before."""
+        """Return True if the release is possible: candidates in the notation of records, none below the one before."""
         return all(map(self.is_candidate, released)) and all(
             Fraction(one) <= Fraction(other) for one, other in itertools.pairwise(released)
         )
 
 
 def quantile_phrase(quantiles: Sequence[Fraction]) -> str:
-    """The median, or which quantiles."""
+    """Return the quantiles in words, with "median" for a half."""
     if len(quantiles) == 1:
         return "median" if quantiles[0] == Fraction(1, 2) else f"{quantiles[0]} quantile"
     return f"{join_with_and(quantiles)} quantiles"
 
 
 def join_with_and(quantiles: Sequence[Fraction]) -> str:
-    """Several quantiles, with an "and" before the last."""
+    """Return several quantiles in words, with an "and" before the last."""
     *first, last = map(str, quantiles)
     return f"{', '.join(first)} and {last}"
 
@@ -124,7 +124,7 @@ def join_with_and(quantiles: Sequence[Fraction]) -> str:
 # proof-region: planned_quantile
 @dataclass(frozen=True)
 class IndexGridNumbers:
-    """Post-processing of the places of candidates: the candidates, as a record writes them."""
+    """Post-processing from indices of candidates to the candidates, in the notation of records."""
 
     least: int
     step: Fraction
@@ -138,17 +138,17 @@ class IndexGridNumbers:
 
 @dataclass(frozen=True)
 class Quantile(TopK):
-    """The candidate nearest to a quantile by its rank, or nearly so; the unit's columns are ``NumericColumns``."""
+    """Task: release the candidate with nearly the rank of a quantile. The unit's columns are ``NumericColumns``."""
 
     @classmethod
     def from_columns(cls, columns: NumericColumns) -> Quantile:
-        """The task for these columns."""
+        """Return the task for these columns."""
         if len(columns.quantiles) > 1:
             return Quantiles.by_halving(columns)
         return Quantile(1, columns.n_candidates, "set", default_mechanism("ranking"))  # [one]
 
     def row_error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> Fraction | None:
-        """By how many rows the released number fails to be the quantile at most; None where no bound is finite."""
+        """Return a bound on the rank error of the released number, in rows; None if no bound is finite."""
         bound = super().accuracy_bound(plan)
         if bound is None or math.isinf(bound):
             return None
@@ -157,18 +157,18 @@ class Quantile(TopK):
     # end-proof-region: planned_quantile
 
     def accuracy_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float | None:
-        """The same in whole rows, rounded up."""
+        """Return the bound of :meth:`row_error_bound` in whole rows, rounded up; infinity if there is none."""
         rows = self.row_error_bound(plan)
         return math.inf if rows is None else math.ceil(rows)
 
     def bind_candidates(self, plan: Plan[TopK, UserUnit], items: Any = None) -> Measurement:
-        """From a table to the number that is released."""
+        """Return the chain from a table to the released numbers."""
         columns = numeric_columns(plan)
         measurement = super().bind_candidates(plan, None)
         return measurement >> IndexGridNumbers(columns.least_candidate, columns.step)
 
     def question_text(self, columns: Columns) -> str:
-        """What is asked."""
+        """Return the question in words."""
         assert isinstance(columns, NumericColumns)
         verb = "are" if self.k > 1 else "is"
         return (
@@ -176,7 +176,7 @@ class Quantile(TopK):
         )
 
     def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         noise = plan.measurement.parameters["noise"]
         return (
             f"{self._describe_scoring(plan)} the quantile; independent {noise} noise on each score, and the "
@@ -196,7 +196,7 @@ class Quantile(TopK):
         )
 
     def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """How far the rank of the released number may be from the quantile, among the rows that count."""
+        """Return the accuracy guarantee: the rank error of the released number among the rows that count."""
         rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
         if rows is None:
             return {"accuracy": AccuracyGuarantee(NO_BOUND, None, float(alpha))}
@@ -208,19 +208,19 @@ class Quantile(TopK):
             f"number counts as "
             "the multiple nearest to it within the bounds"
         )
-        within = finite_bound(plan.accuracy) if columns.max_rows == 1 else None  # each of so many users has one row
+        within = finite_bound(plan.accuracy) if columns.max_rows == 1 else None  # with one row per user, rows are users
         return {"accuracy": AccuracyGuarantee(words, within, float(alpha))}
 
 
 # proof-region: planned_quantiles
 def format_rows(rows: Fraction) -> str:
-    """A number of rows in at most six digits, rounded up."""
+    """Return a number of rows in at most six digits, rounded up."""
     return f"{_SIX_UP.divide(Decimal(rows.numerator), Decimal(rows.denominator)).normalize():f}"  # [up]
 
 
 @dataclass(frozen=True)
 class Quantiles(Quantile):
-    """Several quantiles by halving, of which two may be the same number."""
+    """Task: release several quantiles by recursive halving. Two of the released numbers may be equal."""
 
     shares: tuple[Fraction, ...] = ()
     places: int = 1
@@ -230,7 +230,7 @@ class Quantiles(Quantile):
 
     @classmethod
     def by_halving(cls, columns: NumericColumns) -> Quantiles:
-        """The task for these columns.
+        """Return the task for these columns.
 
         Raises:
             ParameterError: The quantiles are not ascending, or too fine.
@@ -244,35 +244,38 @@ class Quantiles(Quantile):
 
     @property
     def name(self) -> str:
-        """The name of the mechanism."""
+        """Name of the mechanism."""
         return "quantiles"
 
     @property
     def choices_per_row(self) -> int:
-        """How many choices one row takes part in."""
+        """Number of choices that one row takes part in."""
         return self.k.bit_length()  # [levels]
 
     def build_measurement(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
-        """The quantiles with this scale, as indices of candidates."""
+        """Return the measurement of the quantiles at this scale, which releases indices of candidates."""
         given: Any = {"quantiles": list(self.shares), "scale": scale, "places": self.places}
         counts: Any = space
         measurement: Measurement = counts >> then_quantiles(measure, **given)  # [halved]
         return measurement
 
     def build_curve_measurement(self, plan: Plan[TopK, PrivacyUnit]) -> Measurement:
-        """The measurement of the plan under ``PrivacyProfile()``."""
+        """Return the measurement of the plan under ``PrivacyProfile()``."""
         space = plan.query.unit.map_only_scores(self.n_candidates)
         return self.build_measurement(space, PrivacyProfile(), plan.measurement.parameters["scale"])
 
     def row_error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> Fraction | None:
-        """By how many rows each number fails to be its quantile at most, where none has more rows than places."""
+        """Return a bound on the rank error of each released number, in rows; None if no bound is finite.
+
+        It is valid if no number has more than ``places`` rows.
+        """
         bound = plan.measurement.accuracy(self.n_candidates, plan.query.alpha)
         return None if math.isinf(bound) else Fraction(bound)  # [several-rows]
 
     # end-proof-region: planned_quantiles
 
     def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         return (
             f"{self._describe_scoring(plan)} a quantile; the middle quantile is chosen first, with independent "
             f"Gumbel noise on "
@@ -280,7 +283,7 @@ class Quantiles(Quantile):
         )
 
     def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """How far the ranks of the released numbers may be from their quantiles, among the rows that count."""
+        """Return the accuracy guarantee: the rank errors of the released numbers among the rows that count."""
         rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
         if rows is None:
             return {"accuracy": AccuracyGuarantee(NO_BOUND, None, float(alpha))}
@@ -298,7 +301,7 @@ class Quantiles(Quantile):
 
 
 def numeric_columns(plan: Plan[Any, Any]) -> NumericColumns:
-    """The columns of a plan for a quantile."""
+    """Return the columns of a plan for quantiles."""
     columns = plan.query.unit.columns
     assert isinstance(columns, NumericColumns)
     return columns

@@ -1,4 +1,4 @@
-"""Records of releases: what was asked, released and paid."""
+"""Release records: the question, the release and its cost."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from ..ledger.journal import utc_timestamp
 from .plan import AccuracyGuarantee, Plan, T_co, U_co
 from .units import Budget, UserUnit, describe_neighbors
 
-# What was released, under which plan and with which claim: everything public about it, and no exact count or score.
+# A record contains everything public about a release: items, plan and privacy claim. It has no exact count or score.
 
-FORMAT = "opendp_topk.release.v1"  # the only one that is read and written
+FORMAT = "opendp_topk.release.v1"  # the only format that is read and written
 _PROMISES = ("accuracy", "count_accuracy")
 
 
 @dataclass(frozen=True)
 class ReleasedItems:
-    """The items that were released, in order, and with each a noisy count or a noisy lead where the release has one.
+    """Released items, in order, with a noisy count or a noisy lead of each if the release has these.
 
-    ``other`` is how many users have another item, with noise, where that was released. ``groups`` says of each item in
-    the list of which group it stands, where there is a list for each of several.
+    ``other`` is the noisy number of users who have another item; None if it was not released. ``groups`` is the group
+    of each item's list; None if there is only one list.
     """
 
     items: list[Any]
@@ -61,7 +61,7 @@ class ReleasedItems:
 
     @classmethod
     def from_output(cls, released: Any) -> ReleasedItems:
-        """What a measurement released: one item, a list or a tuple of items, or items and what comes with them."""
+        """Return the items of a release: one item, a list or a tuple of items, or items with counts or gaps."""
         if hasattr(released, "counts"):
             return cls(list(released.items), counts=[int(count) for count in released.counts])
         if hasattr(released, "gaps"):
@@ -72,7 +72,7 @@ class ReleasedItems:
 
     @classmethod
     def from_group_outputs(cls, groups: Sequence[Any], released: Sequence[Any]) -> ReleasedItems:
-        """What was released for each of ``groups``, one list after the other."""
+        """Return the items that were released for each of ``groups``, one list after the other."""
         lists = list(map(cls.from_output, released))
 
         def concatenate_field(name: str) -> Any:
@@ -83,7 +83,7 @@ class ReleasedItems:
 
     @property
     def group_lists(self) -> list[tuple[Any, ReleasedItems]]:
-        """Each group with its list; the whole with None, where there are none."""
+        """Pairs of a group and its list; without groups, the only pair is (None, self)."""
         if self.groups is None:
             return [(None, self)]
         runs = itertools.groupby(range(len(self.groups)), self.groups.__getitem__)
@@ -98,15 +98,15 @@ class ReleasedItems:
 
 @dataclass(frozen=True)
 class TableProvenance:
-    """How the table was read.
+    """Provenance of the table: how it was read.
 
     Args:
-        engine: The name and the version of what counted it.
-        where: The condition on its rows; None for all.
-        files: The digest of the list of its files, where that was kept.
-        candidates: The digest of the list of candidates; None where there is none.
-        padded: How many seconds after the table began to be opened the answer came; None if it came when ready.
-        groups: The digest of the list of groups; None where there is none.
+        engine: The name and the version of the engine that counted the table.
+        where: The condition on its rows; None for all rows.
+        files: The digest of the list of its files; None if it was not recorded.
+        candidates: The digest of the list of candidates, if candidates were listed.
+        padded: The seconds between the start of opening the table and the answer; None if it was given when ready.
+        groups: The digest of the list of groups, if the release has groups.
     """
 
     engine: Mapping[str, str]
@@ -119,7 +119,10 @@ class TableProvenance:
 
 @dataclass(frozen=True)
 class PrivacyClaim:
-    """What a release costs at most, and for whom: ``d_out``, a number or a pair with a delta, under a measure."""
+    """Privacy claim of a release: a loss of at most ``d_out`` under a measure, for neighbours at distance ``d_in``.
+
+    ``d_out`` is a number, or a pair with a delta.
+    """
 
     measure: str
     symbol: str
@@ -130,7 +133,7 @@ class PrivacyClaim:
     # proof-region: record_claim
     @classmethod
     def from_plan(cls, plan: Plan[Any, UserUnit]) -> PrivacyClaim:
-        """The claim of one release; an epsilon that was asked for is never written too small."""
+        """Return the claim of a plan; the epsilon of a pair is never rounded down."""
         measure, unit, loss = plan.measurement.output_measure, plan.query.unit, plan.loss
         profile = measure == PrivacyProfile()
         symbol = "(epsilon, delta)" if profile else measure.symbol
@@ -141,23 +144,23 @@ class PrivacyClaim:
 
     @property
     def main_symbol(self) -> str:
-        """What is lost beside a delta: epsilon, or rho."""
+        """Symbol of the loss without its delta: epsilon or rho."""
         return self.symbol.strip("()").partition(",")[0]
 
     @property
     def protected_users(self) -> str:
-        """Whom it protects."""
+        """Protected users, in words."""
         return describe_neighbors(self.neighbors, self.d_in)
 
 
 @dataclass(frozen=True)
 class ReleaseRecord:
-    """One release: what people are shown, pages tell and programs read. docs/release.schema.json describes it.
+    """Record of one release, for people, pages and programs; docs/release.schema.json is its schema.
 
-    ``mechanism`` has the parameters of the whole chain, from the table to the items (of groups, the chain of each, and
-    as ``partition`` what makes the groups), and ``ledger`` is the entry that
-    paid, if one did, with a salt: who has the digest of the record, and not the record, can guess nothing of it.
-    ``stated`` is what people said of the release, which nothing computes: who a person is, publisher, period, purpose.
+    ``mechanism`` has the parameters of the whole chain from the table to the items. For groups, these are the
+    parameters of each group's chain, and ``partition`` has those of the grouping. ``ledger`` is the entry that paid, if
+    one did, with a salt, so that the record cannot be guessed from its digest. ``stated`` is metadata that people
+    give and nothing computes: what one user is, publisher, period and purpose.
     """
 
     time: str
@@ -184,7 +187,7 @@ class ReleaseRecord:
         read: TableProvenance,
         stated: Mapping[str, Any] | None = None,
     ) -> ReleaseRecord:
-        """The record of what the measurement of ``plan`` released now, paid for by ``entry``."""
+        """Return the record of a release by the measurement of ``plan`` now, paid for by ``entry``."""
         measurement, query = plan.measurement, plan.query
         parameters = parameters_of(measurement)
         return cls(
@@ -205,23 +208,23 @@ class ReleaseRecord:
 
     @property
     def digest(self) -> str:
-        """The digest of all that it says, as a ledger keeps it."""
+        """Digest of all fields, as a ledger stores it."""
         return record_digest(self.as_dict())
 
     @property
     def summed_column(self) -> str | None:
-        """The column whose sums rank the items; None where they are ranked by their users, and of quantiles."""
+        """Column whose sums rank the items; None if items are ranked by their users, and for quantiles."""
         column = self.mechanism.get("value")
         return None if column is None or self.quantiles else str(column)
 
     @property
     def quantiles(self) -> tuple[Fraction, ...]:
-        """Which quantiles of a column of numbers were released; none where items were."""
+        """Released quantiles of a numeric column; empty if items were released."""
         return quantiles_of(self.mechanism)
 
     @property
     def score_noun(self) -> str:
-        """Count, or sum."""
+        """``"count"`` or ``"sum"``."""
         return "count" if self.summed_column is None else "sum"
 
     @property
@@ -231,22 +234,22 @@ class ReleaseRecord:
 
     @property
     def is_chosen_by_gap(self) -> bool:
-        """Whether the data chose how many candidates were released, by a large gap."""
+        """Whether a large gap in the data decided how many candidates were released."""
         return bool(self.mechanism["mechanism"] == "top_k_by_gap")
 
     @property
     def partition_parameters(self) -> Mapping[str, Any] | None:
-        """What makes the groups, where there is a list for each of several."""
+        """Parameters of the grouping; None without groups."""
         return self.mechanism.get("partition")
 
     @property
     def can_release_fewer(self) -> bool:
-        """Whether there may be fewer than k: a minimum of users leaves items out of a list, too."""
+        """Whether fewer than k items may be released: by gap, from an unknown domain, or with a minimum of users."""
         return self.is_chosen_by_gap or (self.k is not None and "limit" in self.mechanism)
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> ReleaseRecord:
-        """What :meth:`as_dict` made, and JSON kept."""
+        """Return the record that :meth:`as_dict` wrote, as read from JSON."""
         own = {name: found[name] for name in _SAME}
         promises = {name: found[name] for name in _PROMISES if name in found}
         return cls(
@@ -266,7 +269,7 @@ class ReleaseRecord:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the record as a dictionary for JSON."""
         released, read = self.released, self.read
         beside = {name: getattr(released, name) for name in ("groups", "counts", "gaps", "other")}
         attested = {"where": read.where, "files": read.files, "candidate_list": read.candidates, "padded": read.padded}
@@ -296,7 +299,7 @@ _SAME = ("time", "k", "release", "mechanism", "scale", "ledger", "proof", "libra
 
 # proof-region: written_epsilon
 def _round_up_epsilon(number: Any) -> float:
-    """A float64 whose shortest decimal, as which a record is read, is at least what was stated."""
+    """Return a float64 whose shortest decimal, which a record contains, is at least ``number``."""
     near = float(number)
     while Fraction(repr(near)) < to_fraction(number):  # [no-less]
         near = math.nextafter(near, math.inf)
@@ -311,31 +314,31 @@ def _parse_distance(d_out: Any) -> Any:
 
 
 def quantiles_of(known: Mapping[str, Any]) -> tuple[Fraction, ...]:
-    """The quantiles among the parameters of a mechanism: one, several, or none."""
+    """Return the quantiles among the parameters of a mechanism: one, several, or none."""
     return tuple(map(Fraction, known.get("quantiles", [known["quantile"]] if "quantile" in known else [])))
 
 
 def parameters_of(measurement: Measurement) -> dict[str, Any]:
-    """The parameters of a chain; of groups, those of the chain of each, and as ``partition`` what makes the groups."""
+    """Return the parameters of a chain; for groups, those of each group's chain, with the grouping as ``partition``."""
     known = dict(measurement.parameters)
     each = known.pop("each_group", None)
     return known if each is None else {**each, "partition": known}
 
 
 def measure_name(measure: Measure) -> str:
-    """The name of a measure, as records have it."""
+    """Return the name of a measure in records."""
     inner = without_delta(measure)
     return type(inner).__name__ if inner is measure else f"Approximate({type(inner).__name__})"
 
 
 def linked_proofs(proof: Proof) -> list[Proof]:
-    """The documents on which a chain rests: those of its links, and the chain rules."""
+    """Return the proof documents of a chain: those of its links, and the chain rules."""
     below = [one for part in proof.parts for one in linked_proofs(part)]
     return list(dict.fromkeys([*below, Proof(proof.name, assumption=proof.assumption)]))
 
 
 def plain_value(value: Any) -> Any:
-    """A fraction as a float, or as an integer where it is beyond all floats; another value as it is."""
+    """Return fractions as floats, or as integers if they are beyond all floats; other values are unchanged."""
     if isinstance(value, Mapping):
         return {name: plain_value(one) for name, one in value.items()}
     if not isinstance(value, Fraction):
@@ -344,7 +347,7 @@ def plain_value(value: Any) -> Any:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON in which equal values are written alike: names are sorted, and a whole number has no point."""
+    """Return JSON that writes equal values alike: names are sorted, and whole numbers have no decimal point."""
     return json.dumps(
         json.loads(json.dumps(value), parse_float=_parse_json_number), sort_keys=True, separators=(",", ":")
     )
@@ -356,22 +359,22 @@ def _parse_json_number(text: str) -> int | float:
 
 
 def record_digest(record: Mapping[str, Any]) -> str:
-    """The digest of a record as JSON holds it, with its salt: the same whatever program has written the numbers."""
+    """Return the digest of a record's canonical JSON, salt included; it does not depend on how numbers are written."""
     return "sha256:" + hashlib.sha256(canonical_json(record).encode("ascii")).hexdigest()
 
 
 def add_salt(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What has paid, with the random digits that keep everybody from guessing the record by its digest."""
+    """Return the ledger fields with a random salt, so that the record cannot be guessed from its digest."""
     return {**entry, "salt": uuid.uuid4().hex + uuid.uuid4().hex}
 
 
 def list_digest(items: Iterable[Any]) -> str:
-    """The digest of a list of candidates, as texts in their order."""
+    """Return the digest of a list of candidates or groups, as texts in their order."""
     return "sha256:" + hashlib.sha256(canonical_json([str(item) for item in items]).encode("ascii")).hexdigest()
 
 
 def proof_summary(measurement: Measurement) -> dict[str, Any]:
-    """What a record says of the proof: its state, and each document with its digests."""
+    """Return the proof fields of a record: the status, and each document with its digests."""
     documents = [_document_summary(proof) for proof in linked_proofs(measurement.proof)]
     return {"status": measurement.proof.status, "documents": documents}
 
@@ -388,38 +391,38 @@ def _document_summary(proof: Proof) -> dict[str, Any]:
 
 
 def _optional_claim_digest(name: str | None) -> str | None:
-    """The digest that a reader of this claim signs; None where there is none."""
+    """Return the digest that a reviewer of this claim signs; None if there is none."""
     try:
         return None if name is None else claim_digest(name)
     except ProofError:
         return None
 
 
-# How many users have an item that was not released, as a noisy count at a tenth of the cost.
+# The noisy number of users who have an item that was not released, for a tenth of the budget.
 
-_SHARE = Fraction(1, 10)  # of the loss: one count needs little, and the items need most of it
+_SHARE = Fraction(1, 10)  # share of the budget: one count needs little, and the items need most of it
 
 
 @dataclass(frozen=True)
 class OtherUsersCount:
-    """The count of all other users, for a whole budget of which the release itself gets the rest."""
+    """Noisy count of the users with an item that was not released. It takes a share of the ``whole`` budget."""
 
     whole: Budget
     unit: UserUnit
 
     @property
     def count_loss(self) -> float:
-        """What the count may lose."""
+        """Largest loss of the count."""
         return round_down(to_fraction(self.whole.d_out) * _SHARE)
 
     @property
     def release_budget(self) -> Budget:
-        """What is left for the release."""
+        """Budget that is left for the release."""
         return Budget(self.whole.measure, round_down(to_fraction(self.whole.d_out) - to_fraction(self.count_loss)))
 
     @property
     def scale(self) -> float:
-        """The scale of the noise."""
+        """Scale of the noise."""
         domain = FrameDomain("user", "item")
         return float(
             binary_search_param(
@@ -428,7 +431,7 @@ class OtherUsersCount:
         )
 
     def append_count(self, plan: Plan[T_co, U_co]) -> Plan[T_co, U_co]:
-        """The plan with the count after what it releases."""
+        """Return the plan, followed by the count."""
         measurement = plan.measurement
         domain, measure, scale = measurement.input_domain, measurement.output_measure, self.scale
         assert isinstance(domain, FrameDomain)
@@ -442,11 +445,11 @@ class OtherUsersCount:
         return replace(plan, measurement=followed)
 
     def released_with_count(self, both: Any) -> ReleasedItems:
-        """What a plan with the count has released."""
+        """Return the released items of a plan with the count."""
         return replace(ReleasedItems.from_output(both[0]), other=int(both[1][0]))
 
     def count_error_bound(self, alpha: Fraction) -> float:
-        """By how many users the count may be off with probability at least 1 - alpha."""
+        """Return the error bound of the count in users, which is valid with probability at least 1 - alpha."""
         return largest_noise(to_fraction(self.scale), 1, alpha, gaussian=not is_pure(self.whole.measure))
 
     def _count_measurement(self, domain: FrameDomain, items: Any, scale: float) -> Measurement:

@@ -1,4 +1,4 @@
-"""Budgets for several questions, and what a plan could do instead."""
+"""Accounting options for several releases, and the choice of the most accurate mechanism."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from .quantile import NumericColumns, Quantile
 from .top_k import TopK, TopKWithCounts
 from .units import Budget, Columns, UserUnit, parse_signed
 
-# Of the mechanisms that a task leaves open, the one whose theorems promise the nearest release.
+# The most accurate mechanism of a task, by the error bounds of theorems.
 
 _FEW = [row.name for row in HISTOGRAMS]
 
 
 def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
-    """The plan by the mechanism of the task or by one of its alternatives, whichever comes nearer, and why.
+    """Return the plan with the least error bound among the task's mechanism and its alternatives, and the reason.
 
     Nothing in it depends on a table.
 
     Raises:
-        SearchError, ParameterTypeError: As :func:`plan_query` for the mechanism of the task, where no other helps.
+        SearchError, ParameterTypeError: As :func:`plan_query` for the first mechanism, if all of them fail.
     """
     ways = getattr(query.task, "mechanism_variants", ())
     if len(ways) < 2:
@@ -48,17 +48,17 @@ def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
     for task in ways:
         try:
             tried.append(plan_query(replace(query, task=task), known))
-        except (SearchError, ParameterTypeError) as error:  # what takes another measure, or has no least scale
+        except (SearchError, ParameterTypeError) as error:  # it does not accept the measure, or has no least scale
             failure = failure or error
     if not tried:
         assert failure is not None
         raise failure
-    best = min(tried, key=lambda plan: plan.query.task.error_bound(plan))  # the first of equal ones
+    best = min(tried, key=lambda plan: plan.query.task.error_bound(plan))  # ties go to the first
     return replace(best, why=_choice_reason(best, tried))
 
 
 def _choice_reason(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:
-    """The reason in a sentence; none where nothing else was possible."""
+    """Return the reason in a sentence; empty if only one kind of mechanism was possible."""
     columns, few = best.query.unit.columns, best.name in _FEW
     others = [plan for plan in found if (plan.name in _FEW) != few]
     if not others:
@@ -75,22 +75,22 @@ def _choice_reason(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:
 
 
 def with_histogram_options(task: TopK, *, few: bool) -> TopK:
-    """The task with noise on all counts as alternatives, where a bound on the items of one person allows it."""
+    """Return the task, with noise on all counts as alternatives if ``few``: a bound on the items of one person."""
     return replace(task, alternatives=HISTOGRAMS) if few else task
 
 
-# Several equal releases within one budget (epsilon, delta), in the ways in which a ledger can pay for them.
+# Several equal releases within one (epsilon, delta) budget, under each accounting option of a ledger.
 
-DELTA = Fraction(1, 10**6)  # where none is given: one in common use, and it is shown
+DELTA = Fraction(1, 10**6)  # the default, a common value, which is shown
 PURE, RHOS, CURVES = "pure", "zCDP", "(epsilon, delta)"
 _KIND = "opendp_topk plan v"
-FORMAT = f"{_KIND}1"  # the only one that is read and written
-_SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)  # as many digits as a table has room for
+FORMAT = f"{_KIND}1"  # the only format that is read and written
+_SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)  # six digits fit into a table
 
 
 @dataclass(frozen=True)
 class AccountingOption:
-    """What all releases may cost in words, the plan of one, and the options of a new ledger that pays for all."""
+    """Accounting option: the total budget in words, the plan of one release, and options of a new ledger for all."""
 
     name: str
     total: str
@@ -99,28 +99,28 @@ class AccountingOption:
 
 
 def format_rounded_down(number: Fraction) -> str:
-    """Six digits, rounded down: so much may be spent each time, as it is written."""
+    """Return the number in six digits, rounded down, so that it may be spent as written."""
     return f"{float(_SIX_DOWN.divide(Decimal(number.numerator), Decimal(number.denominator))):.6g}"
 
 
 def format_stated_number(number: Fraction) -> str:
-    """A number as people write it: the decimal that it was stated as."""
+    """Return the number as its shortest decimal if that is exact, otherwise in six digits, rounded down."""
     written = repr(float(number))
     return written.removesuffix(".0") if Fraction(written) == number else format_rounded_down(number)
 
 
 def total_epsilon_delta(budget: Budget, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """The pair (epsilon, delta) that all releases may reach together; that of a rho is what it implies."""
+    """Return the (epsilon, delta) budget of all releases together; a rho is converted at ``delta``, rounded down."""
     if isinstance(budget.measure, ZeroConcentratedDivergence):
         return Fraction(format_rounded_down(to_fraction(PrivacyCurve(ZCDPBound(budget.d_out)).epsilon(delta)))), delta
     return to_fraction(budget.main_distance), delta
 
 
 def accounting_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fraction]) -> Iterator[AccountingOption]:
-    """What each release of ``query`` may cost so that a ledger with the budget ``total`` pays for all, way by way.
+    """Yield the accounting options for the releases of ``query`` with a ledger whose budget is ``total``.
 
     Raises:
-        SearchError: No noise meets so small a cost.
+        SearchError: No scale meets the budget of one release.
     """
     listed = not isinstance(query.budget.measure, Approximate)
     yield from _known_domain_options(query, total) if listed else _unknown_domain_options(query, total)
@@ -151,7 +151,10 @@ def _known_domain_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fr
 def _unknown_domain_options(
     query: Query[Any, UserUnit], total: tuple[Fraction, Fraction]
 ) -> Iterator[AccountingOption]:
-    """Deltas of the releases themselves add up, too: all of delta where epsilons do, or half beside rhos."""
+    """Yield the options with an unknown domain, where the releases' own deltas add up as well.
+
+    The releases get all of delta if epsilons are added, and half of it if rhos are.
+    """
     epsilon, delta = total
     pair = "--epsilon", format_stated_number(epsilon), "--delta", format_stated_number(delta), "--own-delta"
     said = f"epsilon {format_rounded_down(epsilon)}, delta {float(delta):g}"
@@ -174,11 +177,11 @@ def _unknown_domain_options(
 
 @dataclass(frozen=True)
 class RemainingBudget:
-    """What is left of a ledger for each way, rounded down: 0 where it does not count so.
+    """Remaining budget of a ledger for each accounting option, rounded down; 0 if the ledger does not account that way.
 
-    ``delta`` is what is left for releases that have their own. ``pairs`` says whether each must have one, ``composes``
-    whether a privacy curve is paid from it. ``user`` is the column that tells people apart, and ``entries`` says how
-    many there are.
+    ``delta`` remains for releases with a delta of their own. ``pairs`` is whether every release must have one, and
+    ``composes`` whether the ledger can pay for a privacy curve. ``user`` is the user ID column, and ``entries`` the
+    number of entries.
     """
 
     epsilon: Fraction
@@ -191,7 +194,7 @@ class RemainingBudget:
 
     @classmethod
     def from_ledger(cls, account: Ledger) -> RemainingBudget:
-        """What is left of ``account`` now."""
+        """Return the remaining budget of ``account`` now."""
         measure, rest = account.measure, account.remaining()
         parts = rest if isinstance(rest, tuple) else (rest, 0.0)
         main, delta = (parse_exact(part, "the ledger") for part in parts)
@@ -208,10 +211,10 @@ class RemainingBudget:
 
 
 def remaining_options(query: Query[Any, UserUnit], left: RemainingBudget) -> Iterator[AccountingOption]:
-    """What each release of ``query`` may cost so that what is left of a ledger pays for all, way by way.
+    """Yield the accounting options for the releases of ``query`` within the remaining budget of a ledger.
 
     Raises:
-        SearchError: No noise meets so small a cost.
+        SearchError: No scale meets the budget of one release.
     """
     listed = not isinstance(query.budget.measure, Approximate)
     own, also = ((), "") if listed else ((left.delta,), f", delta {float(left.delta):g}")
@@ -229,19 +232,19 @@ def remaining_options(query: Query[Any, UserUnit], left: RemainingBudget) -> Ite
 
 
 def _has_composable_curves(task: TopK) -> bool:
-    """Whether the curves of its releases can be composed: not where a selection comes before counts."""
+    """Return True if releases of the task have privacy curves; a selection followed by counts has none."""
     return not task.counted or any(row.few for row in (task.mechanism, *task.alternatives))
 
 
 def _plan_one_release(query: Query[Any, UserUnit], measure: Any, *total: Fraction) -> Plan[Any, UserUnit]:
-    """The plan of one of the releases, at a cost that is written in six digits."""
+    """Return the plan of one release, with an equal share of ``total`` in six digits, rounded down."""
     parts = tuple(Fraction(format_rounded_down(part / query.releases)) for part in total)
     return most_accurate_plan(replace(query, budget=Budget(measure, parts if len(parts) > 1 else parts[0]), releases=1))
 
 
 @dataclass(frozen=True)
 class ReleaseSchedule:
-    """Equal releases of listed candidates that are fixed in advance, as a file keeps them."""
+    """Schedule of equal releases of listed candidates, fixed in advance and stored in a file."""
 
     task: TopK
     unit: UserUnit
@@ -252,19 +255,19 @@ class ReleaseSchedule:
 
     @classmethod
     def from_plan(cls, plan: Plan[TopK, UserUnit]) -> ReleaseSchedule:
-        """What is kept of a plan under ``PrivacyProfile()``."""
+        """Return the schedule of a plan under ``PrivacyProfile()``."""
         query = plan.query
         return cls(query.task, query.unit, query.releases, plan.scale, *query.budget.d_out)
 
     @property
     def release_labels(self) -> list[str]:
-        """A name for each release."""
+        """Label of each release."""
         return [f"release {place} of {self.releases}" for place in range(1, self.releases + 1)]
 
     def single_release_plan(self, unit: UserUnit | None = None, alpha: Any = Fraction(1, 20)) -> Plan[TopK, UserUnit]:
-        """The plan of one of the releases; ``unit`` says which columns count.
+        """Return the plan of one release; ``unit`` replaces the unit of the schedule.
 
-        Its budget has the epsilon of one release at the delta of all, in six digits.
+        Its budget is the epsilon of one release at the delta of all, in six digits, rounded up.
         """
         whom = unit or self.unit
         measurement = self.task.build_measurement(
@@ -275,7 +278,7 @@ class ReleaseSchedule:
         return Plan(query, measurement)
 
     def as_dict(self) -> dict[str, Any]:
-        """For a file."""
+        """Return the schedule as a dictionary for JSON."""
         task, columns = self.task, self.unit.columns
         return {
             "format": FORMAT,
@@ -296,10 +299,10 @@ class ReleaseSchedule:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> ReleaseSchedule:
-        """What :meth:`as_dict` made, and JSON kept.
+        """Return the schedule that :meth:`as_dict` wrote, as read from JSON.
 
         Raises:
-            ParameterError: It is none, or has another format.
+            ParameterError: ``found`` is not a schedule, or has another format.
         """
         written = found.get("format")
         if isinstance(written, str) and written.startswith(_KIND) and written != FORMAT:
@@ -336,7 +339,7 @@ class ReleaseSchedule:
 
 
 def _serialize_grid(columns: Columns) -> dict[str, Any]:
-    """What a file keeps of a question about a column of numbers: their sums, or their quantiles."""
+    """Return the fields of a question about sums or quantiles of a numeric column, for a file."""
     asked: dict[str, Any] = {}
     if isinstance(columns, NumericColumns):
         asked = {"quantile": ",".join(map(str, columns.quantiles)), "max_rows": columns.max_rows}
@@ -349,12 +352,12 @@ def _serialize_grid(columns: Columns) -> dict[str, Any]:
 
 
 def _parse_numeric_columns(found: Mapping[str, Any]) -> NumericColumns:
-    """What :func:`_serialize_grid` made of quantiles."""
+    """Return the columns of quantiles that :func:`_serialize_grid` wrote."""
     shares = tuple(parse_exact(one, "quantile") for one in found["quantile"].split(","))
     return NumericColumns(**_parse_grid(found), quantiles=shares, max_rows=found["max_rows"])
 
 
 def _parse_grid(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The column of numbers and its grid, of which :func:`_serialize_grid` made this."""
+    """Return the numeric column and its grid that :func:`_serialize_grid` wrote."""
     lower, upper = (parse_signed(bound, "bounds") for bound in found["bounds"])
     return {"value": found["column"], "bounds": (lower, upper), "step": parse_exact(found["step"], "step")}

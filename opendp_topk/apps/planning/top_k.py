@@ -1,4 +1,4 @@
-"""The k best of listed candidates, and the same with a noisy count of each.
+"""Top-k of listed candidates, with or without a noisy count of each.
 
 Proof: proofs/planning/comparison.tex
 """
@@ -46,9 +46,9 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class TopK:
-    """The ``k`` best of ``n_candidates``, as a ranking or a set, by one mechanism of the catalogue.
+    """Task: release the ``k`` best of ``n_candidates``, as a ranking or a set, by one mechanism of the catalogue.
 
-    ``alternatives`` are others, of which :func:`nearest` takes one where it comes nearer.
+    ``most_accurate_plan`` uses one of the ``alternatives`` if its error bound is smaller.
     """
 
     k: int
@@ -66,17 +66,17 @@ class TopK:
 
     @property
     def name(self) -> str:
-        """The name of the mechanism."""
+        """Name of the mechanism."""
         return self.mechanism.name
 
     @property
     def mechanism_variants(self) -> tuple[TopK, ...]:
-        """The task by its mechanism alone, and by each of the alternatives."""
+        """The task with its mechanism only, and with each of the alternatives only."""
         return tuple(replace(self, mechanism=one, alternatives=()) for one in (self.mechanism, *self.alternatives))
 
     # proof-region: planned_top_k
     def build_measurement(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
-        """The selection with this scale, of indices or of ``items``."""
+        """Return the selection at this scale, of ``items`` or, if these are None, of indices."""
         measurement: Measurement = space >> self.mechanism.build_partial(
             measure, self.k, scale, self.release, counts=self.counted
         )
@@ -89,7 +89,7 @@ class TopK:
     def calibrate_measurement(
         self, query: Query[TopK, PrivacyUnit], known: dict[Any, float] | None = None
     ) -> Measurement:
-        """The measurement with the least scale; ``known`` as in :func:`least_scale`.
+        """Return the measurement with the least scale; ``known`` as in :func:`least_scale`.
 
         Raises:
             SearchError: No scale meets the budget, or every one does.
@@ -103,7 +103,7 @@ class TopK:
         return least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
 
     def build_curve_measurement(self, plan: Plan[TopK, PrivacyUnit]) -> Measurement:
-        """The measurement of the plan under ``PrivacyProfile()``."""
+        """Return the measurement of the plan under ``PrivacyProfile()``."""
         measure, scale = plan.query.budget.measure, plan.measurement.parameters["scale"]
         space = plan.query.unit.map_only_scores(self.n_candidates)
         measurement: Measurement = space >> self.mechanism.build_curve_partial(measure, self.k, scale, self.release)
@@ -112,23 +112,23 @@ class TopK:
     # end-proof-region: planned_top_k
 
     def needs_no_noise(self, query: Query[TopK, PrivacyUnit]) -> bool:
-        """Whether the release is the same for all neighbours."""
+        """Return True if the release is the same for all neighbours."""
         if self.counted:
             return False
         one = self.build_measurement(query.unit.map_only_scores(self.n_candidates), query.budget.measure, 1.0)
         return one.check(query.unit.d_in, 0)
 
     def bind_candidates(self, plan: Plan[TopK, UserUnit], items: Any) -> Measurement:
-        """From a table to the items that are released."""
+        """Return the chain from a table to the released items."""
         scale = plan.measurement.parameters["scale"]
         return self.build_measurement(
             plan.query.unit.score_transformation(items), plan.query.budget.measure, scale, items
         )
 
     def exact_top_k_probability(self, plan: Plan[TopK, PrivacyUnit], counts: Any) -> Enclosure | None:
-        """Bounds on the probability that the exact top-k is released, in any order, if these were the counts.
+        """Return bounds on the probability that the exact top-k of ``counts`` is released, in any order.
 
-        None where it is not known.
+        Return None if it is not known.
         """
         if self.mechanism.few:
             return None
@@ -140,37 +140,37 @@ class TopK:
         return goal_probability(selection, counts, "exact")
 
     def accuracy_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float | None:
-        """The bound of the accuracy theorem; None where counting the possible releases takes too long."""
+        """Return the bound of the accuracy theorem; None if counting the possible releases takes too long."""
         return self.mechanism.accuracy_bound(
             plan.measurement, self.k, self.n_candidates, self.release, plan.query.alpha
         )
 
     def rounded_error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float | None:
-        """The same for counts: they are integers, so that the bound is rounded down to one."""
+        """Return the bound of the accuracy theorem for counts: they are integers, so it is rounded down."""
         bound = plan.accuracy
         return bound if bound is None or math.isinf(bound) else math.floor(bound)
 
     def error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float:
-        """By how much anything that is released may be off, by theorems; what is not known is infinite."""
+        """Return the worst-case error bound over all released values; infinity if no bound is known."""
         bound = self.rounded_error_bound(plan)
         return math.inf if bound is None else bound
 
     def choice_reason(self, plan: Plan[TopK, PrivacyUnit]) -> str:
-        """Nothing: :func:`nearest` says why one of several mechanisms was taken."""
+        """Return an empty text: ``most_accurate_plan`` gives the reason if there are several mechanisms."""
         return ""
 
     def question_text(self, columns: Columns) -> str:
-        """What is asked."""
+        """Return the question in words."""
         return f"which {self.k} of {self.n_candidates} candidates {columns.ranking_clause}?"
 
     def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         named = {name: _NAMES.get(value, value) for name, value in plan.measurement.parameters.items()}
         what = "ranking, best first" if self.release == "ranking" else "set, without order"
         return f"{self.name} ({what}): {self.mechanism.words.format_map(named)}"
 
     def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """The accuracy theorem, and what it means for an item that is not popular enough."""
+        """Return the accuracy guarantee, with the score below which an item is not released."""
         columns, users, words = plan.query.unit.columns, self.rounded_error_bound(plan), self._guarantee_text(plan)
         if users is not None and users != math.inf:
             below = f"more than {columns.difference_text(users)} below" if users else "below"
@@ -205,7 +205,7 @@ TopKPlan = Plan[TopK, PrivacyUnit]
 
 @dataclass(frozen=True)
 class SelectLargestCounts:
-    """Post-processing of noisy counts: the k largest, best first or in their order, with these counts or without."""
+    """Post-processing of noisy counts: select the k largest, best first or by index, with or without their counts."""
 
     k: int
     ranked: bool
@@ -223,12 +223,12 @@ class SelectLargestCounts:
 
 
 class TopKWithCounts(TopK):
-    """The k best, each with a noisy count, or sum."""
+    """Task: release the k best, each with a noisy count or sum."""
 
     counted = True
 
     def count_error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float:
-        """By how much a noisy count may be off; where all counts have noise, that of the worst of all."""
+        """Return the error bound of the released noisy counts; with noise on all counts, of all of them."""
         known, gaussian = plan.measurement.parameters, not is_pure(plan.query.budget.measure)
         name, draws = "count_scale", self.k
         if self.mechanism.few:
@@ -236,11 +236,13 @@ class TopKWithCounts(TopK):
         return largest_noise(to_fraction(known[name]), draws, plan.query.alpha, gaussian=gaussian)
 
     def error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float:
-        """By how much anything that is released may be off."""
+        """Return the worst-case error bound over all released items and counts."""
         return max(super().error_bound(plan), self.count_error_bound(plan))
 
     def build_curve_measurement(self, plan: Plan[TopK, PrivacyUnit]) -> Measurement:
-        """The curve where all counts have noise; that of a selection is not that of a release with counts.
+        """Return the measurement under ``PrivacyProfile()`` if all counts have noise.
+
+        A selection has a curve, but it is not that of the release with counts.
 
         Raises:
             NotDeclaredError: A selection comes first.
@@ -250,14 +252,14 @@ class TopKWithCounts(TopK):
         raise NotDeclaredError("a selection with counts declares no privacy curve: ask for one without counts")
 
     def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         if self.mechanism.few:
             return f"{super().describe_mechanism(plan)}; their noisy counts are released with them, at no further cost"
         noise = "Laplace" if is_pure(plan.query.budget.measure) else "Gaussian"
         return f"{super().describe_mechanism(plan)}; then discrete {noise} noise on each winner's count"
 
     def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """The accuracy theorem, and how far the noise may drive the counts."""
+        """Return the accuracy guarantees of the selection and of the noisy counts."""
         query, columns, users = plan.query, plan.query.unit.columns, self.count_error_bound(plan)
         near = f"within {columns.difference_text(users)} of" if users else "exactly"
         words = (

@@ -1,4 +1,4 @@
-"""Who counts as a person, in which columns, and in which units results are told."""
+"""Privacy units, the columns of a table that count, and budgets."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ...transformations.minimum_users import map_only_minimum, then_minimum_user
 from ...transformations.sum_by_item import make_sum_by_item, map_only_sum
 from ..ledger.amounts import parse_exact
 
-# Tables without a column of people: every row is taken for a user, and nobody has more than so many of them.
+# Tables without a user ID column: every row counts as a user, and a person has a bounded number of rows.
 #
 # Proof: proofs/planning/numbered_rows.tex
 
-ROW = "row number"  # the column of users where each row is taken for one
+ROW = "row number"  # the user column if every row counts as a user
 
 
 # proof-region: numbered_rows
 def numbered_rows(frame: Any) -> Any:
-    """The rows of a frame of polars, each with a number of its own in the column ``ROW``.
+    """Return a polars frame with a unique row number in the column ``ROW``.
 
     Raises:
-        ColumnError: The table has such a column.
+        ColumnError: The table already has this column.
     """
     rows = frame.lazy()
     if ROW in rows.collect_schema().names():
@@ -45,23 +45,23 @@ def numbered_rows(frame: Any) -> Any:
 
 
 def users_to_rows(words: str) -> str:
-    """A sentence about users where each of them is a row."""
+    """Return a sentence about users as one about rows."""
     return re.sub(r"\buser(s?)\b", r"row\1", words)
 
 
-# Items of several columns: one text for the entries of a row, from which they are read back.
+# Items of several columns: the entries of a row are joined into one text, which can be split again.
 #
 # Proof: proofs/planning/joined_items.tex
 
 
 # proof-region: joined_items
 def join_item_parts(parts: Sequence[str]) -> str:
-    """One text for several, with commas between them, and a backslash before each comma or backslash within."""
+    """Return the parts joined by commas, with a backslash before each comma or backslash inside a part."""
     return ",".join(part.replace("\\", "\\\\").replace(",", "\\,") for part in parts)  # [escaped]
 
 
 def split_item_parts(text: str) -> list[str]:
-    """The texts that :func:`join_item_parts` put together."""
+    """Return the parts that :func:`join_item_parts` joined."""
     found, signs = [""], iter(text)
     for sign in signs:
         if sign == ",":
@@ -72,10 +72,10 @@ def split_item_parts(text: str) -> list[str]:
 
 
 def add_joined_column(frame: Any, names: Sequence[str]) -> Any:
-    """A frame of polars with the entries of these columns as one text, in the column ``joined(names)``.
+    """Return a polars frame with the joined entries of these columns, in the column ``join_item_parts(names)``.
 
     Raises:
-        ColumnError: A column holds neither integers nor strings nor categories, or has the name of a pattern.
+        ColumnError: A column does not contain integers, strings or categories, or its name begins with ``^``.
     """
     import polars as pl
 
@@ -101,20 +101,20 @@ def add_joined_column(frame: Any, names: Sequence[str]) -> Any:
 # end-proof-region: joined_items
 
 
-# The columns of a table that count: users, items, perhaps numbers to add up, and how much of one user counts.
+# The columns of a table that count: users, items and, for sums, numbers; and the contribution bounds of a user.
 
-_PARTS = 10**6  # the largest denominator of a number whose float64 a record holds in its place
-_DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
+_PARTS = 10**6  # the largest denominator of a fraction that a record contains as a float64
+_DIGITS = Context(prec=40)  # digits of an amount in texts: more than any 64-bit sum has
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What ranks items: the number of their users where ``value`` is None, and otherwise sums of that column.
+    """Columns of a table that rank items: by the number of users, or by sums of the column ``value`` if it is given.
 
-    ``parts`` are the columns of which an item consists, where these are several; ``item`` names them together.
-    ``group`` says in which group a row is, where there are lists for several groups.
-    Of a user at most ``max_items`` items count, chosen by the rule ``keep``. Each user adds a number within ``bounds``
-    to an item, in multiples of ``step``. Of the table's own items those with fewer than ``minimum_users`` are left out.
+    ``parts`` are the columns that form an item, if there are several; ``item`` is their joined name. ``group`` is the
+    column of groups, if each group gets a list. At most ``max_items`` items of a user count, chosen by the rule
+    ``keep``. Each user adds a number within ``bounds`` to an item, in multiples of ``step``. Items with fewer than
+    ``minimum_users`` users are left out.
     """
 
     user: str = "user"
@@ -130,30 +130,30 @@ class Columns:
 
     @property
     def left_out(self) -> int:
-        """The largest number of users with which an item is surely left out."""
+        """Largest number of users at which an item is always left out."""
         return 0 if self.minimum_users is None else self.minimum_users - 1
 
     @property
     def score_noun(self) -> str:
-        """Count, or sum."""
+        """``"count"`` or ``"sum"``."""
         return "count" if self.value is None else "sum"
 
     @property
     def ranking_clause(self) -> str:
-        """The end of the question which items are released."""
+        """End of the question which items are released."""
         if self.value is not None:
             return f"have the largest sums of {self.value}"
         return "have most rows" if self.is_row_level else "do most users have"
 
     @property
     def contribution_clause(self) -> str:
-        """Which items of a user count, in words."""
+        """The items of a user that count, in words."""
         capped = "" if self.max_items is None else f", of each user {self._max_items_phrase}"
         return capped + (f", without items of fewer than {self.minimum_users} users" if self.left_out else "")
 
     @property
     def truncation_clause(self) -> str:
-        """What an accuracy theorem speaks of where some of a user's items are left out, as the end of a sentence."""
+        """End of an accuracy guarantee that is relative to the truncated data; empty if nothing is truncated."""
         if self.max_items is None:
             return ""
         return (
@@ -173,38 +173,38 @@ class Columns:
         return f"at most {items}, {which}"
 
     def difference_text(self, steps: float) -> str:
-        """A difference of scores in words."""
+        """Return a difference of scores in words."""
         if self.value is None:
             return "1 user" if steps == 1 else f"{steps} users"
         return format_grid_score(int(steps), self.step)
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The columns that a table must have."""
+        """Names of the columns that a table must have."""
         more = (one for one in (self.value, self.group) if one is not None)
         return (*(() if self.is_row_level else (self.user,)), *(self.parts or (self.item,)), *more)
 
     @property
     def is_row_level(self) -> bool:
-        """Whether every row is taken for a user."""
+        """Whether every row counts as a user."""
         return self.user == ROW
 
     @property
     def table_domain(self) -> FrameDomain | ValuedFrameDomain | GroupedFrameDomain:
-        """The tables that have them."""
+        """Domain of the tables with these columns."""
         return self.domain if self.group is None else GroupedFrameDomain(self.user, self.item, self.group)
 
     @property
     def domain(self) -> FrameDomain | ValuedFrameDomain:
-        """The tables that have them, of one group where there are several."""
+        """Domain of the tables with these columns, except the group column."""
         if self.value is None:
             return FrameDomain(self.user, self.item)
         return ValuedFrameDomain(self.user, self.item, self.value)
 
     def is_possible_release(self, released: Sequence[Any]) -> bool:
-        """Whether this could be released, as a record writes it: no item comes twice, and all are of one kind.
+        """Return True if the release, in the notation of records, is possible: distinct items of one type.
 
-        An item of several columns is a list of as many texts.
+        An item of several columns is a list with a text for each of them.
         """
         wide, lists = len(split_item_parts(self.item)), [one for one in released if isinstance(one, list)]
         distinct = {join_item_parts(one) if isinstance(one, list) else one for one in released}
@@ -212,7 +212,7 @@ class Columns:
         return len(distinct) == len(released) and len(kinds) <= 1 and all(len(one) == wide > 1 for one in lists)
 
     def score_transformation(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
-        """From a table to the scores of ``candidates``, or where these are None, of its own items."""
+        """Return the transformation from a table to the scores of ``candidates``; if None, of the table's own items."""
         domain, metric = self.domain, UserDistance(neighbors)
         items = None if candidates is None else tuple(candidates)
         scored: Any = self._aggregate_by_item(domain, metric, items)
@@ -238,7 +238,7 @@ class Columns:
         )
 
     def map_only_scores(self, neighbors: str, n_candidates: int) -> Transformation:
-        """The scores of so many candidates, for their map alone."""
+        """Return the scores of ``n_candidates`` candidates, for the map only."""
         metric, most, domain = UserDistance(neighbors), self.max_items, self.domain
         if isinstance(domain, FrameDomain):
             scored: Any = map_only_count(domain, metric, n_candidates=n_candidates, max_items=most)
@@ -259,7 +259,7 @@ class Columns:
         return chained
 
     def prepare_rows(self, rows: Any) -> Any:
-        """A table with rows numbered where they are users, and items as one column."""
+        """Return a table with items in one column, and with numbered rows if these count as users."""
         import polars as pl
 
         if not isinstance(rows, pl.LazyFrame | pl.DataFrame):
@@ -269,7 +269,7 @@ class Columns:
 
 
 def parse_signed(text: str, name: str) -> Fraction:
-    """What a person wrote, exactly, as ``parse_exact`` reads it, with a sign or without."""
+    """Return the exact number in a text, as ``parse_exact`` does, also if it is negative."""
     text = text.strip()
     with contextlib.suppress(ParameterError):
         return -parse_exact(text[1:], name) if text.startswith("-") else parse_exact(text, name)
@@ -277,7 +277,7 @@ def parse_signed(text: str, name: str) -> Fraction:
 
 
 def recover_fraction(number: float) -> Fraction:
-    """The number that was written as a float: a fraction such as 1/3 if it is nothing shorter, else its decimal."""
+    """Return the number that was written as a float: a simple fraction with this float, such as 1/3, or its decimal."""
     decimal = Fraction(repr(number))
     simple = decimal.limit_denominator(_PARTS)
     return simple if float(simple) == number else decimal
@@ -285,9 +285,9 @@ def recover_fraction(number: float) -> Fraction:
 
 # proof-region: numeral
 def serialize_grid_number(number: Fraction) -> int | str:
-    """A number of a grid as records write it: an integer, or else a text that ``Fraction`` reads as the very same.
+    """Return a grid number in the notation of records: an integer, or a text that ``Fraction`` parses exactly.
 
-    The text is a decimal where that is finite and of at most 40 digits, and otherwise a fraction in lowest terms.
+    The text is a decimal if it is exact in 40 digits, otherwise a fraction in lowest terms.
     """
     if number.denominator == 1:
         return int(number)  # [integer]
@@ -299,71 +299,74 @@ def serialize_grid_number(number: Fraction) -> int | str:
 
 
 def format_grid_score(steps: int, step: Fraction) -> str:
-    """A score of so many steps as people write it."""
+    """Return a score of ``steps`` steps as a decimal."""
     exact = steps * step
     return f"{_DIGITS.divide(Decimal(exact.numerator), Decimal(exact.denominator)):f}"
 
 
-# Whom a budget protects, and how far all releases together may go.
+# Budgets and privacy units.
 
 Space = Transformation | tuple[VectorDomain, ScoreMetric]
 
 
 def has_contribution_bound(space: Space) -> bool:
-    """Whether the scores carry a bound on how many of them one person moves."""
+    """Return True if the scores have a bound on how many of them one person changes."""
     metric = space.output_metric if isinstance(space, Transformation) else space[1]
     return isinstance(metric, L01InfDistance)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A measure, and the distance that all releases together may reach in it, a pair where it has a delta."""
+    """Budget of all releases together: a measure and a distance, which is a pair if the measure has a delta."""
 
     measure: Measure
     d_out: Any
 
     @property
     def main_distance(self) -> Any:
-        """The distance, without its delta."""
+        """Distance without its delta."""
         return self.d_out[0] if isinstance(self.d_out, tuple) else self.d_out
 
     @property
     def delta(self) -> Any:
-        """The delta; None where it has none."""
+        """Delta of the budget; None if it has none."""
         return self.d_out[1] if isinstance(self.d_out, tuple) else None
 
     @property
     def main_symbol(self) -> str:
-        """What is stated, beside a delta."""
+        """Symbol of the main distance, such as epsilon or rho."""
         return "epsilon" if isinstance(self.measure, PrivacyProfile) else without_delta(self.measure).symbol
 
 
 class PrivacyUnit(Protocol):
-    """Whom the budget protects."""
+    """Protocol of privacy units: the neighbouring inputs that the budget protects."""
 
     @property
     def d_in(self) -> Any:
-        """How far apart neighbours are."""
+        """Distance of neighbouring inputs."""
 
     def map_only_scores(self, n_candidates: int) -> Space:
-        """The scores of so many candidates, for maps alone."""
+        """Return the scores of ``n_candidates`` candidates, for maps only."""
 
 
 @dataclass(frozen=True)
 class ScoreUnit:
-    """Vectors of scores at a distance of ``d_in``."""
+    """Privacy unit of score vectors: neighbours are at distance ``d_in``."""
 
     space: tuple[VectorDomain, ScoreMetric]
     d_in: Any
 
     def map_only_scores(self, n_candidates: int) -> Space:
-        """The vectors."""
+        """Return the space of the vectors."""
         return self.space
 
 
 @dataclass(frozen=True)
 class UserUnit:
-    """Tables that differ by ``d_in`` users, who are added or removed, or replaced; and the columns that count."""
+    """Privacy unit of tables: neighbours differ by ``d_in`` users, added or removed, or replaced.
+
+    ``columns`` are the columns that count.
+    """
 
     neighbors: str = "add_remove"
     d_in: int = 1
@@ -371,20 +374,20 @@ class UserUnit:
 
     @property
     def protected_users(self) -> str:
-        """Whom it protects, in words."""
+        """Protected users, in words."""
         users = describe_neighbors(self.neighbors, self.d_in)
         return users_to_rows(users) if self.columns.is_row_level else users
 
     def map_only_scores(self, n_candidates: int) -> Space:
-        """The scores of so many candidates."""
+        """Return the scores of ``n_candidates`` candidates, for maps only."""
         return self.columns.map_only_scores(self.neighbors, n_candidates)
 
     def score_transformation(self, candidates: Any) -> Transformation:
-        """From a table to the scores of ``candidates``; of its own items where these are None."""
+        """Return the transformation from a table to the scores of ``candidates``; if None, of the table's own items."""
         return self.columns.score_transformation(self.neighbors, candidates)
 
 
 def describe_neighbors(neighbors: str, d_in: int) -> str:
-    """So many users, in words."""
+    """Return in words by how many users neighbouring tables differ."""
     users = "1 user" if d_in == 1 else f"{d_in} users"
     return f"{users} {'added or removed' if neighbors == 'add_remove' else 'replaced'}"

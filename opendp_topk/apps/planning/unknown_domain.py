@@ -1,4 +1,4 @@
-"""Plans for items that nobody lists."""
+"""Tasks with an unknown domain: the items are those of the table."""
 
 from __future__ import annotations
 
@@ -33,46 +33,46 @@ from ..ledger.amounts import parse_exact
 from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, finite_bound, nth_largest_text
 from .units import Columns, UserUnit
 
-# Items that come from the table itself, where nobody lists the candidates: what such tasks share.
+# Protocols of tasks whose items come from the table, or whose number of items depends on it.
 
-_FAR = 2.0**60  # a threshold at which delta is no matter, while the scale is searched for
+_FAR = 2.0**60  # a threshold with negligible delta, while the scale is calibrated
 
 
 class VariableSizeTask(Protocol):
-    """A task whose items are those of the table."""
+    """Protocol of tasks whose number of released items depends on the table."""
 
     release: ClassVar[str] = "ranking"
     searched: ClassVar[tuple[str, ...]] = ("scale", "threshold")
 
     def needs_no_noise(self, query: Query[Any, UserUnit]) -> bool:
-        """Never: whether an item comes out depends on the table."""
+        """Return False, since the table decides whether an item is released."""
         return False
 
     def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        """The measurement of the plan, which takes items as they come."""
+        """Return the measurement of the plan, which needs no list of items."""
         return plan.measurement
 
     def choice_reason(self, plan: Plan[Any, UserUnit]) -> str:
-        """Nothing."""
+        """Return an empty text."""
         return ""
 
 
 class ThresholdTask(VariableSizeTask, Protocol):
-    """A task whose noise has a scale, and whose threshold keeps items of few users from coming out."""
+    """Protocol of tasks with a noise scale and a threshold that noisy scores or gaps must reach."""
 
     def build_measurement(self, query: Query[Any, UserUnit], scale: float, threshold: float) -> Measurement:
-        """The chain from a table to what is released."""
+        """Return the chain from a table to the release."""
 
     def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
-        """The smallest threshold that meets the budget with this scale."""
+        """Return the smallest threshold that meets the budget at this scale."""
         built, budget = self.build_measurement, query.budget.d_out
         return float(binary_search_param(lambda t: built(query, scale, t), query.unit.d_in, budget))
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
-        """The chain with the smallest scale, and then the smallest threshold, that meet the budget.
+        """Return the chain with the smallest scale, and then the smallest threshold, that meet the budget.
 
         Raises:
-            SearchError: None meets it.
+            SearchError: No scale and threshold meet the budget.
         """
         whole = query.budget.d_out[0], 1.0
         found = binary_search_chain(lambda scale: self.build_measurement(query, scale, _FAR), query.unit.d_in, whole)
@@ -80,17 +80,17 @@ class ThresholdTask(VariableSizeTask, Protocol):
         return self.build_measurement(query, scale, self.least_threshold(query, scale))
 
 
-# The k best items of a table, where nobody lists the candidates.
+# Top-k of an unknown domain.
 
-_LIMIT = 10  # times k: enough that the base is a small count, and few enough that the logarithm of it costs little
+_LIMIT = 10  # limit per k: the count of the first item beyond it is small, and its logarithm costs little
 
 
 @dataclass(frozen=True)
 class TopKUnknownDomain(ThresholdTask):
-    """The ``k`` best of ``limit`` items of the table itself, ten times k if not given.
+    """Task: release the ``k`` best of the ``limit`` best items of the table. The default limit is 10 k.
 
-    Where ``n_candidates`` are listed, a minimum of users leaves some of them out, and the best of the others are asked
-    for in the same way.
+    If ``n_candidates`` is given, candidates are listed, but a minimum of users leaves some of them out. The best of the
+    others are then released in the same way.
     """
 
     k: int
@@ -107,7 +107,7 @@ class TopKUnknownDomain(ThresholdTask):
 
     @property
     def participating_items(self) -> int:
-        """How many items of the table take part."""
+        """Number of items of the table that take part."""
         if self.limit is not None:
             return self.limit
         return min(_LIMIT * self.k, MOST_KEYS, MOST_KEYS if self.n_candidates is None else self.n_candidates)
@@ -115,7 +115,7 @@ class TopKUnknownDomain(ThresholdTask):
     def build_measurement(
         self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
     ) -> Measurement:
-        """The chain from a table to the items, those of a list if one is given."""
+        """Return the chain from a table to the items, or to those of a list if it is given."""
         named = items is not None or self.n_candidates is None
         scores: Any = (
             query.unit.score_transformation(items) if named else query.unit.map_only_scores(self.n_candidates or 0)
@@ -126,23 +126,23 @@ class TopKUnknownDomain(ThresholdTask):
         return measurement
 
     def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        """The chain for the candidates ``items``."""
+        """Return the chain for the candidates ``items``."""
         known = plan.measurement.parameters
         return self.build_measurement(plan.query, known["scale"], known["threshold"], items)
 
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
-        """How near the t-th released item comes to the t-th largest score."""
+        """Return a bound, for every t, on the distance of the t-th released score from the t-th largest score."""
         near: float = plan.measurement.accuracy(1, plan.query.alpha)
         return near
 
     def question_text(self, columns: Columns) -> str:
-        """What is asked."""
+        """Return the question in words."""
         if self.n_candidates is not None:
             return f"which {self.k} of {self.n_candidates} candidates {columns.ranking_clause}?"
         return f"which {self.k} items {columns.ranking_clause}, where nobody lists the items?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         columns = plan.query.unit.columns
         scores = "count of distinct users" if columns.value is None else f"sum of {columns.value}"
         return (
@@ -153,7 +153,7 @@ class TopKUnknownDomain(ThresholdTask):
         )
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """The accuracy theorem."""
+        """Return the accuracy guarantee."""
         columns, near = plan.query.unit.columns, plan.accuracy
         assert near is not None
         within = finite_bound(math.floor(near) if near < math.inf else near) if columns.value is None else None
@@ -180,14 +180,17 @@ class TopKUnknownDomain(ThresholdTask):
         )
 
 
-# All items of a table whose noisy counts reach a threshold, with these counts.
+# Stable histograms: all items of a table whose noisy counts reach a threshold, with these counts.
 
-_LEAST = 2  # one user alone must not reach it without noise
+_LEAST = 2  # a single user must not reach it without noise
 
 
 @dataclass(frozen=True)
 class StableHistogramTask(ThresholdTask):
-    """All items of the table with enough users; with Gaussian noise, or of the two kinds that with which fewer do."""
+    """Task: release all items of the table with enough users, with noisy counts.
+
+    Calibration chooses Laplace or Gaussian noise, whichever needs fewer users; if ``gaussian``, always Gaussian noise.
+    """
 
     gaussian: bool = False
     k: ClassVar[None] = None
@@ -195,11 +198,11 @@ class StableHistogramTask(ThresholdTask):
     name: ClassVar[str] = "stable_histogram"
 
     def build_measurement(self, query: Query[Any, UserUnit], scale: float, threshold: float) -> Measurement:
-        """The chain from a table to the items and their counts."""
+        """Return the chain from a table to the items and their counts."""
         return self._build_chain(query, scale=scale, threshold=int(threshold))
 
     def build_within_budget(self, query: Query[Any, UserUnit], epsilon: Any, delta: Any) -> Measurement:
-        """The chain whose scale and threshold are chosen so that one user costs no more than this."""
+        """Return the chain whose scale and threshold are chosen for this loss at d_in = 1."""
         return self._build_chain(query, epsilon=epsilon, delta=delta)
 
     def _build_chain(self, query: Query[Any, UserUnit], **options: Any) -> Measurement:
@@ -210,9 +213,9 @@ class StableHistogramTask(ThresholdTask):
         return measurement >> add_to_counts(left_out) if left_out else measurement
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
-        """The chain with which an item of the fewest users surely gets in: with Laplace noise, or with Gaussian.
+        """Return the chain, with Laplace or Gaussian noise, that has the least accuracy bound.
 
-        Under epsilon and delta the noise of a group of users is Laplace.
+        Under ``Approximate(MaxDivergence())`` with ``d_in`` > 1 the noise is Laplace.
         """
         pure = is_pure(without_delta(query.budget.measure))
         if pure and query.unit.d_in > 1:
@@ -237,7 +240,7 @@ class StableHistogramTask(ThresholdTask):
         )
 
     def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
-        """The smallest threshold that meets the budget with this scale, a whole number."""
+        """Return the smallest integer threshold that meets the budget at this scale."""
         built, d_in, budget = self.build_measurement, query.unit.d_in, query.budget.d_out
         if built(query, scale, _LEAST).check(d_in, budget):
             return _LEAST
@@ -245,7 +248,7 @@ class StableHistogramTask(ThresholdTask):
 
     # proof-region: gets_in
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
-        """The score with which an item surely gets in."""
+        """Return the score at which an item is released with probability at least 1 - alpha."""
         scale, threshold, gaussian = (plan.measurement.parameters[key] for key in ("scale", "threshold", "gaussian"))
         left_out = plan.query.unit.columns.left_out
         sure: float = (
@@ -256,17 +259,17 @@ class StableHistogramTask(ThresholdTask):
     # end-proof-region: gets_in
 
     def question_text(self, columns: Columns) -> str:
-        """What is asked."""
+        """Return the question in words."""
         return f"which items have a {columns.score_noun} above a threshold, where nobody lists the items?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         columns = plan.query.unit.columns
         kind = "Gaussian" if plan.measurement.parameters["gaussian"] else "Laplace"
         return f"{self.name}: discrete {kind} noise on each {columns.score_noun}{columns.contribution_clause}"
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """Which items surely get in."""
+        """Return the accuracy guarantee: the score at which an item is released."""
         columns, least = plan.query.unit.columns, plan.accuracy
         assert least is not None
         gets_in = (
@@ -278,28 +281,29 @@ class StableHistogramTask(ThresholdTask):
         return {"accuracy": AccuracyGuarantee(words, within, float(plan.query.alpha))}
 
 
-# All items of a table that enough users have, and nothing of how many.
+# Partition selection: all items of a table that enough users have, without counts.
 #
 # Proof: proofs/planning/keys.tex
 
-_HALF = Fraction(1, 2)  # the probability of which it is said how many users give it: two rounds reach no more than 0.84
-_CELLS = 64  # of the noise of the first round, equally likely: the number of users is a hundredth too large
-_NEARLY = 1 + 2.0**-48  # so that a scale in floats meets its rho
-_STEPS = 32  # of a delta to its half: what is looked for where several users share one
-_MOST = 2**40  # users: more than there are
+_HALF = Fraction(1, 2)  # release probability of the accuracy bound; the lower bound for two rounds reaches at most 0.84
+_CELLS = 64  # equally likely cells of the first round's noise; they make the number of users 1 % too large
+_NEARLY = 1 + 2.0**-48  # factor of a float scale, so that it meets its rho
+_STEPS = 32  # steps per halving of delta, which is reduced if the whole delta does not meet the budget
+_MOST = 2**40  # users: more than exist
 
 
 @dataclass(frozen=True)
 class PartitionSelectionTask(VariableSizeTask):
-    """All items of the table with enough users, without counts; of the ways to find them that with which fewer do.
+    """Task: partition selection, which releases all items of the table with enough users, without counts.
 
-    ``rounds`` is None where each item is drawn for itself, and otherwise how often each user spreads a weight.
+    Calibration chooses the variant that needs fewer users. ``rounds`` is None if each item is released independently;
+    otherwise it is the number of rounds in which a user spreads a weight over items.
     """
 
     rounds: int | None = None
     k: ClassVar[None] = None
     release: ClassVar[str] = "set"
-    fewer: ClassVar[tuple[int, ...]] = (20, 1)  # items of a user, of which it is said how many users an item would need
+    fewer: ClassVar[tuple[int, ...]] = (20, 1)  # max_items for which the number of users is reported
 
     @property
     def name(self) -> str:
@@ -307,7 +311,7 @@ class PartitionSelectionTask(VariableSizeTask):
         return "partition_selection" if self.rounds is None else "weighted_partition_selection"
 
     def build_measurement(self, query: Query[Any, UserUnit], main: float, delta: float) -> Measurement:
-        """The chain from a table to the items, for so much epsilon, or with a scale of so much under rho."""
+        """Return the chain from a table to the items; ``main`` is epsilon, or the noise scale under zCDP."""
         unit, measure = query.unit, query.budget.measure
         columns = unit.columns
         found: Any
@@ -331,13 +335,15 @@ class PartitionSelectionTask(VariableSizeTask):
         return measurement
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
-        """The chain that releases an item of the fewest users as likely as not, where each has ``max_items``.
+        """Return the chain that needs fewest users to release an item with probability 1/2, if all have ``max_items``.
 
-        In two rounds users spread what items do not need over others that they have, which finds more items. So where
-        weights are the better way, and users may have several items, there are two.
+        Under zCDP users always spread weights. Under epsilon they do if they may have several items and one round of
+        weights needs fewer users than independent selection. If users may have several items, there are two rounds of
+        weights: in the second, users move weight that an item does not need to their other items, which releases more
+        items.
 
         Raises:
-            SearchError: None meets the budget.
+            SearchError: No chain meets the budget.
         """
         pure, several = is_pure(without_delta(query.budget.measure)), query.unit.columns.max_items != 1
         if pure:
@@ -370,15 +376,15 @@ class PartitionSelectionTask(VariableSizeTask):
         return with_reduced_delta(binary_search_param(with_reduced_delta, d_in, query.budget.d_out, T=int))
 
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
-        """The number of users with which an item comes out as likely as not."""
+        """Return a number of users at which an item is released with probability at least 1/2."""
         return likely_users(plan.measurement, _HALF)
 
     def question_text(self, columns: Columns) -> str:
-        """What is asked."""
+        """Return the question in words."""
         return "which items do enough users have, where nobody lists the items?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """The mechanism in words."""
+        """Return the mechanism in words."""
         rounds = plan.measurement.parameters.get("rounds")
         capped = plan.query.unit.columns.contribution_clause
         if rounds is None:
@@ -387,7 +393,10 @@ class PartitionSelectionTask(VariableSizeTask):
         return f"{plan.measurement.parameters['mechanism']}: Gaussian noise on weights of users{where}{capped}"
 
     def choice_reason(self, plan: Plan[Any, UserUnit]) -> str:
-        """How many users an item would need if fewer items of a user counted."""
+        """Return, in words, how many users an item would need if fewer items of a user counted.
+
+        Return an empty text if it would not need fewer.
+        """
         query, most = plan.query, plan.query.unit.columns.max_items or 1
         found = []
         for cap in (cap for cap in self.fewer if cap < most):
@@ -405,7 +414,7 @@ class PartitionSelectionTask(VariableSizeTask):
         )
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """How many users an item needs."""
+        """Return the accuracy guarantee: the number of users that an item needs."""
         users = plan.accuracy
         assert users is not None
         among = "or more have it, among the items of each that count"
@@ -418,7 +427,7 @@ class PartitionSelectionTask(VariableSizeTask):
 
 # proof-region: likely_users
 def likely_users(measurement: Measurement, chance: Fraction) -> float:
-    """A number of users such that an item which as many, or more, have comes out with a probability of ``chance``."""
+    """Return a number of users from which on an item is released with probability at least ``chance``."""
     known = measurement.parameters
     least, most = known.get("minimum_users", 1), known["max_items"]
     if "rounds" not in known:
@@ -430,7 +439,7 @@ def likely_users(measurement: Measurement, chance: Fraction) -> float:
 
 
 def least_release_probability(known: Mapping[str, Any], users: int) -> Fraction:
-    """A number that is not above the probability of an item of so many users, not fewer than the minimum."""
+    """Return a lower bound on the release probability of an item with ``users`` users, at least the minimum."""
     first, last, level, weight = _weight_parameters(known)
     weight *= users
     if known["rounds"] == 1:
@@ -441,19 +450,19 @@ def least_release_probability(known: Mapping[str, Any], users: int) -> Fraction:
 
 
 def _weight_parameters(known: Mapping[str, Any]) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    """The scales of the first and the last noise, the threshold, and the weight of a user who has most items."""
+    """Return the scales of the first and the last noise, the threshold, and the least weight of a user for an item."""
     parts, most = SCALES[known["rounds"]], known["max_items"]
     sigma, level = to_fraction(known["scale"]), to_fraction(math.nextafter(known["threshold"], math.inf))  # [level-up]
     return sigma * parts[0], sigma * parts[-1], level, 1 / _sqrt_upper_bound(most) - Fraction(2, UNIT)  # [weight]
 
 
 def _sqrt_upper_bound(most: int) -> Fraction:
-    """A number that is not below the square root."""
+    """Return an upper bound on the square root."""
     return Fraction(math.isqrt(most * 2**80) + 1, 2**40)  # [root]
 
 
 def _noise_tail_lower_bound(gap: Fraction, scale: Fraction) -> Fraction:
-    """A number that is not above the probability that noise of this ``scale`` is at least -``gap``."""
+    """Return a lower bound on the probability that noise of this ``scale`` is at least -``gap``."""
     step = Fraction(1, UNIT)
     if gap >= step:
         return 1 - normal_tail_bound((gap - step) / scale)  # [above-threshold]
@@ -463,7 +472,7 @@ def _noise_tail_lower_bound(gap: Fraction, scale: Fraction) -> Fraction:
 
 @functools.lru_cache(maxsize=64)
 def _noise_quantiles(scale: Fraction) -> tuple[Fraction, ...]:
-    """For all but one of the cells, from the lowest, numbers >= 0 that noise exceeds no likelier than all above it."""
+    """Return upper bounds >= 0 on the j / ``_CELLS`` quantiles of the noise, for j = 1, ..., ``_CELLS`` - 1."""
     found = []
     for cell in range(1, _CELLS):
         beyond = Fraction(_CELLS - cell, _CELLS)
@@ -475,7 +484,7 @@ def _noise_quantiles(scale: Fraction) -> tuple[Fraction, ...]:
 
 
 def _least_integer(low: int, holds: Any) -> float:
-    """The least integer from ``low`` on at which ``holds``, which stays so; infinity where it is beyond all users."""
+    """Return the least integer from ``low`` on that satisfies a monotone predicate; infinity if it is too large."""
     high = low
     while not holds(high):
         low, high = high + 1, 2 * high

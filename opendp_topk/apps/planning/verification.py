@@ -1,4 +1,4 @@
-"""A record held against the library: its measurement built again, its numbers computed again."""
+"""Verification of release records: the measurement is rebuilt, and its numbers are recomputed."""
 
 from __future__ import annotations
 
@@ -49,33 +49,33 @@ from .top_k import TopK, TopKWithCounts
 from .units import Budget, Columns, UserUnit, recover_fraction, serialize_grid_number
 from .unknown_domain import PartitionSelectionTask, StableHistogramTask, TopKUnknownDomain
 
-# The measurement of a release, built again from what its record says of it.
+# The measurement of a release, rebuilt from its record.
 
 _SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
 _MEASURES = {measure_name(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
-_MOST = 2**32  # candidates and users: more than there are, so that no forged number keeps a computer busy
+_MOST = 2**32  # candidates and users: more than exist, so that a forged number cannot take up computing time
 
 
 @dataclass(frozen=True)
 class RebuiltPlan:
-    """The plan of a release, whose measurement has all that was released, and what theorems promise of it."""
+    """Rebuilt plan of a release, with the measurement of everything that was released, and its accuracy guarantees."""
 
     plan: Plan[Any, UserUnit]
     promises: dict[str, AccuracyGuarantee]
 
     @functools.cached_property
     def claim(self) -> PrivacyClaim:
-        """What it costs."""
+        """Privacy claim of the plan."""
         return PrivacyClaim.from_plan(self.plan)
 
     @functools.cached_property
     def proof(self) -> dict[str, Any]:
-        """What a record would say of its proof."""
+        """Proof fields of a record of the plan."""
         return proof_summary(self.plan.measurement)
 
 
 def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
-    """The measurement with exactly the parameters of the record, and its theorems; None where this library has none."""
+    """Return the plan whose measurement has exactly the parameters of the record; None if it cannot be rebuilt."""
     try:
         if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _has_wrong_item_count(record):
             return None
@@ -91,7 +91,7 @@ def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
 
 
 def _has_wrong_item_count(record: ReleaseRecord) -> bool:
-    """Whether another number of items was released than was asked for, of a list, or of one for each group."""
+    """Return True if the number of released items is not k, or k for each group, although it must be."""
     lists = 1 if record.partition_parameters is None else record.partition_parameters["groups"]
     return (
         record.has_listed_candidates
@@ -101,7 +101,7 @@ def _has_wrong_item_count(record: ReleaseRecord) -> bool:
 
 
 def _possible_plans(record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-    """What could have been planned, each with its measurement of the items."""
+    """Yield the plans that fit the record, each with its measurement of the items."""
     claim, known = record.claim, record.mechanism
     unit = UserUnit(claim.neighbors, claim.d_in, _columns_from_parameters(known))
     budget, alpha = (
@@ -166,7 +166,7 @@ def _group_task(task: TopK, partition: Mapping[str, Any]) -> GroupedTopK:
 
 
 def _columns_from_parameters(known: Mapping[str, Any]) -> Columns:
-    """The columns that counted."""
+    """Return the columns that counted."""
     if "quantile" in known or "quantiles" in known:
         return _numeric_from_parameters(known)
     columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
@@ -190,14 +190,14 @@ def _grid_from_parameters(known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _exact_budget(claim: PrivacyClaim) -> Any:
-    """The budget at which a curve was read: its epsilon as the decimal that it is written as."""
+    """Return the budget of a claim; the epsilon of a pair is the exact number that was written."""
     if not isinstance(claim.d_out, tuple):
         return claim.d_out
     return recover_fraction(claim.d_out[0]), claim.d_out[1]
 
 
 def _with_other_count(plan: Plan[Any, UserUnit], loss: Any) -> Measurement:
-    """The measurement with the count of all others after it, where that was released."""
+    """Return the measurement of the plan, followed by the count of other users if that was released."""
     if loss is None:
         return plan.measurement
     d_out = tuple(loss) if isinstance(loss, list) else loss
@@ -208,7 +208,7 @@ def _refuse_release(released: Any) -> NoReturn:
     raise ParameterError("a measurement that was rebuilt for its map releases nothing")
 
 
-# Whether a record says what this library computes, and what the ledger says that has paid.
+# Comparison of a record with what this library computes, and with the ledger that paid.
 
 AGREES, DISAGREES, UNKNOWN = ("agrees", "does not agree", "cannot be known")
 _LATER = "another version than this one made the record, or other sources of it: verify it with those"
@@ -217,7 +217,7 @@ _OTHER_SOURCES = "the entry was debited for this measurement, by other sources o
 
 @dataclass(frozen=True)
 class RecordFinding:
-    """What was looked at, whether it agrees, and why. The words may repeat what the record says."""
+    """Finding about a record: the field, the verdict and the reason, which may quote the record."""
 
     what: str
     verdict: str
@@ -227,16 +227,17 @@ class RecordFinding:
 def verify_record(
     fields: Mapping[str, Any], ledger: Ledger | None = None, head: str | None = None, key: str | None = None
 ) -> list[RecordFinding]:
-    """What agrees of a record, what does not, and what cannot be known, in the order in which one would ask.
+    """Verify a release record: report each field as consistent, inconsistent or not checkable.
 
     Args:
-        fields: All of the record, as it was read.
-        ledger: The one that is said to have paid.
-        head: A head of that ledger, which was kept elsewhere.
-        key: A file with the public key with which that head must be signed.
+        fields: All fields of the record, as read.
+        ledger: The ledger that is claimed to have paid.
+        head: A head of that ledger that was kept elsewhere.
+        key: A file with the public key for the signature of that head.
 
     Raises:
-        ParameterError: ``head`` is none, or is given without a ledger, or ``key`` without a head.
+        ParameterError: ``head`` is not a head of a ledger, ``head`` or ``key`` is given without a ledger, or ``key``
+            without ``head``.
         LedgerError: The ledger or the key cannot be read.
     """
     if (head is not None or key is not None) and ledger is None:
@@ -253,7 +254,7 @@ def verify_record(
 def _computed_findings(
     fields: Mapping[str, Any], record: ReleaseRecord, found: RebuiltPlan | None, same: bool
 ) -> Iterator[RecordFinding]:
-    """What this library computes again."""
+    """Yield the findings on what this library recomputes."""
     made = f"{record.library['name']} {record.library['version']}"
     other = f"made by {made}, of other sources than are here: what they computed, they alone can compute again"
     yield RecordFinding("library", AGREES if same else UNKNOWN, f"{made}, as here" if same else other)
@@ -300,7 +301,7 @@ def _compare_finding(what: str, agrees: bool, same: bool, why: str) -> RecordFin
 
 
 def _cost_finding(told: PrivacyClaim, computed: PrivacyClaim, same: bool, whom: str) -> RecordFinding:
-    """Whether the map gives what is claimed; what another version claims may be more, and no less."""
+    """Compare the claimed cost with that of the map; another version may claim more, but not less."""
     if told == computed:
         return RecordFinding("cost", AGREES, f"the map gives the same {computed.symbol} for {whom}")
     if not same and _is_claim_sufficient(told, computed):
@@ -323,7 +324,7 @@ def _distance_text(d_out: Any) -> str:
 
 
 def _is_release_consistent(record: ReleaseRecord, found: RebuiltPlan) -> bool:
-    """Whether what was released is of the kind that the measurement releases."""
+    """Return True if the release has the form of a release of the measurement."""
     released, known, task = record.released, record.mechanism, found.plan.query.task
     led = bool(getattr(getattr(task, "mechanism", None), "led", False))
     beside = (released.counts is not None, released.gaps is not None, released.other is not None)
@@ -338,7 +339,7 @@ def _is_release_consistent(record: ReleaseRecord, found: RebuiltPlan) -> bool:
 
 
 def _has_list_per_group(record: ReleaseRecord, columns: Columns) -> bool:
-    """Whether there is one list for each group, all as long, and of one kind."""
+    """Return True if there is one list of k items for each group, all of one type."""
     lists, items = record.released.group_lists, record.released.items
     alike = all(len({type(one) for one in values}) == 1 for values in (items, record.released.groups or ()))
     return (
@@ -351,7 +352,7 @@ def _has_list_per_group(record: ReleaseRecord, columns: Columns) -> bool:
 def _payment_findings(
     record: ReleaseRecord, digest: str, found: RebuiltPlan | None, ledger: Ledger | None
 ) -> Iterator[RecordFinding]:
-    """What the ledger says."""
+    """Yield the findings from the ledger."""
     told = record.ledger
     if ledger is None or told is None:
         unpaid = told is None and ledger is not None
@@ -393,14 +394,14 @@ def _entry_findings(
 
 
 def _metadata_findings(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[RecordFinding]:
-    """Whether what people said of the release is what they said to the ledger."""
+    """Compare the metadata of the record with that of the ledger."""
     same = canonical_json(dict(record.stated)) == canonical_json(dict(said))
     why = "the entry and its ledger state the same" if same else "the entry, or its ledger, states another"
     yield RecordFinding("words", AGREES if same else DISAGREES, why)
 
 
 def _debit_findings(found: RebuiltPlan | None, entry: Entry) -> Iterator[RecordFinding]:
-    """Whether the entry was debited for the measurement of the record, by what it says of it but for its proof."""
+    """Compare the measurement of the record with the one that was debited, without their proofs."""
     if found is None:
         return
     measurement = found.plan.measurement
@@ -415,7 +416,7 @@ def _debit_findings(found: RebuiltPlan | None, entry: Entry) -> Iterator[RecordF
 
 
 def lines_without_proofs(shown: str) -> list[str]:
-    """What the repr of a measurement says, but for its proofs."""
+    """Return the lines of a measurement's repr, without those of its proofs."""
     return [" ".join(line.split()) for line in shown.splitlines() if not line.strip().startswith("proof ")]
 
 
@@ -428,7 +429,7 @@ def _digest_finding(entry: Entry, digest: str) -> RecordFinding:
 
 
 def _ledger_finding(ledger: Ledger, head: str | None, key: str | None) -> RecordFinding:
-    """Whether the ledger's records are whole, and go on from a head."""
+    """Verify the ledger: its records are consistent and continue from the head if one is given."""
     wrong = ledger.verify(head, key=key)
     if wrong:
         return RecordFinding("ledger", DISAGREES, "; ".join(wrong))
@@ -439,7 +440,7 @@ def _ledger_finding(ledger: Ledger, head: str | None, key: str | None) -> Record
 
 
 def _unverifiable_findings(paid: list[RecordFinding]) -> Iterator[RecordFinding]:
-    """What no computation can tell."""
+    """Yield the findings on what cannot be checked by computation."""
     sealed = any(one.what == "digest" and one.verdict == AGREES for one in paid)
     if not sealed:
         yield RecordFinding(
@@ -450,17 +451,17 @@ def _unverifiable_findings(paid: list[RecordFinding]) -> Iterator[RecordFinding]
     yield RecordFinding("table", UNKNOWN, "that these rows were read, by this engine, a record cannot show")
 
 
-# A question that is asked again is answered from the record of its release: the same answer, which costs nothing.
+# A repeated question is answered from the record of its release: the same answer, at no cost.
 #
-# What was released is public, and saying it again is post-processing. Whether the table has changed since is not looked
-# at, because the answer to that would be one more release.
+# The release is public, and repeating it is post-processing. The library does not check whether the table has changed
+# since, because the result of that check would be another release.
 
 
 def answer_from_record(fields: Mapping[str, Any], ledger: Ledger, question: Mapping[str, Any]) -> ReleaseRecord:
-    """The record ``fields``, if it is whole, paid for by a released entry of ``ledger``, and answers ``question``.
+    """Return the record in ``fields`` if it is intact, an entry of ``ledger`` paid for it, and it answers ``question``.
 
     Raises:
-        TableError: It is not, or it answers another question.
+        TableError: The record is not intact, is not paid for by a released entry, or answers another question.
     """
     found = verify_record(fields, ledger)
     wrong = [one for one in found if one.verdict == DISAGREES]
@@ -488,7 +489,7 @@ def question_fields(
     words: Mapping[str, Any],
     groups: str | None = None,
 ) -> dict[str, Any]:
-    """What makes a question the same: ``plan``, rows, the digests of lists, and words as records have them."""
+    """Return the fields that identify a question: of ``plan``, rows, digests of lists, and metadata as in records."""
     known, task = parameters_of(plan.measurement), plan.query.task
     return {
         "k": task.k,
@@ -506,7 +507,7 @@ def question_fields(
 
 
 def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
-    """The question of which a record tells the answer."""
+    """Return the fields of the question that a record answers."""
     stated = record.stated
     return {
         "k": record.k,
@@ -523,7 +524,7 @@ def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
     }
 
 
-# A release from Python with the record that the command writes, whose digest its ledger keeps.
+# A release from Python, with the record that the command writes and whose digest the ledger stores.
 
 
 def release_with_record(
@@ -535,24 +536,25 @@ def release_with_record(
     d_in: Any = None,
     **words: Any,
 ) -> tuple[Any, dict[str, Any]]:
-    """One release that ``ledger`` pays for, and its record, which ``opendp-topk verify`` and ``show`` read as JSON.
+    """Make a release that ``ledger`` pays for, with its record, which ``opendp-topk verify`` and ``show`` read as JSON.
 
     Args:
-        ledger: Who pays. Its entry keeps the digest of the record.
-        measurement: From a table to items, under epsilon or rho or one of them with a delta, as ``opendp-topk release``
-            makes it: counts or sums by item, a selection, and with listed candidates ``index_candidates()`` at its end;
-            or noise on all counts, and ``largest_counts`` with the candidates. Or ``make_partition_by`` of one such
-            measurement for all groups, after ``make_keep_groups`` or without.
-        data: A member of its input domain.
-        alpha: With which probability the accuracy theorems in the record may fail.
-        d_in: As for :meth:`Ledger.release`, a whole number of users.
+        ledger: The ledger that pays. Its entry stores the digest of the record.
+        measurement: A measurement from a table to items, under epsilon or rho, with or without a delta, as
+            ``opendp-topk release`` makes it: counts or sums by item, a selection and, if candidates are listed,
+            ``index_candidates()`` at the end; or noise on all counts, and ``largest_counts`` with the candidates; or
+            ``make_partition_by`` of one such measurement for all groups, with or without ``make_keep_groups`` before;
+            or quantiles of a numeric column.
+        data: A member of the measurement's input domain.
+        alpha: The probability with which the accuracy theorems in the record may fail.
+        d_in: As for :meth:`Ledger.release`, an integer number of users.
         words: ``label``, ``period``, ``purpose``, ``at_most`` and ``shared``, as for :meth:`Ledger.release`.
 
     Returns:
-        What was released, and the record: a dictionary for ``json.dump``.
+        The release, and the record as a dictionary for ``json.dump``.
 
     Raises:
-        ParameterError: The measurement is none of those; ``ledger.release`` releases it without a record.
+        ParameterError: The measurement has another form; ``ledger.release`` releases it without a record.
         BudgetError, SpaceError, LedgerError, DataError: As :meth:`Ledger.release`.
 
     Example:
@@ -599,7 +601,7 @@ def release_with_record(
 
 
 def _partition_function(measurement: Measurement) -> ReleaseByGroup | None:
-    """What releases one list for each of several groups, alone or after what chooses the groups of a user."""
+    """Return the function that releases one list per group, with or without a choice of groups before it."""
     last = getattr(measurement.function, "then", None)
     found = getattr(last if isinstance(last, Measurement) else measurement, "function", None)
     return found if isinstance(found, ReleaseByGroup) else None
@@ -611,13 +613,13 @@ def _partition_groups(measurement: Measurement) -> tuple[Any, ...] | None:
 
 
 def _group_measurement(measurement: Measurement) -> Measurement:
-    """The measurement of each group; of one list, itself."""
+    """Return the measurement of each group; without groups, the measurement itself."""
     parted = _partition_function(measurement)
     return measurement if parted is None else parted.plan.members[0]
 
 
 def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
-    """The record before there is a release, with as many items as there will be."""
+    """Return the record before the release, with as many empty items as there will be."""
     known, metric, measure = parameters_of(measurement), measurement.input_metric, measurement.output_measure
     groups = _partition_groups(measurement)
     asked = quantiles_of(known)
@@ -635,7 +637,7 @@ def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) 
     if (known["candidates"] is None) != (items is None):
         raise ParameterError("measurement must end in index_candidates where its candidates are listed, for a record")
     if asked:
-        items = None  # they follow from the bounds
+        items = None  # candidates follow from the bounds
     k, counted = len(asked) or known.get("k"), "count_scale" in known
     if isinstance(last, BestCounts):
         k, counted = last.k, True
@@ -665,7 +667,7 @@ def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) 
 
 
 def _release_as_written(released: Any, columns: Columns) -> Any:
-    """What was released as a record writes it: a number of a grid as the very same, and not as the nearest float."""
+    """Return the release in the notation of records, with exact grid numbers instead of the nearest floats."""
     if not isinstance(columns, NumericColumns):
         return released
     places = multiples(columns.bounds, columns.step)
