@@ -504,10 +504,10 @@ def handler(*_):
             found.append(str(error))
 signal.signal(signal.SIGUSR1, handler)
 log = ledger._journal.log
-real = log._last
-log._last = lambda *rows: (os.kill(os.getpid(), signal.SIGUSR1), real(*rows))[1]
+real = log._checked_last_record
+log._checked_last_record = lambda *rows: (os.kill(os.getpid(), signal.SIGUSR1), real(*rows))[1]
 ledger.release(costing(1.0), [1])
-log._last = real
+log._checked_last_record = real
 assert found and all("in the middle of a debit" in one for one in found), found
 assert ledger.spent() == 1.0, ledger.spent()
 """

@@ -377,9 +377,9 @@ def test_a_check_on_which_most_documents_rest_is_renamed(copy: Path) -> None:
     changed = 0
     for path in copy.rglob("*.py"):
         text = path.read_text("utf-8")
-        after = re.sub(r"\bchecks\.plain\b", "checks.plain_number", text)
+        after = re.sub(r"\bchecks\.plain_number\b", "checks.python_number", text)
         if path == copy / "errors" / "checks.py":
-            after = re.sub(r"\bplain\(", "plain_number(", after)
+            after = re.sub(r"\bplain_number\(", "python_number(", after)
         changed += after != text
         path.write_text(after, "utf-8")
     proof.clear_cache()

@@ -345,8 +345,8 @@ FAULTS = (
         "mixed-moments",
         "a report reads the ledger anew for each number",
         "apps/ledger/report.py",
-        '    """The whole page."""\n    ledger = ledger.at_one_moment()\n',
-        '    """The whole page."""\n',
+        '    """Return the whole page."""\n    ledger = ledger.at_one_moment()\n',
+        '    """Return the whole page."""\n',
     ),
     Fault(
         "within-itself",

@@ -137,8 +137,8 @@ FAULTS = (
         "rows-rounded-down",
         "how many rows a rank may be off is rounded to the nearest number of six digits",
         "apps/planning/quantile.py",
-        "ROUND_CEILING)  # of a bound",
-        '"ROUND_HALF_EVEN")  # of a bound',
+        "rounding=ROUND_CEILING)",
+        'rounding="ROUND_HALF_EVEN")',
     ),
     Fault(
         "one-level-fewer",
