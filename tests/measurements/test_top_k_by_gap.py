@@ -259,7 +259,7 @@ def test_a_group_moves_gaps_by_as_much_as_its_users_do_together() -> None:
 def test_planned_together_several_cost_less_than_their_sum(tmp_path: Path) -> None:
     """At the scales that the guide on choosing names; a little less noise is refused."""
     text = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "choose.md").read_text("utf-8")
-    assert "four need the scale 14.1, where epsilons that add up need 16; twelve 26.9, in the place of 48" in text
+    assert "four sets need scale 14.1 instead of 16, and twelve 26.9 instead of 48" in text
     whole = {"budget": (1, "1e-9"), "measure": tk.PrivacyProfile(), "own_delta": "1e-9", "dataset": "votes"}
     for times, scale, added in ((4, 14.1, 16), (12, 26.9, 48)):
         given: dict[str, Any] = {

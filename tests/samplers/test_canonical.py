@@ -227,7 +227,7 @@ def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.Mo
         taken = plain_accepted(log_weight, ratio, clock, Streams(auxiliary=words))
         time = mpmath.mpf(0)
         for wait in clock._waits if clock is not None else ():
-            lower = wait.bounds(640)[0]
+            lower = wait.rational_bounds(640)[0]
             time -= mpmath.log(mpmath.mpf(int(lower.numerator)) / int(lower.denominator))
         if clock is not None:
             time *= mpmath.mpf(int(clock._rate.denominator)) / int(clock._rate.numerator)

@@ -132,13 +132,13 @@ def test_every_digit_is_fair_and_fresh() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["prefixes", "words", "auxiliary"])
+@pytest.mark.parametrize("kind", ["draw_prefixes", "draw_words", "draw_auxiliary_words"])
 def test_a_large_request_holds_no_digits_twice(kind: str) -> None:
     """4 MiB at once, and again: no 64 digits occur twice but with a probability of 2^-26."""
-    per_word = 4 if kind == "prefixes" else 1
+    per_word = 4 if kind == "draw_prefixes" else 1
     drawn = []
     for _ in range(2):
         n = per_word * 2**19
-        digits = SYSTEM.draw_auxiliary_words(n) if kind == "auxiliary" else getattr(SYSTEM, kind)(np.arange(n))
+        digits = SYSTEM.draw_auxiliary_words(n) if kind == "draw_auxiliary_words" else getattr(SYSTEM, kind)(np.arange(n))
         drawn.append(np.frombuffer(digits.tobytes(), dtype=np.uint64))
     assert len(np.unique(np.concatenate(drawn))) == 2 * 2**19
