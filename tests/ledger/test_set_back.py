@@ -146,14 +146,14 @@ def test_a_head_that_is_taken_while_others_write_stays_true_after_a_crash(
 ) -> None:
     ledger, other = tk.Ledger(address), tk.Ledger(address)
     reserved, log = other.reserve(cost=1), ledger._journal.log
-    real = log.sync
+    real = log.sync_records
 
     def sync() -> Any:
         found = real()
         reserved.settle()
         return found
 
-    log.sync = sync  # type: ignore[method-assign]
+    log.sync_records = sync  # type: ignore[method-assign]
     head = HEADS[how](ledger)
     crash(losing)
     tk.Ledger(address).reserve(cost=1)

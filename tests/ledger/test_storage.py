@@ -191,6 +191,6 @@ def test_both_kinds_of_logs_find_the_same(make: Make) -> None:
         log = ledger._journal.log
         listed = [one.digest for one in log.iter_records()]
         for number in range(17):
-            found = log.find(lambda record, least=number: record.number >= least)  # type: ignore[misc]
+            found = log.find_first_record(lambda record, least=number: record.number >= least)  # type: ignore[misc]
             assert (None if found is None else found.digest) == next(iter(listed[number:]), None)
         assert [ledger.entry(number) for number in range(1, 8)] == ledger.history()
