@@ -125,7 +125,7 @@ def _open_descriptor(path: str) -> tuple[int | None, str]:
 
 
 # Writing: a file is complete on the disk under its name, or does not exist. The only exception is a file system without
-# hard links: a new file that must not replace another is then copied, and a copy that fails leaves a part.
+# hard links, where a new file that must not replace another is copied: a crash meanwhile leaves a part of it.
 #
 # A draft is created in the same folder, as a new file and never through a link, and is written through the descriptor
 # that was opened then. Another user who may write in the folder can remove the file, which is detected, but cannot
@@ -196,14 +196,17 @@ class DraftFile:
         except OSError:
             pass  # a file system without hard links
         assert self._handle is not None
-        with (
-            os.fdopen(os.dup(self._handle), "rb") as source,
-            os.fdopen(os.open(place, _NEW, self._mode, **self._folder_options("dir_fd")), "wb") as stream,
-        ):
-            source.seek(0)
-            shutil.copyfileobj(source, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
+        copy = os.open(place, _NEW, self._mode, **self._folder_options("dir_fd"))
+        try:
+            with os.fdopen(os.dup(self._handle), "rb") as source, os.fdopen(copy, "wb") as stream:
+                source.seek(0)
+                shutil.copyfileobj(source, stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(place, **self._folder_options("dir_fd"))
+            raise
 
     def _is_draft(self, path: Path) -> bool:
         assert self._handle is not None
@@ -250,8 +253,7 @@ def write_atomically(
 
     Raises:
         FileExistsError: The file exists, and ``replace`` is false.
-        OSError: The file could not be written. No part of it is left, unless it had to be copied because the file
-            system has no hard links.
+        OSError: The file could not be written. No part of it is left.
         ValueError: ``path`` contains a character that a file name cannot have.
     """
     with DraftFile(path, private=private) as draft:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,27 @@ def test_a_file_system_without_links_gets_the_file_too_and_still_replaces_none(
     with pytest.raises(FileExistsError):
         write_atomically(tmp_path / "a", b"other")
     assert ((tmp_path / "a").read_bytes(), os.listdir(tmp_path)) == (b"text", ["a"])
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "no space"), KeyboardInterrupt()])
+def test_a_copy_that_fails_leaves_no_part_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def unsupported(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no hard links here")
+
+    def fails(_: Any, stream: Any) -> None:
+        stream.write(b"te")
+        raise error
+
+    monkeypatch.setattr(os, "link", unsupported)
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "copyfileobj", fails)
+        with pytest.raises(type(error)):
+            write_atomically(tmp_path / "a", b"text")
+    assert os.listdir(tmp_path) == []
+    write_atomically(tmp_path / "a", b"text")
+    assert (tmp_path / "a").read_bytes() == b"text"
 
 
 def drafts(folder: Path) -> list[Path]:
