@@ -195,7 +195,7 @@ def test_pairs_at_which_a_function_fails_are_left_out() -> None:
         assert alone.pairs == 256
     one_sided = search(lambda x: 1 // int(x.max() < 2.0**53), **SPACE, measure=PURE, samples=1000)
     assert one_sided.estimate.lower > 1
-    assert one_sided.estimate.seen[0].event == "the release is Raised(kind='ZeroDivisionError')"
+    assert one_sided.estimate.seen[0].event == "the release is RaisedOutcome(kind='ZeroDivisionError')"
 
 
 @pytest.mark.slow

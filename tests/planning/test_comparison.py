@@ -161,7 +161,7 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
         (mechanism,) = [one for one in all_mechanisms() if one.name == row.name]
 
         def at(scale: float, mechanism: Any = mechanism) -> tk.Measurement:
-            one = SPACE >> mechanism.build(PROFILE, k, scale, "ranking", counts=False)
+            one = SPACE >> mechanism.build_partial(PROFILE, k, scale, "ranking", counts=False)
             return one if releases == 1 else tk.make_composition([one] * releases)
 
         assert at(row.scale).check(1, PAIR)
