@@ -122,7 +122,7 @@ def test_a_debit_that_fails_releases_nothing_and_leaves_no_lock(
         with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else tk.LedgerError):
             ledger.release(costing(1.0, function=drawn.append), [1])
     assert drawn == []
-    spent = 1.0 if step == "_sync" else 0.0  # what was written and not confirmed counts
+    spent = 1.0 if step == "_sync_to_disk" else 0.0  # what was written and not confirmed counts
     with tk.Ledger(path) as other:
         spend(other, 1.0)
     assert ledger.spent() == spent + 1.0

@@ -43,12 +43,14 @@ def test_sets_come_as_often_as_is_promised(alpha: Fraction, budget: Budget) -> N
     """By the exact law, where the gap has the least size that is promised, and others are just below what is near."""
     plan = plan_of(3, budget, UserUnit(), alpha)
     task, known = plan.query.task, plan.measurement.parameters
-    least, near = map(int, (found or 0 for found in WORDS.search(task.promises(plan)["accuracy"].words).groups()))  # type: ignore[union-attr]
+    least, near = map(
+        int, (found or 0 for found in WORDS.search(task.accuracy_guarantees(plan)["accuracy"].words).groups())
+    )  # type: ignore[union-attr]
     reach = plan.scale * math.log(6 / alpha)
-    assert task.near(plan) == pytest.approx(reach)
+    assert task.gap_error_bound(plan) == pytest.approx(reach)
     assert plan.accuracy == pytest.approx(known["threshold"] + reach + plan.scale / 2 * math.log(2 / alpha))
     assert (least, near) == (math.ceil(plan.accuracy), math.floor(reach))
-    assert task.promises(plan)["accuracy"].within == least
+    assert task.accuracy_guarantees(plan)["accuracy"].within == least
     gaps = [max(least - near - 1, 0), least, max(least - near - 1, 0)]
     scores = [sum(gaps[at:]) for at in range(4)] + [0, 0]
     space = tk.VectorDomain(tk.AtomDomain(int), size=6), tk.LInfDistance(monotonic=True)
@@ -70,7 +72,7 @@ def test_under_rho_the_noise_is_that_of_the_exponential_mechanism() -> None:
 @pytest.mark.further
 def test_one_gap_is_no_choice() -> None:
     plan = plan_of(1, Budget(PURE, (1.0, 1e-6)), UserUnit())
-    assert plan.query.task.near(plan) == 0
+    assert plan.query.task.gap_error_bound(plan) == 0
     assert "the gap below it is the largest of these" in plan.query.task.accuracy_guarantees(plan)["accuracy"].words
 
 
@@ -84,5 +86,5 @@ def test_a_gap_has_two_sides(k: int) -> None:
 def test_of_two_gaps_one_is_chosen_too() -> None:
     """Two exponential numbers differ by more than t scales with probability exp(-t): each pair has half of alpha."""
     plan = plan_of(2, Budget(PURE, (1.0, 1e-6)), UserUnit())
-    near = plan.query.task.near(plan)
+    near = plan.query.task.gap_error_bound(plan)
     assert plan.scale * math.log(1 / 0.05) <= near <= plan.scale * math.log(4 / 0.05) * (1 + 1e-9)

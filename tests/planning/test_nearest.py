@@ -63,7 +63,12 @@ def test_the_nearest_is_taken() -> None:
                 if row.options.get("gaussian") and budget.measure == MaxDivergence():
                     continue
                 other = plan_query(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
-                assert found.query.task.near(found) <= other.query.task.error_bound(other), (budget, k, most, row.name)
+                assert found.query.task.error_bound(found) <= other.query.task.error_bound(other), (
+                    budget,
+                    k,
+                    most,
+                    row.name,
+                )
             taken.add(found.name)
     assert taken == {"report_noisy_top_k", "histogram_laplace", "histogram_gaussian"}
 
@@ -124,10 +129,10 @@ def test_what_is_promised_of_a_busy_item_whose_visitors_keep_others_is_of_kept_r
 def broken(plan: Plan[Any, UserUnit], keep: str, runs: int) -> tuple[int, int, int]:
     """How many of so many releases break each sentence, and the one on counts if its width were a twentieth less."""
     task, most = plan.query.task, plan.query.unit.columns.max_items or 0
-    told = task.promises(plan).items()
+    told = task.accuracy_guarantees(plan).items()
     within = {name: int(re.findall(r"within (\d+) user", one.words)[0]) for name, one in told}
     space = VectorDomain(AtomDomain(int), size=N), L01InfDistance(changes=most, monotonic=True)
-    release, chance = task.built(space, plan.query.budget.measure, plan.scale), np.random.default_rng()
+    release, chance = task.build_measurement(space, plan.query.budget.measure, plan.scale), np.random.default_rng()
     ranks = counts = narrow = 0
     for _ in range(runs):
         truth = kept(most, keep, chance)

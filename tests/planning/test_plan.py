@@ -53,9 +53,9 @@ def test_with_less_noise_it_would_not(name: str) -> None:
     found = plan_query(query(name))
     less, parameters = math.nextafter(found.scale, 0), found.measurement.parameters
     if name in ("top k", "counts"):
-        built = found.query.task.built(found.query.unit.map_only_scores(50), tk.MaxDivergence(), less)
+        built = found.query.task.build_measurement(found.query.unit.map_only_scores(50), tk.MaxDivergence(), less)
     else:
-        built = found.query.task.built(found.query, less, parameters["threshold"])
+        built = found.query.task.build_measurement(found.query, less, parameters["threshold"])
     assert not built.check(2, found.query.budget.d_out)
 
 
@@ -65,9 +65,9 @@ def test_it_says_what_is_asked_how_and_what_is_promised(name: str) -> None:
     plan = plan_query(query(name))
     task = plan.query.task
     assert task.question_text(plan.query.unit.columns).startswith("which ")
-    assert task.words(plan).startswith(plan.name)
-    assert list(task.promises(plan)) == ["accuracy", *(["count_accuracy"] if name == "counts" else [])]
-    for promise in task.promises(plan).values():
+    assert task.describe_mechanism(plan).startswith(plan.name)
+    assert list(task.accuracy_guarantees(plan)) == ["accuracy", *(["count_accuracy"] if name == "counts" else [])]
+    for promise in task.accuracy_guarantees(plan).values():
         assert promise.words.startswith("with probability at least 95 %, ")
         assert promise.alpha == 0.05
 

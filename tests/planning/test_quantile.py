@@ -138,7 +138,7 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
         assert float(found[1]) == pytest.approx(1.5 * beta + 0.5, rel=1e-5)
         assert Fraction(found[1]) >= Fraction(plan.measurement.accuracy(own.n_candidates, 0.05))
         assert (int(found[2]), int(found[3]), promise.within) == (places, 1, None)
-        assert plan.accuracy == math.ceil(plan.query.task.rows(plan))
+        assert plan.accuracy == math.ceil(plan.query.task.row_error_bound(plan))
     assert [format_rows(Fraction(n, 100)) for n in (100, 150, 10000001, 2**60)] == [
         "1",
         "1.5",

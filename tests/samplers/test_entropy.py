@@ -139,6 +139,8 @@ def test_a_large_request_holds_no_digits_twice(kind: str) -> None:
     drawn = []
     for _ in range(2):
         n = per_word * 2**19
-        digits = SYSTEM.draw_auxiliary_words(n) if kind == "draw_auxiliary_words" else getattr(SYSTEM, kind)(np.arange(n))
+        digits = (
+            SYSTEM.draw_auxiliary_words(n) if kind == "draw_auxiliary_words" else getattr(SYSTEM, kind)(np.arange(n))
+        )
         drawn.append(np.frombuffer(digits.tobytes(), dtype=np.uint64))
     assert len(np.unique(np.concatenate(drawn))) == 2 * 2**19
