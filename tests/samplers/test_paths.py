@@ -88,7 +88,7 @@ def test_draws_are_exactly_uniform(d: int, k: int, monkeypatch: pytest.MonkeyPat
     branches = Branches(monkeypatch)
     for limits in all_ceilings(d, k):
         found = Paths(np.array(limits))
-        drawn = branches.law(lambda found=found: found.draw(Untouched())[0])
+        drawn = branches.law(lambda found=found: found.draw_ranks(Untouched())[0])
         under = sets_of(limits)
         assert drawn == dict.fromkeys(under, Fraction(1, len(under)))
 
