@@ -204,10 +204,8 @@ def test_export_and_report(command: Command, library: Library, file: Path) -> No
 
 
 def test_the_exit_codes_are_in_the_help(command: Command) -> None:
-    assert "Exit codes: 0 done; 1 a file, the data, the budget or a check said no" in command("--help").flat
-    assert (
-        "Exit codes: 0 done; 1 a file, the data, the budget or a check said no; 2" in command("ledger", "--help").flat
-    )
+    assert "Exit codes: 0 success; 1 input, budget or verification error, or" in command("--help").flat
+    assert "Exit codes: 0 success; 1 input, budget or verification error; 2" in command("ledger", "--help").flat
 
 
 def stopping(cost: float) -> tk.Measurement:

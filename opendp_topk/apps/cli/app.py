@@ -12,14 +12,14 @@ from typer.core import TyperGroup
 
 # The line that the list of commands shows for each command: the first line of its own help.
 COMMANDS = {
-    "plan": "Say what a release would cost, without private data.",
-    "release": "Release the k items that most users have.",
-    "show": "Show a release that was recorded: on the terminal, or as one page.",
-    "verify": "Say line by line what of a record agrees, what does not, and what cannot be known.",
-    "ledger": "A privacy budget for one data set: create it, show it, check it, and report on it.",
+    "plan": "Show the cost and the accuracy of a release, without private data.",
+    "release": "Release the k items with the most users.",
+    "show": "Show a release record on the terminal, or as an HTML page.",
+    "verify": "Verify a release record: report each field as consistent, inconsistent or not checkable.",
+    "ledger": "Manage the privacy budget of one data set: create, show, verify and report.",
     "proofs": "List the proofs, show one, or build its PDF.",
     "demo": "Make a real release, offline, step by step.",
-    "audit": "What every constructor claims, where it is proved, what the proof rests on, and who has signed it.",
+    "audit": "List the constructors: the status of the proof, the documents that it relies on, tests and sign-offs.",
 }
 _MODULES = {"show": "shown"}  # modules whose name differs from that of their command
 
@@ -78,16 +78,16 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say on standard error how far it is; never anything of the data.")
+        bool, typer.Option("--verbose", "-v", help="Log progress to standard error, without any data.")
     ] = False,
 ) -> None:
     """Differentially private top-k from a table of (user, item) rows.
 
-    Ask with `plan` what a release would cost and how accurate it would be, make it with `release`, and read
-    with `proofs` why the claim holds. `demo` does all of it on data that every Python carries.
+    `plan` shows the cost and the accuracy of a release, `release` makes it, and `proofs` shows why the privacy claim
+    is valid. `demo` plans and makes a release from data that is part of every Python installation.
 
-    Exit codes: 0 done; 1 a file, the data, the budget or a check said no, or a release could not be shown; 2 the
-    command line is wrong; 130 Ctrl-C.
+    Exit codes: 0 success; 1 input, budget or verification error, or a release that could not be printed; 2 usage
+    error; 3 an audit that could not test its claim; 130 Ctrl-C.
     """
     if verbose:
         import logging

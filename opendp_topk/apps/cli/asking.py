@@ -46,8 +46,8 @@ NeighborsOption = Annotated[
     str,
     typer.Option(
         metavar="|".join(NEIGHBORS),
-        help="add_remove: a neighbouring table has a user more or less. "
-        "replace: a user's rows are exchanged for those of another.",
+        help="add_remove: a neighbouring table has one user more or fewer. replace: the rows of one user are replaced "
+        "by those of another.",
     ),
 ]
 
@@ -56,11 +56,14 @@ NeighborsOption = Annotated[
 class Options:
     """Query options as given on the command line, one field per option."""
 
-    k: Annotated[int | None, typer.Option("--k", "-k", help="How many items to release.", show_default=False)] = None
+    k: Annotated[
+        int | None,
+        typer.Option("--k", "-k", help="Number of items to release; with --group, per group.", show_default=False),
+    ] = None
     epsilon: Annotated[
         float | None,
         typer.Option(
-            help="Privacy target: epsilon of pure differential privacy. Give this or --rho.",
+            help="Privacy target: epsilon of pure differential privacy, > 0. Give this or --rho.",
             metavar="E",
             show_default=False,
         ),
@@ -68,7 +71,7 @@ class Options:
     rho: Annotated[
         float | None,
         typer.Option(
-            help="Privacy target: rho of zero-concentrated differential privacy. Give this or --epsilon.",
+            help="Privacy target: rho of zero-concentrated differential privacy, > 0. Give this or --epsilon.",
             metavar="R",
             show_default=False,
         ),
@@ -76,9 +79,11 @@ class Options:
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Where no candidates are given: the probability, at most, that an item of one user alone comes out. "
-            "With --candidates and --epsilon: the delta of the target (epsilon, delta), measured by the whole privacy "
-            "curve. It allows less noise for many items, or for many releases.",
+            help="Delta of the privacy target, a probability. Required for items without --candidates: an item that "
+            "only one user has is released with at most this probability. Required for --minimum-users and "
+            "--by-gap, too. Otherwise optional, with --epsilon: the target is then (epsilon, delta), computed "
+            "from the whole privacy curve, which allows less noise for many items or many releases. Default: no "
+            "delta.",
             metavar="D",
             show_default=False,
         ),
@@ -86,8 +91,9 @@ class Options:
     limit: Annotated[
         int | None,
         typer.Option(
-            help="Where no candidates are given: how many items of the table take part, chosen without looking at it. "
-            "If not given: ten times k.",
+            help="Without --candidates, or with --minimum-users: number of the best items of the table that take "
+            "part. Choose it without looking at the table. Default: ten times k, or all candidates if these are "
+            "fewer.",
             metavar="N",
             show_default=False,
         ),
@@ -95,9 +101,9 @@ class Options:
     max_items: Annotated[
         int | None,
         typer.Option(
-            help="How many items of a user count, drawn at random unless --keep says otherwise. A small number lowers "
-            "the threshold where no candidates are given, and elsewhere the noise, with --counts most of all; what is "
-            "promised is of the counts of what was kept. If not given: all.",
+            help="Contribution bound: at most this many items of a user count, drawn at random or as --keep chooses. "
+            "A small number lowers the threshold without --candidates, and otherwise the noise, most of all with "
+            "--counts. Accuracy is relative to the truncated data. Default: all items count.",
             metavar="N",
             show_default=False,
         ),
@@ -105,23 +111,26 @@ class Options:
     minimum_users: Annotated[
         int | None,
         typer.Option(
-            help="Items that fewer users have are never released, which needs --delta, also with --candidates. If not "
-            "given, and without candidates, an item of few users is released with a probability of at most --delta.",
+            help="Never release an item that fewer than M users have. Needs --delta, also with --candidates. Default: "
+            "no minimum; without --candidates, an item that only one user has is then released with probability "
+            "at most --delta.",
             metavar="M",
             show_default=False,
         ),
     ] = None
     users: Annotated[
         int,
-        typer.Option(metavar="D_IN", help="By how many users two neighbouring tables differ: the group to protect."),
+        typer.Option(
+            metavar="D_IN", help="Number of users in which neighbouring tables differ: the size of the protected group."
+        ),
     ] = 1
     rows_per_person: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Where no column tells people apart, in the place of --user: how many rows one person has at most. "
-            "Every row counts, and the target is met for a person with so many. The record says that it was stated, "
-            "and not checked.",
+            help="Instead of --user, if no column identifies users: the maximum number of rows of one person. Every "
+            "row counts, and the target is met for a person with this many rows. The number is recorded as "
+            "stated, not checked.",
             show_default=False,
         ),
     ] = None
@@ -129,8 +138,9 @@ class Options:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="With --candidates: release a list for each of several groups of users, such as regions, which this "
-            "column names, all at one price. Give --groups.",
+            help="With --candidates: the column with the group of each row, such as the user's region. Each group in "
+            "--groups gets a list of its own; the cost is that of --groups-per-person lists, not of all. Needs "
+            "--groups.",
             show_default=False,
         ),
     ] = None
@@ -138,8 +148,8 @@ class Options:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="With --group: the groups, a public list in a file as for --candidates; for a plan their number is "
-            "enough. Each of them gets its list, also one without users, and rows of other groups count nowhere.",
+            help="With --group: the public list of groups, a file as for --candidates; for a plan, their number is "
+            "enough. Every group gets a list, even without users. Rows of other groups are ignored.",
             show_default=False,
         ),
     ] = None
@@ -147,8 +157,8 @@ class Options:
         int | None,
         typer.Option(
             metavar="N",
-            help="With --group: in how many of the groups a user counts at most, drawn at random among those with rows "
-            "of the user; a user costs what so many lists cost. If not given: 1.",
+            help="With --group: maximum number of groups in which a user counts, drawn at random among the groups of "
+            "the user's rows. The cost is that of this many lists. Default: 1.",
             show_default=False,
         ),
     ] = None
@@ -156,16 +166,18 @@ class Options:
     kind: Annotated[
         str,
         typer.Option(
-            "--release", metavar="|".join(RELEASES), help="ranking: best first. set: which items, not their order."
+            "--release",
+            metavar="|".join(RELEASES),
+            help="ranking: the items, best first. set: the items, without their order.",
         ),
     ] = RELEASES[0]
     mechanism: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"How the items are chosen: {_NAMES}. If not given: report_noisy_top_k for a ranking or "
-            "with --counts, canonical for a set; with --max-items noise on all counts where it comes nearer. plan "
-            "--compare shows them side by side.",
+            help=f"The mechanism that chooses the items: {_NAMES}. Default: report_noisy_top_k for a ranking or "
+            "with --counts, canonical for a set; with --max-items, a histogram mechanism if its error bound is "
+            "smaller. plan --compare compares them.",
             show_default=False,
         ),
     ] = None
@@ -173,17 +185,18 @@ class Options:
         bool,
         typer.Option(
             "--counts",
-            help="Release a noisy count of users with each item; it may be below zero. A choice gets half of the cost "
-            "then, and noise on all counts needs none beside.",
+            help="Also release a noisy count of users with each item (a noisy sum, with --sum); it may be negative. "
+            "With a selection mechanism, about half of the budget pays for the counts; histogram mechanisms "
+            "release them at no extra cost.",
         ),
     ] = False
     by_gap: Annotated[
         bool,
         typer.Option(
             "--by-gap",
-            help="With --candidates and --delta: release the exact set of the candidates that stand apart, at most k, "
-            "without order. A large gap between consecutive counts is chosen with noise and tested with noise; where "
-            "none is large enough, nothing comes out.",
+            help="With --candidates and --delta: release the exact set of the best candidates, at most k, above a "
+            "large gap between consecutive counts, without order. Noise is added to choose the gap and to test "
+            "it; if the gap fails the test, no item is released.",
         ),
     ] = False
     summed: Annotated[
@@ -191,7 +204,7 @@ class Options:
         typer.Option(
             "--sum",
             metavar="COLUMN",
-            help="Rank items by the sum of this column of numbers instead of by users. Give --bounds.",
+            help="Rank items by the sum of this numeric column instead of the number of users. Needs --bounds.",
             show_default=False,
         ),
     ] = None
@@ -199,23 +212,24 @@ class Options:
         str | None,
         typer.Option(
             metavar="P",
-            help="Release a quantile of a column of numbers instead of items: 1/2 for the median, or 0.9. Several with "
-            "commas between them, such as .25,.5,.75, cost as many choices as halving takes. Give --column and "
-            "--bounds, and leave --item, --k and --candidates out.",
+            help="Release a quantile of a numeric column instead of items: 1/2 for the median, or 0.9. Separate "
+            "several by commas, such as .25,.5,.75; they are found by halving, and the cost is one choice per "
+            "level: 2 for 3 quantiles. Needs --column and --bounds; leave --item, --k and --candidates out.",
             show_default=False,
         ),
     ] = None
     column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="With --quantile: the column that holds the numbers.", show_default=False),
+        typer.Option(metavar="COLUMN", help="With --quantile: the column of numbers.", show_default=False),
     ] = None
     bounds: Annotated[
         str | None,
         typer.Option(
             "--bounds",
             metavar="LOWER,UPPER",
-            help="With --sum: what one user may add to one item. A user's total beyond is clamped. With --quantile: "
-            "the least and the largest number that may be released. Public: choose them without looking at the table.",
+            help="With --sum: bounds on the total of one user for one item; a total beyond them is clamped. With "
+            "--quantile: the smallest and the largest number that may be released. Bounds are public: choose "
+            "them without looking at the table.",
             show_default=False,
         ),
     ] = None
@@ -224,7 +238,7 @@ class Options:
         typer.Option(
             "--step",
             metavar="STEP",
-            help="With --sum and --quantile: numbers are rounded to multiples of this, such as 0.01. If not given: 1.",
+            help="With --sum and --quantile: numbers are rounded to multiples of this step, such as 0.01. Default: 1.",
             show_default=False,
         ),
     ] = None
@@ -232,8 +246,8 @@ class Options:
         int | None,
         typer.Option(
             metavar="N",
-            help="With --quantile: how many rows of a user count, evenly spaced in the order of their numbers; the "
-            "noise grows with it. If not given: 1, the median of the user's own.",
+            help="With --quantile: maximum number of rows of a user that count, evenly spaced in the order of their "
+            "numbers. The noise grows with it. Default: 1, the median of the user's own numbers.",
             show_default=False,
         ),
     ] = None
@@ -241,16 +255,16 @@ class Options:
         bool,
         typer.Option(
             "--above-threshold",
-            help="Where no candidates are given: release every item with enough users, with a noisy count, instead of "
-            "the k best. Give --max-items, and leave --k out.",
+            help="Without --candidates: release every item above a threshold, with its noisy count, instead of the k "
+            "best. Needs --max-items; leave --k out.",
         ),
     ] = False
     keys: Annotated[
         bool,
         typer.Option(
             "--keys",
-            help="Where no candidates are given: release every item with enough users, without a count, by which items "
-            "of fewer users get in. Give --max-items, and leave --k out.",
+            help="Partition selection, without --candidates: release every item above a threshold, without its count. "
+            "The threshold is lower than with counts. Needs --max-items; leave --k out.",
         ),
     ] = False
     keep: Annotated[
@@ -258,9 +272,9 @@ class Options:
         typer.Option(
             "--keep",
             metavar="|".join(RULES),
-            help="With --max-items, which items of a user count. random: drawn uniformly, which is what counts if not "
-            "given. order: the first in alphabetical order. rows: those with the most rows. value: with --sum, those "
-            "with the largest totals.",
+            help="With --max-items: the rule that chooses the items of a user. random (default): drawn uniformly. "
+            "order: the first by number or alphabet. rows: those with the most rows of the user. value: with "
+            "--sum, those with the largest totals of the user.",
             show_default=False,
         ),
     ] = None
@@ -268,8 +282,8 @@ class Options:
         bool,
         typer.Option(
             "--other",
-            help="Release, too, how many users have an item that is not released, as a noisy count at a tenth of the "
-            "cost.",
+            help="Also release a noisy count of the users with an item that is not released. It takes a tenth of the "
+            "budget.",
         ),
     ] = False
     alpha: float = 0.05

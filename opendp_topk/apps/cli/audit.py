@@ -95,7 +95,7 @@ audit = typer.Typer(name="audit", add_completion=False, rich_markup_mode=None)
 
 Signoffs = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="A file of sign-offs, as `audit accept` writes it.", show_default=False),
+    typer.Option(metavar="FILE", help="File of sign-offs, written by `audit accept`.", show_default=False),
 ]
 
 
@@ -104,23 +104,27 @@ def list_claims(
     signoffs: Signoffs = None,
     html: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Write a report for a browser into this folder.", show_default=False),
+        typer.Option(metavar="FOLDER", help="Write a report as HTML pages into this folder.", show_default=False),
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="With --html: build the proofs as PDFs, too (needs TeX).")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --html: write into a folder that is not empty.")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="With --html: also build the proofs as PDFs (needs TeX).")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --html: allow a folder that is not empty.")] = False,
     budget: Annotated[
         int,
-        typer.Option(min=1, help="With --html: pairs of neighbours tried for each map, two or more."),
+        typer.Option(
+            min=1,
+            help="With --html: maximum number of neighbouring pairs tried for each privacy map; two are always tried.",
+        ),
     ] = 12,
 ) -> None:
-    """What every constructor claims, where it is proved, what the proof rests on, and who has signed it.
+    """List the constructors: the status of the proof, the documents that it relies on, tests and sign-offs.
 
-    Sign-offs live in a file of yours; none is shipped. A sign-off holds for the document, the code that it pins, and
-    all on which it rests: when any of that changes, it has to be given anew. The exit code is 1 if a proof is stale
-    or missing.
+    Sign-offs are in a file of your own; the package contains none. A sign-off is valid for the document, the code
+    whose hash it contains, and all documents that it relies on: if one of them changes, the proof must be signed again.
+    The exit code is 1 if a proof is stale or missing.
 
-    With --html the exact verifier is run, too, and all is written as pages that need no network: index.html is the
-    first. That takes about two minutes, and twice as long with --pdf.
+    With --html, the exact verifier runs, too, and the results are written as pages that need no network; the first is
+    index.html. The exit code is then also 1 if the verifier refutes a claim or a PDF cannot be built. This takes about
+    two minutes, and twice as long with --pdf.
     """
     if context.invoked_subcommand is not None:
         return
@@ -153,14 +157,17 @@ def list_claims(
 
 def sign_proof(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A constructor such as make_report_noisy_top_k, or a document.")
+        str, typer.Argument(metavar="NAME", help="A constructor such as make_report_noisy_top_k, or a proof document.")
     ],
-    by: Annotated[str, typer.Option(help="Who has read the proof and the code.", metavar="WHO")],
-    file: Annotated[str, typer.Option(help="The file of sign-offs; made if it does not exist.", metavar="FILE")],
+    by: Annotated[str, typer.Option(help="Name of the person who has read the proof and the code.", metavar="WHO")],
+    file: Annotated[
+        str, typer.Option(help="File to which the sign-off is appended; created if it does not exist.", metavar="FILE")
+    ],
 ) -> None:
-    """Sign a proof: the document, the code that it pins, and all on which it rests, as they are now.
+    """Sign a proof in its current state.
 
-    A proof that is stale cannot be signed.
+    The sign-off is for the document, the code whose hash it contains, and all documents that it relies on. A proof
+    that is stale or missing cannot be signed.
     """
     document = resolve_document(name)
     state = proof.Proof(document).status
@@ -184,47 +191,67 @@ def audit_function_claim(
     function: Annotated[
         str, typer.Argument(metavar="MODULE:NAME", help="A function of one input that returns one release.")
     ],
-    epsilon: Annotated[float | None, typer.Option(help="What is claimed.", show_default=False)] = None,
-    delta: Annotated[float, typer.Option(help="The delta of the claim.")] = 0.0,
-    rho: Annotated[float | None, typer.Option(help="What is claimed, instead of epsilon.", show_default=False)] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Epsilon of the claim, > 0. Default: the privacy map, if the function is a measurement.",
+            show_default=False,
+        ),
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Delta of the claim.")] = 0.0,
+    rho: Annotated[float | None, typer.Option(help="Rho of the claim, instead of epsilon.", show_default=False)] = None,
     on: Annotated[
         str,
         typer.Option(
             metavar="vectors|MODULE:NAME",
-            help="Inputs: vectors of scores that are made up, or your own pairs of neighbours: a list or a function.",
+            help="Pairs of neighbouring inputs. vectors: generated vectors of scores. MODULE:NAME: your own list of "
+            "pairs, or a function that returns one.",
         ),
     ] = "vectors",
     size: Annotated[
-        int | None, typer.Option(min=1, help="Vectors of so many scores; else 2 to 6.", show_default=False)
+        int | None, typer.Option(min=1, help="Length of the generated vectors. Default: 2 to 6.", show_default=False)
     ] = None,
-    d_in: Annotated[float, typer.Option(help="How far each score moves between neighbours, at most.")] = 1.0,
-    samples: Annotated[int, typer.Option(help="Releases on each of the two inputs that are tested.")] = 20_000,
-    confidence: Annotated[float, typer.Option(help="So surely a claim that is kept is not refuted.")] = 0.999,
-    batched: Annotated[bool, typer.Option("--batched", help="The function takes (input, n) and returns n.")] = False,
+    d_in: Annotated[
+        float, typer.Option(help="Maximum distance between neighbours; for vectors, the largest change of a score.")
+    ] = 1.0,
+    samples: Annotated[
+        int, typer.Option(help="Number of releases drawn on each of the two inputs that are tested.")
+    ] = 20_000,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level: a true claim is refuted with probability at most 1 - CONFIDENCE.")
+    ] = 0.999,
+    batched: Annotated[
+        bool, typer.Option("--batched", help="The function takes (input, n) and returns n releases.")
+    ] = False,
     timed: Annotated[
-        bool, typer.Option("--timed", help="The time of a call is part of its release, as the last value.")
+        bool, typer.Option("--timed", help="Append the time of each call to its release, as the last value.")
     ] = False,
     pair: Annotated[
         str | None,
         typer.Option(
             metavar="PAIR",
-            help="Audit this pair alone, as an audit before named it: a number, or JSON.",
+            help="Audit only this pair, as an earlier audit printed it: a number, or JSON.",
             show_default=False,
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     html: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write a page with a picture of the two laws.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Write an HTML page with a plot of the two output distributions to this new file.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Try to refute a claim about a function by its releases alone.
+    """Try to refute a privacy claim about a function, from its releases only.
 
-    refuted (exit code 1): a loss above the claim was shown, with the stated probability of error. not refuted (0): none
-    was shown, which proves nothing. not tested (3): no samples of this number could have refuted so large a claim.
+    refuted (exit code 1): the privacy loss exceeds the claim; this is wrong with at most the error probability that is
+    printed. not refuted (0): no such loss was found, which proves nothing. not tested (3): this number of samples
+    cannot refute so large a claim.
 
-    What is refuted comes with the command that audits its pair anew, with fresh samples, at an error probability of
-    1e-9.
+    If a claim is refuted, the output contains the command that audits its pair again, with fresh samples, at an error
+    probability of 1e-9.
     """
     given = None if on == "vectors" else _import_attribute(on, "--on")
     pairs, audited = given() if callable(given) else given, _import_attribute(function, "MODULE:NAME")

@@ -105,12 +105,15 @@ _DELTA = 1e-6  # far below one over the number of modules
 
 
 def demo(
-    k: Annotated[int, typer.Option("--k", "-k", help="How many items to release.")] = 5,
-    epsilon: Annotated[float, typer.Option(help="Epsilon of pure differential privacy.", metavar="E")] = 1.0,
+    k: Annotated[int, typer.Option("--k", "-k", help="Number of items to release.")] = 5,
+    epsilon: Annotated[
+        float, typer.Option(help="Privacy target: epsilon of pure differential privacy, > 0.", metavar="E")
+    ] = 1.0,
 ) -> None:
     """Make a real release, offline, step by step.
 
-    The table says which standard modules the modules of Python's standard library import.
+    The table contains the imports of standard modules by the modules of Python's standard library: users are the
+    importing modules, items the imported ones.
     """
     items = public_modules()
     query = Query(

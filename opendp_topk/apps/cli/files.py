@@ -47,8 +47,8 @@ FilesOption = Annotated[
     typer.Option(
         "--files",
         metavar="FILE",
-        help="Write which files are read, with their sizes, to this new file, which is as private as the table; the "
-        "record holds its SHA-256.",
+        help="Write a list of the files that are read, with their sizes, to this new file. It is as private as the "
+        "table; the record contains its SHA-256.",
         show_default=False,
     ),
 ]

@@ -28,12 +28,27 @@ File = Annotated[
     str,
     typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name (extra postgres)."),
 ]
-Dataset = Annotated[str, typer.Option(metavar="NAME", help="The name of the data set that the budget protects.")]
+Dataset = Annotated[str, typer.Option(metavar="NAME", help="Name of the data set that the budget protects.")]
 UsersOption = Annotated[
     int,
-    typer.Option(metavar="D_IN", min=1, help="By how many users neighbouring data sets differ: the protected unit."),
+    typer.Option(
+        metavar="D_IN",
+        min=1,
+        help="Number of users in which neighbouring data sets differ: the size of the protected group.",
+    ),
 ]
-Amount = Annotated[str | None, typer.Option(metavar="X", show_default=False)]
+EpsilonOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X", help="Total epsilon of the budget, an exact number. Give this or --rho.", show_default=False
+    ),
+]
+RhoOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X", help="Total rho of the budget, an exact number. Give this or --epsilon.", show_default=False
+    ),
+]
 
 
 class _ShowFirst(TyperGroup):
@@ -50,10 +65,10 @@ ledger = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="A privacy budget for one data set: create it, show it, check it, and report on it.\n\n"
-    "`ledger LEDGER` is `ledger show LEDGER`. `release --ledger` takes each release's cost from it before the table is "
-    "read, and refuses what does not fit. Exit codes: 0 done; 1 a file, the data, the budget or a check said no; 2 the "
-    "command line is wrong; 130 Ctrl-C. An error after a debit says that the budget was spent.",
+    help="Manage the privacy budget of one data set: create, show, verify and report.\n\n`ledger LEDGER` is short for "
+    "`ledger show LEDGER`. `release --ledger` charges the cost of a release before the table is counted, and "
+    "refuses a release that does not fit. Exit codes: 0 success; 1 input, budget or verification error; 2 usage "
+    "error; 130 Ctrl-C. The message of an error after a charge reports that the budget was spent.",
 )
 
 
@@ -61,14 +76,14 @@ ledger = typer.Typer(
 def create(
     file: File,
     dataset: Dataset,
-    epsilon: Amount = None,
-    rho: Amount = None,
+    epsilon: EpsilonOption = None,
+    rho: RhoOption = None,
     delta: Annotated[
         str | None,
         typer.Option(
             metavar="D",
             show_default=False,
-            help="With --epsilon: a budget (epsilon, delta), from which releases under --epsilon and --rho are paid.",
+            help="With --epsilon: a budget (epsilon, delta), which pays for releases under --epsilon and under --rho.",
         ),
     ] = None,
     own_delta: Annotated[
@@ -76,7 +91,7 @@ def create(
         typer.Option(
             metavar="D",
             show_default=False,
-            help="With --delta: how much of it is for releases that have a delta of their own, and for plans; 0.",
+            help="With --delta: the part of it for releases with a delta of their own, and for plans. Default: 0.",
         ),
     ] = None,
     neighbors: NeighborsOption = NEIGHBORS[0],
@@ -86,22 +101,30 @@ def create(
         typer.Option(
             metavar="COLUMN",
             show_default=False,
-            help="The column whose values tell people apart: a release by another one is refused, or needs --at-most.",
+            help="The column that identifies users. A release that uses another column is refused, or needs --at-most.",
         ),
     ] = None,
     person: Annotated[
         str | None,
-        typer.Option(metavar="WORD", show_default=False, help="What one of them is called; if not given, as --user."),
+        typer.Option(
+            metavar="WORD",
+            show_default=False,
+            help="Word for one user, such as reader. Default: the name of the column --user.",
+        ),
     ] = None,
     *,
     stated: Metadata,
     accept_file_system: Annotated[
         str | None,
-        typer.Option(metavar="KIND", show_default=False, help="Let it lie on a kind of file system that was refused."),
+        typer.Option(
+            metavar="KIND",
+            show_default=False,
+            help="Accept this kind of file system, as it is named in the error that refused it.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Create a ledger where there is none. It keeps its budget and its unit for good.
+    """Create a new ledger. Its budget and its privacy unit cannot be changed later.
 
     \b
     Example:
@@ -139,7 +162,7 @@ def show_ledger(
     history: Annotated[bool, typer.Option("--history", help="List all entries.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the budget, what was spent and what is left."""
+    """Show the budget, the amount spent and the amount left."""
     with Ledger(file) as found:
         account = found.at_one_moment()
         if as_json:
@@ -151,14 +174,17 @@ def show_ledger(
 def verify(
     file: File,
     head: Annotated[
-        str | None, typer.Option(metavar="HEAD", show_default=False, help="A line that `head` printed and you kept.")
+        str | None,
+        typer.Option(
+            metavar="HEAD", show_default=False, help="A head that `ledger head` printed earlier and you kept."
+        ),
     ] = None,
     key: KeyOption = None,
     as_json: Json = False,
 ) -> None:
-    """Compute all digests and totals again, and hold the records against a head that was kept elsewhere.
+    """Recompute all digests and totals, and compare the records with a head that was kept elsewhere.
 
-    The exit code is 1 if something contradicts itself.
+    The exit code is 1 if the ledger is inconsistent.
     """
     with Ledger(file) as account:
         found = account.verify(head, key=key)
@@ -175,12 +201,15 @@ def head(
         typer.Option(
             metavar="KEY",
             show_default=False,
-            help="Sign it with the private Ed25519 key in this file, in PEM (extra sign).",
+            help="Sign the head with the private Ed25519 key in this file, in PEM (extra sign).",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print one line that stands for all records so far. Keep it where those who can write the ledger cannot."""
+    """Print the head, a line that commits to all records so far.
+
+    Keep it out of reach of those who can write the ledger.
+    """
     with Ledger(file) as account:
         line = account.head(sign=sign)
     if as_json:
@@ -191,12 +220,17 @@ def head(
 
 def accept(
     file: File,
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="What an error named, such as overlay.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="The kind of file system or the server that an error named, such as overlay."
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
-    """Let a ledger lie on a kind of file system that was refused, or on the server to which it was moved.
+    """Accept a kind of file system that was refused, or the server to which a ledger was moved.
 
-    It records that, and shows it.
+    The ledger records what was accepted, and `ledger show` shows it.
     """
     with Ledger(file, accept_file_system=kind) as account:
         kinds = list(account.accepted)
@@ -206,20 +240,26 @@ def accept(
 def reserve(
     file: File,
     amount: Annotated[
-        str | None, typer.Option(metavar="X", help="How much, exactly; a pair as X,DELTA.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="X",
+            help="Exact amount to charge, in the measure of the ledger; X,DELTA for a pair.",
+            show_default=False,
+        ),
     ] = None,
-    label: Annotated[str, typer.Option(metavar="TEXT", help="What for.")] = "",
+    label: Annotated[str, typer.Option(metavar="TEXT", help="One line that describes the entry.")] = "",
     plan: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Releases that `plan --releases N --out FILE` has planned, paid for at once instead of an amount.",
+            help="Instead of an amount: charge all releases of this plan at once, written by `plan --releases N --out "
+            "FILE`.",
             show_default=False,
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Pay for something before it is done: an amount for what is done elsewhere, or planned releases. It is spent."""
+    """Pay in advance: an amount for a release made elsewhere, or planned releases. The amount counts as spent."""
     if (amount is None) == (plan is None):
         raise ParameterError("give one of --amount X and --plan FILE")
     if plan is not None:
@@ -238,19 +278,22 @@ def reserve(
 
 def settle(
     file: File,
-    number: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the entry.")],
-    failed: Annotated[bool, typer.Option("--failed", help="It has failed, and was not released.")] = False,
+    number: Annotated[int, typer.Argument(metavar="ENTRY", help="Number of the entry.")],
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Mark the entry as failed and not released. Default: released.")
+    ] = False,
     record: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="The record of its release, whose digest the entry keeps, where that could not be written at once.",
+            help="Record of the release. Its digest is stored in the entry, if that was not possible when the release "
+            "was made.",
             show_default=False,
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what became of an entry that is reserved. Nothing is given back."""
+    """Mark a reserved entry as released or failed. Nothing is refunded."""
     if failed and record is not None:
         raise ParameterError("--record is that of a release: leave --failed out")
     state = "failed" if failed else "released"
@@ -275,7 +318,7 @@ def export(
         str, typer.Option(metavar="FILE", help="A new .jsonl or .csv file; - prints JSON lines on standard output.")
     ] = STDOUT,
 ) -> None:
-    """Write all entries for other programs."""
+    """Export all entries for other programs, as JSON lines or CSV."""
     ledger_files.require_file_ending(to, (".jsonl", ".csv"))
     with Ledger(file) as account:
         text = csv_table(account) if to.lower().endswith(".csv") else json_lines(account)

@@ -25,7 +25,7 @@ KeyOption = Annotated[
     typer.Option(
         "--key",
         metavar="PUB",
-        help="With --head: a file with the public Ed25519 key, in PEM, with which that line must be signed.",
+        help="With --head: a file with the public Ed25519 key, in PEM, that must verify the signature of the head.",
         show_default=False,
     ),
 ]
@@ -35,14 +35,17 @@ New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
 def report(
     file: Source, to: Annotated[str, typer.Option(metavar="FILE", help="A new .html file.")], as_json: Json = False
 ) -> None:
-    """Write one page for a privacy officer: the budget over time, every entry, and what is left."""
+    """Write an HTML page for a privacy officer: the budget over time, every entry, and the amount left."""
     require_file_ending(to, (".html",))
     with Ledger(file) as account:
         write_text_file(to, ledger_page(account), as_json=as_json)
 
 
 def backup(file: Source, new: New, as_json: Json = False) -> None:
-    """Copy the records to a new file, checked; it is a ledger itself, so keep it where nobody releases from it."""
+    """Copy the records to a new file, and check them.
+
+    The copy is itself a ledger: keep it in a place from which no release is paid.
+    """
     with Ledger(file) as found:
         account = found.at_one_moment()
         account.backup(new)
@@ -53,11 +56,11 @@ def backup(file: Source, new: New, as_json: Json = False) -> None:
 def repair(
     file: Annotated[str, typer.Argument(metavar="LEDGER", help="A file.")],
     charge_rest: Annotated[
-        bool, typer.Option("--charge-rest", help="Charge all that is left where records at the end are lost.")
+        bool, typer.Option("--charge-rest", help="Charge all of the remaining budget if records at the end are lost.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Make a damaged file a ledger again. What was spent is never lowered; the damaged file is kept beside it."""
+    """Repair a damaged ledger file. The amount spent is never lowered; the damaged file is kept beside it."""
     found = Ledger.repair(file, charge_rest=charge_rest)
     print_result({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
 

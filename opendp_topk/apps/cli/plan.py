@@ -470,8 +470,7 @@ def plan(
     candidates: Annotated[
         str | None,
         typer.Option(
-            help="How many candidate items there are, or the file that lists them. If nobody can list them, give "
-            "--delta.",
+            help="Number of candidate items, or the file that lists them. If there is no public list, give --delta.",
             metavar="N|FILE",
             show_default=False,
         ),
@@ -479,14 +478,15 @@ def plan(
     *,
     options: Options,
     alpha: Annotated[
-        float, typer.Option(help="The accuracy guarantee may fail with this probability.", metavar="ALPHA")
+        float, typer.Option(help="Failure probability of the accuracy guarantees.", metavar="ALPHA")
     ] = 0.05,
     releases: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How many equal releases share the target, 52 weekly ones, say: what each may cost in several ways, "
-            "side by side, and the commands that make a ledger and release from it. Without --delta it takes 1e-6.",
+            help="Number of equal releases that share the target, such as 52 weekly ones. Shows the cost of each "
+            "under every accounting option, and the commands that create a ledger and release from it. An "
+            "optional --delta is 1e-6 by default.",
             metavar="N",
             show_default=False,
         ),
@@ -495,8 +495,8 @@ def plan(
         str | None,
         typer.Option(
             metavar="LEDGER",
-            help="Plan within what is left of this ledger, in the place of --epsilon, --rho and --delta: one release, "
-            "or as many as --releases says.",
+            help="Plan within the remaining budget of this ledger, instead of --epsilon, --rho and --delta. The "
+            "number of releases is --releases; default: 1.",
             show_default=False,
         ),
     ] = None,
@@ -504,20 +504,20 @@ def plan(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="With --releases or --ledger: keep the plan whose privacy curves are composed, for "
+            help="With --releases or --ledger: write the plan that composes privacy curves to this new file, for "
             "`ledger reserve --plan FILE`.",
             show_default=False,
         ),
     ] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
+        bool, typer.Option("--compare", help="Compare all mechanisms that can make this release, one per row.")
     ] = False,
     plot: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="With --compare: draw delta against epsilon, and epsilon against the number of releases, into a .png "
-            "or .svg file. It takes some seconds.",
+            help="With --compare: plot delta against epsilon, and epsilon against the number of releases, into a .png "
+            "or .svg file. Takes some seconds.",
             show_default=False,
         ),
     ] = None,
@@ -525,16 +525,16 @@ def plan(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A .parquet or .csv file with a column named count, one row a candidate: counts of users that are "
-            "public (published, say) or made up. Candidates without a row count 0. It says how likely "
-            "the exact top-k would be on such counts. Never give it the private counts.",
+            help="A .parquet or .csv file with a column named count, one row per candidate: counts of users that are "
+            "public (already published, for example) or made up. Candidates without a row count as 0. The output "
+            "shows the probability of the exact top-k on these counts. Never give the private counts.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Say what a release would cost, without private data.
+    """Show the cost and the accuracy of a release, without private data.
 
-    No table is read, and no ledger is charged. The scale of the noise is the smallest that meets the privacy target.
+    No table is read, and no ledger is charged. The noise scale is the smallest that meets the privacy target.
 
     \b
     Example:

@@ -22,19 +22,19 @@ def proofs(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="A constructor such as make_report_noisy_top_k, a document such as core/chaining, or the note.",
+            help="A constructor such as make_report_noisy_top_k, a proof document such as core/chaining, or the note.",
         ),
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Build the document NAME as a PDF (needs TeX).")] = False,
     out: Annotated[
-        str | None, typer.Option(help="The folder for the PDF; the current one if not given.", metavar="FOLDER")
+        str | None, typer.Option(help="Folder for the PDF. Default: the current folder.", metavar="FOLDER")
     ] = None,
 ) -> None:
     """List the proofs, show one, or build its PDF.
 
-    A proof pins the code that it speaks of, and what this reaches, by a hash. Where the code that is installed has
-    another hash the proof is stale: the claim may still hold, but nobody has checked. The exit code is 1 if a proof
-    that was asked for is stale or missing.
+    A proof contains a hash of the code that it is about, and of the code that this reaches. If the installed code has
+    another hash, the proof is stale: the claim may still be valid, but the proof was not checked against this code.
+    The exit code is 1 if a proof that is listed or shown is stale or missing.
     """
     if name is None and (pdf or out is not None):
         raise ParameterError("--pdf needs the NAME of a constructor or document: opendp-topk proofs lists them")

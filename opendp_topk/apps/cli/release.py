@@ -83,16 +83,16 @@ EngineOption = Annotated[
     str,
     typer.Option(
         metavar="|".join(ENGINES),
-        help="What reads and counts the table. polars: in parts, within 2 GiB of memory. duckdb: .parquet files, with "
-        "the disk where memory is short. spark: .parquet files, on the cluster of --master.",
+        help="The engine that reads and counts the table. polars: in parts, within 2 GiB of memory. duckdb: .parquet "
+        "files, using the disk if memory is short. spark: .parquet files, on the cluster --master.",
     ),
 ]
 MasterOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="With --engine spark: the cluster, such as spark://host:7077, yarn or local[2]. If not given: what "
-        "Spark's own settings say, or this machine.",
+        help="With --engine spark: the cluster, such as spark://host:7077, yarn or local[2]. Default: Spark's own "
+        "configuration, or this machine.",
         show_default=False,
     ),
 ]
@@ -100,33 +100,32 @@ MasterOption = Annotated[
 
 SeparatorOption = Annotated[
     str,
-    typer.Option(metavar="CHARACTER", help="Of a .csv file: what separates fields. $'\\t' is a tab in most shells."),
+    typer.Option(metavar="CHARACTER", help="For a .csv file: the field separator. $'\\t' is a tab in most shells."),
 ]
 EncodingOption = Annotated[
-    str, typer.Option(metavar="NAME", help="Of a .csv file: its encoding, such as utf-8, latin-1 or utf-16.")
+    str, typer.Option(metavar="NAME", help="For a .csv file: the encoding, such as utf-8, latin-1 or utf-16.")
 ]
 TypesOption = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN=TYPE,...",
-        help="Of a .csv file: columns that hold no text, such as fee=decimal,day=date. A type is text, integer, "
-        "decimal or date; those of --sum and --quantile are decimals if not declared. A table with an entry that does "
-        "not have its type is refused before anything is paid; with decimal_or_null, and so on, that entry is null.",
+        help="For a .csv file: the types of columns, such as fee=decimal,day=date. A type is text (default), integer, "
+        "decimal or date; the columns of --sum and --quantile are decimal by default. If an entry does not have "
+        "its type, the table is refused before any budget is spent; with decimal_or_null, and so on, the entry "
+        "is null instead.",
         show_default=False,
     ),
 ]
-DecimalOption = Annotated[
-    str, typer.Option(metavar=".|,", help="Of a .csv file: what stands before the fraction of a decimal.")
-]
+DecimalOption = Annotated[str, typer.Option(metavar=".|,", help="For a .csv file: the decimal mark.")]
 DateFormatOption = Annotated[
-    str, typer.Option(metavar="FORMAT", help="Of a .csv file: how dates are written, such as dd.mm.yyyy.")
+    str, typer.Option(metavar="FORMAT", help="For a .csv file: the date format, such as dd.mm.yyyy.")
 ]
 WhereOption = Annotated[
     str | None,
     typer.Option(
         metavar="CONDITION",
-        help="Read only rows for which this holds: columns compared with constants, such as \"country = 'PT' and "
-        'year >= 2024", with and, or, not, in (...), is null. It must be chosen without looking at the table.',
+        help="Read only rows that meet this condition. It compares columns with constants, such as \"country = 'PT' "
+        'and year >= 2024", with and, or, not, in (...), is null. Choose it without looking at the table.',
         show_default=False,
     ),
 ]
@@ -336,8 +335,9 @@ PadOption = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="Answer so long after the table begins to be opened, and not before; where it takes longer there is an "
-        "error, no answer, and what was paid stays paid. Choose it without looking at the table.",
+        help="Hold the answer back until this many seconds after the table begins to be opened. If it takes longer, "
+        "there is an error and no answer, and the budget stays spent. Choose the number without looking at the "
+        "table.",
         show_default=False,
     ),
 ]
@@ -397,7 +397,7 @@ def release(
     user: Annotated[
         str | None,
         typer.Option(
-            help="The column that identifies users; needed but for --rows-per-person.",
+            help="The column that identifies users. Required unless --rows-per-person is given.",
             metavar="COLUMN",
             show_default=False,
         ),
@@ -405,8 +405,8 @@ def release(
     item: Annotated[
         str | None,
         typer.Option(
-            help="The column that holds items; needed but for --quantile. Several with commas between them, such as "
-            "region,product, make one item together; a name with a comma stands in double quotes.",
+            help="The column of items. Required unless --quantile is given. Several columns, separated by commas, "
+            "such as region,product, form one item together; put a name with a comma in double quotes.",
             metavar="COLUMN",
             show_default=False,
         ),
@@ -414,9 +414,9 @@ def release(
     candidates: Annotated[
         str | None,
         typer.Option(
-            help="The items that may be released, a public list: text with one a line, or a .json list, or a "
-            ".parquet or .csv file of one column (a .csv file with a header), or of those of --item. If "
-            "there is no such list, give --delta.",
+            help="Public list of the items that may be released: a text file with one item per line, a .json list, or "
+            "a .parquet or .csv file with one column (a .csv file with a header) or the columns of --item. If "
+            "there is no public list, give --delta.",
             metavar="FILE",
             show_default=False,
         ),
@@ -427,8 +427,8 @@ def release(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write a JSON record here, or to a name that ends in .csv a table of the items alone; - prints the "
-            "record on standard output instead of the table.",
+            help="Write a JSON record to this file, or only a table of the items if its name ends in .csv; - prints "
+            "the record on standard output instead of the table.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")] = False,
@@ -436,24 +436,33 @@ def release(
         str | None,
         typer.Option(
             metavar="LEDGER",
-            help="A budget to take the cost from, before the table is read; `opendp-topk ledger create` makes one.",
+            help="The ledger that pays for the release, before the table is counted. Create one with `opendp-topk "
+            "ledger create`.",
         ),
     ] = None,
-    label: Annotated[str, typer.Option(metavar="TEXT", help="A line about the release, for people.")] = "",
+    label: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="One line that describes the release. A --ledger pays only once for the same --label and --period, "
+            "unless --again is given.",
+        ),
+    ] = "",
     own: Metadata,
     at_most: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="With a --ledger whose people are told apart by another column: with how many values of --user one "
-            "person has rows at most. The target is met for the person.",
+            help="With a --ledger that identifies people by another column: maximum number of values of --user in the "
+            "rows of one person. The target is met for the person.",
             show_default=False,
         ),
     ] = None,
     shared: Annotated[
         bool,
         typer.Option(
-            "--shared", help="With --at-most: rows with one such value may be of several people, as of a household."
+            "--shared",
+            help="With --at-most: rows with one value of --user may belong to several people, such as a household.",
         ),
     ] = False,
     engine: EngineOption = ENGINES[0],
@@ -471,40 +480,41 @@ def release(
         typer.Option(
             "--plan",
             metavar="FILE",
-            help="Make one of the releases of this plan, which the entry --planned of the --ledger has paid for: what "
-            "is asked, and the noise, are those of the plan. --label names which one; the next, if not given.",
+            help="Make one release of this plan, which the entry --planned of the --ledger has paid for. The question "
+            "and the noise are those of the plan. --label selects the release; default: the next.",
             show_default=False,
         ),
     ] = None,
     planned: Annotated[
         int | None,
         typer.Option(
-            metavar="ENTRY", help="With --plan: the entry that `ledger reserve --plan` has made.", show_default=False
+            metavar="ENTRY",
+            help="With --plan: number of the entry that `ledger reserve --plan` created.",
+            show_default=False,
         ),
     ] = None,
     again: Annotated[
         bool,
-        typer.Option(
-            "--again", help="Pay once more for a --label and --period for which the --ledger has paid before."
-        ),
+        typer.Option("--again", help="Pay again for a --label and --period for which the --ledger has already paid."),
     ] = False,
     from_record: Annotated[
         str | None,
         typer.Option(
             metavar="RECORD",
-            help="Answer from the record of a release of the same question (measurement, candidates, unit and label) "
-            "that the --ledger has paid for: nothing is drawn or paid, and the table is not looked at.",
+            help="Return the answer in this record, of a release that the --ledger has paid for and that answers the "
+            "same question (measurement, candidates, unit and label). Nothing is drawn or paid, and the table is "
+            "not read.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Release the k items that most users have.
+    """Release the k items with the most users.
 
-    With --sum COLUMN it is those with the largest sums of a column of numbers, and with --quantile P numbers: for
-    each quantile a multiple of --step within --bounds whose rank in a column is near it.
+    With --sum COLUMN, release the items with the largest sums of a numeric column. With --quantile P, release
+    numbers: for each quantile, a multiple of --step within --bounds whose rank in a column is near the quantile.
     Only the items are released, and with --counts a noisy count of each; never an exact count. The mechanism
-    noisy_top_k_with_gaps adds by how much each leads the next. The noise is the least that meets the privacy
-    target. A user counts once for an item, however many rows say so.
+    noisy_top_k_with_gaps also releases the noisy lead of each item over the next. The noise is the smallest that
+    meets the privacy target. A user counts once for an item, even with several rows, unless --rows-per-person is given.
 
     \b
     Example:

@@ -23,25 +23,31 @@ from .release_page import render_release_page
 
 
 def show(
-    record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file that `release --out` wrote.")],
+    record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file written by `release --out`.")],
     html: Annotated[
         bool,
-        typer.Option("--html", help="Write one page for a browser, beside the record unless --to names another place."),
+        typer.Option("--html", help="Write an HTML page, beside the record unless --to is given."),
     ] = False,
     to: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="With --html: a new .html file; - prints it.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="With --html: a new .html file; - prints the page on standard output.",
+            show_default=False,
+        ),
     ] = None,
     ledger: Annotated[
         str | None,
         typer.Option(
-            metavar="LEDGER", help="The ledger that has paid: what is left of it is shown, too.", show_default=False
+            metavar="LEDGER",
+            help="The ledger that paid for the release; its remaining budget is shown, too.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Show a release that was recorded: on the terminal, or as one page.
+    """Show a release record on the terminal, or as an HTML page.
 
-    It tells the list, how sure it is, what one person could lose, and what it cost.
+    The output contains the list, its accuracy, the accuracy of the best attack on one person, and the cost.
 
     The page needs no other file and no network.
 

@@ -16,24 +16,30 @@ from .record_file import read_fields
 
 
 def verify(
-    record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file that `release --out` wrote.")],
+    record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file written by `release --out`.")],
     ledger: Annotated[
         str | None,
-        typer.Option(metavar="LEDGER", help="The ledger that is said to have paid for it.", show_default=False),
+        typer.Option(
+            metavar="LEDGER", help="The ledger that is claimed to have paid for the release.", show_default=False
+        ),
     ] = None,
     head: Annotated[
         str | None,
-        typer.Option(metavar="HEAD", help="A line that `ledger head` printed and you kept.", show_default=False),
+        typer.Option(
+            metavar="HEAD",
+            help="With --ledger: a head that `ledger head` printed earlier and you kept.",
+            show_default=False,
+        ),
     ] = None,
     key: KeyOption = None,
     as_json: Json = False,
 ) -> None:
-    """Say line by line what of a record agrees, what does not, and what cannot be known.
+    """Verify a release record: report each field as consistent, inconsistent or not checkable.
 
-    The measurement is built again from the record, and its cost, its accuracy and its proofs are computed anew. With
-    --ledger, the entry that has paid is looked up, and the digest of the record that it keeps is compared.
+    The measurement is rebuilt from the record, and its cost, accuracy and proofs are computed again. With --ledger,
+    the record is compared with the entry that paid for it, and with the digest in that entry.
 
-    The exit code is 1 if anything does not agree.
+    The exit code is 1 if a field is inconsistent.
 
     \b
     Example:
