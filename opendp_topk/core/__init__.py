@@ -1,4 +1,4 @@
-"""Transformations and measurements, and how they are chained, completed by a space, searched for and shown.
+"""Transformations and measurements: chaining, partial constructors, search for parameters, and display.
 
 It may import errors, markup, numerics, proof, spaces and sampling.distributions.
 """

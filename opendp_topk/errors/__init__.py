@@ -1,4 +1,4 @@
-"""Every exception, and the checks of arguments that raise them.
+"""Exceptions, and the checks of arguments that raise them.
 
 It may import nothing of the package.
 

@@ -1,4 +1,4 @@
-"""Texts from outside, escaped: elements and tables of HTML, lines of terminals, and cells of spreadsheets.
+"""Escaping of text from outside: elements and tables of HTML, lines of terminals, and cells of spreadsheets.
 
 It may import nothing of the package.
 """

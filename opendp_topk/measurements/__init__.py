@@ -1,7 +1,7 @@
-"""Measurements: randomised functions with a privacy map.
-
-Each public module defines one ``make_*`` constructor. Modules that begin with an underscore are shared code.
+"""Measurements: randomised functions with a privacy map, one ``make_*`` constructor in each public module.
 
 It may import errors, markup, numerics, tables, proof, sampling.noises, spaces, spaces.curves, sampling.samplers,
 sampling.distributions and core.
+
+Modules that begin with an underscore are shared code.
 """

@@ -1,4 +1,4 @@
-"""Arithmetic whose every inexact step has a direction: rationals, intervals, exponentials and logarithms.
+"""Arithmetic with directed rounding: rationals, intervals, exponentials and logarithms.
 
 It may import errors.
 """

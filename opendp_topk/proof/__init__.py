@@ -1,4 +1,4 @@
-"""Proof documents: what they state, which code they pin, and whether both still are what was proved.
+"""Proof documents: their statements, their code hashes, and whether both are unchanged since the last review.
 
 It may import errors and markup.
 """

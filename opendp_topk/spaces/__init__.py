@@ -1,4 +1,4 @@
-"""What is compared, and how: domains of inputs, metrics between neighbours, and measures of loss.
+"""Domains of inputs, metrics between neighbouring datasets, and privacy measures.
 
 It may import errors, numerics, tables and spaces.curves.
 """

@@ -1,7 +1,6 @@
-"""Checks of claims, of this library's own and of foreign ones.
+"""Checks of privacy claims, of this library and of others.
 
-It may import errors, numerics, proof, sampling.noises, sampling.samplers, spaces, spaces.curves, core and
-measurements.
+It may import errors, numerics, proof, sampling.noises, sampling.samplers, spaces, spaces.curves, core and measurements.
 """
 
 from .audited import Audited, audit_claim

@@ -1,4 +1,4 @@
-"""To and from OpenDP: measurements of either library in the other one.
+"""Conversion from and to OpenDP: measurements of either library in the other one.
 
 It may import errors, numerics, proof, spaces, spaces.curves, core and combinators.
 """

@@ -1,4 +1,4 @@
-"""The command ``opendp-topk``: plan a release, make it, and read its proof.
+"""Command ``opendp-topk``: plan a release, make it, and read its proof.
 
 It may import errors, markup, numerics, tables, proof, sampling.noises, spaces, spaces.curves, sampling.distributions,
 core, transformations, measurements, combinators, apps.ledger, apps.audit, apps.audit.html and apps.planning.

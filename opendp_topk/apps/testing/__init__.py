@@ -1,4 +1,4 @@
-"""Claims of privacy among the tests of other projects: a plugin for pytest.
+"""Plugin for pytest: checks of privacy claims in the tests of other projects.
 
 It may import apps.audit.
 """

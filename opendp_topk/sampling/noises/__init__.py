@@ -1,4 +1,4 @@
-"""The noise distributions of selection, a record each: the five of the library, and those of a caller.
+"""Noise distributions of selection, one record each: the five of the library, and custom ones.
 
 It may import errors and numerics.
 """

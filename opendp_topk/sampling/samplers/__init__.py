@@ -1,4 +1,4 @@
-"""Exact sampling: digits from the operating system, drawn until what is released is certain.
+"""Exact sampling: digits from the operating system, drawn until the release is certain.
 
 It may import errors, numerics and sampling.noises.
 """

@@ -1,4 +1,4 @@
-"""Privacy curves: for every epsilon a delta, as bounds that are rounded up.
+"""Privacy curves: delta as a function of epsilon, with bounds that are rounded up.
 
 It may import errors, markup and numerics.
 """

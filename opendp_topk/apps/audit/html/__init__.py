@@ -1,4 +1,4 @@
-"""The claims, their proofs and the verifier's findings as pages for a browser.
+"""HTML report of the claims, their proofs and the verifier's findings.
 
 It may import errors, markup, numerics, proof, spaces, core and apps.audit.
 """

@@ -1,4 +1,6 @@
-"""What each noise is in a race, for exact laws and probabilities of success; no release loads it.
+"""Distribution of each noise in a race, for exact output distributions and probabilities of success.
 
 It may import numerics.
+
+No release loads this package.
 """
