@@ -62,8 +62,8 @@ def test_a_median_by_other_ways_has_more(epsilon: float) -> None:
 
 def test_which_score_is_nearer_depends_on_the_numbers() -> None:
     found = [exact(data, *HALF, 1.0, score) for data in (DISTINCT, AGES) for score in (unequal, off)]
-    assert "is nearer, {:.2f} instead of {:.2f}; where many".format(*found) in TEXT
-    assert "the median, {:.1f} instead of {:.3f};".format(*found[2:]) in TEXT
+    assert "({:.2f} rows instead of {:.2f})".format(*found) in TEXT
+    assert "share a number ({:.1f} instead of {:.3f})".format(*found[2:]) in TEXT
 
 
 @pytest.mark.parametrize("stop", [0.01, 0.1, 0.5])
@@ -71,13 +71,13 @@ def test_a_candidate_costs_less_than_two_epsilon(stop: float) -> None:
     assert dp.max_divergence() is not None
     found = candidate_price(1.0, stop)
     assert found["OpenDP"] == 2.0 > found["opendp_topk"]
-    assert stop != 0.1 or f"{found['opendp_topk']:.3f} at epsilon 1 and 0.1." in TEXT
+    assert stop != 0.1 or f"{found['opendp_topk']:.3f} at epsilon 1 and probability 0.1." in TEXT
 
 
 def test_distances_from_a_threshold() -> None:
     found = threshold_distance(0.5, 0.05)
     assert f"{found['NumPy, by hand'] / 2:.1f} / epsilon away" in TEXT
-    assert f"on both, {found['opendp_topk'] / 2:.1f} / epsilon." in TEXT
+    assert f"on both, the distance is {found['opendp_topk'] / 2:.1f} / epsilon." in TEXT
 
 
 def test_the_page_has_all_jobs_and_the_exact_errors() -> None:
