@@ -235,10 +235,10 @@ def cases() -> Iterator[Case]:
 
 
 HEADER = """
-## People of few items
+## People with few items
 
 The largest loss found if a person raises one or two of many scores (`L01InfDistance(changes=..., monotonic=True)` with
 d_in = 1, scale 1). The scores that change are equal, and so are the others, up to 400. Output distributions are sums
 over cells of noise that share no code with the library. For gaps, only the ranking is compared. Selections that are
-not listed cost what they cost above.
+not listed cost the same as under `LInfDistance(monotonic=True)`.
 """
