@@ -69,7 +69,7 @@ def opendp_threshold(epsilon: float, most: int) -> Callable[[Counts], Any]:
 
 
 def main(files: list[str]) -> None:
-    print("| counts | epsilon | items a user | limit 200 | limit 5000 | histogram | OpenDP |")
+    print("| counts | epsilon | items per user | limit 200 | limit 5000 | histogram | OpenDP |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for file in files:
         array = np.rint(np.load(file)).astype(int).tolist()
