@@ -15,7 +15,7 @@ COMMANDS = {
     "plan": "Show the cost and the accuracy of a release, without private data.",
     "release": "Release the k items with the most users.",
     "show": "Show a release record on the terminal, or as an HTML page.",
-    "verify": "Verify a release record: report each field as consistent, inconsistent or not checkable.",
+    "verify": "Verify a release record: report which fields agree, which do not, and which cannot be known.",
     "ledger": "Manage the privacy budget of one data set: create, show, verify and report.",
     "proofs": "List the proofs, show one, or build its PDF.",
     "demo": "Make a real release, offline, step by step.",

@@ -34,7 +34,7 @@ def verify(
     key: KeyOption = None,
     as_json: Json = False,
 ) -> None:
-    """Verify a release record: report each field as consistent, inconsistent or not checkable.
+    """Verify a release record: report which fields agree, which do not, and which cannot be known.
 
     The measurement is rebuilt from the record, and its cost, accuracy and proofs are computed again. With --ledger,
     the record is compared with the entry that paid for it, and with the digest in that entry.

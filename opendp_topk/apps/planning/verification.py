@@ -227,7 +227,7 @@ class RecordFinding:
 def verify_record(
     fields: Mapping[str, Any], ledger: Ledger | None = None, head: str | None = None, key: str | None = None
 ) -> list[RecordFinding]:
-    """Verify a release record: report each field as consistent, inconsistent or not checkable.
+    """Verify a release record: report which fields agree, which do not, and which cannot be known.
 
     Args:
         fields: All fields of the record, as read.
