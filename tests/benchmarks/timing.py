@@ -1,9 +1,8 @@
-"""Medians of wall-clock times, and of ratios between peers that take turns."""
+"""Times of calls."""
 
 from __future__ import annotations
 
 import os
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -50,33 +49,9 @@ def with_steady_memory() -> None:
         os.execve(sys.executable, arguments, {**os.environ, **STEADY})
 
 
-def medians(own: Callable[[], Any], peer: Callable[[], Any], *, turns: int = 9) -> tuple[float, float, float]:
-    """The median time of each, and the median of the ratios peer / own turn by turn, after one warm-up."""
-    own()
-    pairs = [(seconds(own), seconds(peer)) for _ in range(turns)]
-    return (
-        statistics.median(a for a, _ in pairs),
-        statistics.median(b for _, b in pairs),
-        statistics.median(b / a for a, b in pairs),
-    )
-
-
-def best_of_batches(call: Callable[[], Any], *, batch: int, turns: int = 15) -> float:
-    """The median time of one call, from batches of calls that are too short to time singly."""
-
-    def repeat() -> None:
-        for _ in range(batch):
-            call()
-
-    repeat()
-    return statistics.median(seconds(repeat) / batch for _ in range(turns))
-
-
-def row(name: str, own: float, peer: str = "", peer_time: float | None = None, ratio: float | None = None) -> str:
-    """One line of the table."""
-    other = "" if peer_time is None else readable(peer_time)
-    faster = "" if ratio is None else f"{ratio:,.1f} x"
-    return f"{name:<58} {readable(own):>10}   {peer:<26} {other:>10} {faster:>12}"
+def row(name: str, own: float) -> str:
+    """One line of a table."""
+    return f"{name:<58} {readable(own):>10}"
 
 
 def readable(duration: float) -> str:
