@@ -7,6 +7,7 @@ import gc
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,6 +90,15 @@ def counts() -> Space:
 def floats() -> Space:
     """Vectors of floats."""
     return VectorDomain(AtomDomain(float)), LInfDistance()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Iterator[Path]:
+    """A folder with the package's sources and the proofs, which are read in place of the real ones."""
+    from .concepts.copies import copied_sources
+
+    with copied_sources(tmp_path):
+        yield tmp_path
 
 
 def taken_with(nodeid: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import shutil
-import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -18,17 +16,16 @@ import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.apps.audit import shipped
 from opendp_topk.apps.audit.html import page as findings
-from opendp_topk.apps.audit.html import page as state
 from opendp_topk.apps.audit.html import refuted_findings, report, untested_findings, write_report
 from opendp_topk.apps.audit.html.graph import layout_columns
-from opendp_topk.apps.audit.html.verification import axis_ticks
 from opendp_topk.apps.audit.registry import append_signoff
 from opendp_topk.core.measurement import Declared
 from opendp_topk.markup.elements import Markup, el
-from opendp_topk.proof import claim_digest, latex, library
+from opendp_topk.proof import claim_digest, latex
+from tests.concepts.copies import spoil
 from tests.concepts.readings import last_reading
 
-from .browser import require_browser, run
+from .browser import run
 from .pages import Element, broken_links, read
 
 pytestmark = pytest.mark.slow
@@ -151,20 +148,6 @@ def test_plots_show_claims_that_no_loss_exceeds(few: None) -> None:
             assert point.claimed == made.map(one.report.d_in if one.report else 0)
 
 
-def test_numbers_stand_below_and_left_of_the_axes(roots: dict[str, Element]) -> None:
-    plots = [one for one in roots["index.html"] if one.attributes.get("class") == "plot wide"]
-    assert plots
-    for plot in plots:
-        lines = [one.attributes for one in plot.all("line") if one.attributes["class"] == "grid"]
-        lowest = max(float(one["y1"]) for one in lines)
-        leftmost = min(float(one["x1"]) for one in lines)
-        texts = [one for one in plot.all("text") if re.fullmatch(r"[\d.e+-]+", one.text)]
-        below = [one for one in texts if one.attributes["text-anchor"] == "middle"]
-        assert 2 <= len(below) == len(texts) - len(below)
-        assert all(lowest < float(one.attributes["y"]) for one in below)
-        assert all(float(one.attributes["x"]) < leftmost for one in texts if one not in below)
-
-
 def test_signoffs_are_shown_and_texts_are_escaped(folder: Path, roots: dict[str, Element]) -> None:
     assert SIGNER in roots[f"claims/{FEW[0]}.html"].text
     assert SIGNER in roots["index.html"].text
@@ -209,41 +192,7 @@ def test_nothing_is_fetched(folder: Path) -> None:
         assert str(ROOT) not in text
 
 
-def test_pages_can_be_read_aloud(roots: dict[str, Element]) -> None:
-    for name, root in roots.items():
-        levels = [int(one.name[1]) for one in root.all("h1", "h2", "h3", "h4")]
-        assert levels[0] == 1, name
-        assert levels.count(1) == 1
-        assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), name
-        (html,) = root.all("html")
-        assert html.attributes["lang"] == "en"
-        for table in root.all("table"):
-            heads = table.all("thead")[0].all("th")
-            assert heads
-            assert all(head.attributes["scope"] == "col" and head.text.strip() for head in heads), name
-        for drawing in root.all("svg"):
-            assert drawing.attributes.get("aria-label") or drawing.attributes.get("aria-hidden") == "true"
-        assert all(link.text.strip() for link in root.all("a")), name
-
-
 # What is wrong is said.
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
-    """The package's sources and the proofs in a place where they may be spoiled."""
-    shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "proofs", tmp_path / "proofs")
-    proof.clear_cache()
-    with library.use_package_folder(tmp_path / "opendp_topk"):
-        yield tmp_path
-    proof.clear_cache()
-
-
-def spoil(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 @pytest.mark.untraced  # what writes a report is traced already
@@ -366,31 +315,6 @@ def test_edges_lead_to_the_right_but_where_there_is_a_circle() -> None:
     assert layout_columns({}) == []
 
 
-def test_ticks_are_round_and_few() -> None:
-    for top in (1e-9, 0.03, 0.125, 1.0, 2.5, 4.0, 9.99, 1e6):
-        found = axis_ticks(top)
-        assert 3 <= len(found) <= 6
-        assert found[0] == 0
-        assert found[-1] <= top
-
-
-def test_every_statement_shows_its_text(roots: dict[str, Element]) -> None:
-    for name, document in state.load_documents().items():
-        shown = {
-            one.attributes["id"]: one.all("pre")[0].text
-            for one in roots[f"documents/{name.replace('/', '-')}.html"].all("article")
-        }
-        assert sorted(shown) == sorted(f"s-{one.label}" for one in document.statements)
-        for one in document.statements:
-            assert shown[f"s-{one.label}"].startswith(rf"\begin{{{one.kind}}}")
-            assert rf"\label{{{one.label}}}" in shown[f"s-{one.label}"]
-            assert shown[f"s-{one.label}"].endswith(rf"\end{{{one.kind}}}")
-
-
-def test_titles_lose_their_commands() -> None:
-    assert state.load_documents()["measurements/canonical_top_k"].title == "Canonical top-k"
-
-
 # In a browser.
 
 PROBE = """<script>
@@ -429,41 +353,3 @@ def test_it_renders_and_its_script_works(folder: Path, tmp_path: Path, width: in
     assert '"lit":0' not in found
     for name in FEW:
         assert name in dom.text
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", [f"claims/{FEW[0]}.html", "documents/core-chaining.html"])
-@pytest.mark.parametrize("width", [1280, 500])
-def test_a_page_fits_its_window(folder: Path, tmp_path: Path, name: str, width: int) -> None:
-    page = tmp_path / "probed.html"
-    probe = (
-        "<script>document.title = document.documentElement.dataset.script + "
-        "(document.documentElement.scrollWidth - document.documentElement.clientWidth)</script>"
-    )
-    page.write_text((folder / name).read_text(encoding="utf-8").replace("</html>", probe + "</html>"), "utf-8")
-    dom = read(run(page, tmp_path / "profile", "--dump-dom", width=width))
-    assert dom.all("title")[0].text == "ready0"
-
-
-@pytest.mark.browser
-def test_a_picture_of_it_is_not_blank(folder: Path, tmp_path: Path) -> None:
-    blank = tmp_path / "blank.html"
-    blank.write_text("<!DOCTYPE html><title>blank</title>")
-    sizes = []
-    for page in (blank, folder / "index.html"):
-        picture = tmp_path / f"{page.stem}.png"
-        run(page, tmp_path / page.stem, f"--screenshot={picture}")
-        content = picture.read_bytes()
-        assert struct.unpack(">II", content[16:24]) == (1280, 900)
-        sizes.append(len(content))
-    assert sizes[1] > 5 * sizes[0]
-
-
-def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("OPENDP_TOPK_REQUIRE_BROWSER", raising=False)
-    with pytest.raises(pytest.skip.Exception):
-        require_browser()
-    monkeypatch.setenv("OPENDP_TOPK_REQUIRE_BROWSER", "1")
-    with pytest.raises(pytest.fail.Exception):
-        require_browser()

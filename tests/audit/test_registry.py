@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -13,23 +11,14 @@ import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.apps.audit import proofs
 from opendp_topk.apps.audit.registry import Signoff, append_signoff, read_signoffs
-from opendp_topk.proof import claim_digest, library
+from opendp_topk.proof import claim_digest
+from tests.concepts.copies import spoil
 from tests.concepts.sentinels import raises_exactly
 
 pytestmark = pytest.mark.untraced  # it derives all pins of copies of the package: tests of small ones are traced
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "measurements/report_noisy_top_k"
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=ignored)
-    shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=ignored)
-    with library.use_package_folder(tmp_path / "opendp_topk"):
-        yield tmp_path
-    proof.clear_cache()
 
 
 def one(constructor: str, signoffs: Path | None = None) -> tk.audit.Claim:
@@ -79,13 +68,6 @@ def test_a_signoff_holds_until_anything_below_it_changes(copy: Path, tmp_path: P
     assert changed.digest != claim.digest
     assert changed.accepted_by == ()
     assert [sign.by for sign in changed.signoffs] == ["R. E. Viewer"], "what was signed remains on record"
-
-
-def spoil(path: Path, old: str, new: str) -> None:
-    text = path.read_text("utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    proof.clear_cache()
 
 
 @pytest.mark.further

@@ -16,7 +16,7 @@ from opendp_topk.apps.ledger.report import plural_noun
 from opendp_topk.apps.ledger.stated import LINES
 from opendp_topk.apps.planning.release_record import ReleaseRecord
 
-from ..audit.browser import run, sheets
+from ..audit.browser import run
 from ..audit.pages import Element, read
 from .command import Result, record_of
 from .conftest import Command, Library
@@ -354,14 +354,3 @@ def test_what_was_cut_is_said(command: Command, tmp_path: Path) -> None:
     for name, (known, words) in CUTS.items():
         page = page_of(command, tmp_path, RECORD | {"mechanism": RECORD["mechanism"] | known})
         assert words in page.text, name
-
-
-@pytest.mark.browser
-def test_a_page_of_ten_items_prints_on_one_sheet(command: Command, library: Library, tmp_path: Path) -> None:
-    ledger, page = paid(command, library), library.folder / "top.html"
-    assert command("show", library.folder / "top.json", "--html", "--ledger", ledger).code == 0
-    assert sheets(page, tmp_path / "profile") == 1
-    for week in range(11):
-        command("ledger", "reserve", ledger, "--amount", "0.001,0", "--label", f"week {week}")
-    assert command("ledger", "report", ledger, "--to", library.folder / "report.html").code == 0
-    assert sheets(library.folder / "report.html", tmp_path / "profile") == 1

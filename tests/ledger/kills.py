@@ -1,23 +1,18 @@
-"""Kills of clients of a server, of the server itself, and of clients of a file.
+"""Kills of a server, and of four clients at once that release from a file or from a server.
 
-``python -m tests.ledger.kills [CLIENTS] [SERVERS] [FILES] [CROWDS]``; a 0 leaves one out. Of the deaths of clients of a
-file a fifth each comes in the middle of a record, before it is on the disk, or in the release, the others at random. In
-a crowd four clients at once release from a file, and then from a server, until all are killed. A signed head is taken
-after each death of a server and of a crowd, and must agree with the ledger after the next.
+A signed head is taken after each death, and must agree with the ledger after the next.
 
 A release is counted when it was seen, that is, after its function has run; what is recorded is read after each death.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import opendp_topk as tk
-from tests import places
 
 from .conftest import new
 from .server import Server
@@ -77,57 +72,3 @@ def of_crowds(address: object, rounds: int, writers: int = 4) -> list[Any]:
         assert 0 <= recorded - seen - before <= writers, "a death leaves at most one debit without its release"
         before = recorded - seen
     return found
-
-
-def of_clients(count: int) -> list[Any]:
-    """So many kills of clients at random moments, as :func:`tests.ledger.workers.crashes` reports them."""
-    from .test_processes import run
-
-    made = Server()
-    try:
-        return run("crashes", made.address("one"), count, 0)
-    finally:
-        made.close()
-
-
-def of_files(count: int) -> list[Any]:
-    """So many kills of clients of a file, as :func:`of_clients`."""
-    from .test_processes import run
-
-    with tempfile.TemporaryDirectory() as folder:
-        return run("crashes", Path(folder, "budget.ledger"), count - 3 * (count // 5), count // 5)
-
-
-def told(what: str, rounds: list[Any]) -> None:
-    """Say what was seen and recorded at the end."""
-    _, _, seen, recorded = rounds[-2]
-    print(f"{what}: {seen} releases seen, {recorded:.0f} recorded, problems {rounds[-1][3]}")
-
-
-if __name__ == "__main__":
-    from .test_processes import held
-
-    places.settle()
-    given = sys.argv[1:] + ["200", "20", "600", "100"][len(sys.argv) - 1 :]
-    clients, servers, files, crowds = map(int, given[:4])
-    if files:
-        rounds = of_files(files)
-        held(rounds, files - 3 * (files // 5), files // 5)
-        told(f"{files} kills of clients of a file", rounds)
-    if clients:
-        rounds = of_clients(clients)
-        held(rounds, clients, 0)
-        told(f"{clients} kills of clients", rounds)
-    if crowds:
-        with tempfile.TemporaryDirectory() as folder:
-            seen, recorded, _ = of_crowds(Path(folder, "budget.ledger"), crowds)[-1]
-        print(f"{crowds} kills of four clients of a file: {seen} releases seen, {recorded:.0f} recorded")
-        made = Server()
-        try:
-            seen, recorded, _ = of_crowds(made.address("one"), crowds // 4)[-1]
-        finally:
-            made.close()
-        print(f"{crowds // 4} kills of four clients of a server: {seen} releases seen, {recorded:.0f} recorded")
-    for one in of_server(servers):
-        assert one.seen <= one.recorded
-        print(f"the server ended by {one.way}: {one.seen} releases seen, {one.recorded} recorded")

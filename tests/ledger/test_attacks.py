@@ -298,41 +298,6 @@ def test_an_edited_table_is_noticed(server: Server, tmp_path: Path, statement: s
 
 
 @pytest.mark.slow
-def test_a_deleting_trigger_and_other_columns_are_noticed() -> None:
-    made = Server()
-    try:
-        ledger = new(made.address("one"), 1)
-        spend(ledger, 0.25)
-        head = ledger.head()
-        assert ledger.verify(head) == []
-        sql(made, "CREATE FUNCTION gone() RETURNS trigger AS 'BEGIN RETURN NULL; END' LANGUAGE plpgsql")
-        sql(made, "CREATE TRIGGER gone BEFORE INSERT ON opendp_topk_ledger FOR EACH ROW EXECUTE FUNCTION gone()")
-        assert ledger.verify() == ["the table has triggers"]
-        drawn: list[int] = []
-        with pytest.raises(tk.LedgerError, match="the table has triggers"):
-            ledger.release(costing(0.25, function=drawn.append), [1])
-        assert drawn == []
-        sql(made, "DROP TRIGGER gone ON opendp_topk_ledger")
-        sql(made, "ALTER TABLE opendp_topk_ledger ADD COLUMN more text")
-        assert ledger.verify() == ["the table has other columns than a ledger's"]
-        sql(made, "ALTER TABLE opendp_topk_ledger DROP COLUMN more, ENABLE ROW LEVEL SECURITY")
-        assert ledger.verify() == ["the table has row security"]
-        sql(made, "ALTER TABLE opendp_topk_ledger DISABLE ROW LEVEL SECURITY")
-        sql(made, "CREATE RULE gone AS ON UPDATE TO opendp_topk_ledger DO INSTEAD NOTHING")
-        assert ledger.verify() == ["the table has rules"]
-    finally:
-        made.close()
-
-
-@pytest.mark.slow
-def test_rows_taken_back_under_an_open_ledger_take_no_debit(server: Server, tmp_path: Path) -> None:
-    ledger = new(server.address(tmp_path.name), 1)
-    spend(ledger, 0.25)
-    sql(server, "DELETE FROM opendp_topk_ledger WHERE number > 0 AND ledger = %s", tmp_path.name)
-    raises_exactly(tk.LedgerError, lambda: spend(ledger, 0.25), "older copy")
-
-
-@pytest.mark.slow
 def test_rows_taken_back_and_written_otherwise_under_an_open_ledger_take_no_debit(
     server: Server, tmp_path: Path
 ) -> None:

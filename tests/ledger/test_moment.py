@@ -77,16 +77,3 @@ def test_a_backup_is_of_one_moment_and_so_is_the_head_beside_it(busy: tk.Ledger,
     now, copy = busy.at_one_moment(), path.with_name("copy")
     now.backup(copy)
     assert (tk.Ledger(copy).head(), tk.Ledger(copy).spent()) == (now.head(), now.spent())
-
-
-def test_a_long_list_is_paged_in_a_report(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "_LISTED", 3)
-    ledger = new(path, 100)
-    for number in range(3):
-        ledger.reserve(cost=1, label=f"label {number}")
-    assert "last 3 entries" not in report.ledger_page(ledger)
-    ledger.reserve(cost=1, label="label 3")
-    text = report.ledger_page(ledger)
-    assert (text.count('<td data-name="no.">'), "label 0" in text, "label 3" in text) == (3, False, True)
-    assert "last 3 entries. All 4" in text
-    assert "4 entries: 4 reserved" in text

@@ -151,10 +151,3 @@ def test_amounts_are_written_as_they_are_read() -> None:
     for texts in ([], ["-1"], ["x"], ["2/4"], "1", [1], ["1 "]):
         with pytest.raises((ValueError, TypeError)):
             amounts.deserialize_amount(texts)
-
-
-@pytest.mark.parametrize("kind", [tk.MaxDivergence(), float("nan"), [1.0], "ext4"], ids=repr)
-def test_what_is_no_kind_of_file_system_is_told_in_words(tmp_path: Path, kind: Any) -> None:
-    with pytest.raises(tk.ParameterError, match="accept_file_system must be the kind"):
-        new(tmp_path / "budget.ledger", 1, accept_file_system=kind)
-    assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -13,11 +12,9 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import journal, report
+from opendp_topk.apps.ledger import report
 from opendp_topk.apps.ledger import report as export
-from opendp_topk.apps.ledger.report import spending_chart
 from opendp_topk.apps.ledger.stated import LINES
-from tests.audit.browser import run
 
 from .conftest import new
 from .workers import ZCDP, costing
@@ -77,21 +74,6 @@ def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger
     )
 
 
-def test_the_picture_rises_to_what_was_spent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger, days = new(path, 1), iter(["2026-01-01", "2026-01-03", "2026-01-02"] * 2)
-    monkeypatch.setattr(journal, "utc_timestamp", lambda: f"{next(days)}T00:00:00+00:00")
-    assert "nothing was released yet" in spending_chart([], ledger.limit, ["epsilon"])
-    for _ in range(3):
-        ledger.reserve(cost="0.25")
-    drawn = spending_chart(ledger.history(), ledger.limit, ["epsilon"])
-    (line,) = re.findall(r'<path class="first" d="([^"]*)"', drawn)
-    points = [tuple(map(float, pair.split())) for pair in re.findall(r"[ML]([\d. ]+)", line)]
-    assert all(one[0] <= two[0] and one[1] >= two[1] for one, two in itertools.pairwise(points))
-    height = dict(re.findall(r'y1="([\d.]+)" y2="[\d.]+"/><text[^>]*>(\d+%)', drawn))
-    assert {words: float(at) for at, words in height.items()}["75%"] == points[-1][1]
-    assert "2026-01-03" in drawn
-
-
 def test_exports_are_read_by_others(ledger: tk.Ledger) -> None:
     first, *entries = map(json.loads, export.json_lines(ledger).splitlines())
     assert (first["budget"], first["head"]) == ("1, 1e-06", ledger.head())
@@ -129,17 +111,3 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
     assert text.count("not stated") == len(LINES) - 3
     for code in ("UserDistance", "Divergence", "d_in"):
         assert code not in text, code
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_fits_its_window(ledger: tk.Ledger, tmp_path: Path, width: int) -> None:
-    """A script of the test's own measures it in a browser; the page itself allows none."""
-    measure = "<script>document.title = document.documentElement.scrollWidth + ' ' + innerWidth</script></body>"
-    text = report.ledger_page(ledger).replace("default-src 'none'; ", "").replace("</body>", measure)
-    (tmp_path / "report.html").write_text(text, encoding="utf-8")
-    (tmp_path / "room").mkdir()
-    found = run(tmp_path / "report.html", tmp_path / "room", "--dump-dom", width=width)
-    shown = re.search(r"<title>(\d+) (\d+)</title>", found)
-    assert shown is not None
-    assert int(shown[1]) <= int(shown[2])

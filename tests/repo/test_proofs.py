@@ -7,8 +7,7 @@ import inspect
 import json
 import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,11 @@ import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.apps.audit import proofs as registry
 from opendp_topk.apps.audit.registry import Claim
-from opendp_topk.proof import library, readings
+from opendp_topk.proof import readings
 from proofs.tools import form
 from proofs.tools.log import is_read
 from proofs.tools.renewal import MIGRATED
+from tests.concepts.copies import spoil
 from tests.concepts.turns import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,24 +120,6 @@ def test_the_map_names_files_that_exist() -> None:
 
 
 # The checks can fail.
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
-    """The package's sources and the proofs in a place where they may be spoiled."""
-    shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=shutil.ignore_patterns("*.pdf"))
-    proof.clear_cache()
-    with library.use_package_folder(tmp_path / "opendp_topk"):
-        yield tmp_path
-    proof.clear_cache()
-
-
-def spoil(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
-    proof.clear_cache()
 
 
 @pytest.mark.further

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.proof import closures, library
+from opendp_topk.proof import closures
 from opendp_topk.proof.modules import Statement, dotted_module_name, external_origins, find_module
+from tests.concepts.copies import spoil
 
 from .unreached import ELSEWHERE, UNREACHED
 
@@ -21,24 +21,6 @@ pytestmark = pytest.mark.untraced  # it derives all pins of copies of the packag
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
 SOURCES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
-    """The package's sources and the proofs in a place where they may be spoiled."""
-    shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=shutil.ignore_patterns("*.pdf"))
-    proof.clear_cache()
-    with library.use_package_folder(tmp_path / "opendp_topk"):
-        yield tmp_path
-    proof.clear_cache()
-
-
-def spoil(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text, path
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    proof.clear_cache()
 
 
 def stale() -> set[str]:
