@@ -68,13 +68,6 @@ def test_the_report_is_written_and_summed_up(command: Command, tmp_path: Path, m
     assert refuted.field("verified") == "1 maps, of which 1 fail and 0 not tested"
 
 
-@pytest.mark.further
-def test_options_of_the_report_need_the_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    command("audit", "--pdf").complains(2, "--pdf", "--html")
-    command("audit", "--force").complains(2, "--force", "--html")
-    assert command("audit", "--html", "x", "--budget", 0).code == 2
-
-
 @pytest.mark.slow
 def test_a_report_without_tex_says_so(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "shipped_examples", lambda: iter([]))

@@ -138,29 +138,3 @@ def test_several_are_planned_paid_and_drawn(command: Command, visits: Path) -> N
     command("ledger", "create", "other.ledger", "--dataset", "d", "--epsilon", 2, "--delta", 1e-6, "--own-delta", 1e-6)
     within = command(*asked[:6], "--ledger", "other.ledger")
     assert "--by-gap --epsilon 2 --delta 1e-06" in within.out
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--epsilon", 1), "--by-gap needs --delta"),
-        ((*USUAL, "--mechanism", "joint"), "leave --mechanism"),
-        ((*USUAL, "--counts"), "leave --mechanism"),
-        ((*USUAL, "--max-items", 2), "--max-items out"),
-        ((*USUAL, "--minimum-users", 2), "--minimum-users"),
-        ((*USUAL, "--limit", 9), "leave them out"),
-        ((*USUAL, "--k", 5), "the number of candidates less 1"),
-        ((*USUAL, "--plan", "p.json", "--planned", 1, "--ledger", "b.ledger"), "leave --k"),
-    ],
-)
-def test_options_that_do_not_fit(command: Command, visits: Path, options: tuple[object, ...], words: str) -> None:
-    command(*release(*options)).complains(2, words)
-
-
-@pytest.mark.further
-def test_plans_that_do_not_fit(command: Command) -> None:
-    asked = "plan", "--by-gap", *USUAL
-    command(*asked, "--k", 3).complains(2, "--by-gap needs --candidates")
-    command(*asked, "--k", 3, "--candidates", 9, "--compare").complains(2, "leave --by-gap out")
-    command(*asked, "--quantile", "1/2", "--column", "a", "--bounds", "0,9").complains(2, "--by-gap out")
-    command(*asked, "--k", 3, "--candidates", 9, "--releases", 2, "--out", "p.json").complains(2, "--by-gap and")

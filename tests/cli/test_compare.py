@@ -92,9 +92,6 @@ def test_a_pair_is_a_budget_of_a_comparison_alone(command: Command) -> None:
         assert 0.99e-6 < float(delta) <= 1e-6
     assert _bounds(result)["permute_and_flip"] == "Laplace"
     assert "at delta = " in command(*asked).field("cost")
-    rho = "plan", "--k", 1, "--candidates", 50, "--rho", 0.5, "--delta", 1e-6, "--compare"
-    command(*rho).complains(2, "--delta goes with --epsilon")
-    command(*asked[:-1], 1.5, "--compare").complains(2, "--delta")
 
 
 @pytest.mark.slow
@@ -104,12 +101,6 @@ def test_the_plots_are_written(command: Command, tmp_path: Path) -> None:
     asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--compare"
     assert command(*asked, "--plot", file).code == 0
     assert file.read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_plot_that_cannot_be_drawn_is_one_line(command: Command, tmp_path: Path) -> None:
-    asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5
-    command(*asked, "--plot", tmp_path / "a.png").complains(2, "give --compare")
-    command(*asked, "--compare", "--plot", tmp_path / "a.gif").complains(2, "ends in .png or .svg")
 
 
 @pytest.mark.slow
@@ -233,13 +224,6 @@ def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch
     monkeypatch.setattr(tk.Measurement, "success_probability", unless_reported)
     rows = _rows(command("plan", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--proxy", proxy))
     assert [name for name, (*_, shown) in rows.items() if shown == "-"] == ["report_noisy_top_k"] == list(rows)[-1:]
-
-
-def test_a_bad_proxy_is_one_line(command: Command, proxy: Path, tmp_path: Path) -> None:
-    asked = "plan", "--k", 2, "--epsilon", 1, "--compare"
-    command(*asked, "--candidates", 4, "--proxy", proxy).complains(1, "at most one row a candidate")
-    command(*asked, "--candidates", 9, "--proxy", tmp_path / "none.csv").complains(1, "does not exist")
-    command(*asked, "--candidates", 10**8, "--proxy", proxy).complains(2, "leave it out")
 
 
 @pytest.mark.slow

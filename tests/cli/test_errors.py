@@ -59,23 +59,6 @@ def test_no_error_shows_data(command: Command, library: Library) -> None:
             assert SECRET not in (library.folder / "top.json").read_text(encoding="utf-8")
 
 
-def test_usage_is_exit_code_2_and_files_are_exit_code_1(command: Command, library: Library) -> None:
-    command(*library.release()).complains(2, "exactly one privacy target")
-    command(*library.release("--epsilon", 1, "--rho", 1)).complains(2, "exactly one privacy target")
-    command(*library.release("--epsilon", "nan")).complains(2, "finite number > 0")
-    command(*library.release(*EXACT, k=7)).complains(2, "at most the number of candidates (6)")
-    command(*library.release(*EXACT, "--item", "reader")).complains(2, "two different columns")
-    command(*library.release(*EXACT, "--user", "")).complains(2, "user must be the name of a column")
-    command(*library.release(*EXACT, "--users", 0)).complains(2, "--users")
-    command(*library.release(*EXACT, table="nowhere.csv")).complains(1, "does not exist")
-    command(*library.release(*EXACT, candidates="nowhere.txt")).complains(1, "does not exist")
-    empty = library.folder / "empty.txt"
-    empty.touch()
-    command(*library.release(*EXACT, candidates=empty)).complains(1, "at least one candidate")
-    empty.write_text("a\nb\na\n")
-    command(*library.release(*EXACT, candidates=empty)).complains(1, "remove the repeated")
-
-
 def test_an_unexpected_failure_shows_its_type_alone(
     command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -215,63 +215,6 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> 
         command("show", saved(lent, one)).complains(1, "is not whole")
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (("--sum", "paid", "--bounds", "0,1"), "--sum does not go with --group"),
-        (("--other",), "--other does not go with --group"),
-        (("--minimum-users", 3, "--delta", 1e-6), "--minimum-users does not go with --group"),
-        (("--by-gap", "--delta", 1e-6), "--by-gap does not go with --group"),
-        (("--groups-per-person", 0), "--groups-per-person must be an integer >= 1"),
-        (
-            ("--plan", "towns.txt", "--ledger", "b", "--planned", 1),
-            "--plan is for one list, and does not go with --group",
-        ),
-        (("--group", "book"), "user, item and group must be three different columns"),
-    ],
-)
-def test_what_does_not_go_together(command: Command, lent: Path, more: tuple[object, ...], words: str) -> None:
-    target = () if "--plan" in more else USUAL
-    result = command(*release(*target, *more))
-    assert (result.out, result.err.count("\n")) == ("", 1)
-    assert words in result.err
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ((*LIST, "--group", "town"), "--group needs --groups, a public list"),
-        ((*LIST, "--groups", 3), "go with --group, the column that names groups"),
-        ((*LIST, "--groups-per-person", 3), "go with --group, the column that names groups"),
-        (("--k", 2, "--group", "town", "--groups", 3, "--delta", 1e-6), "--group needs --candidates"),
-        (
-            (*LIST, "--group", "town", "--groups", 0),
-            "the number of groups must be an integer >= 1",
-        ),
-        (
-            ("--quantile", "1/2", "--column", "age", "--bounds", "0,9", "--group", "town", "--groups", 3),
-            "leave --group",
-        ),
-        (
-            (*PLAN[1:], "--compare"),
-            "--compare does not go with --group",
-        ),
-        (
-            (*PLAN[1:], "--releases", 2),
-            "--releases, or --ledger, does",
-        ),
-        (
-            (*PLAN[1:], "--rows-per-person", 2, "--groups-per-person", 2),
-            "--rows-per-person counts rows, each in one group: leave --groups-per-person out",
-        ),
-    ],
-)
-def test_what_a_plan_of_groups_needs(command: Command, given: tuple[object, ...], words: str) -> None:
-    result = command("plan", *given, *USUAL)
-    assert (result.out, result.err.count("\n")) == ("", 1)
-    assert words in result.err
-
-
 @pytest.mark.further
 def test_a_release_from_python_has_the_same_record(command: Command, lent: Path, schema: Any) -> None:
     books, towns, pure = ["Odes", "Emma", "Dune", "Faust"], ["Ulm", "Jena", "Bonn"], tk.MaxDivergence()

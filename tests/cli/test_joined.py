@@ -97,21 +97,3 @@ def test_numbers_of_the_list_are_those_of_the_table_however_they_are_written(com
     command(*asked, "--candidates", "twice.csv").complains(1, "the candidates must be distinct")
     Path("names.csv").write_text("product,shop\ntea,7\ntea,north\nsalt,1\n")
     command(*asked, "--candidates", "names.csv").complains(1, "column 'shop' holds integers", "candidate 2 is not")
-
-
-@pytest.mark.parametrize(
-    ("item", "more", "words"),
-    [
-        ("region,region", (), "different columns"),
-        ("region,", (), "different columns"),
-        ("region,product", ("--engine", "duckdb"), "--engine polars"),
-        ("region,buyer", (), "the columns region, buyer"),
-        ("region,product,buyer", (), "the columns region, product, buyer"),
-    ],
-)
-def test_what_does_not_fit(command: Command, sales: Path, item: str, more: tuple[object, ...], words: str) -> None:
-    result = command(*release(sales, "--candidates", "pairs.csv", "--epsilon", 1, *more, item=item))
-    assert (result.out, result.err.count("\n")) == ("", 1)
-    assert words in result.err
-    text = command(*release(sales, "--candidates", sales.with_name("list.txt"), "--epsilon", 1))
-    assert text.code == 1

@@ -49,21 +49,6 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
         assert 0 < again.spent()[1] <= 1e-6
 
 
-WRONG = [
-    ("--keys --above-threshold --max-items 3", "leave one out"),
-    ("--keys --k 3 --max-items 3", "leave --k and --limit out"),
-    ("--keys", "needs --max-items"),
-    ("--keys --max-items 3 --sum paid --bounds 0,5", "leave --sum out"),
-    ("--keys --max-items 3 --candidates 9", "without --candidates"),
-    ("--keys --max-items 3 --counts", "need a list of candidates"),
-]
-
-
-@pytest.mark.parametrize(("options", "words"), WRONG, ids=range(len(WRONG)))
-def test_options_that_do_not_fit_are_one_line(command: Command, options: str, words: str) -> None:
-    command("plan", *options.split(), "--epsilon", 1, "--delta", 1e-6).complains(2, words)
-
-
 @pytest.mark.slow
 def test_several_releases_share_a_target(command: Command) -> None:
     found = command("plan", "--keys", "--max-items", 50, "--epsilon", 3, "--delta", 1e-6, "--releases", 4)

@@ -59,12 +59,3 @@ def test_of_a_list_they_are_left_out_too(command: Command, searches: Path, tmp_p
     assert "--candidates FILE --k 3 --minimum-users 9 --epsilon 0.5 --delta 5e-09" in several.out
     for more in (("--counts",), ("--release", "set"), ("--max-items", 2), ("--compare",)):
         assert command("plan", "--k", 3, "--candidates", 50, "--minimum-users", 9, *LITTLE, *more).code == 2, more
-
-
-def test_without_a_delta_it_is_refused_with_the_reason(command: Command) -> None:
-    listed = command("plan", "--k", 3, "--candidates", 50, "--minimum-users", 10, "--epsilon", 1)
-    assert listed.code == 2
-    assert "no finite loss without one" in " ".join(listed.err.split())
-    summed = "--sum", "paid", "--bounds", "0,5", "--minimum-users", 10, "--epsilon", 1, "--delta", 1e-6
-    assert "leave --sum out" in command("plan", "--k", 3, *summed).err
-    assert "--minimum-users" in command("plan", "--k", 3, "--minimum-users", 0, "--epsilon", 1, "--delta", 1e-6).err

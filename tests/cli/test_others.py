@@ -105,23 +105,3 @@ def test_others_after_a_release_from_the_table_itself(command: Command, searches
     assert record["items"] == ["rain", "snow", "=hail"]
     assert record["other"] == 1, "the one user of an item that does not come out"
     assert record["d_out"][0] <= 10**6
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--above-threshold",), "--max-items"),
-        ((*ABOVE, "--k", 3), "leave --k"),
-        ((*ABOVE, "--limit", 3), "--limit"),
-        ((*ABOVE, "--keep", "luck"), "--keep must be one of"),
-        ((*ABOVE, "--keep", "value"), "--keep value goes with --sum"),
-        (("--k", 3, "--keep", "random"), "--keep goes with --max-items"),
-        (("--other",), "give --k"),
-        (("--k", 3, "--other", "--sum", "v", "--bounds", "0,5"), "leave --sum out"),
-        (("--k", 3, "--candidates", 9, "--above-threshold"), "without --candidates"),
-        (("--k", 3, "--candidates", 9, "--keep", "rows"), "--keep goes with --max-items"),
-    ],
-)
-def test_options_that_do_not_fit(command: Command, options: tuple[object, ...], words: str) -> None:
-    delta = () if "--candidates" in options else ("--delta", 1e-8)
-    command("plan", "--epsilon", 1, *delta, *options).complains(2, words)

@@ -71,13 +71,3 @@ def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
     assert os.listdir(library.folder / "own.ledger.records") == []
     with tk.Ledger(ledger) as account:
         assert account.spent() == 2
-
-
-def test_what_would_be_written_before_the_deadline_is_refused(command: Command, library: Library) -> None:
-    for more, words in (
-        (("--pad", 0), "--pad must be above 0"),
-        (("--pad", "nan"), "--pad must be"),
-        (("--pad", 1, "--files", "read.json"), "--files writes as soon as"),
-        (("--pad", 1, "--from-record", "top.json"), "--from-record looks at no table"),
-    ):
-        command(*library.release(*EXACT, *more)).complains(2, words)

@@ -317,39 +317,6 @@ def test_other_engines_release_the_same(command: Command, readers: Path) -> None
         assert record_of(command(*asked).out)["items"][0] in (9, "8.75")
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ((), "--item"),
-        (("--column", "age", "--item", "age"), "--quantile"),
-        (("--quantile", "0.5"), "--column"),
-        (("--quantile", "0.5", "--column", "age"), "--bounds"),
-        (("--quantile", "0", "--column", "age", "--bounds", "0,9"), "strictly between 0 and 1"),
-        (("--quantile", "1", "--column", "age", "--bounds", "0,9"), "strictly between 0 and 1"),
-        (("--quantile", ".5,.25", "--column", "age", "--bounds", "0,9"), "ascending"),
-        (("--quantile", ".25,,.5", "--column", "age", "--bounds", "0,9"), "--quantile must be"),
-        (("--quantile", "half", "--column", "age", "--bounds", "0,9"), "--quantile must be"),
-        (("--quantile", "0.12345", "--column", "age", "--bounds", "0,9"), "at most 1000"),
-        ((*AGE, "--bounds", "9,0"), "lower <= upper"),
-        ((*AGE, "--bounds", "0,120.1234567890123456789"), "15 digits"),
-        ((*AGE, "--step", "1e-300"), "granularity"),
-        ((*AGE, "--bounds", "0,1e400", "--step", "1e400"), "granularity"),
-        ((*AGE, "--max-rows", 0), "--max-rows"),
-        ((*AGE, "--item", "book"), "leave --item"),
-        ((*AGE, "--candidates", "none.txt"), "and --candidates out"),
-        ((*AGE, "--k", 1), "leave --k out"),
-        ((*AGE, "--release", "set", "--counts"), "leave --release, --counts out"),
-        ((*AGE, "--sum", "age"), "leave --sum out"),
-        ((*AGE, "--max-items", 2, "--keep", "order"), "leave --max-items, --keep out"),
-        ((*AGE, "--mechanism", "joint"), "leave --mechanism out"),
-        ((*AGE, "--other"), "leave --other out"),
-    ],
-)
-def test_options_that_do_not_fit(command: Command, readers: Path, options: tuple[object, ...], words: str) -> None:
-    result = command(*release(readers, "--epsilon", 1, *options))
-    result.complains(2, words)
-
-
 @pytest.mark.further
 def test_errors_carry_no_number_of_the_table(command: Command, readers: Path) -> None:
     texts = readers.with_suffix(".parquet")
@@ -361,9 +328,3 @@ def test_errors_carry_no_number_of_the_table(command: Command, readers: Path) ->
         assert result.err.count("\n") == 1
         assert str(SENTINEL) not in result.err
         assert "secret" not in result.err
-
-
-def test_a_plan_of_a_quantile_has_no_candidates_and_no_comparison(command: Command) -> None:
-    command("plan", *AGE, "--epsilon", 1, "--candidates", 9).complains(2, "leave --candidates out")
-    command("plan", *AGE, "--epsilon", 1, "--compare").complains(2, "--quantile out")
-    command("plan", *AGE, "--epsilon", 1, "--k", 2).complains(2, "leave --k out")

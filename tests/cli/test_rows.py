@@ -125,26 +125,3 @@ def test_planned_releases_are_paid_and_drawn(command: Command, views: Path) -> N
         for words in commands:
             own = ["views.parquet" if one == "visits.parquet" else one for one in words]
             assert command(*own).code == 0, (name, own)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--user", "page"), "--rows-per-person N"),
-        (("--at-most", 3), "without --at-most"),
-        (("--engine", "duckdb"), "--engine polars"),
-        (("--shared",), "without --at-most and --shared"),
-        (("--keys", "--max-items", 1, "--delta", 1e-6), "leave --keys"),
-        (("--other",), "leave --keys"),
-    ],
-)
-def test_options_that_do_not_fit(command: Command, views: Path, options: tuple[object, ...], words: str) -> None:
-    listed = () if "--keys" in options else LISTED
-    command(*release(views, *listed, "--epsilon", 1, *options)).complains(2, words)
-
-
-def test_either_a_column_or_a_bound_is_given(command: Command, views: Path) -> None:
-    bare = "release", views, "--item", "page", *LISTED, "--epsilon", 1
-    command(*bare).complains(2, "--user", "--rows-per-person")
-    command(*bare, "--user", "row number").complains(2, "--rows-per-person")
-    command(*bare, "--rows-per-person", 0).complains(2, "--rows-per-person")

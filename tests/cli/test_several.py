@@ -103,14 +103,3 @@ def test_what_may_be_spent_is_rounded_down() -> None:
         format_stated_number(Fraction(1, 10)),
         format_stated_number(Fraction(1, 3)),
     ) == ("1", "0.1", "0.333333")
-
-
-@pytest.mark.further
-def test_options_that_do_not_fit_are_one_line(command: Command) -> None:
-    asked = (*ASKED, "--epsilon", 1, "--releases", 3)
-    command(*asked, "--compare").complains(2, "leave --compare and --proxy out")
-    command(*asked, "--other").complains(2, "leave --other out")
-    command(*asked, "--counts", "--out", "plan.json").complains(2, "and releases without a list have none")
-    command(*ASKED, "--epsilon", 1, "--out", "plan.json").complains(2, "give --releases")
-    command("plan", "--k", 2, "--rho", 1, "--delta", 1e-6, "--releases", 3).complains(2, "leave --rho out")
-    assert command(*ASKED, "--epsilon", 1, "--releases", 0).code == 2

@@ -123,32 +123,6 @@ def test_a_plan_of_sums_is_that_of_the_library(command: Command) -> None:
     assert command("plan", "--k", 2, "--candidates", 9, *options).field("scale").startswith(f"{best} ")
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--bounds", "0,5"), "--sum COLUMN"),
-        (("--step", "1"), "--sum COLUMN"),
-        (("--sum", "v"), "--bounds LOWER,UPPER"),
-        (("--sum", "v", "--bounds", "5"), "two numbers"),
-        (("--sum", "v", "--bounds", "0,1,2"), "two numbers"),
-        (("--sum", "v", "--bounds", "0,nan"), "--bounds must be"),
-        (("--sum", "v", "--bounds", "0,inf"), "--bounds must be a finite number, such as -2, 0.1"),
-        (("--sum", "v", "--bounds", "5,1"), "lower <= upper"),
-        (("--sum", "v", "--bounds", "0,0"), "other than 0"),
-        (("--sum", "v", "--bounds", "0,5", "--step", "0"), "--step"),
-        (("--sum", "v", "--bounds", "0,5", "--step", "6"), "smaller granularity"),
-        (("--sum", "v", "--bounds", "0,5", "--compare"), "leave --sum out"),
-    ],
-)
-def test_options_that_do_not_fit(command: Command, options: tuple[str, ...], words: str) -> None:
-    command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, *options).complains(2, words)
-
-
-def test_negative_bounds_need_candidates(command: Command) -> None:
-    options = "--epsilon", 1, "--delta", 1e-8, "--sum", "v", "--bounds", "-1,5"
-    command("plan", "--k", 2, *options).complains(2, "--candidates")
-
-
 def test_amounts_are_written_in_full() -> None:
     sums = Columns(value="v")
     assert format_grid_score(-1234567, apply_bounds_and_step(sums, "0,50", "0.01").step) == "-12345.67"

@@ -14,7 +14,7 @@ from opendp_topk import Gumbel
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 
 from .command import record_of
-from .conftest import Command, Library
+from .conftest import Command
 
 pl = pytest.importorskip("polars", reason="the command reads tables with polars")
 
@@ -110,34 +110,6 @@ def test_a_budget_pays_for_it(command: Command, searches: Path, tmp_path: Path) 
     with tk.Ledger(book) as again:
         assert again.spent()[0] == pytest.approx(1e6)
         assert 0 < again.spent()[1] <= 1e-8
-
-
-WRONG: list[tuple[str, str]] = [
-    ("--k 2 --epsilon 1", "give --candidates, a public list"),
-    ("--k 2 --epsilon 1 --delta 0", "--delta"),
-    ("--k 2 --epsilon 1 --delta 1.5", "--delta"),
-    ("--k 0 --epsilon 1 --delta 0.1", "k must"),
-    ("--k 3 --epsilon 1 --delta 0.1 --limit 2", "--limit must be at least k (3)"),
-    ("--k 3 --epsilon 1 --delta 0.1 --max-items 0", "--max-items"),
-    ("--k 3 --epsilon 1 --delta 0.1 --users 0", "--users"),
-    ("--k 3 --epsilon 1 --delta 0.1 --counts", "need a list of candidates"),
-    ("--k 3 --epsilon 1 --delta 0.1 --release set", "need a list of candidates"),
-    ("--k 3 --epsilon 1 --delta 0.1 --mechanism joint", "need a list of candidates"),
-    ("--k 3 --epsilon 1 --delta 1e-400", "--delta"),
-    ("--k 3 --delta 0.1", "--epsilon E or --rho R"),
-    ("--k 3 --epsilon 1 --candidates 9 --limit 2", "without --candidates"),
-    ("--k 3 --epsilon 1 --delta 0.1 --compare", "need a list of candidates"),
-]
-
-
-@pytest.mark.quick(options=WRONG[0][0])
-@pytest.mark.parametrize(("options", "words"), WRONG, ids=range(len(WRONG)))
-def test_options_that_do_not_fit_are_one_line(command: Command, options: str, words: str) -> None:
-    command("plan", *options.split()).complains(2, words)
-
-
-def test_a_list_of_candidates_takes_no_limit(command: Command, library: Library) -> None:
-    command(*library.release("--epsilon", 1, "--limit", 9)).complains(2, "without --candidates")
 
 
 @pytest.mark.slow
