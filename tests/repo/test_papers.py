@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, SECURITY.md and the checks before a commit name what is there."""
+"""README.md, CONTRIBUTING.md and SECURITY.md name what is there, and the Python of pages prints what they show."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.concepts.clocks import unwaited
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("CONTRIBUTING.md", "SECURITY.md")}
@@ -122,3 +125,96 @@ def test_every_outside_thing_is_checked_or_said_not_to_be() -> None:
     assert len(rows) > 50
     assert without_a_check(rows) == []
     assert without_a_check([["a disk", "it keeps what it has", "", "records are lost"]]) == ["a disk"]
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.further
+def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("polars", reason="the README's last block needs polars")
+    names: dict[str, Any] = {}
+    outputs = []
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), names)
+        outputs.append(capsys.readouterr().out.splitlines())
+    first, second, third = outputs
+    assert first[0] == "0.5"
+    assert 29 < float(first[1]) < 30
+    assert len(eval(first[2])) == 3
+    assert set(eval(first[2])) <= set(names["names"])
+    assert first[3].startswith("proofs/measurements/report_noisy_top_k.tex (current)")
+    scale, epsilon = map(float, second[0].split())
+    assert 1.999 < scale < 2.001
+    assert 0.4999 < epsilon <= 0.5
+    holds, claimed, ratio = third[0].split()
+    assert (holds, float(claimed) > 1.6) == ("True", True)
+    assert 0.999 < float(ratio) <= 1
+
+
+def test_there_are_at_most_two_screens_before_what_to_read_on() -> None:
+    before = README.partition("## Read on")[0]
+    assert len(before.splitlines()) <= 2 * 45
+
+
+FOLDERS = ("explanation", "howto", "tutorials", "gallery")
+# tests/docs/test_howto.py does them from their first lines to their last, and tests/foreign/test_tuning.py the last one
+APART = {"howto/analyst", "howto/officer", "tutorials/admissions", "tutorials/tuning"}
+SLOW = {
+    *("testing", "gallery/privacy", "gallery/release", "explanation/composition", "explanation/measures"),
+    *(f"howto/{stem}" for stem in ("audit", "choose", "counts", "ledger", "opendp", "own_parts", "parts_and_spark")),
+}
+LISTED = [path.relative_to(ROOT / "docs").with_suffix("") for path in sorted((ROOT / "docs").rglob("*.md"))]
+RUN = [
+    path.as_posix()
+    for path in LISTED
+    if path.parts[0] in (*FOLDERS, "architecture", "testing", "glossary", "versions")
+    and "```python\n" in (ROOT / "docs" / path.with_suffix(".md")).read_text("utf-8")
+]
+PAGES = [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW)) for page in RUN if page not in APART]
+STEP = re.compile(r"```python\n(?P<code>.*?)```(?:\n+```text(?P<once> one run)?\n(?P<shown>.*?)```)?", re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_what_its_python_blocks_print(
+    page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block ``text`` is the output of the code above it; where it is marked ``one run``, only its length is sure."""
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("polars", reason="tables need polars")
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    if "opendp.prelude" in text:
+        pytest.importorskip("opendp", reason="the bridge needs opendp")
+    if "pyplot" in text:
+        pytest.importorskip("matplotlib", reason="the gallery needs matplotlib").use("Agg")
+    names: dict[str, Any] = {}
+    steps = list(STEP.finditer(text))
+    assert len(blocks("text[^\n]*", text)) == sum(step["shown"] is not None for step in steps)
+    for step in steps:
+        with unwaited():
+            exec(compile(step["code"], f"{page}.md", "exec"), names)
+        printed, shown = capsys.readouterr().out, step["shown"] or ""
+        if step["once"]:
+            assert len(printed.splitlines()) == len(shown.splitlines())
+        else:
+            assert printed == shown
+    assert "tk" in names
+
+
+def test_the_commands_make_their_own_environment() -> None:
+    commands = dict(re.findall(r"<!-- command: (\w+) -->\n```sh\n(.*?)\n```", README))
+    assert set(commands) == {"demo", "tests"}
+    for command in commands.values():
+        assert command.startswith("python3 -m venv .venv && .venv/bin/pip install ")
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "<!-- command: tests -->" in run
+    assert not re.search(r"^\.venv/bin/python -m pytest$", run, re.MULTILINE)
+
+
+def test_files_that_the_readme_names_exist() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target

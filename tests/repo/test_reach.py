@@ -13,6 +13,7 @@ from opendp_topk import proof
 from opendp_topk.proof import closures
 from opendp_topk.proof.modules import Statement, dotted_module_name, external_origins, find_module
 from tests.concepts.copies import spoil
+from tests.mutation.faults import read_faults
 
 from .unreached import ELSEWHERE, UNREACHED
 
@@ -20,6 +21,10 @@ pytestmark = pytest.mark.untraced  # it derives all pins of copies of the packag
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
+EDITS = [
+    (one.file, one.old, one.new, one.name, one.what)
+    for one in read_faults(Path(__file__).with_name("stale_edits.txt").read_text("utf-8"))
+]
 SOURCES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
 
@@ -32,97 +37,7 @@ def resting_on(names: set[str]) -> set[str]:
 
 
 @pytest.mark.quick(file="sampling/samplers/entropy.py", new="bytes(n)")
-@pytest.mark.parametrize(
-    ("file", "old", "new", "speaks", "silent"),
-    [
-        (
-            "spaces/measures.py",
-            "else round_up(number)",
-            "else float(number)",
-            "core/chaining",
-            "errors/checks",
-        ),
-        (
-            "sampling/distributions/joint.py",
-            "as_mpq, round_down",
-            "as_mpq, round_up as round_down",
-            "distributions/joint",
-            "samplers/joint",
-        ),
-        ("sampling/samplers/settle.py", "MOST_LEVELS = ", "MOST_LEVELS = 1 + ", "samplers/settle", "samplers/entropy"),
-        ("sampling/samplers/entropy.py", "_CHUNK = ", "_CHUNK = 1 + ", "samplers/noiseless", "samplers/settle"),
-        (
-            "measurements/gaussian.py",
-            "@proved_by(",
-            "@staticmethod\n@proved_by(",
-            "measurements/gaussian",
-            "measurements/laplace",
-        ),
-        (
-            "measurements/gaussian.py",
-            '"measurements/gaussian"',
-            '"core/user"',
-            "measurements/gaussian",
-            "measurements/laplace",
-        ),
-        (
-            "measurements/laplace.py",
-            "granularity: Number | None = None",
-            "granularity: Number | None = 1",
-            "measurements/laplace",
-            "measurements/gaussian",
-        ),
-        ("sampling/samplers/entropy.py", "urandom(n + _SPARE)", "urandom(n)", "samplers/entropy", "samplers/noiseless"),
-        ("sampling/samplers/entropy.py", "SYSTEM = Entropy()", "SYSTEM = None", "samplers/race", "samplers/entropy"),
-        (
-            "errors/checks.py",
-            "if number < 0:  # [not-negative]\n        raise DistanceError",
-            "if number < -1:  # [not-negative]\n        raise DistanceError",
-            "errors/checks",
-            "numerics/rounding",
-        ),
-        (
-            "errors/checks.py",
-            "def is_integer(value: Any) -> bool:",
-            "def is_integer(value: Any = 1) -> bool:",
-            "errors/checks",
-            "samplers/noiseless",
-        ),
-        (
-            "spaces/domains.py",
-            "if array.size == 0:  # [not-empty]",
-            "if array.size < 0:  # [not-empty]",
-            "spaces/domains",
-            "errors/checks",
-        ),
-        (
-            "tables/files.py",
-            "return dialect.columns.convert_columns(scan)",
-            "return dialect.columns.convert_columns(scan).with_row_index('user')",
-            "spaces/frame_domains",
-            "spaces/domains",
-        ),
-        ("tables/files.py", "str.strip_chars()", "str.head(1)", "spaces/frame_domains", "spaces/domains"),
-        ("tables/frames.py", '"Int8", ', '"Float64", ', "spaces/frame_domains", "spaces/domains"),
-        (
-            "spaces/metrics.py",
-            "class UserDistance(Metric)",
-            "class UserDistance(ScoreMetric)",
-            "transformations/count_by_item",
-            "spaces/range_distance",
-        ),
-        ("spaces/measures.py", "_PROBES = (0.0,", "_PROBES = (1.0,", "spaces/curves/curve", "errors/checks"),
-        ("sampling/noises/gumbel.py", "_SMALL = ", "_SMALL = 2 * ", "noises/standard", "numerics/rounding"),
-        (
-            "numerics/arithmetic.py",
-            "_DOWN = gmpy2.RoundDown",
-            "_DOWN = gmpy2.RoundUp",
-            "noises/standard",
-            "errors/checks",
-        ),
-        ("apps/ledger/locks.py", "PATIENCE = ", "PATIENCE = 1 + ", "ledger/storage", "core/chaining"),
-    ],
-)
+@pytest.mark.parametrize(("file", "old", "new", "speaks", "silent"), EDITS)
 def test_an_edit_makes_stale_what_speaks_of_it(
     copy: Path, file: str, old: str, new: str, speaks: str, silent: str
 ) -> None:
