@@ -1,16 +1,21 @@
-"""Errors: one line, the right exit code, no traceback, no data, and what to install where something is missing."""
+"""How the command ends: one line, the right exit code, no traceback, no data; after Ctrl-C, and on a terminal."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .command import COMMAND, spawn
+from opendp_topk.apps.cli import show
+from opendp_topk.apps.cli.output import RecordDestination
+
+from .command import COMMAND, record_of, spawn
 from .conftest import Command, Library
 
 SECRET = "zyxwvut-sentinel"
@@ -152,3 +157,145 @@ def test_the_installed_script_is_the_same_command() -> None:
         pytest.skip("the script opendp-topk is not installed beside this Python")
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == spawn("--version").out
+
+
+MESSAGE = "opendp-topk: interrupted: nothing was released and nothing was written\n"
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_the_table_is_read(library: Library) -> None:
+    arguments = library.release(*EXACT, "--out", library.folder / "top.json", table="-")
+    before = set(os.listdir(library.folder))
+    running = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=subprocess.PIPE,  # the reader waits for a first byte, which never comes
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job would ignore it
+    )
+    while running.poll() is None and set(os.listdir(library.folder)) == before:
+        time.sleep(0.01)  # until the place of the record is claimed, which is before the table is read
+    assert running.poll() is None, running.communicate()
+    assert len(set(os.listdir(library.folder)) - before) == 1
+    out, err = _interrupted(running)
+    assert (running.returncode, out, err) == (130, "", MESSAGE)
+    assert set(os.listdir(library.folder)) == before
+
+
+def _interrupted(running: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a process says that is interrupted; a signal just before a system call waits is seen only with the next."""
+    for _ in range(6):
+        running.send_signal(signal.SIGINT)
+        try:
+            return running.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            continue
+    raise AssertionError("Ctrl-C does not end the command")
+
+
+def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opendp_topk.apps.cli.release.write_file_list", interrupted)
+    before = set(os.listdir(library.folder))
+    result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
+    assert (result.code, result.out, result.err) == (130, "", MESSAGE)
+    assert set(os.listdir(library.folder)) == before
+
+
+@pytest.mark.further
+def test_ctrl_c_after_the_draw_waits_until_the_release_is_written(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = RecordDestination.write_record
+
+    def pressed(self: RecordDestination, record: dict[str, Any]) -> None:
+        signal.raise_signal(signal.SIGINT)
+        write(self, record)
+
+    monkeypatch.setattr(RecordDestination, "write_record", pressed)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert result.code == 0
+    assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
+
+
+@pytest.mark.further
+def test_ctrl_c_while_the_release_is_printed_does_not_deny_it(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opendp_topk.apps.cli.release.show_release", pressed)
+    result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
+    result.complains(130, "interrupted while the release was printed: it was drawn and has its cost")
+    assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
+
+
+def test_ctrl_c_while_mechanisms_are_compared(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opendp_topk.apps.cli.plan.rank_mechanisms", pressed)
+    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
+    assert (result.code, result.out, result.err) == (130, "", MESSAGE)
+
+
+COLOUR = "\x1b[3"
+CURSOR = "\x1b[?25l"
+
+
+def _on_a_terminal(stream: str, arguments: tuple[object, ...], **environment: str) -> str:
+    """What the command writes to ``stream`` where that is a terminal and the other stream is none."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ours, theirs = pty.openpty()
+    plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+    running = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], env={**plain, "TERM": "xterm-256color", **environment}, **streams
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            read = os.read(ours, 4096)
+        except OSError:  # what Linux says when the other end is closed
+            read = b""
+        if not read:
+            break
+        seen += read
+    os.close(ours)
+    assert running.wait(timeout=60) == 0
+    return seen.decode("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no pseudo-terminals")
+def test_colours_and_progress_are_for_terminals(library: Library) -> None:
+    listed = "proofs", "core/user"
+    assert COLOUR in _on_a_terminal("stdout", listed)
+    assert COLOUR not in _on_a_terminal("stdout", listed, NO_COLOR="1")
+    progress = _on_a_terminal("stderr", library.release(*EXACT, "--out", "-"))
+    assert CURSOR in progress
+    assert "reading and counting" in progress
+
+
+def test_a_long_table_is_written_as_a_short_one_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Letters of two columns, numbers on the right and what a terminal would obey are where ``rich`` puts them."""
+    found = []
+    for most in (100, 0):
+        monkeypatch.setattr(show, "_LONG", most)
+        rows = ((str(one), "0.5" if one % 2 else "0.125, 1e-07", f"\u1234 \x1b[3m{one}") for one in range(12))
+        show.print_table(("no.", "cost", "release"), rows, right=range(2))
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1]
+    assert len(found[0].splitlines()) == 14

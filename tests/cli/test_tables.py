@@ -1,22 +1,30 @@
-"""The table of ``release``: how CSV is read, which rows, which files, and that they stay as they are."""
+"""The table of ``release``: how CSV is read, which rows, files and columns, and by which engine."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
 import re
 import stat
+import sys
+from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import polars as pl
 import pytest
 
 from opendp_topk.apps.cli import release as releasing
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
+from tests.tables.spark_session import LOOPBACK, require_spark
 
-from .command import record_of
+from .command import record_of, spawn
 from .conftest import CANDIDATES, LOANS, Command, Library
-from .test_show import RECORD, SCHEMA, page_of, saved
+from .test_loading import loaded
+from .test_show import RECORD, SCHEMA, page_of, saved, schema
 
 EXACT = "--epsilon", 10**6
 BEST = sorted(CANDIDATES, key=lambda book: -LOANS.get(book, 0))[:3]
@@ -186,3 +194,162 @@ def test_what_is_no_ordinary_file_is_told_at_once(command: Command, library: Lib
     command(*library.release(*EXACT, candidates=library.folder / "folder.txt")).complains(1, "is a folder")
     asked = ("plan", "--k", 1, "--candidates", 9, "--epsilon", 1)
     command(*asked, "--proxy", library.folder / "pipe.csv").complains(1, "is a pipe")
+
+
+def folder(library: Library) -> Path:
+    """The table as a folder of two files, one below the other, whose names are patterns to who takes them for such."""
+    import polars as pl
+
+    table = pl.read_parquet(library.table)
+    parts = library.folder / "loans" / "day=1"
+    parts.mkdir(parents=True)
+    table[:50].write_parquet(parts / "part-0.parquet")
+    table[50:].write_parquet(parts.parent / "part-[1].parquet")
+    return parts.parent
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_the_record_names_the_engine(command: Command, library: Library, engine: str) -> None:
+    pytest.importorskip(engine, reason=f"{engine} is not installed")
+    arguments = library.release(*EXACT, "--out", "-", "--engine", engine, table=folder(library))
+    record = record_of(command(*arguments).out)
+    assert record["items"] == BEST
+    assert record["engine"] == {"name": engine, "version": metadata.version(engine)}
+
+
+@pytest.mark.slow
+def test_spark_releases_the_same(library: Library) -> None:
+    require_spark()
+    defaults = library.folder / "spark-defaults.conf"
+    defaults.write_text(f"spark.sql.shuffle.partitions 2\nspark.local.dir {library.folder}\n", encoding="utf-8")
+    settings = {"SPARK_CONF_DIR": str(library.folder), "SPARK_LOCAL_IP": LOOPBACK}
+    on_spark = "--engine", "spark", "--master", "local[2]", "--where", "reader >= 0"
+    table = folder(library)
+    record = record_of(spawn(*library.release(*EXACT, "--out", "-", *on_spark, table=table), **settings).out)
+    assert record["items"] == BEST
+    assert record["engine"] == {"name": "spark", "version": metadata.version("pyspark")}
+    missing = spawn(*library.release(*EXACT, *on_spark, table=library.folder / "none.parquet"), **settings)
+    assert missing.code != 0
+    assert "does not exist" in missing.err
+
+
+@pytest.mark.slow
+def test_only_the_engine_that_is_asked_for_is_loaded(library: Library) -> None:
+    modules = loaded(*map(str, library.release(*EXACT, "--out", library.folder / "top.json")))
+    assert "polars" in modules
+    assert not {"pyspark", "py4j", "duckdb", "pyarrow"} & modules
+
+
+@pytest.mark.further
+def test_what_engines_do_not_read(command: Command, library: Library) -> None:
+    csv = library.folder / "loans.csv"
+    csv.write_text("reader,book\n1,Emma\n", encoding="utf-8")
+    for engine in ("duckdb", "spark"):
+        for table in (csv, "-"):
+            result = command(*library.release(*EXACT, "--engine", engine, table=table))
+            assert result.code != 0
+            assert "reads .parquet files, since engines differ in how they read CSV" in " ".join(result.err.split())
+    for wrong, message in [(("--engine", "pandas"), "polars"), (("--master", "local[2]"), "--engine spark")]:
+        result = command(*library.release(*EXACT, *wrong))
+        assert result.code != 0
+        assert message in " ".join(result.err.split())
+
+
+@pytest.mark.parametrize(
+    ("package", "java", "advice"),
+    [(False, True, 'pip install "opendp_topk[spark]"'), (True, False, "apt install default-jre-headless")],
+)
+def test_what_spark_lacks_is_named(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch, package: bool, java: bool, advice: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark") if package else None)  # type: ignore[arg-type]
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if not java:
+        monkeypatch.setenv("PATH", str(library.folder))
+    result = command(*library.release(*EXACT, "--engine", "spark"))
+    assert result.code != 0
+    assert advice in " ".join(result.err.split())
+
+
+__all__ = ["schema"]
+SURE = "--epsilon", 10**9
+SOLD = {("North", "tea"): 9, ("North", "tea, green"): 7, ("North, old", "tea"): 5, ("South", "tea"): 3}
+
+
+@pytest.fixture
+def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Buyers of products in regions, and a list of pairs with the columns the other way round."""
+    monkeypatch.chdir(tmp_path)
+    rows = [(buyer, *pair) for pair, number in SOLD.items() for buyer in range(number)]
+    pl.DataFrame(rows, schema=["buyer", "region", "product"], orient="row").write_parquet("sales.parquet")
+    listed = [(product, region) for region, product in [*SOLD, ("South", "salt")]]
+    pl.DataFrame(listed, schema=["product", "region"], orient="row").write_csv("pairs.csv")
+    return Path("sales.parquet")
+
+
+def release(file: Path, *more: object, item: str = "region,product") -> tuple[object, ...]:
+    return "release", file, "--user", "buyer", "--item", item, "--k", 3, *more
+
+
+@pytest.mark.further
+def test_pairs_are_released_in_their_columns(command: Command, sales: Path, schema: Any, tmp_path: Path) -> None:
+    best = [list(pair) for pair in SOLD][:3]
+    asked = release(sales, "--candidates", "pairs.csv", *SURE, "--counts")
+    record = record_of(command(*asked, "--out", "-").out)
+    assert (record["items"], record["counts"]) == (best, [9, 7, 5])
+    assert [error.message for error in schema.iter_errors(record)] == []
+    assert {one.verdict for one in verify_record(record) if one.what == "items"} == {AGREES}
+    done = command(*asked)
+    assert done.out.split()[:5] == ["rank", "noisy", "count", "region", "product"]
+    assert command(*asked, "--out", "top.csv").code == 0
+    table = pl.read_csv("top.csv")
+    assert table.select("region", "product").rows() == [tuple(one) for one in best]
+    assert table.columns == ["rank", "region", "product", "count"]
+    page = " ".join(page_of(command, tmp_path, record).text.split())
+    assert '"North, old",tea' in page
+    assert 'North,"tea, green"' in page
+    assert "Each item is one of region,product." in page
+    assert "region product" in command("show", "top.json").flat
+    for wrong in (
+        [["North", "tea"], ["North", "tea"], ["South", "tea"]],
+        [["a", "b", "c"]] * 3,
+        [["a", "b"], "a", "b"],
+    ):
+        edited = copy.deepcopy(record) | {"items": wrong}
+        assert {one.what: one.verdict for one in verify_record(edited)}["items"] == DISAGREES
+    for wrong in ([["a", "b", "c"]] * 3, [["a", "b"], "a", "b"], [["a"]] * 3):
+        Path("top.json").write_text(json.dumps(record | {"items": wrong}))
+        command("show", "top.json").complains(1, "is not whole")
+
+
+@pytest.mark.further
+def test_pairs_that_nobody_lists(command: Command, sales: Path) -> None:
+    record = record_of(command(*release(sales, "--epsilon", 10**5, "--delta", 1e-6, "--out", "-")).out)
+    assert record["items"] == [list(pair) for pair in SOLD][:3]
+
+
+def test_a_plan_takes_the_list(command: Command, sales: Path) -> None:
+    told = command("plan", "--candidates", "pairs.csv", "--k", 3, "--epsilon", 1)
+    assert told.field("question") == "which 3 of 5 candidates do most users have?"
+
+
+def test_a_column_with_a_comma_in_its_name_stands_in_quotes(command: Command, sales: Path) -> None:
+    pl.read_parquet(sales).rename({"product": "product, sold"}).write_parquet("named.parquet")
+    Path("list.txt").write_text("tea\nsalt\ntea, green\n")
+    asked = release(Path("named.parquet"), "--candidates", "list.txt", *SURE, "--out", "-", item='"product, sold"')
+    assert record_of(command(*asked).out)["items"] == ["tea", "tea, green", "salt"]
+
+
+@pytest.mark.further
+def test_numbers_of_the_list_are_those_of_the_table_however_they_are_written(command: Command, sales: Path) -> None:
+    table = pl.read_parquet(sales).with_columns(pl.lit(7).alias("shop"))
+    table.write_parquet("shops.parquet")
+    Path("shops.csv").write_text('product,shop\ntea,07\n"tea, green", +7 \ntea,8\n')
+    asked = "release", "shops.parquet", "--user", "buyer", "--item", "shop,product", "--k", 2, *SURE, "--out", "-"
+    record = record_of(command(*asked, "--candidates", "shops.csv").out)
+    assert record["items"] == [["7", "tea"], ["7", "tea, green"]]
+    Path("twice.csv").write_text("product,shop\ntea,07\ntea,7\nsalt,1\n")
+    command(*asked, "--candidates", "twice.csv").complains(1, "the candidates must be distinct")
+    Path("names.csv").write_text("product,shop\ntea,7\ntea,north\nsalt,1\n")
+    command(*asked, "--candidates", "names.csv").complains(1, "column 'shop' holds integers", "candidate 2 is not")

@@ -1,7 +1,8 @@
-"""Plans and releases without a list of candidates."""
+"""Plans and releases without a list of candidates: the best, all above a threshold, or items alone."""
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ from opendp_topk import Gumbel
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 
 from .command import record_of
-from .conftest import Command
+from .conftest import CANDIDATES, LOANS, Command, Library
 
 pl = pytest.importorskip("polars", reason="the command reads tables with polars")
 
@@ -119,3 +120,216 @@ def test_an_empty_table_is_released_as_nothing(command: Command, tmp_path: Path)
     result = command(*release(file, "--k", 2, *DELTA))
     assert result.code == 0
     assert result.field("end").startswith("stopped 2 short of 2")
+
+
+SOME = "--epsilon", 3, "--delta", 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "mechanism", "items"),
+    [
+        (("--max-items", 1), "partition_selection", ["rain", "snow"]),
+        (("--max-items", 20, "--minimum-users", 2), "weighted_partition_selection", ["rain", "snow"]),
+    ],
+    ids=["one", "many"],
+)
+def test_items_alone_are_recorded_shown_verified_and_paid(
+    command: Command, searches: Path, tmp_path: Path, more: tuple[object, ...], mechanism: str, items: list[str]
+) -> None:
+    book, out = tmp_path / "budget.ledger", tmp_path / "keys.json"
+    measure = tk.Approximate(tk.MaxDivergence())
+    tk.Ledger.create(book, budget=(90, 1e-5), measure=measure, dataset="searches", metric=tk.UserDistance()).close()
+    found = command(*release(searches, "--keys", *more, *SOME, "--out", out, "--ledger", book))
+    assert found.code == 0
+    assert "items with enough users" in found.out
+    record = record_of(out.read_text(encoding="utf-8"))
+    assert record["mechanism"]["mechanism"] == mechanism
+    assert set(items) <= set(record["items"]) <= {"rain", "snow", "=hail"}
+    assert (record["k"], record["release"], "counts" in record) == (None, "set", False)
+    assert command("verify", out, "--ledger", book).code == 0
+    shown = command("show", out)
+    assert "in alphabetical order" in shown.flat
+    assert "users or more have it" in shown.flat
+    page = command("show", out, "--html", "--to", "-")
+    assert "scale of noise" not in page.out
+    with tk.Ledger(book) as again:
+        assert 0 < again.spent()[1] <= 1e-6
+
+
+@pytest.mark.slow
+def test_several_releases_share_a_target(command: Command) -> None:
+    found = command("plan", "--keys", "--max-items", 50, "--epsilon", 3, "--delta", 1e-6, "--releases", 4)
+    assert found.code == 0
+    assert "comes out as likely as not each time" in found.flat
+    assert "--max-items 50 --keys --epsilon 0.75 --delta 2.5e-07 --ledger budget.ledger  # 4 times" in found.out
+
+
+@pytest.mark.slow
+def test_it_is_said_before_that_many_items_of_a_user_take_many_users(command: Command, searches: Path) -> None:
+    asked = "--keys", "--max-items", 500, "--minimum-users", 35, "--epsilon", 30, "--delta", 1e-8
+    assert "49 where at most 20 items of each counted and 36 where 1 item of each" in command("plan", *asked).flat
+    found = command(*release(searches, *asked))
+    assert "no item came out" in found.out
+    assert "a smaller --max-items: 49" in found.flat
+
+
+@pytest.mark.further
+def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:
+    one = command(*["plan", "--keys", "--max-items", "1", "--epsilon", "1", "--delta", "1e-8"])
+    assert "19 users or more" in one.field("accuracy")
+    assert "epsilon = 1 and delta = 1e-08" in one.field("each item")
+
+
+@pytest.mark.slow
+def test_a_plan_of_items_alone_is_paid_until_the_budget_is_spent(
+    command: Command, searches: Path, tmp_path: Path
+) -> None:
+    book, one = tmp_path / "budget.ledger", ("--keys", "--max-items", 1)
+    given = "--dataset", "searches", "--epsilon", 3, "--delta", 1e-6, "--own-delta", 5e-7, "--user", "who"
+    assert command("ledger", "create", book, *given).code == 0
+    planned = "--max-items 1 --keys --epsilon {} --delta {} --ledger " + str(book)
+    assert planned.format(3, 5e-07) in command("plan", *one, "--ledger", book).flat
+    asked = release(searches, *one, "--epsilon", 2, "--delta", 4e-7, "--ledger", book)
+    paid = command(*asked)
+    assert paid.code == 0
+    assert {"rain", "snow"} <= set(paid.out.split())
+    assert planned.format(1, 1e-07) in command("plan", *one, "--ledger", book).flat
+    command(*asked).complains(1, "nothing was debited or released")
+    with tk.Ledger(book) as account:
+        assert account.spent()[1] == 4e-7
+        assert len(account.history()) == 1
+
+
+ABOVE = "--above-threshold", "--max-items", 2
+
+
+@pytest.mark.slow
+def test_items_of_fewer_users_are_never_released(command: Command, searches: Path) -> None:
+    result = command(*release(searches, *ABOVE, "--minimum-users", 35, *DELTA, "--out", "-"))
+    record = record_of(result.out)
+    assert record["items"] == ["rain", "snow"]
+    assert record["mechanism"]["minimum_users"] == 35
+    assert "transformations/minimum_users" in [one["document"] for one in record["proof"]["documents"]]
+
+
+@pytest.mark.slow
+def test_the_plan_says_so(command: Command) -> None:
+    plain, beyond = (
+        command("plan", *ABOVE, "--epsilon", 1, "--delta", 1e-6, *more) for more in ((), ("--minimum-users", 100))
+    )
+    assert beyond.field("threshold").startswith(plain.field("threshold").split()[0])
+    assert "counted from 100 users on" in beyond.field("threshold")
+    assert "without items of fewer than 100 users" in beyond.flat
+    near = [int(one.field("accuracy").split("at least ")[2].split()[0]) for one in (plain, beyond)]
+    assert near[1] - near[0] == 99
+    best = command("plan", "--k", 3, "--minimum-users", 100, "--epsilon", 1, "--delta", 1e-6)
+    assert "and beyond 99 users" in best.field("accuracy")
+
+
+@pytest.mark.slow
+def test_of_a_list_they_are_left_out_too(command: Command, searches: Path, tmp_path: Path) -> None:
+    words, out = tmp_path / "words.txt", tmp_path / "top.json"
+    words.write_text("snow\nrain\nmist\n=hail\n", "utf-8")
+    asked = "--minimum-users", 35, *DELTA, "--candidates", words, "--out", out
+    result = command(*release(searches, "--k", 3, *asked))
+    record = record_of(out.read_text("utf-8"))
+    assert record["items"] == ["rain", "snow"]
+    assert (record["mechanism"]["minimum_users"], record["mechanism"]["candidates"]) == (35, 4)
+    assert "stopped 1 short of 3" in result.flat
+    assert command("verify", out).code == 0
+    assert "4 candidates" in command("show", out).flat
+    plan = command("plan", "--k", 3, "--candidates", 500, "--minimum-users", 35, "--rho", 0.1, "--delta", 1e-6)
+    assert "counted from 35 users on" in plan.field("threshold")
+    several = command(
+        "plan", "--k", 3, "--candidates", 50, "--minimum-users", 9, *DELTA[:1], 1, *DELTA[2:], "--releases", 2
+    )
+    assert "--candidates FILE --k 3 --minimum-users 9 --epsilon 0.5 --delta 5e-09" in several.out
+    for more in (("--counts",), ("--release", "set"), ("--max-items", 2), ("--compare",)):
+        assert command("plan", "--k", 3, "--candidates", 50, "--minimum-users", 9, *DELTA, *more).code == 2, more
+
+
+@pytest.mark.slow
+def test_all_items_above_a_threshold(command: Command, searches: Path) -> None:
+    result = command(*release(searches, *ABOVE, "--keep", "rows", *DELTA))
+    assert result.code == 0
+    lines = [line.split() for line in result.out.splitlines()[2:5]]
+    assert lines == [["89", "rain"], ["40", "snow"], ["30", "=hail"]]
+    assert "my own name" not in result.out
+    assert "measurements/stable_histogram (current)" in result.flat
+    record = record_of(command(*release(searches, *ABOVE, "--keep", "order", *DELTA, "--out", "-")).out)
+    assert record["items"] == ["rain", "snow", "=hail"]
+    assert record["mechanism"]["mechanism"] == "stable_histogram"
+    assert record["counts"] == [89, 40, 30]
+    assert record["d_out"][1] <= 1e-8
+
+
+@pytest.mark.slow
+def test_a_random_choice_of_items(command: Command, searches: Path) -> None:
+    options = *ABOVE, "--keep", "random", *DELTA, "--out", "-"
+    record = record_of(command(*release(searches, *options)).out)
+    assert record["mechanism"]["by"] == "random"
+    assert record["mechanism"]["most"] == 2
+    documents = [one["document"] for one in record["proof"]["documents"]]
+    assert "transformations/keep_items" in documents
+
+
+@pytest.mark.slow
+def test_the_plan_is_that_of_the_library(command: Command) -> None:
+    result = command("plan", *ABOVE, "--epsilon", 0.5, "--delta", 1e-6, "--users", 2)
+    count = (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=None, max_items=2)
+    measure = tk.Approximate(tk.MaxDivergence())
+    scale = float(result.field("scale").split()[0])
+    threshold = int(result.field("threshold").split()[0])
+    best = count >> tk.then_stable_histogram(measure, scale=scale, threshold=threshold)
+    assert scale == 2 * 2 / 0.5
+    assert best.check(2, (0.5, 1e-6))
+    assert not (count >> tk.then_stable_histogram(measure, scale=scale, threshold=threshold - 1)).check(2, (0.5, 1e-6))
+    assert "an item gets in if its count is at least" in result.field("accuracy")
+
+
+@pytest.mark.further
+def test_a_plan_takes_the_noise_that_lets_items_of_fewer_users_in(command: Command) -> None:
+    """Both kinds of noise at rho = 0.05 have a scale of 10, and Gaussian noise the lighter tail."""
+    result = command("plan", "--above-threshold", "--max-items", 10, "--rho", 0.05, "--delta", 1e-6)
+    assert "discrete Gaussian noise" in result.flat
+    count = (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=None, max_items=10)
+    measure = tk.Approximate(tk.ZeroConcentratedDivergence())
+    other = count >> tk.then_stable_histogram(measure, scale=10, delta=1e-6)
+    assert other.map(1)[0] == pytest.approx(0.05, rel=1e-3)
+    assert 2 * int(result.field("threshold").split()[0]) < other.parameters["threshold"]
+
+
+@pytest.mark.further
+def test_the_number_of_others(command: Command, library: Library) -> None:
+    out = library.folder / "top.json"
+    result = command(*library.release("--epsilon", 10**6, "--other", "--out", out))
+    assert result.code == 0
+    record = json.loads(out.read_text(encoding="utf-8"))
+    left = [book for book in LOANS if book not in record["items"]]
+    assert isinstance(record["other"], int)
+    assert 0 < record["other"] <= sum(LOANS[book] for book in left)
+    assert record["d_out"] <= 10**6
+    assert f"{record['other']} users, with noise, have another item (epsilon = 100000.0 of it)" in result.flat
+    documents = [one["document"] for one in record["proof"]["documents"]]
+    assert {"combinators/followed_by", "transformations/count_by_item", "core/chaining"} <= set(documents)
+    assert len(CANDIDATES) > len(record["items"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [("--epsilon", 1), ("--rho", 0.1)])
+@pytest.mark.parametrize("listed", [("--candidates", 50), ("--delta", 1e-8)])
+def test_a_plan_with_others_leaves_a_tenth(
+    command: Command, target: tuple[str, float], listed: tuple[str, float]
+) -> None:
+    result = command("plan", "--k", 3, *target, *listed, "--other")
+    assert f"= {target[1] * 0.9:.2g}" in result.field("cost")
+    assert f"= {Fraction(str(target[1])) / 10 * 1.0:g} more" in result.field("other")
+
+
+@pytest.mark.slow
+def test_others_after_a_release_from_the_table_itself(command: Command, searches: Path) -> None:
+    record = record_of(command(*release(searches, "--k", 4, *DELTA, "--other", "--out", "-")).out)
+    assert record["items"] == ["rain", "snow", "=hail"]
+    assert record["other"] == 1, "the one user of an item that does not come out"
+    assert record["d_out"][0] <= 10**6

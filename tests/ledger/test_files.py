@@ -1,4 +1,4 @@
-"""The ledger's file among other files: names, what is left unfinished or damaged, locks, clocks, and other formats.
+"""The ledger among other files: names, what is unfinished, damaged or cut, locks, clocks, and other formats.
 
 Tries proofs/ledger/storage.tex.
 """
@@ -10,6 +10,7 @@ import os
 import random
 import socket
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,6 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import files, journal, locks, records
-from opendp_topk.apps.ledger import files as creation
-from opendp_topk.apps.ledger import files as mounts
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -73,13 +72,13 @@ def test_a_new_ledger_is_on_the_disk_before_it_has_its_name(path: Path, monkeypa
 
 
 def test_a_file_that_appears_while_one_is_made_is_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = creation._publish_draft
+    real = files._publish_draft
 
     def late(draft: Path, where: Path) -> bool:
         path.write_text("somebody else's")
         return real(draft, where)
 
-    monkeypatch.setattr(creation, "_publish_draft", late)
+    monkeypatch.setattr(files, "_publish_draft", late)
     raises_exactly(tk.LedgerError, lambda: new(path, 4), "something of that name already")
     assert path.read_text() == "somebody else's"
     assert os.listdir(path.parent) == [path.name]
@@ -226,8 +225,8 @@ def test_the_table_of_mounts_is_read() -> None:
         ("37", (0, 53), "ext4"),
         ("3", (0, 53), None),
     ):
-        assert mounts.find_mount_kind(table, mount, os.makedev(*device)) == kind
-    assert mounts.find_mount_kind("", None, os.makedev(8, 1)) is None
+        assert files.find_mount_kind(table, mount, os.makedev(*device)) == kind
+    assert files.find_mount_kind("", None, os.makedev(8, 1)) is None
 
 
 def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(
@@ -335,3 +334,102 @@ def test_names_of_all_lengths_that_a_file_can_have_are_taken(tmp_path: Path) -> 
     for name in ("x" * 255, "\u1234" * 85, "a"):
         new(tmp_path / name, 1).close()
         assert tk.Ledger(tmp_path / name).spent() == 0.0
+
+
+TOLD = "it was cut, or an older copy or another file has taken its place"
+READERS: dict[str, Callable[[tk.Ledger], Any]] = {
+    "spent": lambda ledger: ledger.spent(),
+    "remaining": lambda ledger: ledger.remaining(),
+    "fits": lambda ledger: ledger.fits(costing(0.0)),
+    "count": lambda ledger: ledger.count(),
+    "history": lambda ledger: ledger.history(),
+    "head": lambda ledger: ledger.head(),
+    "reserve": lambda ledger: ledger.reserve(cost=1),
+    "conversation": lambda ledger: ledger.conversation([1], budget=1),
+    "resume": lambda ledger: ledger.resume(1, [1]),
+    "settle": lambda ledger: ledger.settle(1, "failed"),
+    "backup": lambda ledger: ledger.backup(Path(ledger._journal.log.place + ".copy")),
+}
+
+
+def cut(path: Path, by: int) -> None:
+    os.truncate(path, path.stat().st_size - by)
+
+
+def test_ten_debits_that_are_cut_are_all_told(path: Path) -> None:
+    """Each loses two bytes: its line feed and its last brace."""
+    ledger = new(path, 100)
+    for _ in range(10):
+        try:
+            ledger.reserve(cost=1)
+        except tk.LedgerError:
+            break
+        cut(path, 2)
+    raises_exactly(tk.LedgerError, ledger.spent, TOLD)
+    (found,) = ledger.verify()
+    assert TOLD in found
+
+
+@pytest.mark.quick(how=("two bytes", "with the one before"))
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("how", ["two bytes", "to its first half", "at its beginning", "with the one before"])
+def test_every_reader_is_told_that_the_last_record_was_cut(path: Path, reader: str, how: str) -> None:
+    ledger, sizes = new(path, 100), []
+    for _ in range(3):
+        sizes.append(path.stat().st_size)
+        ledger.reserve(cost=1)
+    size = path.stat().st_size
+    left = {"two bytes": size - 2, "to its first half": (size + sizes[-1]) // 2}
+    os.truncate(path, left.get(how, sizes[-1] if how == "at its beginning" else sizes[-2]))
+    raises_exactly(tk.LedgerError, lambda: READERS[reader](ledger), TOLD)
+    (found,) = ledger.verify()
+    assert TOLD in found
+
+
+def test_a_record_that_lost_its_line_feed_is_whole(path: Path) -> None:
+    ledger = new(path, 100)
+    ledger.reserve(cost=1)
+    cut(path, 1)
+    assert (ledger.spent(), ledger.verify()) == (1.0, [])
+    ledger.reserve(cost=1)
+    assert (ledger.spent(), ledger.verify()) == (2.0, [])
+
+
+@pytest.mark.parametrize("reader", ["spent", "history"])
+def test_what_another_process_wrote_is_missed_once_it_was_read(path: Path, reader: str) -> None:
+    new(path, 100).close()
+    ledger = tk.Ledger(path)
+    tk.Ledger(path).reserve(cost=1)
+    READERS[reader](ledger)
+    cut(path, 2)
+    raises_exactly(tk.LedgerError, ledger.spent, TOLD)
+
+
+def test_who_reads_late_does_not_forget_what_was_written_meanwhile(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread has read the last record and waits; another one appends; then the first goes on."""
+    ledger, log = new(path, 100), files.FileLog(path)
+    ledger.reserve(cost=1)
+    real, waiting, written = files.FileLog._require_seen, threading.Event(), threading.Event()
+    record = ledger._journal.last_record()
+
+    def slow(self: files.FileLog, handle: int) -> None:
+        real(self, handle)
+        if threading.current_thread() is not threading.main_thread():
+            waiting.set()
+            assert written.wait(60)
+
+    monkeypatch.setattr(files.FileLog, "_require_seen", slow)
+    late = threading.Thread(target=log.last_record)
+    late.start()
+    assert waiting.wait(60)
+    log.append(lambda last: files_text(last, record.fields["ledger"]))
+    written.set()
+    late.join(60)
+    cut(path, 2)
+    raises_exactly(tk.LedgerError, log.last_record, TOLD)
+
+
+def files_text(last: Any, ledger: str) -> str:
+    from opendp_topk.apps.ledger.records import next_record_text
+
+    return next_record_text(last, ledger, kind="state", of=1, state="failed", time="", operator="")

@@ -1,4 +1,7 @@
-"""The report, the export and the picture: what they show, and that they show nothing that was not meant as text."""
+"""Reports, exports and pictures of a ledger: of one moment, in one currency, and of nothing that was not meant as text.
+
+What is told as epsilon at the delta of the budget is compared with an optimum that is computed here.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,21 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger import report
-from opendp_topk.apps.ledger import report as export
+from opendp_topk.apps.ledger import files, report
 from opendp_topk.apps.ledger.stated import LINES
+from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
-from .workers import ZCDP, costing
+from .workers import PURE, ZCDP, costing
 
 HOSTILE = "<script>alert(1)</script> & \"quoted\" =cmd|'x'"
 
@@ -75,11 +81,11 @@ def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger
 
 
 def test_exports_are_read_by_others(ledger: tk.Ledger) -> None:
-    first, *entries = map(json.loads, export.json_lines(ledger).splitlines())
+    first, *entries = map(json.loads, report.json_lines(ledger).splitlines())
     assert (first["budget"], first["head"]) == ("1, 1e-06", ledger.head())
     assert [one["state"] for one in entries] == ["released", "reserved", "failed"]
     assert entries[0]["label"] == HOSTILE
-    rows = list(csv.DictReader(io.StringIO(export.csv_table(ledger))))
+    rows = list(csv.DictReader(io.StringIO(report.csv_table(ledger))))
     assert [row["number"] for row in rows] == ["1", "2", "3"]
     assert (rows[2]["label"], rows[0]["operator"]) == ("'=1+1", "'=Ada"), "no formula for a spreadsheet"
     assert rows[1]["cost"] == "0.001, 1.0000000000000002e-08" or float(rows[1]["cost"].split(", ")[0]) == 0.001
@@ -111,3 +117,154 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
     assert text.count("not stated") == len(LINES) - 3
     for code in ("UserDistance", "Divergence", "d_in"):
         assert code not in text, code
+
+
+@pytest.fixture
+def busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> tk.Ledger:
+    """A ledger of 100 from which somebody takes 1 whenever its last record, or its size, has been read."""
+    ledger, other, working = new(path, 100), tk.Ledger(path), []
+
+    def then_debited(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: files.FileLog) -> Any:
+            found = real(self)
+            if self is ledger._journal.log and not working:
+                working.append(1)
+                other.reserve(cost=1)
+                working.clear()
+            return found
+
+        return call
+
+    for name in ("last_record", "_checked_file_size"):
+        monkeypatch.setattr(files.FileLog, name, then_debited(getattr(files.FileLog, name)))
+    return ledger
+
+
+def test_a_summary_is_of_one_moment(busy: tk.Ledger) -> None:
+    for _ in range(2):
+        found = report.ledger_summary(busy)
+        assert found["spent"] + found["left"] == 100
+        assert found["head"].startswith(f"{found['spent']:.0f}-")
+
+
+def test_entries_are_those_of_the_summary_beside_them(busy: tk.Ledger) -> None:
+    busy.spent()
+    whole, *entries = map(json.loads, report.json_lines(busy).splitlines())
+    assert len(entries) == whole["spent"] > 0
+
+
+def test_a_report_is_of_one_moment(busy: tk.Ledger) -> None:
+    busy.spent()
+    text = report.ledger_page(busy)
+    (entries,) = re.findall(r"(\d+) entr(?:y|ies): ", text)
+    (spent,) = re.findall(r"<b>epsilon (\d+)</b><span>spent so far", text)
+    (head,) = re.findall(r"(\d+)-[0-9a-f]{64}", text)
+    assert int(entries) == int(spent) == int(head) == text.count('<td data-name="no.">') > 0
+    assert "contradicts" not in text
+
+
+def test_a_moment_is_read_and_not_written(busy: tk.Ledger) -> None:
+    now = busy.at_one_moment()
+    before = now.spent(), now.count(), now.head(), len(now.history()), now.remaining()
+    busy.reserve(cost=5)
+    assert before == (now.spent(), now.count(), now.head(), len(now.history()), now.remaining())
+    assert (now.verify(), now.verify(now.head()), now.at_one_moment().head()) == ([], [], now.head())
+    raises_exactly(tk.LedgerError, lambda: now.reserve(cost=1), "as it was at one moment")
+    raises_exactly(tk.ParameterError, lambda: now.entry(busy.count()), "number must be that of an entry")
+    assert busy.spent() > now.spent()
+
+
+def test_a_backup_is_of_one_moment_and_so_is_the_head_beside_it(busy: tk.Ledger, path: Path) -> None:
+    now, copy = busy.at_one_moment(), path.with_name("copy")
+    now.backup(copy)
+    assert (tk.Ledger(copy).head(), tk.Ledger(copy).spent()) == (now.head(), now.spent())
+
+
+BUDGET = ("1", "1e-6")
+
+
+def epsilon_of(rho: float, own: float, delta: float) -> float:
+    """The least epsilon of rho-zCDP, up to an event of probability ``own``, at ``delta``: over all orders alpha."""
+    left = (delta - own) / (1 - own)
+
+    def at(alpha: mpmath.mpf) -> mpmath.mpf:
+        return alpha * rho + (mpmath.log(1 / left) + (alpha - 1) * mpmath.log(1 - 1 / alpha) - mpmath.log(alpha)) / (
+            alpha - 1
+        )
+
+    return float(min(at(mpmath.mpf(1) + mpmath.mpf(2) ** (mpmath.mpf(step) / 64)) for step in range(-128, 1280)))
+
+
+@pytest.mark.further
+def test_a_budget_of_pairs_is_told_as_epsilon_at_its_delta(path: Path) -> None:
+    ledger = new(path, BUDGET, tk.PrivacyProfile(), own_delta="5e-7")
+    assert report.budget_summary_texts(ledger) == ("epsilon 1", "epsilon 0", "epsilon 1", "at delta 1e-06")
+    assert report.attack_accuracies(ledger)[0] == 50.0
+    ledger.release(costing(2.0**-8, ZCDP), [1])
+    ledger.reserve(cost=("0.001", "1e-7"))
+    spent = report.spent_epsilon_or_rho(ledger)
+    exact = epsilon_of(2.0**-8 + 0.001, 1e-7, 1e-6)
+    assert exact * (1 - 1e-5) <= spent <= exact * 1.001
+    _, gone, left, _ = report.budget_summary_texts(ledger)
+    up, down = float(gone.split()[1]), float(left.split()[1])
+    assert spent <= up <= spent * 1.001
+    assert (1 - spent) * 0.999 <= down <= 1 - spent
+    now, end = report.attack_accuracies(ledger)
+    assert 0 <= now - 100 / (1 + float(mpmath.exp(-spent))) <= 0.101
+    assert 0 <= end - 100 / (1 + float(mpmath.exp(-1))) <= 0.101
+
+
+@pytest.mark.further
+def test_of_several_sums_the_least_is_told(path: Path) -> None:
+    """Pure releases are told as their sum where that is less than what their rho says, and the other way round."""
+    ledger = new(path, ("1", "1e-9"), tk.PrivacyProfile())
+    for number in range(1, 5):
+        ledger.release(costing(0.25), [1])
+        _, spent = report.entry_budget_shares(ledger)[number]
+        assert (report.spent_epsilon_or_rho(ledger), spent) == (number / 4, number / 4)
+    small = new(path.with_name("small.ledger"), ("2", "1e-3"), tk.PrivacyProfile())
+    for _ in range(60):
+        small.release(costing(2.0**-6), [1])
+    assert report.spent_epsilon_or_rho(small) < 60 / 64
+    assert report.entry_budget_shares(small)[60][1] < 60 / 128
+
+
+@pytest.mark.parametrize(
+    ("measure", "budget", "cost", "told"),
+    [
+        (PURE, 2, "0.5", ("epsilon 2", "epsilon 0.5", "epsilon 1.5", "")),
+        (PURE, 1, "1/3", ("epsilon 1", "epsilon 0.3334", "epsilon 0.6666", "")),
+        (ZCDP, "0.5", "0.1", ("rho 0.5", "rho 0.1", "rho 0.4", "")),
+        (
+            tk.Approximate(PURE),
+            ("1", "1e-6"),
+            ("0.25", "1e-7"),
+            ("epsilon 1", "epsilon 0.25", "epsilon 0.75", "at delta 1e-06"),
+        ),
+    ],
+)
+def test_other_budgets_are_told_in_their_own(
+    path: Path, measure: tk.Measure, budget: object, cost: object, told: tuple[str, ...]
+) -> None:
+    ledger = new(path, budget, measure)
+    ledger.reserve(cost=cost)
+    assert report.budget_summary_texts(ledger)[:2] == told[:2]
+    assert float(report.budget_summary_texts(ledger)[2].split()[1]) == pytest.approx(
+        float(told[2].split()[1]), rel=1e-9
+    )
+    assert report.budget_summary_texts(ledger)[3] == told[3]
+    now, end = report.attack_accuracies(ledger)
+    assert 50 < now < end < 100
+
+
+def test_whom_it_protects_is_said_in_words() -> None:
+    said = [
+        report.protected_unit_text(kind, number, "guest") for kind in ("add_remove", "replace") for number in (1, 2)
+    ]
+    assert said == [
+        "one guest more or less",
+        "2 people (each a guest) more or less",
+        "one guest, whose rows are exchanged for others",
+        "2 people (each a guest), whose rows are exchanged for others",
+    ]
+    assert report.protected_unit_text("add_remove", 1, None) == "one user more or less"

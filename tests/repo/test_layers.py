@@ -1,6 +1,7 @@
-"""Imports run downward only, as docs/architecture.md says, and the core needs nothing but its three dependencies.
+"""docs/architecture.md says what is so: rooms, layers, and the way of one map and one release through them.
 
-A noise is named by its record: elsewhere by constructors, defaults and theorems alone, and never by an oracle.
+Imports run downward only, as its table says, and the core needs nothing but its three dependencies. A noise is named by
+its record: elsewhere by constructors, defaults and theorems alone, and never by an oracle.
 """
 
 from __future__ import annotations
@@ -10,17 +11,70 @@ import functools
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-import opendp_topk
+import opendp_topk as tk
 from opendp_topk.sampling.noises.standard import STANDARD
 
-from .rooms import ROOMS, WHOLE, room_of
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+WHOLE = "opendp_topk"
+_ROW = re.compile(r"^\| +(?P<layer>\d+) \| `(?P<name>[^`]+)` \| (?P<holds>[^|]+) \| (?P<may>[^|]+) \|$", re.MULTILINE)
 
-PACKAGE = Path(opendp_topk.__file__).parent
+
+@dataclass(frozen=True)
+class Room:
+    """A folder of the package; nested ones have a dot in their name."""
+
+    layer: int
+    name: str
+    holds: str
+    may_import: tuple[str, ...]
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """What the docstring of the room's ``__init__`` has to begin with."""
+        *most, last = self.may_import or ("nothing of the package",)
+        return f"{self.holds}.", f"It may import {', '.join(most)}{' and ' * bool(most)}{last}."
+
+
+def rooms(page: str = PAGE) -> dict[str, Room]:
+    """The rows of the table, in its order.
+
+    Raises:
+        ValueError: Two rows speak of the same room.
+    """
+    found: dict[str, Room] = {}
+    for row in _ROW.finditer(page):
+        if row["name"] in found:
+            raise ValueError(f"docs/architecture.md has two rows for {row['name']}")
+        may_import = tuple(re.findall(r"`([^`]+)`", row["may"]))
+        found[row["name"]] = Room(int(row["layer"]), row["name"], row["holds"], may_import)
+    return found
+
+
+ROOMS = rooms()
+
+
+def room_of(module: str) -> str:
+    """The innermost room that holds a module, given by its dotted name below the package; ``__main__`` is the command.
+
+    Raises:
+        ValueError: The table names no such room.
+    """
+    parts = ["apps", "cli"] if module == "__main__" else module.split(".")
+    for length in range(len(parts), 0, -1):
+        if ".".join(parts[:length]) in ROOMS:
+            return ".".join(parts[:length])
+    if module:
+        raise ValueError(f"{module} has no place in the table of docs/architecture.md")
+    return WHOLE
+
+
+PACKAGE = Path(tk.__file__).parent
 PRIVACY = ("spaces.", "core.")
 SAMPLING = ("sampling.samplers.", "sampling.distributions.", "measurements.")
 RANDOM_WORDS = re.compile(r"np\.random|numpy\.random|default_rng|RandomState|\bimport random\b|\bfrom random\b")
@@ -264,3 +318,94 @@ def test_no_oracle_reads_a_record_even_by_way_of_others() -> None:
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
+
+
+STOREYS = ("apps", "sampling")
+"""Folders that hold rooms alone."""
+FOLDERS = {
+    ".".join(path.parent.relative_to(PACKAGE).parts) or WHOLE: path for path in sorted(PACKAGE.rglob("__init__.py"))
+}
+PICTURE = {
+    int(number): set(re.findall(r"[a-z_.]+", line)) & ROOMS.keys()
+    for number, line in re.findall(r"^ *(\d+) │(.*)$", PAGE, re.MULTILINE)
+}
+WALK = re.compile(r"<!-- walk: (\w+) -->\n((?:\d+\. .*\n(?: .*\n)*)+)")
+STEP = re.compile(r"^\d+\. `([^`]+\.py)` `([^`]+)`: ", re.MULTILINE)
+MOST_ENTRIES = 21
+
+
+def test_every_folder_has_a_row() -> None:
+    assert {*ROOMS, *STOREYS} == set(FOLDERS)
+    for storey in STOREYS:
+        beside = [path for path in FOLDERS[storey].parent.glob("*.py") if path.name != "__init__.py"]
+        assert not beside
+        assert len(ast.parse(FOLDERS[storey].read_text(encoding="utf-8")).body) == 1
+
+
+def test_the_picture_has_the_layers_of_the_table() -> None:
+    layers = {room.layer for room in ROOMS.values()}
+    assert {layer: {room.name for room in ROOMS.values() if room.layer == layer} for layer in layers} == PICTURE
+
+
+@pytest.mark.parametrize("room", [name for name in ROOMS if name != WHOLE])
+def test_a_room_says_in_two_sentences_what_it_holds_and_may_import(room: str) -> None:
+    docstring = ast.get_docstring(ast.parse(FOLDERS[room].read_text(encoding="utf-8"))) or ""
+    said = tuple(" ".join(part.replace("``", "`").split()) for part in docstring.split("\n\n")[:2])
+    assert said == ROOMS[room].sentences
+
+
+def test_the_top_of_the_package_is_surveyable() -> None:
+    files = [path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"]
+    assert {"__init__.py", "__init__.pyi", "py.typed"} <= set(files)
+    entries = {name.removesuffix(".pyi").removesuffix(".py") for name in files} - {
+        "__main__"
+    }  # only what can be imported
+    assert len(entries) <= MOST_ENTRIES, sorted(entries)
+
+
+def test_a_room_without_a_place_is_refused() -> None:
+    with pytest.raises(ValueError, match="no place in the table"):
+        room_of("attic.boxes")
+    with pytest.raises(ValueError, match="two rows for errors"):
+        rooms(PAGE + "\n| 1 | `errors` | Every exception | nothing |\n")
+
+
+def calls(run: Callable[[], object]) -> list[tuple[str, str]]:
+    """The functions of the package that ``run`` enters, in order, as (file, qualified name)."""
+    entered = []
+
+    def note(frame: object, event: str, _: object) -> None:
+        code = frame.f_code  # type: ignore[attr-defined]
+        if event == "call" and code.co_filename.startswith(str(PACKAGE)):
+            entered.append((Path(code.co_filename).relative_to(PACKAGE).as_posix(), code.co_qualname))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return entered
+
+
+def walks() -> dict[str, Callable[[], object]]:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    top3 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=6.0)
+    return {"map": lambda: top3.map(1), "release": lambda: top3([93, 17, 55, 60, 2, 88, 41])}
+
+
+@pytest.mark.parametrize("name", sorted(walks()))
+def test_a_walk_goes_where_the_page_says(name: str) -> None:
+    """Every step is a call that is made after those of the steps before it."""
+    steps = STEP.findall(dict(WALK.findall(PAGE))[name])
+    entered = iter(calls(walks()[name]))
+    assert len(steps) >= 8
+    for step in steps:
+        assert step in entered, f"docs/architecture.md: the {name} does not enter {step} here"
+
+
+def test_the_files_that_the_page_names_exist() -> None:
+    root = PACKAGE.parent
+    named = set(re.findall(r"`([\w./]+\.(?:py|tex|md))`", PAGE))
+    assert len(named) >= 12
+    assert [name for name in sorted(named) if not ((PACKAGE / name).is_file() or (root / name).is_file())] == []
