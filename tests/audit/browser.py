@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -25,13 +24,6 @@ def require_browser() -> str:
     if os.environ.get("OPENDP_TOPK_REQUIRE_BROWSER") == "1":
         pytest.fail(missing)
     pytest.skip(missing)
-
-
-def sheets(page: Path, room: Path) -> int:
-    """On how many sheets of paper the browser prints ``page``."""
-    printed = room / "printed.pdf"
-    run(page, room, "--no-pdf-header-footer", f"--print-to-pdf={printed}")
-    return len(re.findall(rb"/Type /Page\b", printed.read_bytes()))
 
 
 def run(page: Path, room: Path, *options: str, width: int = 1280, height: int = 900) -> str:

@@ -18,7 +18,7 @@ import itertools
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -27,7 +27,6 @@ import numpy as np
 
 import opendp_topk as tk
 
-from .grid import Case, Grid
 from .timing import readable
 
 SIZES = (10, 100, 1000, 10**4, 10**5)
@@ -36,6 +35,43 @@ SCALES = (1e-6, 1e-3, 1e-2, 0.1, 1.0, 10.0, 1e3, 1e6)
 BATCH = 100  # releases in one call of a mechanism that is a batch
 WORTH = 0.02  # seconds; what takes less does not stick out
 Make = Callable[[tk.Measure, int, float], Any]
+
+
+class Case(NamedTuple):
+    """Scores of a shape, ``size`` of them, and a release of ``winners`` of them at a scale."""
+
+    mechanism: str
+    shape: str
+    size: int
+    winners: int
+    scale: float
+
+    def __str__(self) -> str:
+        return f"{self.mechanism}, {self.shape}, d = {self.size}, k = {self.winners}, scale {self.scale:g}"
+
+
+class Grid(NamedTuple):
+    """The numbers that are tried, each in increasing order; its fields are named as those of a case."""
+
+    size: tuple[int, ...]
+    winners: tuple[int, ...]
+    scale: tuple[float, ...]
+
+    def cases(self, mechanisms: Iterable[str], shapes: Iterable[str]) -> Iterator[Case]:
+        """All cases in which not all candidates win, those of few scores first."""
+        for size, mechanism, shape, winners, scale in itertools.product(
+            self.size, mechanisms, shapes, self.winners, self.scale
+        ):
+            if winners < size:
+                yield Case(mechanism, shape, size, winners, scale)
+
+    def neighbours(self, case: Case, *fields: str) -> Iterator[Case]:
+        """The cases that differ in one of these numbers by one step."""
+        for field in fields:
+            grid, here = getattr(self, field), getattr(self, field).index(getattr(case, field))
+            for there in (here - 1, here + 1):
+                if 0 <= there < len(grid):
+                    yield case._replace(**{field: grid[there]})
 
 
 def _lipschitz(noise: Any) -> Make:

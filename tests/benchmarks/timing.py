@@ -49,11 +49,6 @@ def with_steady_memory() -> None:
         os.execve(sys.executable, arguments, {**os.environ, **STEADY})
 
 
-def row(name: str, own: float) -> str:
-    """One line of a table."""
-    return f"{name:<58} {readable(own):>10}"
-
-
 def readable(duration: float) -> str:
     """A duration with a unit."""
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):

@@ -80,11 +80,16 @@ def record_of(text: str) -> dict[str, Any]:
     return parsed
 
 
-def edited(record: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """A copy of ``record`` with another value at ``path``, names and places from the outermost to the innermost."""
+def edited(record: Any, path: tuple[Any, ...], value: Any, *, removed: bool = False) -> Any:
+    """A copy of ``record`` with another value at ``path``, names and places from the outermost, or with none there."""
+    if not path:
+        return value
     found = copy.deepcopy(record)
-    place: Any = found
+    place = found
     for name in path[:-1]:
         place = place[name]
-    place[path[-1]] = value
+    if removed:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
     return found

@@ -104,14 +104,6 @@ def test_the_plots_are_written(command: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_legend_follows_alpha_and_k(command: Command) -> None:
-    asked = "plan", "--candidates", 50, "--rho", 1, "--release", "set", "--compare", "--alpha", 0.001
-    assert "at least 99.9 %, every released item" in command(*asked, "--k", 3).field("within")
-    assert command(*asked, "--k", 3).field("within").endswith("so many users of the 3rd largest")
-    assert command(*asked, "--k", 1).field("within").endswith("so many users of the largest")
-
-
-@pytest.mark.slow
 def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) -> None:
     asked = "plan", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set", "--compare"
     result = command(*asked)
@@ -240,14 +232,3 @@ def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, st
     assert max(map(len, shown.out.splitlines())) <= width
     if width >= 80:
         assert sum(line.startswith("lipschitz_half_logistic ") for line in shown.out.splitlines()) == 1
-
-
-@pytest.mark.slow
-def test_what_is_within_reach_is_said_of_the_rows_that_count(command: Command) -> None:
-    asked = "plan", "--k", 2, "--candidates", 9, "--rho", 0.1, "--compare"
-    whole, few = (command(*asked, *own) for own in ((), ("--max-items", 1)))
-    assert (whole.code, few.code) == (0, 0)
-    told = " ".join(few.out.split())
-    assert "counts are of the rows that were kept (of each user at most 1 item, drawn at random)" in told
-    assert "kept" not in whole.out
-    assert "where joint comes late" in " ".join(whole.out.split())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -203,11 +202,6 @@ def test_export_and_report(command: Command, library: Library, file: Path) -> No
         command("ledger", name, file, "--to", place).complains(1, "could not be written")
 
 
-def test_the_exit_codes_are_in_the_help(command: Command) -> None:
-    assert "Exit codes: 0 success; 1 input, budget or verification error, or" in command("--help").flat
-    assert "Exit codes: 0 success; 1 input, budget or verification error; 2" in command("ledger", "--help").flat
-
-
 def stopping(cost: float) -> tk.Measurement:
     """A measurement in which somebody presses Ctrl-C."""
 
@@ -260,14 +254,6 @@ def test_a_release_that_could_not_be_shown_does_not_end_with_0(
     assert closed.returncode == 1
     assert "standard output is closed: nothing was released" in closed.stderr
     assert tk.Ledger(file).spent() == 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", ["0", "1", "-5", "x"])
-def test_no_width_of_a_terminal_hides_the_release(library: Library, columns: str) -> None:
-    shown = spawn(*library.release("--epsilon", 0.5), COLUMNS=columns)
-    assert shown.code == 0
-    assert re.search(r"^ *1 +\S", shown.out, re.MULTILINE)
 
 
 @pytest.mark.slow

@@ -45,6 +45,9 @@ def refusals() -> Iterator[tuple[str, int, str]]:
             yield f"{command} {added}".strip(), int(code or 2), words
 
 
+REFUSALS = [*refusals()]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables of one row, lists, and a ledger for two users."""
@@ -59,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize(("line", "code", "words"), refusals())
+@pytest.mark.parametrize(("line", "code", "words"), REFUSALS, ids=[line for line, _, _ in REFUSALS])
 def test_options_that_do_not_fit_are_one_line(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, line: str, code: int, words: str
 ) -> None:

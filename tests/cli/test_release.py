@@ -110,18 +110,6 @@ def test_integers_csv_and_categories(command: Command, library: Library) -> None
 
 
 @pytest.mark.further
-def test_plan_and_release_agree(command: Command, library: Library) -> None:
-    options = "--rho", 0.37, "--users", 3, "--neighbors", "replace", "--release", "set"
-    plan = command("plan", "--k", 3, "--candidates", library.candidates, *options)
-    record = record_of(command(*library.release(*options, "--out", "-")).out)
-    assert float(plan.field("scale").split()[0]) == record["scale"]
-    assert float(plan.field("cost").split()[2]) == record["d_out"]
-    shown = command(*library.release(*options))
-    assert shown.field("cost") == plan.field("cost")
-    assert shown.field("proof") == plan.field("proof")
-
-
-@pytest.mark.further
 def test_what_looks_odd_in_the_list_is_said(command: Command, library: Library) -> None:
     odd = library.folder / "odd.txt"
     odd.write_text("book\nUlysses\nEmma \n", encoding="utf-8")

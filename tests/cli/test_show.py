@@ -16,7 +16,6 @@ from opendp_topk.apps.ledger.report import plural_noun
 from opendp_topk.apps.ledger.stated import LINES
 from opendp_topk.apps.planning.release_record import ReleaseRecord
 
-from ..audit.browser import run
 from ..audit.pages import Element, read
 from .command import Result, record_of
 from .conftest import Command, Library
@@ -261,27 +260,6 @@ def test_what_is_no_record_is_one_line(command: Command, tmp_path: Path, damage:
 def test_files_that_cannot_be_read_are_one_line(command: Command, library: Library) -> None:
     command("show", library.folder / "none.json").complains(1, "does not exist")
     command("show", library.table).complains(1, "no JSON")
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [390, 1280])
-def test_a_browser_shows_it_without_scrolling_sideways(
-    command: Command, library: Library, tmp_path: Path, width: int
-) -> None:
-    record = released(command, library, *KINDS["counts"])
-    record["items"][0] = "a-name-without-a-blank-" * 12
-    saved(library.folder, record)
-    command("show", library.folder / "top.json", "--html")
-    page = library.folder / "top.html"
-    probe = "<script>document.title = document.documentElement.scrollWidth - innerWidth</script></body>"
-    text = page.read_text(encoding="utf-8").replace("default-src 'none'", "default-src 'unsafe-inline'")
-    page.write_text(text.replace("</body>", probe), encoding="utf-8")
-    shown = run(page, tmp_path / "profile", "--dump-dom", width=width)
-    assert re.search(r"<title>(-?\d+)</title>", shown)[1] == "0"  # type: ignore[index]
-
-
-def test_the_record_that_is_damaged_above_is_a_record(command: Command, tmp_path: Path) -> None:
-    assert command("show", saved(tmp_path, RECORD)).code == 0
 
 
 def ten(library: Library) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ from tests.tables.spark_session import LOOPBACK, require_spark
 
 from .command import record_of, spawn
 from .conftest import CANDIDATES, LOANS, Command, Library
-from .test_loading import loaded
+from .test_errors import loaded
 from .test_show import RECORD, SCHEMA, page_of, saved, schema
 
 EXACT = "--epsilon", 10**6

@@ -155,28 +155,12 @@ def test_ten_tenths_fit_in_one(path: Path, chain: str) -> None:
         assert (ledger.spent(), ledger.remaining(), ledger.verify()) == (ledger.budget, nothing, [])
 
 
-def test_two_fives_of_tenths_fit_in_one(path: Path) -> None:
-    with new(path, 1) as ledger:
-        assert paid(ledger, tk.make_composition([top(PURE, 10)] * 5)) == 2
-        assert not ledger.fits(costing(Fraction(1, 10**20)))
-
-
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 10])
 @pytest.mark.parametrize("measure", [PURE, ZCDP], ids=repr)
 def test_what_is_found_for_a_tenth_fits_sixty_times_in_six(path: Path, measure: tk.Measure, k: int) -> None:
     query = tk.binary_search_chain(lambda scale: top(measure, scale, k), 1, 0.1)
     with new(path, 6, measure) as ledger:
         assert paid(ledger, query) == 60
-
-
-def test_through_a_table(path: Path) -> None:
-    frame = tk.FrameDomain(user="user", item="item"), tk.UserDistance()
-    count = frame >> tk.then_count_by_item(candidates=["a", "b", "c"])
-    with new(path, 1, metric=frame[1]) as ledger:
-        pure = count >> tk.then_report_noisy_top_k(PURE, k=2, scale=20)
-        for _ in range(10):
-            ledger.reserve(pure)
-        assert (ledger.remaining(), ledger.fits(pure)) == (0.0, False)
 
 
 def test_three_tenths_are_shown_as_such_and_the_rest_fits_when_typed(path: Path) -> None:

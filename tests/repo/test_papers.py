@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -40,14 +37,6 @@ def test_the_hooks_are_the_checks_of_the_page() -> None:
     assert re.findall(r"repo: (\S+)", config) == ["local"], "nothing is downloaded"
 
 
-def test_the_build_makes_the_same_checks() -> None:
-    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for command in COMMANDS["checks"]:
-        module = module_of(command)
-        checked = {"proofs.tools.form": "test_proofs.py", "tests.pages": "test_pages.py"}.get(module or "")
-        assert command in run or (ROOT / "tests" / "repo" / (checked or "nothing")).is_file(), command
-
-
 @pytest.mark.parametrize("name", PAPERS)
 def test_modules_that_are_run_exist(name: str) -> None:
     named = {module for line in PAPERS[name].splitlines() if (module := module_of(line)) is not None}
@@ -68,23 +57,6 @@ def test_every_tier_has_its_command() -> None:
     marks = set(re.findall(r"`pytest -m (\w+)`", CONTRIBUTING))
     assert marks == set(re.findall(r"not (\w+)", options["addopts"]))
     assert marks <= {line.partition(":")[0] for line in options["markers"]}
-
-
-@pytest.mark.further
-@pytest.mark.parametrize("command", COMMANDS["checks"])
-def test_a_check_can_be_run(command: str) -> None:
-    """The tools answer; the checks themselves have tests of their own, or are steps of the build."""
-    program, *arguments = shlex.split(command)
-    module = module_of(command) or Path(program).name
-    if importlib.util.find_spec(module) is None:
-        pytest.skip(f"{module} comes with the extra dev")
-    options = [argument for argument in arguments if argument.startswith("--")]
-    verb = [argument for argument in arguments[:1] if argument.isalpha() and module == "ruff"]
-    done = subprocess.run(
-        [sys.executable, "-m", module, *verb, "--help"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert all(option in done.stdout for option in options)
 
 
 def test_the_snippets_stand_in_the_code() -> None:
