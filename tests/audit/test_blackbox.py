@@ -175,28 +175,22 @@ def test_contradicts_compares_in_the_measure() -> None:
     raises_exactly(tk.DistanceError, lambda: found.contradicts(0.5))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind"),
-    [
-        ({"samples": 99}, tk.ParameterError),
-        ({"samples": 4_000_001}, tk.ParameterError),
-        ({"samples": 1e5}, tk.ParameterTypeError),
-        ({"measure": "pure"}, tk.ParameterError),
-        ({"measure": tk.Approximate(ZCDP)}, tk.ParameterError),
-        ({"confidence": 1.0}, tk.ParameterError),
-        ({"confidence": 0}, tk.ParameterError),
-        ({"confidence": 1e-20}, tk.ParameterError),
-        ({"confidence": 1 - Fraction(1, 10**30)}, tk.ParameterError),
-        ({"delta": 0.1}, tk.ParameterError),
-        ({"delta": -0.1, "measure": APPROXIMATE}, tk.ParameterError),
-    ],
-)
-def test_bad_arguments(arguments: dict[str, Any], kind: type[Exception]) -> None:
-    raises_exactly(kind, lambda: estimate(len, "a", "b", **arguments))
+WRONG: list[dict[str, Any]] = [
+    *({"samples": samples} for samples in (99, 4_000_001)),
+    *({"measure": measure} for measure in ("pure", tk.Approximate(ZCDP))),
+    *({"confidence": confidence} for confidence in (1.0, 0, 1e-20, 1 - Fraction(1, 10**30))),
+    *({"delta": 0.1}, {"delta": -0.1, "measure": APPROXIMATE}),
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_bad_arguments(arguments: dict[str, Any]) -> None:
+    raises_exactly(tk.ParameterError, lambda: estimate(len, "a", "b", **arguments))
 
 
 def test_a_function_is_required() -> None:
     raises_exactly(tk.ParameterTypeError, lambda: estimate(7, 0, 1))  # type: ignore[arg-type]
+    raises_exactly(tk.ParameterTypeError, lambda: estimate(len, "a", "b", samples=1e5))  # type: ignore[arg-type]
 
 
 def test_the_bar_reaches_its_end(capsys: pytest.CaptureFixture[str]) -> None:

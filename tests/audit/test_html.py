@@ -23,7 +23,6 @@ from opendp_topk.core.measurement import Declared
 from opendp_topk.markup.elements import Markup, el
 from opendp_topk.proof import claim_digest, latex
 from tests.concepts.copies import spoil
-from tests.concepts.readings import last_reading
 
 from .browser import run
 from .pages import Element, broken_links, read
@@ -77,28 +76,6 @@ def test_every_claim_and_every_document_has_a_page(roots: dict[str, Element]) ->
     assert sorted(drawn) == proof.document_names()
     (graph,) = [one for one in index.all("section") if one.attributes.get("id") == "graph"]
     assert any(one.text.startswith("Documents from claims on the left") for one in graph.all("p"))
-
-
-def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Element]) -> None:
-    page = roots[f"claims/{FEW[0]}.html"]
-    formulas = [one.text for one in page if one.attributes.get("class") == "formula"]
-    assert formulas[:3] == ["epsilon = r, attained", "a(r), attained", "rho = min(L(r), R(a(r)))"]
-    (listing,) = page.all("pre")
-    assert proof.read_region("permute_and_flip").splitlines()[0] in listing.text
-    tagged = [one.text for one in listing if one.attributes.get("class") == "line tagged"]
-    assert tagged
-    assert all(re.match(r" *\d+ .*\[[a-z-]+\]|\d+.*\[[a-z-]+\]", line) for line in tagged)
-    source = (ROOT / "opendp_topk/measurements/permute_and_flip.py").read_text(encoding="utf-8").splitlines()
-    number, line = re.match(r"(\d+)(.*)", tagged[0]).groups()  # type: ignore[union-attr]
-    assert source[int(number) - 1] == line
-    assert "tests/measurements/test_permute_and_flip.py" in page.text
-    assert last_reading(NAME) in page.text
-    drawn = {one.attributes["data-name"] for one in page if one.attributes.get("class", "").startswith("node ")}
-    assert drawn == {NAME, *proof.document_foundations(NAME)}
-    assert f"Its privacy is carried by {len(proof.supporting_documents(NAME))} documents: core/chaining, " in page.text
-    assert (
-        f"Law, accuracy, success and batches rest besides on {', '.join(proof.other_foundations(NAME))}." in page.text
-    )
 
 
 def test_a_document_names_the_code_that_its_pins_hold_beyond_the_regions(roots: dict[str, Element]) -> None:

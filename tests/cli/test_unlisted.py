@@ -52,21 +52,22 @@ def test_people_read_what_was_found_and_where_it_ended(command: Command, searche
 
 @pytest.mark.further
 def test_programs_read_a_record(command: Command, searches: Path) -> None:
-    options = (
+    options = [
         "--rho",
-        10**9,
+        "1e9",
         "--delta",
-        1e-6,
+        "1e-6",
         "--neighbors",
         "replace",
         "--limit",
-        7,
+        "7",
         "--max-items",
-        1,
+        "1",
         "--keep",
         "order",
-    )
-    options = *options, "--out", "-"
+        "--out",
+        "-",
+    ]
     record = record_of(command(*release(searches, "--k", 2, *options)).out)
     assert record["items"] == ["rain", "=hail"], "of each user the first in the order of the code points counts"
     assert (record["measure"], record["symbol"]) == ("Approximate(ZeroConcentratedDivergence)", "(rho, delta)")

@@ -50,42 +50,28 @@ def test_all_of_the_unit_is_needed(path: Path, missing: str) -> None:
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind"),
-    [
-        ({"budget": -1}, tk.ParameterError),
-        ({"budget": math.nan}, tk.ParameterError),
-        ({"budget": math.inf}, tk.ParameterError),
-        ({"budget": Decimal("nan")}, tk.ParameterError),
-        ({"budget": "1e5000"}, tk.ParameterError),
-        ({"budget": "1_0"}, tk.ParameterError),
-        ({"budget": "1/0"}, tk.ParameterError),
-        ({"budget": "-1"}, tk.ParameterError),
-        ({"budget": 10**5000}, tk.ParameterError),
-        ({"budget": Fraction(1, 10**5000)}, tk.ParameterError),
-        ({"budget": True}, tk.ParameterTypeError),
-        ({"budget": [1]}, tk.ParameterTypeError),
-        ({"measure": "pure"}, tk.ParameterTypeError),
-        ({"measure": tk.RangeDivergence()}, tk.ParameterError),
-        ({"budget": (1, 1e-6), "measure": tk.Approximate(tk.RangeDivergence())}, tk.ParameterError),
-        ({"measure": APPROXIMATE}, tk.ParameterError),
-        ({"budget": (1, 2), "measure": APPROXIMATE}, tk.ParameterError),
-        ({"measure": tk.PrivacyProfile()}, tk.ParameterError),
-        ({"budget": (0, 1e-6), "measure": tk.PrivacyProfile()}, tk.ParameterError),
-        ({"budget": (1, 1e-6), "measure": tk.PrivacyProfile(), "own_delta": 2e-6}, tk.ParameterError),
-        ({"own_delta": 1e-6}, tk.ParameterError),
-        ({"dataset": ""}, tk.ParameterError),
-        ({"dataset": "a\nb"}, tk.ParameterError),
-        ({"dataset": 7}, tk.ParameterError),
-        ({"metric": "users"}, tk.ParameterTypeError),
-        ({"d_in": 0}, tk.ParameterError),
-        ({"d_in": -1}, tk.ParameterError),
-        ({"d_in": math.inf}, tk.ParameterError),
-        ({"d_in": 10**5000}, tk.ParameterError),
-        ({"d_in": "1.5", "metric": tk.UserDistance()}, tk.ParameterError),
-        ({"operator": "a\nb"}, tk.ParameterError),
-    ],
-)
+PROFILE, PAIR = tk.PrivacyProfile(), (1, 1e-6)
+WRONG_VALUES: dict[str, list[Any]] = {
+    "budget": [-1, math.nan, math.inf, Decimal("nan"), "1e5000", "1_0", "1/0", "-1", 10**5000, Fraction(1, 10**5000)],
+    "measure": [tk.RangeDivergence(), APPROXIMATE, PROFILE],
+    "own_delta": [1e-6],
+    "dataset": ["", "a\nb", 7],
+    "d_in": [0, -1, math.inf, 10**5000],
+    "operator": ["a\nb"],
+}
+WRONG_TYPES: dict[str, list[Any]] = {"budget": [True, [1]], "measure": ["pure"], "metric": ["users"]}
+BAD: list[tuple[dict[str, Any], type[Exception]]] = [
+    *(({name: value}, tk.ParameterError) for name, values in WRONG_VALUES.items() for value in values),
+    *(({name: value}, tk.ParameterTypeError) for name, values in WRONG_TYPES.items() for value in values),
+    ({"budget": PAIR, "measure": tk.Approximate(tk.RangeDivergence())}, tk.ParameterError),
+    ({"budget": (1, 2), "measure": APPROXIMATE}, tk.ParameterError),
+    ({"budget": (0, 1e-6), "measure": PROFILE}, tk.ParameterError),
+    ({"budget": PAIR, "measure": PROFILE, "own_delta": 2e-6}, tk.ParameterError),
+    ({"d_in": "1.5", "metric": tk.UserDistance()}, tk.ParameterError),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kind"), BAD)
 def test_bad_arguments_make_no_file(path: Path, arguments: dict[str, Any], kind: type[Exception]) -> None:
     raises_exactly(kind, lambda: tk.Ledger.create(path, **{**GOOD, **arguments}))
     if "operator" not in arguments:

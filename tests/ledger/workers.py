@@ -431,23 +431,6 @@ def _tried(opened: Callable[[], tk.Ledger]) -> None:
     print(json.dumps(found))
 
 
-WORK = (
-    two_names,
-    creates,
-    releases,
-    spend_all,
-    attempts,
-    crashes,
-    draws,
-    crowds,
-    full_disk,
-    read_only,
-    descriptors,
-    threads_and_forks,
-    births,
-    interrupted,
-)
-
 if __name__ == "__main__":
     places.take_any()
-    {one.__name__: one for one in WORK}[sys.argv[1]](*sys.argv[2:])
+    globals()[sys.argv[1]](*sys.argv[2:])
