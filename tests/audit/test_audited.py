@@ -83,6 +83,20 @@ def test_a_pair_is_audited_anew_and_told_as_it_was() -> None:
         raises_exactly(tk.ParameterError, partial(audit_pair, best, wrong, pairs=pairs, epsilon=1.0), "pair must be")
 
 
+def test_the_picture_has_a_bar_and_a_number_for_each_side_of_a_release() -> None:
+    found = tk.audit.audit_claim(lambda x: "<b>" if x else "c" * 200, epsilon=1, pairs=[(3, 0)], samples=200)
+    page = audited_page("a", found)
+    bars = re.findall(r'<rect x="0" y="(\d+)" width="([\d.]+)" height="\d+" class="(\w+)">', page)
+    assert [kind for _, _, kind in bars] == ["one", "other"] * 2
+    assert sorted(float(width) for _, width, _ in bars) == [0, 0, 840, 840]
+    assert len({y for y, _, _ in bars}) == 4
+    assert re.findall(r"<text [^>]*>(\d+)</text>", page) in (["100", "0", "0", "100"], ["0", "100", "100", "0"])
+    assert "&lt;b&gt;" in page
+    assert f"{'c' * 118}\u2026</text>" in page
+    assert f"{'c' * 200}" in page
+    assert {"\u221e", "-\u221e"} == set(re.findall("-?\u221e", page))
+
+
 def test_the_event_and_its_counts_are_those_of_the_samples() -> None:
     """A count that is released as it is: the event tells it, on the one side always and on the other never."""
     found = tk.audit.audit_claim(lambda x: ("label", x), epsilon=1, pairs=[(3, 4)], samples=200)

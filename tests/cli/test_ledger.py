@@ -202,6 +202,11 @@ def test_export_and_report(command: Command, library: Library, file: Path) -> No
         command("ledger", name, file, "--to", place).complains(1, "could not be written")
 
 
+def test_the_exit_codes_are_in_the_help(command: Command) -> None:
+    assert "Exit codes: 0 success; 1 input, budget or verification error, or" in command("--help").flat
+    assert "Exit codes: 0 success; 1 input, budget or verification error; 2" in command("ledger", "--help").flat
+
+
 def stopping(cost: float) -> tk.Measurement:
     """A measurement in which somebody presses Ctrl-C."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from decimal import Decimal
 from fractions import Fraction
@@ -118,6 +119,13 @@ def test_deeds_are_logged_without_data(ledger: tk.Ledger, caplog: pytest.LogCapt
     ]
     assert {record.levelname for record in caplog.records} == {"INFO"}
     assert "48151623" not in caplog.text
+
+
+def test_a_notebook_shows_what_is_left(ledger: tk.Ledger) -> None:
+    ledger.reserve(cost="0.25", label="<b>")
+    shown = ledger._repr_html_()
+    rows = dict(re.findall(r'<th scope="row"[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td>', shown))
+    assert (rows["left"], rows["spent"], rows["budget"], rows["entries"]) == ("0.75", "0.25", "1", "1")
 
 
 def test_history_tells_what_when_by_whom_and_at_what_cost_but_no_data(connect: str) -> None:

@@ -67,6 +67,7 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.Ledger) -> None:
     assert "the budget of all releases together, at delta 1e-06" in page.text
     assert page.text.count("not stated") == 1 + len(LINES)
     assert ledger.head() in page.text
+    assert "nothing was released yet" in report.spending_chart([], 1.0, ["epsilon"])
     assert "Every record follows from the one before it" in page.text
     assert "http" not in re.sub(r"http-equiv", "", text), "it needs no other file and no network"
 
@@ -78,6 +79,19 @@ def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger
         "This ledger contradicts itself: record 3 does not follow record 1"
         in Page(report.ledger_page(tk.Ledger(path))).text
     )
+
+
+def test_a_long_list_is_paged_in_a_report(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "_LISTED", 3)
+    ledger = new(path, 100)
+    for number in range(3):
+        ledger.reserve(cost=1, label=f"label {number}")
+    assert "last 3 entries" not in report.ledger_page(ledger)
+    ledger.reserve(cost=1, label="label 3")
+    text = report.ledger_page(ledger)
+    assert (text.count('<td data-name="no.">'), "label 0" in text, "label 3" in text) == (3, False, True)
+    assert "last 3 entries. All 4" in text
+    assert "4 entries: 4 reserved" in text
 
 
 def test_exports_are_read_by_others(ledger: tk.Ledger) -> None:
