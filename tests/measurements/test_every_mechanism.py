@@ -5,8 +5,10 @@ What one of them alone must show is in its own file.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,20 +19,23 @@ import pytest
 import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.mechanisms import MECHANISMS
-from tests.concepts.sentinels import raises_exactly
+from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 
 MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 UP = tk.LInfDistance(monotonic=True)
 NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+FLOATS = tk.VectorDomain(tk.AtomDomain(float), size=2)
+Wrong = tuple[str, Any, type[Exception], str]
 
 
 @dataclass(frozen=True)
 class Row:
-    """How a mechanism is called: each of its variants with each of its measures."""
+    """How a mechanism is called: each of its variants with each of its measures; and what it alone refuses."""
 
     variants: tuple[dict[str, Any], ...] = ({},)
     measures: tuple[tk.Measure, ...] = (MAX, RANGE, ZCDP)
     metric: tk.Metric = UP
+    wrong: tuple[Wrong, ...] = ()
 
 
 ROWS = {
@@ -40,22 +45,40 @@ ROWS = {
             for noise in (tk.Gumbel(), tk.Exponential())
             for optimize, utility in (("max", "margin"), ("min", "distance"))
         ),
+        wrong=tuple(("noise", one, tk.ParameterError, "must be Gumbel() or Exponential()") for one in NOISES[2:]),
     ),
     "make_exponential_mechanism": Row(({}, {"optimize": "min"})),
-    "make_gaussian": Row(measures=(ZCDP,), metric=tk.L2Distance()),
+    "make_gaussian": Row(
+        measures=(ZCDP,),
+        metric=tk.L2Distance(),
+        wrong=tuple(("output_measure", one, tk.ParameterTypeError, "must be Zero") for one in (MAX, RANGE)),
+    ),
     "make_joint_top_k": Row(({}, {"optimize": "min", "release": "set"})),
     "make_laplace": Row(metric=tk.L1Distance()),
     "make_lipschitz_top_k": Row(
         tuple({"noise": noise, "release": release} for noise in NOISES for release in ("ranking", "set"))
     ),
-    "make_noisy_histogram": Row(metric=tk.L01InfDistance(changes=2)),
+    "make_noisy_histogram": Row(
+        metric=tk.L01InfDistance(changes=2),
+        wrong=(
+            ("gaussian", True, tk.ParameterTypeError, "must be ZeroConcentratedDivergence() or PrivacyProfile()"),
+            ("input_domain", FLOATS, tk.SpaceError, "does not measure"),
+        ),
+    ),
     "make_noisy_top_k_with_gaps": Row(tuple({"noise": noise} for noise in NOISES)),
     "make_peeled_top_k": Row(({"mechanism": "exponential"}, {"mechanism": "permute_and_flip"})),
     "make_permute_and_flip": Row(({}, {"optimize": "min"})),
     "make_report_noisy_top_k": Row(
         tuple({"optimize": one, "release": release} for one in ("max", "min") for release in ("ranking", "set"))
     ),
-    "make_select_then_count": Row(({}, {"release": "set"}), (MAX, ZCDP)),
+    "make_select_then_count": Row(
+        ({}, {"release": "set"}),
+        (MAX, ZCDP),
+        wrong=(
+            ("input_metric", tk.RangeDistance(), tk.ParameterTypeError, "counts need a bound on every score"),
+            ("output_measure", RANGE, tk.ParameterTypeError, "must be MaxDivergence(), Zero"),
+        ),
+    ),
 }
 VARIANTS = [(name, options) for name, row in ROWS.items() for options in row.variants]
 
@@ -83,14 +106,21 @@ def taken(name: str) -> set[str]:
     return set(inspect.signature(getattr(tk, name)).parameters)
 
 
-def sized(size: int | None) -> tk.VectorDomain:
-    return tk.VectorDomain(tk.AtomDomain(int), size=size)
+def sized(size: int | None, kind: type = int) -> tk.VectorDomain:
+    return tk.VectorDomain(tk.AtomDomain(kind), size=size)
 
 
-def given(name: str, options: dict[str, Any], scale: Any, k: int = 2) -> dict[str, Any]:
+def given(name: str, options: dict[str, Any], scale: Any, k: int = 2, **others: Any) -> dict[str, Any]:
     """The arguments by name of a mechanism that has no parameter but those that some other has as well."""
-    called = {"k": k, "scale": scale, "count_scale": scale}
+    called = {"k": k, "scale": scale, "count_scale": scale, **others}
     return {one: value for one, value in called.items() if one in taken(name)} | options
+
+
+def built(name: str, options: dict[str, Any], domain: tk.VectorDomain, scale: Any, **others: Any) -> tk.Measurement:
+    """With the first of its measures."""
+    row, arguments = ROWS[name], given(name, options, scale, **others)
+    made: tk.Measurement = getattr(tk, name)(domain, row.metric, row.measures[0], **arguments)
+    return made
 
 
 @EVERY
@@ -100,9 +130,9 @@ def test_obligations(name: str, options: dict[str, Any]) -> None:
     members = [[3, 1, 2, 2], (2**70, 0, 1, 2**70 + 1), np.array([0, -5, 2**62, 7])]
     near = [([3, 1, 2, 2], [4, 1, 3, 2], 1), ([3, 1, 2, 2], [4, 0, 2, 2], 2), ([0, 0, 0, 0], [0, 1, 1, 0], 1)]
     for measure in ROWS[name].measures:
-        built = check_constructor(make, then, (sized(size), ROWS[name].metric), measure, **given(name, options, 1.5))
+        made = check_constructor(make, then, (sized(size), ROWS[name].metric), measure, **given(name, options, 1.5))
         check_measurement(
-            built,
+            made,
             members=members if size == 4 else [[3, 1, 2], np.array([0, -5, 7])],
             non_members=[
                 [1, 2],
@@ -114,13 +144,88 @@ def test_obligations(name: str, options: dict[str, Any]) -> None:
             ],
             distances=[Fraction(1, 3), 0.5, 1, 2, 100],
             neighbours=[
-                (x[:size], y[:size], d_in) for x, y, d_in in near[: 3 if size == 4 else 1] if built.declared.law
+                (x[:size], y[:size], d_in) for x, y, d_in in near[: 3 if size == 4 else 1] if made.declared.law
             ],
         )
-        assert built.proof.status == "current"
+        assert (made.proof.name, made.proof.status) == (name.replace("make_", "measurements/"), "current")
         named = {"choice" if one == "mechanism" else one: options[one] for one in options}
         asked = {one: getattr(value, "name", value) for one, value in named.items()}
-        assert built.parameters.items() >= ({"scale": 1.5} | asked).items()
+        assert made.parameters.items() >= ({"scale": 1.5} | asked).items()
+
+
+ON_A_GRID = [name for name in ROWS if "granularity" in taken(name)]
+
+
+@pytest.mark.parametrize("name", ON_A_GRID)
+def test_obligations_with_floats(name: str) -> None:
+    make, metric = getattr(tk, name), ROWS[name].metric
+    arguments = given(name, {}, 1.5, k=1, granularity=Fraction(1, 3))
+    for measure in ROWS[name].measures:
+        made = make(sized(3, float), metric, measure, **arguments)
+        check_measurement(
+            made,
+            members=[[3.0, 1.5, -2.0], np.array([0.0, 1e300, 5e-324])],
+            non_members=[[1.0, 2.0], [1, 2, 3], [math.nan, 0.0, 0.0], None],
+            distances=[Fraction(1, 3000), 0.5, 1, 2, 100],
+        )
+        assert Fraction(made.parameters["granularity"]) == Fraction(1, 3)
+
+
+def exact(name: str, options: dict[str, Any], scores: Sequence[int], k: int) -> Any:
+    """What a mechanism releases without noise: the scores, or the k best by Python's stable sort."""
+    if not {"k", "optimize"} & taken(name):
+        return list(scores)
+    sign = -1 if options.get("optimize", "max") == "max" else 1
+    ranked = sorted(range(len(scores)), key=lambda i: sign * scores[i])
+    if "k" not in taken(name):
+        return ranked[0]
+    return sorted(ranked[:k]) if options.get("release") == "set" or "utility" in taken(name) else ranked[:k]
+
+
+@EVERY
+def test_the_best_come_out_where_noise_hardly_matters(name: str, options: dict[str, Any]) -> None:
+    """Without any, the lowest index wins ties, and the law has one outcome."""
+    ties, apart = [5, 9, 5, 9, 1], (np.arange(50) * 1000)[:: -1 if options.get("optimize") == "min" else 1]
+    noiseless, noisy = built(name, options, sized(None), 0, k=3), built(name, options, sized(None), 1, k=4)
+    if taken(name) & {"k", "optimize"}:
+        assert winners(noisy(apart)) == exact(name, options, apart.tolist(), 4)
+    assert winners(noiseless(ties)) == exact(name, options, ties, 3)
+    if noiseless.declared.law:
+        known = exact(name, options, ties, 3)
+        assert noiseless.distribution(ties) == {tuple(known) if isinstance(known, list) else known: 1}
+
+
+def winners(release: Any) -> Any:
+    """The indices of a release, which is these or holds them first."""
+    indices = release[0] if isinstance(release, tuple) else release
+    assert isinstance(indices, int) or indices.dtype == np.int64
+    return indices if isinstance(indices, int) else indices.tolist()
+
+
+@EVERY
+def test_bad_scores_are_refused_before_anything_is_drawn(
+    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
+    kind, grid = (int if name == "make_noisy_histogram" else float), {"granularity": 1} if name in ON_A_GRID else {}
+    cases: list[tuple[Any, type[Exception], str]] = [
+        ([], tk.DataLengthError, "at least one element"),
+        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
+        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
+    ]
+    if kind is float:
+        found = (math.nan, math.inf, -math.inf)
+        cases += [([SENTINEL_FLOAT, one, 1.0], tk.NonFiniteError, "scores must be finite") for one in found]
+        cases += [([SENTINEL_INT, 2], tk.DataTypeError, "must be floats")]
+    if "k" in taken(name):
+        cases += [([kind(SENTINEL_INT)], tk.DataLengthError, "at least k")]
+    for scale in (0, 1.0):
+        measurement = built(name, options, sized(3 if grid and "k" not in taken(name) else None, kind), scale, **grid)
+        for scores, error, words in cases:
+            raises_exactly(error, functools.partial(measurement, scores), words)
+        if "k" in taken(name):
+            call = functools.partial(measurement.accuracy, 1)
+            raises_exactly(tk.ParameterError, call, "n_candidates must be at least k")
 
 
 @EVERY
@@ -155,6 +260,23 @@ WRONG: dict[str, list[tuple[Any, type[Exception], str]]] = {
         *((one, tk.ParameterTypeError, "release must be one of 'ranking', 'set'") for one in (None, True)),
     ],
     "granularity": [(1, tk.ParameterError, "granularity must be left out")],
+    "gamma": [
+        *(
+            (one, tk.ParameterError, "gamma must lie between 0 and 1")
+            for one in (-0.01, Fraction(101, 100), math.nan, math.inf)
+        ),
+        *((one, tk.ParameterTypeError, "gamma must be a number in [0, 1]") for one in (True, "1/2", None)),
+    ],
+    "utility": [
+        ("published", tk.ParameterError, "utility must be one of 'margin', 'distance'"),
+        (None, tk.ParameterTypeError, "utility must be one of 'margin', 'distance'"),
+    ],
+    "mechanism": [
+        ("gumbel", tk.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
+        (None, tk.ParameterTypeError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
+    ],
+    "noise": [(one, tk.ParameterTypeError, "noise must be Gumbel()") for one in (tk.Gumbel, "Gumbel", None)],
+    "gaussian": [(1, tk.ParameterTypeError, "gaussian must be True or False")],
     "input_domain": [
         *((one, tk.SpaceError, "does not measure") for one in (tk.AtomDomain(int), tk.FrameDomain("u", "i"))),
         *((one, tk.ParameterTypeError, "input_domain must be a domain") for one in ([1], tk.VectorDomain)),
@@ -189,6 +311,8 @@ def test_bad_arguments(name: str) -> None:
             for one in (tk.Approximate(RANGE), tk.Approximate(MAX), tk.MaxDivergence, "epsilon", None)
         ],
     }
-    for parameter in taken(name) & cases.keys():
-        for value, error, words in cases[parameter]:
-            raises_exactly(error, lambda one=value, at=parameter: getattr(tk, name)(**right | {at: one}), words)
+    own: list[Wrong] = [(one, *case) for one in taken(name) & cases.keys() for case in cases[one]]
+    if name in ON_A_GRID:
+        own.append(("input_domain", FLOATS, tk.ParameterError, "granularity must be given"))
+    for parameter, value, error, words in (*own, *row.wrong):
+        raises_exactly(error, functools.partial(getattr(tk, name), **right | {parameter: value}), words)

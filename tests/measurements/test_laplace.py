@@ -1,4 +1,4 @@
-"""The claims of make_laplace: maps against mass ratios, the law of its releases, arguments."""
+"""Noise on every score, Laplace or Gaussian: maps against mass ratios and divergences, the laws of the releases."""
 
 from __future__ import annotations
 
@@ -7,25 +7,31 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements.laplace import make_laplace, then_laplace
+from opendp_topk.measurements.gaussian import make_gaussian
+from opendp_topk.measurements.laplace import make_laplace
+from opendp_topk.measurements.noisy_histogram import make_noisy_histogram
+from tests.concepts.sentinels import raises_exactly
+from tests.oracles.noise import number
 
-from ..concepts.links import check_constructor, check_measurement
-from ..concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from ..oracles import discrete
 from ..oracles.chi_square import assert_follows
 from ..oracles.rhos import of_discrete_laplace as rho
 
 MAX, RANGE, ZCDP = MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
-INT = tk.VectorDomain(tk.AtomDomain(int))
 ORDERS = (Fraction(3, 2), 2, 5)
 
 
 def build(measure: tk.Measure = MAX, d: int | None = None, kind: type = int, **options: Any) -> tk.Measurement:
     return make_laplace(tk.VectorDomain(tk.AtomDomain(kind), size=d), tk.L1Distance(), measure, **options)
+
+
+def gaussian(d: int | None = None, kind: type = int, **options: Any) -> tk.Measurement:
+    return make_gaussian(tk.VectorDomain(tk.AtomDomain(kind), size=d), tk.L2Distance(), ZCDP, **options)
 
 
 def realised(measure: tk.Measure, scale: Fraction, move: tuple[int, ...]) -> Any:
@@ -51,25 +57,33 @@ def test_no_neighbour_exceeds_the_map(measure: tk.Measure, scale: Fraction) -> N
             assert found >= claimed * (1 - 1e-15), "attained"
 
 
+GRID, THIRD = {"scale": 7, "granularity": 0.25}, {"scale": 7, "granularity": Fraction(1, 3)}
+HALF = {"scale": 7, "granularity": 0.5}
+
+
 @pytest.mark.parametrize(
-    ("measure", "d", "kind", "options", "d_in", "cost"),
+    ("measurement", "d_in", "cost"),
     [
-        (MAX, None, int, {"scale": 7}, 2, Fraction(2, 7)),
-        (MAX, 3, int, {"scale": 0.1}, 2, 2 / Fraction(0.1)),
-        (RANGE, None, int, {"scale": 7}, 2, Fraction(4, 7)),
-        (ZCDP, None, int, {"scale": 7}, 2, rho(Fraction(2, 7), Fraction(1, 7))),
-        (ZCDP, None, int, {"scale": Fraction(7, 3)}, 1.3, rho(Fraction(3, 7), Fraction(3, 7))),
-        (MAX, 4, float, {"scale": 7, "granularity": 0.25}, 2, Fraction(1, 4) * 11 / 7),
-        (MAX, 4, float, {"scale": 7, "granularity": 0.25}, 1e-9, Fraction(1, 4) * 4 / 7),
-        (MAX, 1, float, {"scale": 7, "granularity": Fraction(1, 3)}, 2, Fraction(2, 7)),
-        (RANGE, 2, float, {"scale": 7, "granularity": Fraction(1, 3)}, 2, Fraction(2, 3) * 7 / 7),
-        (ZCDP, 2, float, {"scale": 7, "granularity": Fraction(1, 3)}, 2, rho(Fraction(1, 3), Fraction(1, 21))),
+        (build(MAX, scale=7), 2, Fraction(2, 7)),
+        (build(MAX, 3, scale=0.1), 2, 2 / Fraction(0.1)),
+        (build(RANGE, scale=7), 2, Fraction(4, 7)),
+        (build(ZCDP, scale=7), 2, rho(Fraction(2, 7), Fraction(1, 7))),
+        (build(ZCDP, scale=Fraction(7, 3)), 1.3, rho(Fraction(3, 7), Fraction(3, 7))),
+        (build(MAX, 4, float, **GRID), 2, Fraction(1, 4) * 11 / 7),
+        (build(MAX, 4, float, **GRID), 1e-9, Fraction(1, 4) * 4 / 7),
+        (build(MAX, 1, float, **THIRD), 2, Fraction(2, 7)),
+        (build(RANGE, 2, float, **THIRD), 2, Fraction(2, 3) * 7 / 7),
+        (build(ZCDP, 2, float, **THIRD), 2, rho(Fraction(1, 3), Fraction(1, 21))),
+        (gaussian(scale=7), 2, Fraction(2, 49)),
+        (gaussian(3, scale=0.1), math.sqrt(2), 2 / (2 * Fraction(0.1) ** 2)),
+        (gaussian(scale=Fraction(7, 3)), Fraction(4, 3), Fraction(9, 98)),
+        (gaussian(1, float, **HALF), 2, Fraction(1, 4) * (15 + 2 * 3 + 1) / 98),
+        (gaussian(4, float, **HALF), 1e-9, Fraction(1, 4) * 4 / 98),
+        (gaussian(4, float, **HALF), 2, Fraction(1, 4) * (15 + 2 * 7 + 4) / 98),
     ],
 )
-def test_the_map_is_the_formula_rounded_up_once(
-    measure: tk.Measure, d: int | None, kind: type, options: dict[str, Any], d_in: Any, cost: Fraction
-) -> None:
-    found = build(measure, d, kind, **options).map(d_in)
+def test_the_map_is_the_formula_rounded_up_once(measurement: tk.Measurement, d_in: Any, cost: Fraction) -> None:
+    found = measurement.map(d_in)
     assert isinstance(found, float)
     assert math.nextafter(found, 0) < cost <= found
 
@@ -83,28 +97,32 @@ def test_the_floats_pay_for_the_pairs_that_rounding_drives_apart() -> None:
     assert measurement.map(y[0] - x[0]) == 0.5
 
 
-def test_releases_follow_the_law() -> None:
+@pytest.mark.parametrize(
+    ("make", "name", "reach", "detects"),
+    [(build, "laplace", (15, 12), (0.2, 0.28)), (gaussian, "gaussian", (9, 9), (0.23, 0.32))],
+)
+def test_releases_follow_the_law(make: Any, name: str, reach: tuple[int, int], detects: tuple[float, float]) -> None:
+    """Those of all scores, and those of every other one."""
     scale, n = Fraction(5, 2), 20_000
     x = np.array([7, -3] * (n // 2))
-    found = build(scale=scale)(x)
+    found = make(scale=scale)(x)
     assert found.shape == (n,)
-    law = discrete.pooled(discrete.masses("laplace", scale), -15, 15)
-    assert_follows(discrete.counted((found - x).tolist(), -15, 15), law, detects=0.2)
-    assert_follows(
-        discrete.counted((found - x)[::2].tolist(), -12, 12),
-        discrete.pooled(discrete.masses("laplace", scale), -12, 12),
-        detects=0.28,
-    )
+    for errors, far, least in zip((found - x, (found - x)[::2]), reach, detects, strict=True):
+        law = discrete.pooled(discrete.masses(name, scale), -far, far)
+        assert_follows(discrete.counted(errors.tolist(), -far, far), law, detects=least)
 
 
 @pytest.mark.further
-def test_releases_of_floats_follow_the_law_on_the_grid() -> None:
+@pytest.mark.parametrize(
+    ("make", "name", "reach", "detects"), [(build, "laplace", 20, 0.43), (gaussian, "gaussian", 12, 0.49)]
+)
+def test_releases_of_floats_follow_the_law_on_the_grid(make: Any, name: str, reach: int, detects: float) -> None:
     scale, step, n = Fraction(1), Fraction(1, 4), 8000
-    found = build(MAX, n, float, scale=scale, granularity=step)([0.3] * n)
+    found = make(d=n, kind=float, scale=scale, granularity=step)([0.3] * n)
     steps = [Fraction(value) / step - 1 for value in found.tolist()]
     assert all(value.denominator == 1 for value in steps)
-    law = discrete.pooled(discrete.masses("laplace", scale / step), -20, 20)
-    assert_follows(discrete.counted(map(int, steps), -20, 20), law, detects=0.43)
+    law = discrete.pooled(discrete.masses(name, scale / step), -reach, reach)
+    assert_follows(discrete.counted(map(int, steps), -reach, reach), law, detects=detects)
 
 
 def test_coordinates_are_independent() -> None:
@@ -118,66 +136,80 @@ def test_coordinates_are_independent() -> None:
     assert_follows(counts, law, detects=0.19)
 
 
-def test_without_noise_the_scores_are_released() -> None:
-    assert build(scale=0)([3, -1, 2**70]).tolist() == [3, -1, 2**70]
+def test_without_noise_the_scores_go_to_the_grid() -> None:
     assert build(MAX, 2, float, scale=0, granularity=0.5)([0.3, -1.3]).tolist() == [0.5, -1.5]
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_obligations_with_floats(measure: tk.Measure) -> None:
-    check_measurement(
-        build(measure, 3, float, scale=1.5, granularity=2**-10),
-        members=[[3.0, 1.5, -2.0], np.array([0.0, 1e300, 5e-324])],
-        non_members=[[1.0, 2.0], [1, 2, 3], [math.nan, 0.0, 0.0]],
-        distances=[Fraction(1, 3000), 0.5, 1, 2, 100],
-    )
-
-
-def test_the_constructor_and_its_partial() -> None:
-    built = check_constructor(make_laplace, then_laplace, (INT, tk.L1Distance()), MAX, scale=2)
-    assert built.proof.name == "measurements/laplace"
-    assert "granularity" not in built.parameters
-    assert build(MAX, 2, float, scale=2, granularity=0.5).parameters["granularity"] == 0.5
+@pytest.mark.further
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7, 3)], ids=str)
+@pytest.mark.parametrize("order", [Fraction(5, 4), Fraction(3, 2), 2, 3, Fraction(7, 2)], ids=str)
+def test_no_neighbour_exceeds_the_map_and_whole_orders_attain_it(scale: Fraction, order: int | Fraction) -> None:
+    measurement = gaussian(scale=scale)
+    for move in itertools.product((-1, 0, 2), repeat=2):
+        square = sum(shift * shift for shift in move)
+        claimed = square / (2 * scale * scale)
+        with mpmath.workdps(40):
+            found = sum(discrete.renyi("gaussian", scale, shift, order) for shift in move) / number(Fraction(order))
+            assert found <= number(claimed) + mpmath.mpf(10) ** -22, move
+            if order in (2, 3):
+                assert found >= number(claimed) - mpmath.mpf(10) ** -22, "attained"
+        if square in (0, 1, 4):
+            assert measurement.map(math.isqrt(square)) >= claimed
 
 
 def test_noisy_scores_are_no_indices() -> None:
-    raises_exactly(tk.SpaceError, lambda: build(d=2, scale=1) >> tk.index_candidates(["a", "b"]), "releases indices")
+    raises_exactly(tk.SpaceError, lambda: gaussian(d=2, scale=1) >> tk.index_candidates(["a", "b"]), "releases indices")
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "error", "required"),
-    [
-        ("input_domain", tk.VectorDomain(tk.AtomDomain(float), size=2), tk.ParameterError, "granularity must be given"),
-        ("input_metric", tk.LInfDistance(), tk.ParameterTypeError, "input_metric must be L1Distance()"),
-    ],
-)
-def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:
-    arguments: dict[str, Any] = {
-        "input_domain": INT,
-        "input_metric": tk.L1Distance(),
-        "output_measure": MAX,
-        "scale": 1.0,
-    }
-    raises_exactly(error, lambda: make_laplace(**(arguments | {option: value})), required)
+def histogram(measure: tk.Measure, changes: int = 1, size: int | None = None, **options: Any) -> tk.Measurement:
+    space = tk.VectorDomain(tk.AtomDomain(int), size=size), tk.L01InfDistance(changes=changes, monotonic=True)
+    return make_noisy_histogram(*space, measure, **options)
 
 
-@pytest.mark.parametrize(
-    ("scores", "error", "required"),
-    [
-        ([SENTINEL_FLOAT, math.nan], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT], tk.DataLengthError, "exactly 2"),
-        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
-        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
-    ],
-)
-def test_bad_scores_are_refused_before_anything_is_drawn(
-    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
-    measurement = build(MAX, 2, float, scale=1.0, granularity=1)
-    raises_exactly(error, lambda: measurement(scores), required)
+def test_twenty_winners_with_counts_for_people_of_one_item_cost_what_one_count_costs() -> None:
+    """Fifty candidates at epsilon .1: scale 10, where a selection and counts of its winners need 400."""
+    twenty = histogram(MAX, size=50, scale=10) >> tk.largest_counts(20)
+    assert twenty.map(1) == 0.1
+    space = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.LInfDistance(monotonic=True)
+
+    def counted(scale: float) -> tk.Measurement:
+        return space >> tk.then_select_then_count(MAX, k=20, scale=scale)
+
+    assert tk.binary_search_param(counted, 1, 0.1) == pytest.approx(400)
+    released = twenty(np.arange(50) * 10_000)
+    assert released.indices.tolist() == list(range(49, 29, -1))
 
 
-@pytest.mark.parametrize("d_in", [-1, -0.5, math.nan, "1", None, True])
-def test_bad_distances(d_in: Any) -> None:
-    raises_exactly(tk.DistanceError, lambda: build(scale=1).map(d_in), "d_in must be")
+def test_the_noise_follows_the_measure_or_the_word() -> None:
+    for measure, gaussian in ((MAX, False), (RANGE, False), (ZCDP, True), (tk.PrivacyProfile(), True)):
+        assert histogram(measure, scale=2).parameters == {
+            "mechanism": "noisy_histogram",
+            "gaussian": gaussian,
+            "scale": 2,
+        }
+    laplace = histogram(ZCDP, 3, scale=2, gaussian=False)
+    few = tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=3, monotonic=True)
+    assert laplace.map(1) == tk.make_laplace(*few, ZCDP, scale=2).map(1)
+    assert histogram(ZCDP, 3, scale=2).map(2) == tk.make_gaussian(*few, ZCDP, scale=2).map(2) == 3 * 4 / 8
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_histograms_follow_the_law(gaussian: bool) -> None:
+    scale, n = Fraction(3, 2), 20_000
+    found = histogram(ZCDP, scale=scale, gaussian=gaussian)(np.full(n, 5)) - 5
+    name, reach = ("gaussian", 5) if gaussian else ("laplace", 9)
+    law = discrete.pooled(discrete.masses(name, scale), -reach, reach)
+    assert_follows(discrete.counted(found.tolist(), -reach, reach), law, detects=0.24)
+
+
+def test_from_a_table_to_winners_with_counts() -> None:
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame({"who": [1, 1, 2, 3, 3], "what": ["a", "b", "b", "z", "a"]})
+    space = tk.FrameDomain("who", "what"), tk.UserDistance()
+    for by in ("order", "random"):
+        kept = space >> tk.then_keep_items(most=1, by=by, candidates=["a", "b"])
+        counts = kept >> tk.then_count_by_item(candidates=["a", "b"], max_items=1)
+        best = counts >> tk.then_noisy_histogram(MAX, scale=0.0) >> tk.largest_counts(2, ["a", "b"])
+        assert sum(best(table).counts) == 3
+        assert (counts >> tk.then_noisy_histogram(MAX, scale=10.0)).map(1) == 0.1
+        assert (counts >> tk.then_laplace(MAX, scale=10.0)).map(2) == 0.2

@@ -264,26 +264,6 @@ def test_accuracy_bound_fails_no_more_often_than_it_says(mechanism: str) -> None
             assert failure <= alpha
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "required"),
-    [
-        ({"mechanism": "gumbel"}, tk.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
-        ({"mechanism": None}, tk.ParameterTypeError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
-    ],
-    ids=repr,
-)
-def test_bad_arguments(options: dict[str, Any], error: type[Exception], required: str) -> None:
-    arguments: dict[str, Any] = {
-        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
-        "input_metric": tk.LInfDistance(),
-        "output_measure": tk.MaxDivergence(),
-        "k": 2,
-        "scale": 1.0,
-        "mechanism": "permute_and_flip",
-    }
-    raises_exactly(error, lambda: make_peeled_top_k(**(arguments | options)), required)
-
-
 def test_too_few_scores_and_laws_that_are_too_large() -> None:
     measurement = build(None, tk.MaxDivergence(), k=3, scale=1, mechanism="permute_and_flip")
     raises_exactly(tk.DataLengthError, lambda: measurement([1, 2]), "at least k elements (3)")

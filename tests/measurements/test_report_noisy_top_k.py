@@ -13,13 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
-import numpy as np
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from tests.concepts.losses import number, realised
-from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.oracles import rhos
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
@@ -202,32 +200,6 @@ def test_noise_follows_the_measure() -> None:
     assert names == ["Exponential", "Gumbel", "Gumbel"]
 
 
-def test_releases_have_the_promised_shape_and_order() -> None:
-    scores = np.arange(50) * 1000
-    ranking = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=4, scale=1)(scores)
-    assert ranking.dtype == np.int64
-    assert ranking.tolist() == [49, 48, 47, 46]
-    smallest = build(None, tk.LInfDistance(), tk.RangeDivergence(), k=4, scale=1, optimize="min")(scores)
-    assert smallest.tolist() == [0, 1, 2, 3]
-    chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=4, scale=1, release="set")(scores)
-    assert chosen.tolist() == [46, 47, 48, 49]
-
-
-@pytest.mark.parametrize(
-    ("optimize", "release", "winners"),
-    [
-        ("max", "ranking", [1, 3, 0]),
-        ("max", "set", [0, 1, 3]),
-        ("min", "ranking", [4, 0, 2]),
-        ("min", "set", [0, 2, 4]),
-    ],
-)
-def test_without_noise_the_lowest_index_wins_ties(optimize: str, release: str, winners: list[int]) -> None:
-    exact = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=0.0, optimize=optimize, release=release)
-    assert exact([5, 9, 5, 9, 1]).tolist() == winners
-    assert exact.distribution([5, 9, 5, 9, 1]) == {tuple(winners): 1}
-
-
 def test_chains_from_the_space_and_to_items() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     items = ["ash", "birch", "cedar", "elm"]
@@ -239,56 +211,6 @@ def test_chains_from_the_space_and_to_items() -> None:
     assert mpmath.almosteq(sum(noisy.distribution([1, 4, 2, 3]).values()), 1, 1e-14)
     assert set(map(len, noisy.distribution([1, 4, 2, 3]))) == {2}
     assert noisy.accuracy(4, 0.05) == pytest.approx(3 * math.log(4 / 0.05))
-
-
-@pytest.mark.parametrize(
-    ("scores", "error", "required"),
-    [
-        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT, math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT, -math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([], tk.DataLengthError, "at least one element"),
-        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
-        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
-        ([SENTINEL_FLOAT, "x"], tk.DataTypeError, "must be floats"),
-        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
-        (np.array([True, False]), tk.DataTypeError, "must be float64"),
-        ({SENTINEL_FLOAT: 1}, tk.DataTypeError, "one-dimensional array, list or tuple"),
-        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
-    ],
-)
-def test_bad_scores_are_refused_before_anything_is_drawn(
-    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
-    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
-    measurement = make_report_noisy_top_k(*space, tk.MaxDivergence(), k=2, scale=1.0)
-    raises_exactly(error, lambda: measurement(scores), required)
-
-
-@pytest.mark.parametrize("d_in", [-1, -0.5, math.nan, "1", None, True])
-def test_bad_distances(d_in: Any) -> None:
-    measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=1, scale=1)
-    raises_exactly(tk.DistanceError, lambda: measurement.map(d_in), "d_in must be")
-    raises_exactly(tk.DistanceError, lambda: measurement.check(d_in, 1.0), "d_in must be")
-    raises_exactly(tk.DistanceError, lambda: measurement.check(1, d_in), "d_out must be")
-
-
-@pytest.mark.parametrize(
-    ("n", "alpha", "error", "required"),
-    [
-        (0, 0.05, tk.ParameterError, "n_candidates must be an integer >= 1"),
-        (1, 0.05, tk.ParameterError, "n_candidates must be at least k (2)"),
-        (2.0, 0.05, tk.ParameterTypeError, "n_candidates must be an integer >= 1"),
-        (5, 0, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
-        (5, 1.0, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
-        (5, math.nan, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
-        (5, "5%", tk.ParameterTypeError, "alpha must be a number in (0, 1)"),
-    ],
-)
-def test_bad_accuracy_questions(n: Any, alpha: Any, error: type[Exception], required: str) -> None:
-    measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=1)
-    raises_exactly(error, lambda: measurement.accuracy(n, alpha), required)
 
 
 def test_without_noise_success_is_certain() -> None:

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import DataLengthError
-from opendp_topk.sampling.samplers import entropy
 
 from ..oracles import one_shot
 from ..oracles.chi_square import ODDS, assert_follows, p_value
@@ -139,23 +137,6 @@ def test_any_vector_of_integers(measure: Any, kind: str) -> None:
 def test_any_vector_of_floats(measure: Any, dtype: Any) -> None:
     scores = np.array([0.0, 1000.0, 3000.0], dtype=dtype)
     assert _make(measure, [0.0], 2, 1)(scores).tolist() == [2, 1]
-
-
-@every_measure
-@pytest.mark.parametrize("scale", [0, 1.0])
-def test_too_few_scores_are_noticed_before_anything_is_drawn(
-    measure: Any, scale: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def touched(_: int) -> bytes:
-        raise AssertionError("digits were drawn")
-
-    monkeypatch.setattr(entropy.os, "urandom", touched)
-    top3 = _make(measure, [1], 3, scale)
-    with pytest.raises(DataLengthError, match="at least k elements"):
-        top3([5, 6])
-    if scale:
-        with pytest.raises(AssertionError, match="were drawn"):
-            top3([5, 6, 7])
 
 
 def _peak(measurement: tk.Measurement, scores: Any) -> int:
