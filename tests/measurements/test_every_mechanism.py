@@ -7,19 +7,31 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import math
-from collections.abc import Sequence
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.audit import shipped
+from opendp_topk.errors import EntropyError
+from opendp_topk.sampling.samplers import entropy
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
+from tests.concepts.specimens import Specimen
+from tests.concepts.tried import specimens_of
+from tests.concepts.turns import in_turn
+from tests.oracles.chi_square import LARGEST_ERROR, ODDS, assert_follows, enough, p_value, smallest_error, tilted
 
 MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 UP = tk.LInfDistance(monotonic=True)
@@ -316,3 +328,239 @@ def test_bad_arguments(name: str) -> None:
         own.append(("input_domain", FLOATS, tk.ParameterError, "granularity must be given"))
     for parameter, value, error, words in (*own, *row.wrong):
         raises_exactly(error, functools.partial(getattr(tk, name), **right | {parameter: value}), words)
+
+
+# Releases of every mechanism against its law: an error of one in twenty on the likeliest outcome is detected.
+
+
+SPECIMENS = [
+    pytest.param(specimen, id=f"{name}-{n}", marks=[] if specimen.draws else pytest.mark.slow)
+    for name in sorted(shipped.find_constructors())
+    for n, specimen in enumerate(specimens_of(name))
+]
+SLOW = [one for one in SPECIMENS if one.marks]
+
+
+@pytest.mark.parametrize("specimen", [one for one in SPECIMENS if not one.marks] + in_turn(SLOW, 2))
+def test_an_error_of_five_percent_would_be_noticed(specimen: Specimen) -> None:
+    law = specimen.law(specimen.pair[0])
+    counts = Counter(specimen.samples(enough(max(law.values()))))
+    assert_follows(counts, law, detects=0.05)
+    for planted in (0.05, -0.05):
+        assert p_value(counts, tilted(law, planted)) < ODDS
+
+
+def test_every_mechanism_that_draws_from_scores_is_sampled() -> None:
+    assert set(MECHANISMS) <= set(shipped.find_constructors())
+    assert len(SPECIMENS) >= len(shipped.find_constructors())
+    assert LARGEST_ERROR <= 0.05
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("error", [0.05, 0.01])
+def test_the_power_that_is_stated_is_the_power(p: float, error: float) -> None:
+    """Half of the arc to the error is left to chance on each side: just beyond its middle samples are refused."""
+    n = enough(p, error)
+    assert error * 0.999 < smallest_error(n, p) <= error
+    assert smallest_error(n - n // 50, p) > error
+    law: dict[Any, float] = {True: p, False: 1 - p}
+    arc = min(abs(math.asin(math.sqrt(p * (1 + sign * error))) - math.asin(math.sqrt(p))) for sign in (1, -1))
+    for sign in (1, -1):
+        refused, accepted = (_share(math.asin(math.sqrt(p)) + sign * part * arc, n) for part in (0.51, 0.45))
+        assert p_value(refused, law) < ODDS < p_value(accepted, law)
+        with pytest.raises(AssertionError, match="deviate"):
+            assert_follows(refused, law, detects=error)
+
+
+def _share(angle: float, n: int) -> dict[Any, int]:
+    found = round(n * math.sin(angle) ** 2)
+    return {True: found, False: n - found}
+
+
+def test_a_test_that_detects_too_little_must_say_so() -> None:
+    law, counts = {"a": 0.5, "b": 0.5}, {"a": 500, "b": 500}
+    with pytest.raises(AssertionError, match="1000 samples detect an error of 0"):
+        assert_follows(counts, law)
+    assert_follows(counts, law, detects=0.42)
+    assert smallest_error(100, 0.01) == float("inf")
+
+
+@pytest.mark.parametrize("expected", [0.5, 20, 60, 200])
+def test_odds_are_exact_where_little_is_expected(expected: float) -> None:
+    """The first count of a cell that is refused is the first whose binomial tail is its part of the odds."""
+    n, cells = 100_000, 200
+    p = expected / n
+    law = {"most": 1 - cells * p} | dict.fromkeys(range(cells), p)
+
+    def refused(count: int) -> bool:
+        others = {i: int((i + 1) * expected) - int(i * expected) for i in range(1, cells)}
+        counts = {0: count} | others
+        return p_value(counts | {"most": n - sum(counts.values())}, law) < ODDS
+
+    def beyond(count: int) -> float:
+        with mpmath.workdps(40):
+            return float(mpmath.betainc(count, n - count + 1, 0, p, regularized=True))
+
+    likely = int(expected + 6 * math.sqrt(expected))
+    exact = next(count for count in itertools.count(likely) if 8 * cells * beyond(count) < ODDS)
+    assert [refused(exact - 1), refused(exact)] == [False, True]
+
+
+# Sources that repeat themselves or fall short: an error at once, or after few reads, and never an endless loop.
+
+
+Source = Callable[[int], bytes]
+CONSTRUCTORS = [name for name in tk.__all__ if name.startswith("make_")]
+ALIKE = np.zeros(3000, dtype=np.int64)
+COUNTS = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
+FAIR = os.urandom
+MOST_READS, MOST_BYTES = 20_000, 2**28
+
+
+class Endless(BaseException):
+    """More was read than any release needs."""
+
+
+class Stream:
+    """The bytes of a source one after another, each handed out once."""
+
+    def __init__(self, chunks: Callable[[], bytes]) -> None:
+        self.chunks, self.left = chunks, b""
+
+    def __call__(self, n: int) -> bytes:
+        while len(self.left) < n:
+            self.left += self.chunks()
+        found, self.left = self.left[:n], self.left[n:]
+        return found
+
+
+def period(n: int, seed: int = 7) -> Source:
+    round_ = random.Random(seed).randbytes(n) * (2**12 // n + 1)
+    return Stream(lambda: round_)
+
+
+def stuck() -> Source:
+    """The last bit of every byte is never set; the others are fair."""
+    return lambda n: bytes(byte & 0xFE for byte in FAIR(n)) if n < 2**16 else bytes(n)
+
+
+AT_ONCE: dict[str, Source] = {
+    "zeros": bytes,
+    "ones": lambda n: b"\xff" * n,
+    "alternating bits": lambda n: b"\xaa" * n,
+    "the other alternating bits": lambda n: b"\x55" * n,
+    "alternating bytes": lambda n: (b"\x00\xff" * n)[:n],
+    "a period of 3": period(3),
+    "a period of 16": period(16),
+    "a period of 29": period(29),
+    "one byte too few": lambda n: FAIR(n)[1:],
+    "no bytes": lambda _: b"",
+    "a byte too many": lambda n: FAIR(n) + b"a",
+}
+SOON: dict[str, Callable[[], Source]] = {
+    "the same for the same question": lambda: lambda n: random.Random(n).randbytes(n),
+    "a period of 256": lambda: period(256),
+    "a period of 1000": lambda: period(1000),
+    "a stuck bit": stuck,
+}
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Source], list[int]]:
+    """Let this be the system's source; what it was asked for."""
+
+    def install(source: Source) -> list[int]:
+        asked: list[int] = []
+
+        def urandom(n: int) -> bytes:
+            asked.append(n)
+            if len(asked) > MOST_READS or sum(asked) > MOST_BYTES:
+                raise Endless
+            return source(n)
+
+        monkeypatch.setattr(entropy, "_WATCH", entropy._RepetitionDetector())
+        monkeypatch.setattr(os, "urandom", urandom)
+        return asked
+
+    return install
+
+
+def releases() -> dict[str, Callable[[], Any]]:
+    """Releases of every kind that draw, of scores that are alike, so that much has to be drawn."""
+    noise = tk.make_laplace(COUNTS[0], tk.L1Distance(), PURE, scale=Fraction(200, 3))
+    gaussian = tk.make_gaussian(COUNTS[0], tk.L2Distance(), ZCDP, scale=Fraction(7, 3))
+    made: dict[str, tuple[Any, Any]] = {
+        "one-shot exponential": (COUNTS >> tk.then_report_noisy_top_k(PURE, k=3, scale=2.0), ALIKE),
+        "one-shot Gumbel": (COUNTS >> tk.then_report_noisy_top_k(ZCDP, k=3, scale=2.0), ALIKE),
+        "a long vector": (COUNTS >> tk.then_report_noisy_top_k(ZCDP, k=3, scale=2.0), np.zeros(10**5, dtype=np.int64)),
+        "a set": (COUNTS >> tk.then_report_noisy_top_k(PURE, k=50, scale=2.0, release="set"), ALIKE),
+        "peeled": (COUNTS >> tk.then_peeled_top_k(PURE, k=5, scale=2.0, mechanism="exponential"), ALIKE),
+        "peeled by flips": (
+            COUNTS >> tk.then_peeled_top_k(PURE, k=5, scale=2.0, mechanism="permute_and_flip"),
+            ALIKE,
+        ),
+        "canonical": (COUNTS >> tk.then_canonical_top_k(PURE, k=5, scale=2.0), ALIKE),
+        "canonical exponential": (COUNTS >> tk.then_canonical_top_k(PURE, k=5, scale=2, noise=tk.Exponential()), ALIKE),
+        "joint": (COUNTS >> tk.then_joint_top_k(PURE, k=5, scale=2.0), ALIKE),
+        "joint set": (COUNTS >> tk.then_joint_top_k(PURE, k=5, scale=2.0, release="set"), ALIKE),
+        "gaps": (COUNTS >> tk.then_noisy_top_k_with_gaps(PURE, k=5, scale=2.0), ALIKE),
+        "counts": (COUNTS >> tk.then_select_then_count(ZCDP, k=5, scale=2.0, count_scale=9), ALIKE),
+        "a value of Laplace noise": (noise, ALIKE[:1]),
+        "values of Laplace noise": (noise, ALIKE),
+        "a value of Gaussian noise": (gaussian, ALIKE[:1]),
+        "values of Gaussian noise": (gaussian, ALIKE),
+        "many values of Gaussian noise": (gaussian, np.zeros(2**19, dtype=np.int64)),
+    }
+    return {name: lambda one=one: one[0](one[1]) for name, one in made.items()}  # type: ignore[misc]
+
+
+RELEASES = releases()
+
+
+def again_and_again(release: Callable[[], Any]) -> None:
+    while True:
+        release()
+
+
+@pytest.mark.quick(kind=("zeros", "a period of 29", "one byte too few"))
+@pytest.mark.parametrize("kind", AT_ONCE)
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_source_that_is_plainly_broken_ends_the_first_read(
+    release: str, kind: str, broken: Callable[[Source], list[int]]
+) -> None:
+    asked = broken(AT_ONCE[kind])
+    with pytest.raises(EntropyError, match="source of randomness"):
+        RELEASES[release]()
+    assert len(asked) == 1
+
+
+@pytest.mark.quick(kind="the same for the same question")
+@pytest.mark.parametrize("kind", SOON)
+@pytest.mark.parametrize("release", RELEASES)
+def test_other_sources_that_repeat_themselves_are_noticed_after_few_reads(
+    release: str, kind: str, broken: Callable[[Source], list[int]]
+) -> None:
+    broken(SOON[kind]())
+    with pytest.raises(EntropyError, match="repeats itself"):
+        again_and_again(RELEASES[release])
+
+
+def noticed(release: Callable[[], Any]) -> bool:
+    """Whether one of five releases tells of the source."""
+    try:
+        for _ in range(5):
+            release()
+    except EntropyError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_whatever_a_constructor_builds_draws_nothing_or_tells_of_the_source(
+    name: str, broken: Callable[[Source], list[int]]
+) -> None:
+    for specimen in specimens_of(name):
+        for source in (AT_ONCE["zeros"], AT_ONCE["one byte too few"], SOON["the same for the same question"]()):
+            asked = broken(source)
+            assert noticed(lambda: specimen.cell(specimen.released, specimen.pair[0])) == bool(asked)  # noqa: B023

@@ -26,8 +26,7 @@ from tests.oracles.maps import widest
 from tests.oracles.race import best
 from tests.samplers.streams import Streams
 
-from .test_exponential_mechanism import softmax
-from .test_permute_and_flip import a_pf, coins
+from .test_permute_and_flip import a_pf, coins, softmax
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 CHOICE = {"exponential": softmax, "permute_and_flip": coins}
