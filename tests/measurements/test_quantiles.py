@@ -17,9 +17,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.measurements.quantiles import rank_error_bounds
 
-from ..concepts.links import check_constructor, check_measurement
 from ..concepts.losses import number, realised, within
-from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+from ..concepts.sentinels import raises_exactly
 from ..concepts.specimens import Law, Specimen
 from ..oracles import rhos
 from ..oracles.chi_square import assert_follows
@@ -270,21 +269,6 @@ def test_quartiles_of_a_table() -> None:
     # 500 rows an age; all others but the ages within 3 of a quartile are 37 scales of noise away.
     assert all(abs(age - aim) <= 3 for age, aim in zip(found, (20, 40, 60), strict=True))
     assert chosen.map(1) == build(ZCDP, scale=40).map(4)
-
-
-@pytest.mark.further
-def test_it_keeps_the_obligations_of_a_measurement() -> None:
-    space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.L1Distance()
-    for measure in MEASURES:
-        options = {"quantiles": THIRDS, "scale": 2.0, "places": 2}
-        measurement = check_constructor(tk.make_quantiles, tk.then_quantiles, space, measure, **options)
-        check_measurement(
-            measurement,
-            members=[[0, 0, 0], np.array([1, 5, 2])],
-            non_members=[[SENTINEL_INT], [1.5, 2.5, 3.5], None],
-            distances=[1, 2, 5],
-            neighbours=[([1, 2, 3], [1, 3, 3], 1), ([0, 4, 0], [2, 4, 0], 2)],
-        )
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,7 @@ from opendp_topk.measurements._new_keys import DiscreteGaussianNoise, threshold_
 from opendp_topk.measurements.weighted_partition_selection import (
     _weight_fractions,
     make_weighted_partition_selection,
-    then_weighted_partition_selection,
 )
-from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import discrete
@@ -211,20 +209,6 @@ def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
     table = {at: ("all", f"key {at % 40:02}") for at in range(2000)}
     counts = {rounds: len(build(MAX, epsilon=1.0, delta=1e-8, rounds=rounds)(frame(table))) for rounds in (1, 2)}
     assert counts[1] < 38 <= counts[2]
-
-
-@pytest.mark.further
-@pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE], ids=repr)
-def test_obligations(measure: tk.Measure) -> None:
-    space = tk.FrameDomain("user", "item"), tk.UserDistance()
-    options = {"max_items": 2, "epsilon": 1, "delta": 1e-3}
-    make, then = make_weighted_partition_selection, then_weighted_partition_selection
-    check_measurement(
-        check_constructor(make, then, space, measure, **options),
-        members=[frame({}), frame({1: ("a", "b"), 2: ("b",)})],
-        non_members=[[1], None, {"user": 1}],
-        distances=[1, 2, 3],
-    )
 
 
 @pytest.mark.parametrize(
