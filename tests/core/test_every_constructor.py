@@ -5,7 +5,9 @@ Mechanisms on scores, of which more is asked, are in ``tests/measurements/test_e
 
 from __future__ import annotations
 
+import functools
 import inspect
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_measurement, check_transformation
 from tests.concepts.mechanisms import MECHANISMS
-from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT
+from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.concepts.tried import specimens_of
 
 PURE, CONCENTRATED = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
@@ -67,3 +69,38 @@ def test_obligations(name: str) -> None:
                 )
             elif isinstance(link, tk.Transformation) and not link.randomized:
                 check_transformation(link, members=specimen.pair, non_members=NO_MEMBERS, distances=[1, 2, 3])
+
+
+OUTSIDE = ("0", "-1", "nan", "inf", "other", "7")
+"""Values of the right type; all other wrong ones are of another."""
+INTEGERS: tuple[Any, ...] = (0, -1, True, 1.5, "2")
+NUMBERS: tuple[Any, ...] = (-1, math.nan, math.inf, "1", True, 1j)
+WRONG: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(
+        ["k", "limit", "max_items", "max_rows", "max_groups", "minimum_users", "places", "steps"], INTEGERS
+    ),
+    **dict.fromkeys(["times", "calls", "most"], INTEGERS),
+    **dict.fromkeys(["scale", "count_scale", "threshold_scale", "test_scale", "penalty", "epsilon"], NUMBERS),
+    **dict.fromkeys(["delta", "missed"], (*NUMBERS, 7)),
+    "threshold": ("1", True, 1j),
+    **dict.fromkeys(["optimize", "release", "by", "mechanism", "utility"], ("other", 1, True, None)),
+    **dict.fromkeys(["gaussian", "at_once", "monotonic"], (1, "yes")),
+    "input_domain": (None, tk.VectorDomain, [1]),
+    "input_metric": (None, tk.LInfDistance, 1),
+    "output_measure": (None, tk.MaxDivergence, 1.0, "epsilon"),
+    "measurement": (None, 1, tk.LInfDistance()),
+}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE, *MECHANISMS])
+def test_bad_arguments(name: str) -> None:
+    """Each is refused by an error that names it."""
+    make = getattr(tk, name)
+    recipe, signature = specimens_of(name)[0].link._claim.recipe, inspect.signature(make)
+    given = signature.bind(*recipe.arguments, **recipe.options).arguments
+    for parameter in signature.parameters.keys() & WRONG.keys():
+        if parameter in given or signature.parameters[parameter].default is not None:  # else it may exclude another
+            for value in WRONG[parameter]:
+                error = tk.ParameterError if str(value) in OUTSIDE else tk.ParameterTypeError
+                raises_exactly(error, functools.partial(make, **given | {parameter: value}), parameter)

@@ -258,19 +258,12 @@ def test_the_map_at_the_ends(name: str, options: dict[str, Any]) -> None:
 
 
 WRONG: dict[str, list[tuple[Any, type[Exception], str]]] = {
-    "k": [
-        *((one, tk.ParameterError, "k must be an integer >= 1") for one in (0, -1)),
-        *((one, tk.ParameterTypeError, "k must be an integer >= 1") for one in (True, 1.5, "2", None)),
-        (6, tk.ParameterError, "k must be at most the size of input_domain (5)"),
-    ],
-    "optimize": [
-        ("largest", tk.ParameterError, "optimize must be one of 'max', 'min'"),
-        *((one, tk.ParameterTypeError, "optimize must be one of 'max', 'min'") for one in (None, 1)),
-    ],
-    "release": [
-        ("list", tk.ParameterError, "release must be one of 'ranking', 'set'"),
-        *((one, tk.ParameterTypeError, "release must be one of 'ranking', 'set'") for one in (None, True)),
-    ],
+    "k": [(6, tk.ParameterError, "k must be at most the size of input_domain (5)")],
+    "scale": [(-1.0, tk.ParameterError, "scale must be >= 0"), (math.inf, tk.ParameterError, "scale must be finite")],
+    "optimize": [("largest", tk.ParameterError, "optimize must be one of 'max', 'min'")],
+    "release": [("list", tk.ParameterError, "release must be one of 'ranking', 'set'")],
+    "utility": [("published", tk.ParameterError, "utility must be one of 'margin', 'distance'")],
+    "mechanism": [("gumbel", tk.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'")],
     "granularity": [(1, tk.ParameterError, "granularity must be left out")],
     "gamma": [
         *(
@@ -279,29 +272,12 @@ WRONG: dict[str, list[tuple[Any, type[Exception], str]]] = {
         ),
         *((one, tk.ParameterTypeError, "gamma must be a number in [0, 1]") for one in (True, "1/2", None)),
     ],
-    "utility": [
-        ("published", tk.ParameterError, "utility must be one of 'margin', 'distance'"),
-        (None, tk.ParameterTypeError, "utility must be one of 'margin', 'distance'"),
-    ],
-    "mechanism": [
-        ("gumbel", tk.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
-        (None, tk.ParameterTypeError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
-    ],
     "noise": [(one, tk.ParameterTypeError, "noise must be Gumbel()") for one in (tk.Gumbel, "Gumbel", None)],
-    "gaussian": [(1, tk.ParameterTypeError, "gaussian must be True or False")],
     "input_domain": [
-        *((one, tk.SpaceError, "does not measure") for one in (tk.AtomDomain(int), tk.FrameDomain("u", "i"))),
-        *((one, tk.ParameterTypeError, "input_domain must be a domain") for one in ([1], tk.VectorDomain)),
+        (one, tk.SpaceError, "does not measure") for one in (tk.AtomDomain(int), tk.FrameDomain("u", "i"))
     ],
-} | {
-    one: [
-        (-1.0, tk.ParameterError, f"{one} must be >= 0"),
-        *((value, tk.ParameterError, f"{one} must be finite") for value in (math.nan, math.inf)),
-        *((value, tk.ParameterTypeError, f"{one} must be a number >= 0") for value in ("1", True, None, 1j)),
-    ]
-    for one in ("scale", "count_scale")
 }
-WRONG["count_scale"] = [case for case in WRONG["count_scale"] if case[0] is not None]  # None: the scale of the winners
+"""Beyond what every constructor refuses of such parameters."""
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -315,12 +291,11 @@ def test_bad_arguments(name: str) -> None:
     strange: list[Any] = [one for one in (tk.L1Distance(), tk.L2Distance()) if one != row.metric]
     cases = WRONG | {
         "input_metric": [
-            (one, tk.ParameterTypeError, f"input_metric must be {metric}")
-            for one in (*strange, tk.UserDistance(), None)
+            (one, tk.ParameterTypeError, f"input_metric must be {metric}") for one in (*strange, tk.UserDistance())
         ],
         "output_measure": [
             (one, tk.ParameterTypeError, f"output_measure must be {measure}")
-            for one in (tk.Approximate(RANGE), tk.Approximate(MAX), tk.MaxDivergence, "epsilon", None)
+            for one in (tk.Approximate(RANGE), tk.Approximate(MAX))
         ],
     }
     own: list[Wrong] = [(one, *case) for one in taken(name) & cases.keys() for case in cases[one]]

@@ -222,7 +222,6 @@ def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
         ({"epsilon": 10**400}, tk.ParameterError, "2^-16"),
         ({"epsilon": 0, "delta": 1e-100}, tk.ParameterError, "too small for any noise"),
         ({"epsilon": math.inf}, tk.ParameterError, "epsilon"),
-        ({"scale": -1}, tk.ParameterError, "scale"),
         ({"scale": 1, "max_items": 0}, tk.ParameterError, "max_items"),
         ({"scale": 1, "rounds": 3}, tk.ParameterError, "rounds"),
         ({"scale": 1, "minimum_users": 0}, tk.ParameterError, "minimum_users"),
