@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import pickle
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -313,3 +314,95 @@ def test_what_is_named_is_the_count_of_that_name() -> None:
                 assert other != listed
             else:
                 assert chain(table) == "xyz"[sizes.index(6)]
+
+
+# What looks odd in a list of candidates.
+
+
+def test_each_oddity_is_named_with_its_first_candidate() -> None:
+    cases: list[tuple[list[Any], str | None, list[str]]] = [
+        (["ash", "birch", "cedar"], "tree", []),
+        ([1, 2, 3], "tree", []),
+        (["Tree ", "ash"], "tree", ["candidate 1 is the name of the column: a header line?", "outer blanks: 1 of 2"]),
+        (["tree", "7", "-8"], None, ["all candidates but the first are integers: a header line?"]),
+        (["7"], "tree", []),
+        (
+            ["ash", "birch\u200b", "ce\u00addar"],
+            None,
+            ["characters that nobody sees: 2 of 3 candidates, first number 2"],
+        ),
+        (["ash", "a\u0308sche"], None, ["not in the usual form of Unicode, NFC: 1 of 2 candidates, first number 2"]),
+        (["ash", "Ash", "ASH"], None, ["equal to an earlier one but for upper and lower case: 2 of 3 candidates, fi"]),
+        (["ash", 7], None, ["all candidates but the first are integers", "numbers among texts: 1 of 2 candidates"]),
+        (["\tash", "birch"], None, ["outer blanks: 1 of 2 candidates, first number 1"]),
+    ]
+    wrong = []
+    for listed, column, expected in cases:
+        found = tk.candidate_remarks(listed, column=column)
+        if len(found) != len(expected) or not all(map(str.startswith, found, expected)):
+            wrong.append((listed, found))
+    assert wrong == []
+
+
+def test_what_is_no_list_is_refused() -> None:
+    raises_exactly(tk.CandidatesError, lambda: tk.candidate_remarks([]), "at least one candidate")
+    raises_exactly(tk.ParameterTypeError, lambda: tk.candidate_remarks(["a"], column=3), "the name of a column")
+
+
+# The largest of noisy counts, and all from a threshold on: functions of a release, held against sorting by hand.
+
+
+ITEMS = ["ash", "birch", "cedar", "dogwood"]
+
+
+def by_hand(counts: list[int]) -> list[int]:
+    return sorted(range(len(counts)), key=lambda at: (-counts[at], at))
+
+
+def test_all_small_releases() -> None:
+    for counts in itertools.product((-1, 0, 2, 2**70), repeat=4):
+        held: Any = np.array(counts, dtype=object if 2**70 in counts else np.int64)
+        order = by_hand(list(counts))
+        for k in (1, 2, 4):
+            best = tk.largest_counts(k)(held)
+            assert best.indices.tolist() == order[:k]
+            assert best.counts.tolist() == [counts[at] for at in order[:k]]
+            named = tk.largest_counts(k, ITEMS)(held)
+            assert (named.items, named.counts.tolist()) == ([ITEMS[at] for at in order[:k]], best.counts.tolist())
+        for threshold in (-2, 0, 0.5, 3):
+            reached = tk.counts_from(threshold, ITEMS)(held)
+            assert reached.items == [ITEMS[at] for at in order if counts[at] >= threshold]
+
+
+def test_after_a_histogram_they_cost_nothing() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int), size=4), tk.L01InfDistance(changes=1, monotonic=True)
+    histogram = space >> tk.then_noisy_histogram(tk.MaxDivergence(), scale=0.0)
+    exact = histogram >> tk.largest_counts(2, ITEMS)
+    released = exact([5, 9, 9, 1])
+    assert (released.items, released.counts.tolist()) == (["birch", "cedar"], [9, 9])
+    assert (histogram >> tk.counts_from(5))([5, 9, 9, 1]).indices.tolist() == [1, 2, 0]
+    assert len((histogram >> tk.counts_from(10**400))([5, 9, 9, 1]).indices) == 0
+    noisy = space >> tk.then_noisy_histogram(tk.MaxDivergence(), scale=10.0)
+    assert (noisy >> tk.largest_counts(2, ITEMS)).map(1) == noisy.map(1) == 0.1
+
+
+def test_they_are_values() -> None:
+    assert tk.largest_counts(2, ITEMS) == tk.largest_counts(2, tuple(ITEMS)) != tk.largest_counts(2)
+    assert tk.counts_from(3.5) == pickle.loads(pickle.dumps(tk.counts_from(3.5)))
+    assert (repr(tk.largest_counts(2, ITEMS)), repr(tk.counts_from(3.5))) == ("largest_counts(2)", "counts_from(3.5)")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: tk.largest_counts(0), tk.ParameterError, "k must be an integer >= 1"),
+        (lambda: tk.largest_counts(True), tk.ParameterTypeError, "k must be an integer >= 1"),
+        (lambda: tk.largest_counts(1, []), tk.CandidatesError, "at least one"),
+        (lambda: tk.counts_from(math.nan), tk.ParameterError, "threshold must be a number"),
+        (lambda: tk.counts_from("3"), tk.ParameterError, "threshold must be a number"),
+        (lambda: tk.largest_counts(3)(np.array([1, 2])), tk.DataLengthError, "at least k (3)"),
+        (lambda: tk.counts_from(1, ["a"])(np.array([1, 2])), tk.DataLengthError, "as many as the counts (2)"),
+    ],
+)
+def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:
+    raises_exactly(error, call, words)

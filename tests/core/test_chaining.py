@@ -1,7 +1,11 @@
-"""Chaining: the four forms of ``>>``, what they push forward, and what they refuse."""
+"""Chaining: the four forms of ``>>``, what they push forward, and what they refuse.
+
+Tries proofs/core/randomized.tex and proofs/core/steps.tex.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -32,6 +36,7 @@ from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import Approximate, MaxDivergence
 from opendp_topk.spaces.metrics import L1Distance, LInfDistance, RangeDistance
 from opendp_topk.transformations.user import then_user_transformation
+from tests.concepts.clocks import unwaited
 
 from ..concepts.examples import COUNTS, geometric_choice, powers, times
 from ..concepts.links import check_measurement, check_transformation
@@ -396,3 +401,166 @@ def test_the_given_map_is_asked_at_distances_alone(asked: Any) -> None:
     assert moved.privacy_map(1.5) == again.privacy_map(1)
     with pytest.raises(tk.DistanceError, match="counts users"):
         again.privacy_map(1.5)
+
+
+# What a measurement declares of its steps: along a chain, on other measures, and before a function of the release.
+
+
+SPACE = tk.KeyedCountsDomain(), tk.KeyedCountDistance()
+MAX = tk.Approximate(tk.MaxDivergence())
+TABLE = {"a": 900, "b": 800}
+
+
+def best(k: int, scale: float = 4.0) -> tk.Measurement:
+    return tk.make_unknown_domain_top_k(*SPACE, MAX, k=k, scale=scale, limit=10, delta=1e-6)
+
+
+def test_steps_after_a_transformation_have_the_range_at_its_outputs() -> None:
+    twice = tk.make_user_transformation(*SPACE, *SPACE, function=dict, stability_map=lambda d_in: 2 * d_in)
+    query, plain = (twice >> best(3)).declared.steps, best(3).declared.steps
+    assert query is not None
+    assert plain is not None
+    assert (query.most, query.width(1), query.delta(1)) == (3, Fraction(1, 2), plain.delta(2))
+    queryable = tk.make_fully_adaptive_composition(*SPACE, MAX)(TABLE)
+    assert queryable(twice >> best(3)).items == ("a", "b")
+    assert queryable.privacy_loss(1) == best(3).map(2)
+
+
+def test_a_function_of_the_release_shows_no_steps() -> None:
+    assert (best(3) >> (lambda found: found.items)).declared.steps is None
+    queryable = tk.make_fully_adaptive_composition(*SPACE, MAX)(TABLE)
+    queryable(best(3) >> (lambda found: found._replace(items=())))
+    assert queryable.privacy_loss(1) == best(3).map(1)
+
+
+def test_another_measure_keeps_them() -> None:
+    converted = tk.make_zCDP_to_approxDP(
+        tk.make_unknown_domain_top_k(
+            *SPACE, tk.Approximate(tk.ZeroConcentratedDivergence()), k=2, scale=4.0, limit=10, delta=1e-6
+        )
+    )
+    assert converted.declared.steps is not None
+    assert converted.declared.steps.width(3) == Fraction(3, 4)
+
+
+def test_without_noise_the_range_is_infinite_and_without_distance_nothing_is_lost() -> None:
+    steps = best(2, scale=0.0).declared.steps
+    assert steps is not None
+    assert steps.width(1) == math.inf
+    kept = best(2).declared.steps
+    assert kept is not None
+    assert (kept.width(0), kept.delta(0)) == (0, 0)
+    queryable = tk.make_fully_adaptive_composition(*SPACE, MAX)(TABLE)
+    queryable(best(2, scale=0.0))
+    assert queryable.privacy_loss(1) == (math.inf, 1.0)
+    raises_exactly(tk.DistanceError, lambda: queryable.privacy_loss(-1), "d_in")
+
+
+# Transformations that draw: the mark is handed on, and what may follow them.
+
+
+def drawn() -> Any:
+    return dataclasses.replace(times(2), randomized=True)
+
+
+def test_a_chain_draws_if_one_of_its_links_does() -> None:
+    assert not (times(2) >> times(3)).randomized
+    assert (drawn() >> times(3)).randomized
+    assert (times(3) >> drawn()).randomized
+
+
+@pytest.mark.parametrize("measure", [tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), tk.PrivacyProfile()])
+def test_mixtures_lose_no_more_under_these(measure: Any) -> None:
+    plain, mixed = (link >> tk.then_report_noisy_top_k(measure, k=1, scale=2.0) for link in (times(2), drawn()))
+    assert mixed.map(3) == plain.map(3)
+    assert plain.declared.law is not None
+    assert (mixed.declared.law, mixed.declared.success) == (None, None)
+    if measure != tk.PrivacyProfile():
+        assert tk.make_approximate(mixed).map(1) == (mixed.map(1), 0.0)
+
+
+def test_ranges_are_refused() -> None:
+    ranges = COUNTS >> tk.then_report_noisy_top_k(tk.RangeDivergence(), k=1, scale=2.0)
+    for measurement in (ranges, tk.make_approximate(ranges)):
+        assert (times(2) >> measurement).map(1) is not None
+        raises_exactly(tk.SpaceError, lambda one=measurement: drawn() >> one, "randomised", "MaxDivergence()")
+
+
+# What may follow a release: refused while the chain is built, before a ledger could have paid for a release.
+
+
+PURE = tk.MaxDivergence()
+LOST = tk.Approximate(PURE)
+SCORES = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+FEW = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.L01InfDistance(changes=1)
+KEYED = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=1)
+SAME = tk.make_user_transformation(*FEW, *FEW, function=lambda scores: scores, stability_map=lambda d_in: d_in)
+VECTOR, KEYED_TABLE = [900, 500, 700], {"ash": 900, "birch": 500}
+TREES = ["ash", "birch", "cedar"]
+AFTER = {
+    "add": tk.add_to_counts(9),
+    "best": tk.largest_counts(2),
+    "from": tk.counts_from(5, TREES),
+    "items": tk.index_candidates(TREES),
+}
+FIRST: dict[str, tuple[Any, Any, set[str]]] = {
+    "ranking": (SCORES >> tk.then_report_noisy_top_k(PURE, k=2, scale=1.0), VECTOR, {"items"}),
+    "canonical": (SCORES >> tk.then_canonical_top_k(PURE, k=2, scale=1.0), VECTOR, {"items"}),
+    "choice": (SCORES >> tk.then_permute_and_flip(PURE, scale=1.0), VECTOR, {"items"}),
+    "gaps": (SCORES >> tk.then_noisy_top_k_with_gaps(PURE, k=2, scale=1.0), VECTOR, {"items"}),
+    "counts of winners": (SCORES >> tk.then_select_then_count(PURE, k=2, scale=1.0), VECTOR, {"add", "items"}),
+    "histogram": (FEW >> tk.then_noisy_histogram(PURE, scale=1.0), VECTOR, {"best", "from"}),
+    "laplace": (FEW >> tk.then_laplace(PURE, scale=1.0), VECTOR, {"best", "from"}),
+    "gaussian": (FEW >> tk.then_gaussian(tk.PrivacyProfile(), scale=1.0), VECTOR, {"best", "from"}),
+    "keys": (KEYED >> tk.then_partition_selection(LOST, epsilon=1.0, delta=1e-9), KEYED_TABLE, set()),
+    "keys with counts": (KEYED >> tk.then_stable_histogram(LOST, scale=1.0, delta=1e-9), KEYED_TABLE, {"add"}),
+    "found": (KEYED >> tk.then_unknown_domain_top_k(LOST, k=1, scale=1.0, limit=2, delta=1e-9), KEYED_TABLE, set()),
+    "found, counted": (
+        KEYED >> tk.then_unknown_domain_counts(LOST, k=1, scale=1.0, limit=2, delta=1e-9),
+        KEYED_TABLE,
+        {"add"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_only_what_takes_a_release_may_follow_it(name: str) -> None:
+    first, value, allowed = FIRST[name]
+    made = tk.make_minimum_users(*KEYED, minimum_users=2) if value is KEYED_TABLE else None
+    for made_first in (first, tk.make_padded(first, seconds=5), *([made >> first] if made else ())):
+        for then, function in AFTER.items():
+            if then in allowed:
+                with unwaited():
+                    (made_first >> function)(value)
+            else:
+                raises_exactly(tk.SpaceError, lambda m=made_first, f=function: m >> f, "must follow a measurement")
+
+
+def test_what_follows_a_post_processor_is_what_takes_its_releases() -> None:
+    counts = FIRST["histogram"][0] >> AFTER["best"]
+    assert (counts >> AFTER["add"])(VECTOR).indices.size == 2
+    for first, then in ((counts, "best"), (FIRST["ranking"][0] >> AFTER["items"], "items"), (counts, "from")):
+        raises_exactly(tk.SpaceError, lambda first=first, then=then: first >> AFTER[then], "must follow")
+    gaps = FIRST["gaps"][0] >> AFTER["items"]
+    raises_exactly(tk.SpaceError, lambda: gaps >> AFTER["add"], "field counts")
+
+
+def test_as_many_counts_as_are_asked_for() -> None:
+    for first in (FIRST["histogram"][0], SAME >> FIRST["histogram"][0]):
+        raises_exactly(tk.SpaceError, lambda first=first: first >> tk.largest_counts(4), "at least k (4)")
+        raises_exactly(tk.SpaceError, lambda first=first: first >> tk.counts_from(1, TREES[:2]), "as many as")
+
+
+def test_a_function_of_the_caller_may_follow_and_be_followed() -> None:
+    own = FIRST["keys"][0] >> (lambda keys: np.array([len(keys), 7]))
+    assert (own >> tk.largest_counts(1))(KEYED_TABLE).counts.tolist() == [7]
+    stated = tk.make_user_measurement(*FEW, PURE, function=lambda scores: scores, privacy_map=lambda d_in: 0.0)
+    assert (stated >> AFTER["best"])(VECTOR).counts.tolist() == [900, 700]
+
+
+def test_a_function_without_a_module_may_follow() -> None:
+    function = eval("lambda scores: (len(scores), 'all')", {"__builtins__": {"len": len}})
+    assert function.__module__ is None
+    stated = tk.make_user_measurement(*FEW, PURE, function=function, privacy_map=lambda d_in: 0.0)
+    for pairs in (stated, stated >> (lambda pair: pair)):
+        assert tk.make_private_selection(pairs, repetitions=tk.TruncatedNegativeBinomial(1, 0.5))(VECTOR)[1] == "all"

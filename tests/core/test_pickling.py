@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import itertools
 import multiprocessing
+import operator
 import pickle
 import pickletools
 from collections.abc import Callable
@@ -341,3 +343,149 @@ def test_no_digit_of_a_parameter_is_lost() -> None:
     space = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
     built = tk.make_permute_and_flip(*space, tk.MaxDivergence(), scale=1 / 3)
     assert pickle.loads(pickle.dumps(built)).parameters["scale"] == 1 / 3
+
+
+# Nested compositions and long chains: refused before Python cannot follow them.
+
+
+SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+TOP = SPACE >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
+
+
+def same(released: Any) -> Any:
+    return released
+
+
+def nested(one: tk.Measurement) -> tk.Measurement:
+    return tk.make_composition([one])
+
+
+def chained(one: tk.Measurement) -> tk.Measurement:
+    return one >> same
+
+
+def deep(step: Callable[[tk.Measurement], tk.Measurement], times: int) -> tk.Measurement:
+    made = TOP
+    for _ in range(times):
+        made = step(made)
+    return made
+
+
+def of_users(frame: int, ask: Callable[[], Any]) -> Any:
+    """``ask`` below so many calls, as in a service or a notebook."""
+    return ask() if frame == 0 else of_users(frame - 1, ask)
+
+
+@pytest.mark.parametrize("step", [nested, chained])
+def test_as_deep_as_is_allowed_all_is_answered(step: Callable[[tk.Measurement], tk.Measurement]) -> None:
+    made = deep(step, 63)
+    uses: tuple[Callable[[], Any], ...] = (
+        lambda: made.map(1),
+        lambda: made.check(1, 2),
+        lambda: made([3, 1]),
+        lambda: hash(made),
+        lambda: repr(made),
+        lambda: pickle.loads(pickle.dumps(made)) == made,
+        lambda: made.proof.status,
+    )
+    for use in uses:
+        of_users(100, use)
+
+
+@pytest.mark.parametrize("step", [nested, chained])
+@pytest.mark.parametrize("times", [64, 200, 490])
+def test_deeper_is_refused_when_it_is_built(step: Callable[[tk.Measurement], tk.Measurement], times: int) -> None:
+    with pytest.raises(tk.CapacityError, match="nested 64 deep at most"):
+        deep(step, times)
+
+
+@pytest.mark.parametrize("function", [operator.itemgetter(0), functools.partial(same), functools.partial(int, base=10)])
+def test_functions_that_pickle_themselves_are_pickled(function: Any) -> None:
+    again = pickle.loads(pickle.dumps(TOP >> function))
+    assert again.map(1) == TOP.map(1)
+
+
+def test_a_partial_of_a_nameless_function_is_refused_and_says_why() -> None:
+    for function in (lambda one: one, functools.partial(lambda one: one)):
+        with pytest.raises(tk.PickleError, match=r"by cloudpickle too, holds functions by name only, and .*<lambda>"):
+            pickle.dumps(TOP >> function)
+
+
+# Measurements compare by value: by the constructor and the arguments that made them, and by nothing else.
+
+
+PURE = tk.MaxDivergence()
+
+
+def ranking(k: int = 2, scale: float = 4.0, **options: Any) -> tk.Measurement:
+    return COUNTS >> tk.then_report_noisy_top_k(PURE, k=k, scale=scale, **options)
+
+
+def counted(candidates: Any) -> tk.Transformation:
+    return ROWS >> tk.then_count_by_item(candidates=candidates)
+
+
+ALIKE: dict[str, Callable[[], Any]] = {
+    "measurement": ranking,
+    "named": lambda: ranking() >> tk.index_candidates(["ash", "birch"]),
+    "transformation": lambda: counted(["ash", "birch"]),
+    "chain": lambda: counted(["ash", "birch"]) >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0),
+    "composition": lambda: tk.make_composition([ranking(), ranking(k=1)]),
+    "odometer": lambda: COUNTS >> tk.then_fully_adaptive_composition(PURE),
+    "conversion": lambda: tk.make_pureDP_to_zCDP(ranking()),
+    "repetition": lambda: tk.make_repeat(ranking(), times=3),
+    "padded": lambda: tk.make_padded(ranking(), seconds=0.5),
+    "post-processing": lambda: ranking() >> sorted,
+    "noise of an argument": lambda: COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.Laplace()),
+}
+UNEQUAL = [
+    ranking(k=1),
+    ranking(scale=5.0),
+    ranking(release="set"),
+    ranking() >> tk.index_candidates(["birch", "ash"]),
+    counted(["birch", "ash"]),
+    tk.make_composition([ranking(k=1), ranking()]),
+    ranking() >> list,
+    COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.Gumbel()),
+    "a text",
+]
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_equal_arguments_make_equal_values(name: str) -> None:
+    first, second = ALIKE[name](), ALIKE[name]()
+    assert first is not second
+    assert first == second
+    assert hash(first) == hash(second)
+    assert copy.deepcopy(first) == first
+    for other in UNEQUAL:
+        assert first != other
+        assert other != first
+
+
+def test_a_pickle_is_equal_to_what_was_pickled() -> None:
+    assert pickle.loads(pickle.dumps(ranking())) == ranking()
+
+
+def test_defaults_lists_and_arrays_are_what_they_hold() -> None:
+    assert ranking() == ranking(release="ranking", optimize="max")
+    assert ranking(scale=4) == ranking()
+    assert counted(["ash", "birch"]) == counted(("ash", "birch"))
+    assert counted(np.array([1, 2])) == counted(np.array([1, 2])) != counted(np.array([2, 1]))
+
+
+def test_what_no_constructor_made_is_equal_to_itself_alone() -> None:
+    changed = dataclasses.replace(ranking(), interactive=False)
+    assert changed == changed
+    assert changed != ranking()
+    assert ranking() != changed
+    assert changed != dataclasses.replace(ranking(), interactive=False)
+    assert len({changed, ranking(), ranking()}) == 2
+
+
+def test_functions_of_a_caller_are_equal_to_themselves_alone() -> None:
+    def user(privacy_map: Callable[[Any], Any]) -> tk.Measurement:
+        return tk.make_user_measurement(*COUNTS, PURE, function=len, privacy_map=privacy_map)
+
+    assert user(float) == user(float)
+    assert user(lambda d_in: d_in) != user(lambda d_in: d_in)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
+import json
+import math
 import sys
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import opendp_topk as tk
+from tests.concepts.combinations import COMBINATIONS
+from tests.concepts.mechanisms import MECHANISMS
+from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, leaks
+from tests.concepts.specimens import Specimen
 
 from ..audit.pages import Element, read
 from ..concepts.examples import COUNTS
@@ -129,3 +139,127 @@ def test_a_curve_shows_pairs_that_hold() -> None:
 def test_items_are_an_iterable(wrong: Any) -> None:
     raises_exactly(tk.ParameterTypeError, lambda: tk.Items(wrong), "items must be a list or another iterable")
     assert tk.Items(iter("ab")) == ["a", "b"]
+
+
+# Releases and parameters of every constructor as JSON.
+
+
+ALL: dict[str, Callable[[], list[Specimen]]] = {**MECHANISMS, **COMBINATIONS}
+
+
+def written(value: Any) -> Any:
+    """What comes back from JSON as the standard has it."""
+    return json.loads(json.dumps(tk.json_values(value), allow_nan=False))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_releases_and_parameters_of_every_constructor(name: str) -> None:
+    for specimen in ALL[name]():
+        assert written(specimen.link.parameters).keys() == specimen.link.parameters.keys()
+        if isinstance(specimen.released, tk.Measurement) and not specimen.released.interactive:
+            written(specimen.released(specimen.pair[0]))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.array([1, 2]), [1, 2]),
+        (np.float64(0.5), 0.5),
+        (2**70, 2**70),
+        (Fraction(1, 3), "1/3"),
+        (Decimal("0.10"), "0.10"),
+        (math.inf, "inf"),
+        (np.array([math.nan, 1.0]), ["nan", 1.0]),
+        (datetime.date(2026, 1, 2), "2026-01-02"),
+        (tk.Items(["a"]), ["a"]),
+        (tk.CountedItems(tk.Items(["a"]), np.array([3])), {"items": ["a"], "counts": [3]}),
+        (tk.FoundItems(("a", ("b", 1)), False), {"items": ["a", ["b", 1]], "stopped": False}),
+        ({"a": tk.Items([1])}, {"a": [1]}),
+        ({1: "a", "1": "b"}, [[1, "a"], ["1", "b"]]),
+    ],
+)
+def test_values(value: Any, expected: Any) -> None:
+    assert written(value) == expected
+
+
+def test_what_is_no_release_is_refused() -> None:
+    with pytest.raises(tk.ParameterTypeError, match="object of type object"):
+        tk.json_values([object()])
+
+
+# What reprs and errors show of arguments: public scalars, and of all else the type.
+
+
+SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+
+
+def given_by_mistake() -> dict[str, Any]:
+    """Data in the place of a parameter."""
+    return {
+        "a list": [SENTINEL_INT, SENTINEL_TEXT],
+        "a long tuple": (SENTINEL_INT,) * 9,
+        "rows": [(SENTINEL_INT, SENTINEL_TEXT)],
+        "nested": ((SENTINEL_INT,),),
+        "counts": {SENTINEL_TEXT: SENTINEL_INT},
+        "a set": {SENTINEL_TEXT},
+        "an array": np.array([SENTINEL_FLOAT]),
+        "texts": np.array([SENTINEL_TEXT], dtype=object),
+        "items": tk.Items([SENTINEL_TEXT]),
+        "found": tk.FoundItems((SENTINEL_TEXT,), True),
+    }
+
+
+def frames() -> dict[str, Any]:
+    columns = {"u": [SENTINEL_INT], "i": [SENTINEL_TEXT]}
+    pl = pytest.importorskip("polars", reason="frames are among what is given")
+    pd = pytest.importorskip("pandas", reason="frames are among what is given")
+    whole = pl.DataFrame(columns)
+    return {"polars": whole, "lazy": whole.lazy(), "series": whole["u"], "pandas": pd.DataFrame(columns)}
+
+
+def test_a_partial_shows_no_data_of_its_arguments() -> None:
+    for kind, data in (given_by_mistake() | frames()).items():
+        for partial in (
+            tk.then_report_noisy_top_k(PURE, k=1, scale=data),
+            tk.then_report_noisy_top_k(data, k=1, scale=2.0),
+        ):
+            assert not leaks(tk.SpaceError(repr(partial))), kind
+            for wrong in (lambda one=partial: one(SPACE), lambda one=partial: one >> 3, lambda one=partial: 3 >> one):
+                with pytest.raises(tk.SpaceError) as caught:
+                    wrong()
+                assert not leaks(caught.value), kind
+
+
+def test_a_measurement_shows_no_data_of_its_parameters() -> None:
+    for kind, data in frames().items():
+        made = tk.Measurement(*SPACE, PURE, len, lambda d_in: d_in, parameters={"frame": data})
+        assert not leaks(tk.SpaceError(repr(made) + made._repr_html_())), kind
+        assert f"<{type(data).__name__}>" in repr(made)
+
+
+@pytest.mark.parametrize(
+    ("partial", "shown"),
+    [
+        (tk.then_laplace(PURE, scale=6.0), "then_laplace(MaxDivergence(), scale=6.0)"),
+        (tk.then_laplace(PURE, scale=Fraction(1, 3)), "then_laplace(MaxDivergence(), scale=Fraction(1, 3))"),
+        (tk.then_report_noisy_top_k(PURE, k=3, scale=6.0, release="set"), "k=3, scale=6.0, release='set'"),
+        (tk.then_sum_by_item(candidates=["a"], bounds=(0, 10)), "candidates=<list of 1>, bounds=(0, 10)"),
+        (tk.then_count_by_item(candidates=range(9)), "candidates=<range of 9>"),
+        (tk.then_laplace(PURE, scale=np.ones(3)), "scale=<ndarray of shape (3,)>"),
+        (tk.then_laplace(PURE, scale=10**5000), "scale=<int>"),
+    ],
+)
+def test_public_scalars_stay_readable(partial: Any, shown: str) -> None:
+    assert shown in repr(partial)
+
+
+def test_what_is_built_by_hand_is_checked() -> None:
+    for build in (
+        lambda: tk.Partial(1, (), {}),
+        lambda: tk.Partial(tk.make_laplace, 2, {}),
+        lambda: tk.Partial(tk.make_laplace, (), 3),
+        lambda: tk.Comparison(1, 2),
+        lambda: tk.Recommendation(1, 2, 3, 4, 5),
+        lambda: tk.Recommendation(None, "near", (), None, None),
+    ):
+        raises_exactly(tk.ParameterTypeError, build, "must be")

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import typing
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,19 @@ def test_type_hints_of_public_names_can_be_read() -> None:
         for one in [found, *methods]:
             if callable(one):
                 typing.get_type_hints(one)
+
+
+# The library says which version runs.
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert tk.__version__ == metadata.version("opendp_topk")
+    assert "__version__" in dir(tk)
+
+
+def test_sources_that_nobody_installed_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    assert tk.__version__ == "unknown"

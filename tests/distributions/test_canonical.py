@@ -1,19 +1,28 @@
-"""The exact law over subsets against the oracle, class by class, and what the utility and the ties change."""
+"""The exact law over subsets against the oracle, class by class, and what the utility and the ties change.
+
+Tries proofs/distributions/canonical_success.tex.
+"""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from fractions import Fraction
-from math import comb, log
+from math import comb, lgamma, log
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 import opendp_topk as tk
 from opendp_topk import Exponential, Gumbel
-from opendp_topk.sampling.distributions import canonical
-from tests.oracles import canonical as oracle
+from opendp_topk.sampling.distributions import canonical, canonical_success
+from opendp_topk.sampling.distributions import quadrature as arrivals
+from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
+from opendp_topk.sampling.distributions.quadrature import LateCandidates
+from tests.oracles import canonical as laws
+from tests.oracles import success as integrals
 from tests.samplers.test_subsets import SHAPES
 
 GAMMAS = [Fraction(n, 4) for n in range(5)]
@@ -40,8 +49,8 @@ def test_the_law_is_that_of_brute_force(scores: list[Any], gamma: Fraction, kind
     with mpmath.workdps(50):
         for k in range(1, len(scores)):
             options = scores, k, Fraction(3, 2), gamma, kind
-            assert close(law(Gumbel(), scores, k, gamma, kind), oracle.gumbel_law(*options))
-            assert close(law(Exponential(), scores, k, gamma, kind), oracle.flip_law(*options))
+            assert close(law(Gumbel(), scores, k, gamma, kind), laws.gumbel_law(*options))
+            assert close(law(Exponential(), scores, k, gamma, kind), laws.flip_law(*options))
 
 
 @pytest.mark.parametrize(("d", "k"), [(5, 2), (6, 3), (7, 6), (4, 1)])
@@ -53,20 +62,20 @@ def test_classes_carry_the_law(d: int, k: int) -> None:
         for gamma in GAMMAS:
             by_class: dict[Any, Any] = {}
             for chosen, p in law(Gumbel(), scores, k, gamma, "margin").items():
-                label = oracle.class_of(tuple(ranks.index(i) + 1 for i in chosen), d)
+                label = laws.class_of(tuple(ranks.index(i) + 1 for i in chosen), d)
                 by_class[label] = by_class.get(label, 0) + p
-            counted = oracle.class_law(scores, k, Fraction(3, 2), gamma, oracle.sizes)
+            counted = laws.class_law(scores, k, Fraction(3, 2), gamma, laws.sizes)
             assert close(by_class, counted)
         by_lowest: dict[Any, Any] = {}
         for (_, t), p in counted.items():
             by_lowest[t] = by_lowest.get(t, 0) + p
-        assert close(by_lowest, oracle.merged_law(scores, k, Fraction(3, 2)))
+        assert close(by_lowest, laws.merged_law(scores, k, Fraction(3, 2)))
 
 
 @pytest.mark.parametrize(("d", "k"), [shape for shape in SHAPES if shape[1] > 1])
 def test_the_printed_binomials_miscount(d: int, k: int) -> None:
-    assert sum(oracle.sizes(d, k).values()) == comb(d, k)
-    assert sum(oracle.printed_sizes(d, k).values()) > comb(d, k)
+    assert sum(laws.sizes(d, k).values()) == comb(d, k)
+    assert sum(laws.printed_sizes(d, k).values()) > comb(d, k)
 
 
 @pytest.mark.further
@@ -132,3 +141,248 @@ def test_the_accuracy_bound_holds_in_the_exact_law(noise: Any) -> None:
             assert missed <= alpha
             if alpha == 0.5:
                 assert missed > 0
+
+
+# Enclosures of the canonical mechanism's success: against all subsets, and against sums over all classes.
+
+
+NOISES = [tk.Gumbel(), tk.Exponential()]
+SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+FEW_GAMMAS = [Fraction(0), Fraction(1, 3), Fraction(1)]
+
+
+def measurement_of(noise: Any, k: int, scale: Any, **options: Any) -> tk.Measurement:
+    measurement = SPACE >> tk.then_canonical_top_k(tk.MaxDivergence(), k=k, scale=scale, noise=noise, **options)
+    assert isinstance(measurement, tk.Measurement)
+    return measurement
+
+
+@functools.cache
+def law_of(noise: Any, scores: tuple[int, ...], k: int, tau: Fraction, gamma: Fraction, kind: str) -> Any:
+    return (laws.gumbel_law if noise == tk.Gumbel() else laws.flip_law)(list(scores), k, tau, gamma, kind)
+
+
+def enclosed(
+    noise: Any, scores: list[int], k: int, tau: Fraction, gamma: Fraction, kind: str, sure: int, reach: int
+) -> None:
+    law = law_of(noise, tuple(scores), k, tau, gamma, kind)
+    expected = integrals.probability(scores, law, sure, reach)
+    low, high = canonical_success.success_probability(
+        noise, np.array(scores), tau, gamma, k, 1, kind == "distance", sure, reach
+    )
+    assert 0 <= low <= high <= 1
+    assert high - low < 1e-9
+    slack = mpmath.mpf("1e-25")
+    assert low - slack <= expected <= high + slack, (noise, scores, k, tau, gamma, kind, sure, reach)
+
+
+@pytest.mark.quick(noise="Gumbel()", gamma="1/3", kind="margin")
+@pytest.mark.parametrize("kind", ["margin", "distance"])
+@pytest.mark.parametrize("gamma", FEW_GAMMAS, ids=str)
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_the_law_of_small_instances_lies_within(noise: Any, gamma: Fraction, kind: str) -> None:
+    generator = np.random.default_rng(1)
+    with mpmath.workdps(40):
+        for _ in range(12):
+            d = int(generator.integers(2, 7))
+            k = int(generator.integers(1, d))
+            scores = generator.integers(0, int(generator.integers(1, 9)), d).tolist()
+            tau = Fraction(int(generator.integers(1, 9)), 4)
+            for sure, reach in itertools.product(range(1, k + 1), range(k, d + 1)):
+                enclosed(noise, scores, k, tau, gamma, kind, sure, reach)
+
+
+@pytest.mark.quick(noise="Gumbel()")
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_ties_across_both_ends(noise: Any) -> None:
+    with mpmath.workdps(40):
+        for scores, k in (([9, 7, 4, 4, 4, 4, 0], 4), ([8, 6, 6, 6, 5, 2, 2], 5), ([5, 5, 5, 3, 1, 1, 1], 4)):
+            for sure, reach in itertools.product(range(1, k + 1), range(k, len(scores) + 1)):
+                enclosed(noise, scores, k, Fraction(2), Fraction(1, 2), "margin", sure, reach)
+
+
+def by_classes(scores: np.ndarray, k: int, scale: float, gamma: float) -> list[float]:
+    """Gumbel noise, no ties: for each event a direct sum over all classes with logarithms of binomials."""
+    x = np.sort(scores)[::-1] / scale
+    h, t = np.arange(k)[:, None], np.arange(k + 1, len(x) + 1)[None, :]
+    log_factorial = np.array([lgamma(n + 1) for n in range(len(x) + 1)])
+    n, m = t - h - 2, k - 1 - h + 0 * t
+    log = log_factorial[n] - log_factorial[m] - log_factorial[n - m] + gamma * x[t - 1] - (1 - gamma) * x[h]
+    best = gamma * x[k - 1] - (1 - gamma) * x[k]
+    top = max(float(log.max()), best)
+    weights, best = np.exp(log - top), float(np.exp(best - top))
+    ends = [event_ranks(event, k, len(x)) for event in EVENTS]
+    right = [weights[sure:, : reach - k].sum() + best for sure, reach in ends]
+    return [float(part / (weights.sum() + best)) for part in right]
+
+
+@pytest.mark.quick(d=3000)
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("d", "k", "scale"), [(3000, 40, 60.0), (8000, 600, 0.2), (5000, 300, 2.0)])
+def test_many_candidates_against_sums_over_all_classes(d: int, k: int, scale: float, gamma: float) -> None:
+    scores = 1e5 / np.sqrt(np.arange(1, d + 1))
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)
+    measurement = space >> tk.then_canonical_top_k(tk.MaxDivergence(), k=k, scale=scale, gamma=gamma)
+    for event, expected in zip(EVENTS, by_classes(scores, k, scale, gamma), strict=True):
+        found = measurement.success_probability(scores, event)
+        assert found.upper - found.lower < 1e-9
+        assert abs(found.lower - expected) < 1e-8
+
+
+def test_permute_and_flip_against_another_integral() -> None:
+    """The best set of 34,220: the integral over 0 < x < 1 of the product of 1 - w x over all others, by classes."""
+    scores, k, scale = [60 // (i + 1) for i in range(60)], 3, 2
+    x = sorted(scores, reverse=True)
+    sizes = {label: n for label, n in laws.sizes(60, k).items() if label != (k, k)}
+    best = x[k - 1] - x[k]
+    w = np.exp([(x[t - 1] - x[h] - best) / (2 * scale) for h, t in sizes])
+    n = np.array(list(sizes.values()), dtype=np.float64)
+    expected = integrals.integral(lambda y: float(np.exp(np.sum(n * np.log1p(-w * y)))), 0, 1, 200)
+    found = measurement_of(tk.Exponential(), k, scale).success_probability(scores)
+    assert found.upper - found.lower < 1e-9
+    assert found.lower - 1e-12 < expected < found.upper + 1e-12
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("gamma", [0, 0.5, 1])
+@pytest.mark.parametrize("gap", [0, 30])
+def test_the_margin_loss_finds_the_best_at_least_as_often(noise: Any, gamma: float, gap: int) -> None:
+    """At equal cost, and more often just if gamma < 1 and the k-th and the next score differ."""
+    d, k = 500, 20
+    scores = np.concatenate([np.arange(k)[::-1] * 40 + gap, np.zeros(1, dtype=np.int64), -200 - np.arange(d - k - 1)])
+    found = [measurement_of(noise, k, 4, gamma=gamma, utility=kind) for kind in ("margin", "distance")]
+    assert found[0].map(1) == found[1].map(1)
+    margin, distance = (m.success_probability(scores) for m in found)
+    assert 1e-4 < distance.lower < margin.upper
+    assert (margin.lower > distance.upper) == (gamma < 1 and gap > 0)
+    if gamma == 1 or gap == 0:
+        assert margin == distance
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(tk.CapacityError, match="too many classes"):
+        measurement_of(tk.Gumbel(), 3, 1, gamma=Fraction(1, 10**400)).success_probability([5, 4, 3, 2])
+    with pytest.raises(tk.CapacityError, match="too many classes"):
+        measurement_of(tk.Gumbel(), 50_000, 1).success_probability(np.arange(10**5))
+    with pytest.raises(tk.DataLengthError):
+        measurement_of(tk.Gumbel(), 3, 1).success_probability([1, 2])
+    assert measurement_of(tk.Gumbel(), 3, 1).success_probability([1, 2, 3]) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_extreme_scores(noise: Any) -> None:
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)
+    for gamma in (0, 0.5, 1):
+        partial = tk.then_canonical_top_k(tk.MaxDivergence(), k=2, scale=1, gamma=gamma, noise=noise)
+        found = (space >> partial).success_probability([1e308, 1e300, 5.0, 4.0, -1e308])
+        expected = {0: 0.25, 0.5: 1.0, 1: 1.0}[gamma]
+        assert found.upper - found.lower < 1e-9
+        if gamma:
+            assert abs(found.lower - expected) < 1e-9
+
+
+def test_bounds_lie_apart_by_all_that_is_said_to_be_rounded() -> None:
+    """Of the Gumbel law, whose probability is a quotient: what (8) of the proof allows for each of the two sums."""
+    d, k = 60, 20
+    low, high = canonical_success.success_probability(
+        tk.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d
+    )
+    assert high - low >= low * 2.0**-45 * (k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
+
+
+def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that arrive by one, as likely at any time, one is right: nobody was there before x with 1 - x."""
+    found: dict[str, Any] = {}
+
+    def integral(ends: Any, values: Any, greatest: Any) -> tuple[float, float]:
+        found["values"] = values
+        return 0.0, 0.0
+
+    monkeypatch.setattr(canonical_success, "integral_bounds", integral)
+    powers = np.ones(canonical_success.arrivals.TERMS)
+    outcomes = canonical_success.WeightedOutcomes({1.0: 2}, {1.0: 1}, 2 * powers, powers, 0.0)
+    canonical_success.first_correct_bounds(outcomes, True)
+    count = (2 + 4 + 64) * 2.0**-50
+    for x in (0.1, 0.25):
+        (low,), (high,) = found["values"](np.array([x]), np.array([x]), np.array([x]))
+        assert (1 - x) * (1 - 2.0**-40) < low < (1 - x) * (1 - count)
+        assert (1 - x) * (1 + count) < high < (1 - x) * (1 + 2.0**-40)
+
+
+# Arrival times of the five noises: values, moduli on discs, and crowds, against mpmath.
+
+
+ALL_NOISES = [tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic()]
+
+
+def arrival_law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:
+    """(G, q, rate) as functions of a real or complex z, on the side of the kink that is asked for."""
+    one = mpmath.mpf(1)
+    if name in ("Exponential", "HalfLogistic") and not before:
+        return one, one * 0, one * 0
+    waiting = {
+        "Gumbel": lambda: mpmath.exp(-z),
+        "Exponential": lambda: 1 - z,
+        "HalfLogistic": lambda: (1 - z) / (1 + z),
+        "Laplace": lambda: 1 - z / 2 if before else 1 / (2 * z),
+        "Logistic": lambda: 1 / (1 + z),
+    }[name]()
+    rate = {
+        "Gumbel": lambda: z * mpmath.exp(-z),
+        "Exponential": lambda: z,
+        "HalfLogistic": lambda: 2 * z / (1 + z) ** 2,
+        "Laplace": lambda: z / 2 if before else 1 / (2 * z),
+        "Logistic": lambda: z / (1 + z) ** 2,
+    }[name]()
+    return 1 - waiting, waiting, rate
+
+
+@pytest.mark.further
+@pytest.mark.quick(noise=("Gumbel()", "Laplace()"))
+@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
+def test_bounds_at_points(noise: Any) -> None:
+    z = np.concatenate([2.0 ** np.arange(-150, 151), np.random.default_rng(1).uniform(0, 3, 2000), [0.25, 1.0]])
+    lower, upper = arrivals.arrival_bounds(noise, z, z <= 1)
+    with mpmath.workdps(60):
+        for i, x in enumerate(z.tolist()):
+            true = arrival_law(noise.name, mpmath.mpf(x), x <= 1)
+            for low, p, high in zip(
+                (lower.arrived[i], lower.waiting[i], lower.rate[i]),
+                true,
+                (upper.arrived[i], upper.waiting[i], upper.rate[i]),
+                strict=True,
+            ):
+                assert 0 <= low <= p <= high <= p + 2.0**-44
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
+def test_majorants_on_discs(noise: Any) -> None:
+    generator = np.random.default_rng(2)
+    for _ in range(300):
+        before = bool(generator.integers(2))
+        centre = float(generator.uniform(0.01, 1) if before else 10 ** generator.uniform(0, 3))
+        left, right = centre * (1 - 0.4), centre * (1 + 0.4)
+        found = arrivals.arrival_majorants(noise, np.array([left]), np.array([right]), np.array([before]))
+        for angle in np.linspace(0, 2 * np.pi, 25):
+            z = mpmath.mpc(centre) + mpmath.mpf(0.4 * centre) * mpmath.expj(angle)
+            arrived, waiting, rate = map(abs, arrival_law(noise.name, z, before))
+            assert arrived <= found.arrived[0]
+            assert waiting <= found.waiting[0]
+            assert rate <= found.rate[0]
+
+
+@pytest.mark.further
+@pytest.mark.quick(noise="Gumbel()")
+@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
+def test_crowds(noise: Any) -> None:
+    b = 8 * 2.0 ** np.random.default_rng(3).uniform(0, 20, 2500)
+    crowd, x = LateCandidates.from_candidates(noise, b), np.array([1.0, 0.5, 1e-3, 1e-12])
+    (none_low, rate_low), (none_high, rate_high) = crowd.none_and_rate_bounds(x)
+    with mpmath.workdps(40):
+        for i, time in enumerate(x.tolist()):
+            laws = [arrival_law(noise.name, mpmath.mpf(time) / mpmath.mpf(c), True) for c in b.tolist()]
+            none = mpmath.fprod(waiting for _, waiting, _ in laws)
+            rate = none * mpmath.fsum(gamma / waiting for _, waiting, gamma in laws)
+            assert none_low[i] <= none <= none_high[i] <= none * (1 + mpmath.mpf("1e-10"))
+            assert rate_low[i] <= rate <= rate_high[i] <= rate * (1 + mpmath.mpf("1e-10")) + 1e-10

@@ -16,7 +16,9 @@ from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.standard import STANDARD
 from opendp_topk.sampling.samplers import quantile_tables, scan, settle
 from opendp_topk.sampling.samplers import settle as short
+from opendp_topk.sampling.samplers.entropy import Entropy, Indices
 from opendp_topk.sampling.samplers.upper_tail import BLOCK
+from tests.machine.certified import Recorder
 
 from ..samplers.adversaries import CASES, canonical
 from ..samplers.streams import Streams
@@ -145,3 +147,31 @@ def test_entries_of_tables_are_bounds(built: Path, monkeypatch: pytest.MonkeyPat
     )
     found = certified.wrong_entries({STANDARD[0]: [999, 1000, 50_000]}, built)
     assert found == [("Gumbel", 1000), ("Gumbel", 50_000)]
+
+
+# What a recorder knows of uniform numbers: by their own digits, and by what a race skipped.
+
+
+class Scripted(Entropy):
+    """Candidate i begins with the digits of i, and goes on with those of 100 + i."""
+
+    def draw_prefixes(self, index: Indices) -> np.ndarray:
+        return index.astype(np.uint16)
+
+    def draw_words(self, index: Indices) -> np.ndarray:
+        return (index + 100).astype(np.uint64)
+
+
+def test_what_is_known_grows_with_the_digits() -> None:
+    recorder, one = Recorder(Scripted()), np.array([7])
+    assert recorder.known(7) == Known(0, 1, 0)
+    recorder.put_off(one, np.array([5]))
+    assert recorder.known(7) == Known(0, 31, 5)  # of five ones first it has not all
+    assert not recorder.known(7).is_drawn
+    assert recorder.draw_prefixes(one).tolist() == [7]
+    assert recorder.known(7) == Known(7, 8, 16)
+    assert recorder.draw_words(one).tolist() == [107]
+    assert recorder.known(7) == Known(7 * 2**64 + 107, 7 * 2**64 + 108, 80)
+    assert recorder.known(7).is_drawn
+    assert recorder.known(8) == Known(0, 1, 0)
+    assert not recorder.known(8).is_drawn

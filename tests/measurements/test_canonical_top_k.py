@@ -16,11 +16,10 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements._selection import permute_and_flip_range
-from opendp_topk.measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
+from opendp_topk.measurements.canonical_top_k import make_canonical_top_k
 from opendp_topk.sampling.samplers import rows as listed
-from tests.concepts.links import check_constructor
 from tests.concepts.losses import number, realised
-from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
+from tests.concepts.sentinels import raises_exactly
 from tests.oracles import canonical as oracle
 from tests.oracles import maps, rhos
 from tests.oracles.chi_square import ODDS, assert_follows, enough, p_value
@@ -193,29 +192,6 @@ def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> Non
     assert_follows(Counter(tuple(made(scores).tolist()) for _ in range(n)), expected, detects=0.73)
 
 
-def test_make_and_then_build_the_same() -> None:
-    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
-    built = check_constructor(
-        make_canonical_top_k, then_canonical_top_k, space, tk.RangeDivergence(), k=2, scale=3, gamma=0.25
-    )
-    assert built.proof.status == "current"
-    assert (built.parameters["noise"], built.parameters["utility"], built.parameters["gamma"]) == (
-        "Gumbel",
-        "margin",
-        0.25,
-    )
-
-
-@pytest.mark.parametrize("noise", NOISES, ids=repr)
-def test_releases_have_the_promised_shape_and_order(noise: Any) -> None:
-    scores = np.arange(50) * 1000
-    chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=4, scale=1, noise=noise)(scores)
-    assert chosen.dtype == np.int64
-    assert chosen.tolist() == [46, 47, 48, 49]
-    options = {"k": 4, "scale": 1, "noise": noise, "optimize": "min"}
-    assert build(None, tk.LInfDistance(), tk.MaxDivergence(), **options)(scores[::-1]).tolist() == [46, 47, 48, 49]
-
-
 @pytest.mark.further
 @pytest.mark.quick(noise="Gumbel()", utility="margin")
 @pytest.mark.parametrize("utility", ["margin", "distance"])
@@ -260,13 +236,6 @@ def test_memory_grows_with_d_and_not_with_the_classes(noise: Any) -> None:
             tracemalloc.stop()
 
 
-@pytest.mark.parametrize(("optimize", "winners"), [("max", [0, 1, 3]), ("min", [0, 2, 4])])
-def test_without_noise_the_lowest_index_wins_ties(optimize: str, winners: list[int]) -> None:
-    exact = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=0.0, optimize=optimize)
-    assert exact([5, 9, 5, 9, 1]).tolist() == winners
-    assert exact.distribution([5, 9, 5, 9, 1]) == {tuple(winners): 1}
-
-
 @pytest.mark.parametrize("size", [3, None])
 def test_a_set_with_no_choice(size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
@@ -283,61 +252,3 @@ def test_accuracy_is_the_theorem() -> None:
     none = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=3, gamma=0)
     raises_exactly(tk.NotDeclaredError, lambda: none.accuracy(10, 0.05), "no accuracy theorem")
     raises_exactly(tk.ParameterError, lambda: half.accuracy(1, 0.05), "n_candidates must be at least k (2)")
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "error", "required"),
-    [
-        ("gamma", -0.01, tk.ParameterError, "gamma must lie between 0 and 1"),
-        ("gamma", Fraction(101, 100), tk.ParameterError, "gamma must lie between 0 and 1"),
-        ("gamma", math.nan, tk.ParameterError, "gamma must lie between 0 and 1"),
-        ("gamma", math.inf, tk.ParameterError, "gamma must lie between 0 and 1"),
-        ("gamma", True, tk.ParameterTypeError, "gamma must be a number in [0, 1]"),
-        ("gamma", "1/2", tk.ParameterTypeError, "gamma must be a number in [0, 1]"),
-        ("gamma", None, tk.ParameterTypeError, "gamma must be a number in [0, 1]"),
-        ("noise", "Gumbel", tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
-        ("noise", tk.Gumbel, tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
-        ("noise", None, tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
-        ("utility", "published", tk.ParameterError, "utility must be one of 'margin', 'distance'"),
-        ("utility", None, tk.ParameterTypeError, "utility must be one of 'margin', 'distance'"),
-    ],
-)
-def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:
-    arguments: dict[str, Any] = {
-        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
-        "input_metric": tk.LInfDistance(),
-        "output_measure": tk.MaxDivergence(),
-        "k": 2,
-        "scale": 1.0,
-    }
-    raises_exactly(error, lambda: make_canonical_top_k(**(arguments | {option: value})), required)
-
-
-def test_other_noises_are_refused() -> None:
-    from opendp_topk import HalfLogistic, Laplace, Logistic
-
-    for noise in (HalfLogistic(), Laplace(), Logistic()):
-        options = {"k": 2, "scale": 1, "noise": noise}
-        call = functools.partial(build, 5, tk.LInfDistance(), tk.MaxDivergence(), **options)
-        raises_exactly(tk.ParameterError, call, "noise must be Gumbel() or Exponential()")
-
-
-@pytest.mark.parametrize(
-    ("scores", "error", "required"),
-    [
-        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT, -math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([], tk.DataLengthError, "at least one element"),
-        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
-        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
-        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
-        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
-    ],
-)
-def test_bad_scores_are_refused_before_anything_is_drawn(
-    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
-    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
-    measurement = make_canonical_top_k(*space, tk.MaxDivergence(), k=2, scale=1.0)
-    raises_exactly(error, lambda: measurement(scores), required)

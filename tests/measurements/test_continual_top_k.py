@@ -374,12 +374,6 @@ def test_the_noise_follows_the_measure_or_the_word() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "word"),
     [
-        ({"steps": 0}, tk.ParameterError, "steps"),
-        ({"steps": 2.0}, tk.ParameterTypeError, "steps"),
-        ({"k": 0}, tk.ParameterError, "k"),
-        ({"scale": -1}, tk.ParameterError, "scale"),
-        ({"gaussian": 1}, tk.ParameterTypeError, "gaussian"),
-        ({"at_once": 1}, tk.ParameterTypeError, "at_once"),
         ({"items": ["a", "a"]}, tk.CandidatesError, "items"),
         ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=7), "at_once": True}, tk.ParameterError, "steps"),
         ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=6), "at_once": True, "k": 3}, tk.SpaceError, "k (3)"),

@@ -26,8 +26,7 @@ from tests.oracles.maps import widest
 from tests.oracles.race import best
 from tests.samplers.streams import Streams
 
-from .test_exponential_mechanism import softmax
-from .test_permute_and_flip import a_pf, coins
+from .test_permute_and_flip import a_pf, coins, softmax
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 CHOICE = {"exponential": softmax, "permute_and_flip": coins}
@@ -262,26 +261,6 @@ def test_accuracy_bound_fails_no_more_often_than_it_says(mechanism: str) -> None
             law = oracle(mechanism, [math.exp(score) for score in scores], 2)
             failure = sum(p for y, p in law.items() if any(scores[i] < ranked[t] - bound for t, i in enumerate(y)))
             assert failure <= alpha
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "required"),
-    [
-        ({"mechanism": "gumbel"}, tk.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
-        ({"mechanism": None}, tk.ParameterTypeError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
-    ],
-    ids=repr,
-)
-def test_bad_arguments(options: dict[str, Any], error: type[Exception], required: str) -> None:
-    arguments: dict[str, Any] = {
-        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
-        "input_metric": tk.LInfDistance(),
-        "output_measure": tk.MaxDivergence(),
-        "k": 2,
-        "scale": 1.0,
-        "mechanism": "permute_and_flip",
-    }
-    raises_exactly(error, lambda: make_peeled_top_k(**(arguments | options)), required)
 
 
 def test_too_few_scores_and_laws_that_are_too_large() -> None:

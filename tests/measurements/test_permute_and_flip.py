@@ -1,28 +1,41 @@
-"""The claims of make_permute_and_flip: its law by inclusion and exclusion, its range, and where it is attained.
+"""One choice, by the exponential mechanism or permute-and-flip: the laws, the maps, and where these are attained.
 
-Tries proofs/measurements/selection.tex.
+Tries proofs/measurements/exponential_mechanism.tex and proofs/measurements/selection.tex.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements._selection import permute_and_flip_range
+from opendp_topk.measurements.exponential_mechanism import make_exponential_mechanism
 from opendp_topk.measurements.permute_and_flip import make_permute_and_flip
 from tests.concepts.losses import number, realised
+from tests.concepts.sentinels import raises_exactly
 from tests.oracles import rhos
+from tests.oracles.chi_square import assert_follows
 from tests.oracles.maps import widest
 
-from .single_choice import MEASURES, build, check_bounds, check_frame, check_law, check_mean
+MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+
+
+both = pytest.mark.parametrize("make", [make_exponential_mechanism, make_permute_and_flip])
+
+
+def build(make: Any, d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> Any:
+    return make(tk.VectorDomain(tk.AtomDomain(int), size=d), metric or tk.RangeDistance(), measure, **options)
 
 
 def coins(weights: Sequence[Any]) -> dict[int, Any]:
@@ -54,28 +67,98 @@ def a_pf(r: Any) -> Any:
     return r + 2 * mpmath.log(2 - mpmath.exp(-r / 2))
 
 
+def softmax(weights: Sequence[Any]) -> dict[int, Any]:
+    return {i: weight / sum(weights) for i, weight in enumerate(weights)}
+
+
 @pytest.mark.slow
-def test_the_law_is_that_of_coins_in_random_order() -> None:
-    check_law(make_permute_and_flip, coins)
+@pytest.mark.parametrize(("make", "oracle"), [(make_exponential_mechanism, softmax), (make_permute_and_flip, coins)])
+def test_the_law_is_that_of_the_definition(make: Any, oracle: Any) -> None:
+    """The declared law is the oracle's, and releases follow it; every release is an int."""
+    for scores, scale in (([3], 1), ([0, 0], 2), ([2, 0, 3], Fraction(3, 2)), ([1, 0, -2, 1], 1)):
+        for optimize, sign in (("max", 1), ("min", -1)):
+            measurement = build(make, None, tk.MaxDivergence(), scale=scale, optimize=optimize)
+            with mpmath.workdps(60):
+                expected = oracle([mpmath.exp(number(Fraction(sign * score) / scale)) for score in scores])
+                found = measurement.distribution(scores)
+                assert found.keys() == expected.keys()
+                assert all(abs(found[i] - p) <= p * mpmath.mpf("1e-30") for i, p in expected.items())
+            if len(scores) == 3:
+                releases = [measurement(np.array(scores)) for _ in range(5000)]
+                assert {type(release) for release in releases} == {int}
+                assert_follows(Counter(releases), expected, detects=0.16)
+
+
+@both
+def test_the_mean_shortfall_is_that_of_the_theorem(make: Any) -> None:
+    """The expected shortfall is at most scale (ln d + 1), and not idly so."""
+    share = 0.0
+    for scores in ([0, 0], [3, 0], [9, 7, 0], [2, 0, 0, 0, 0], [4] + [0] * 11, [9, 6, 6, 6, 3, 0, 0]):
+        for scale in (Fraction(1, 2), Fraction(1), Fraction(3)):
+            law = build(make, None, tk.MaxDivergence(), scale=scale).distribution(scores)
+            mean = float(mpmath.fsum(p * (max(scores) - scores[i]) for i, p in law.items()))
+            bound = float(scale) * (math.log(len(scores)) + 1)
+            assert mean <= bound
+            share = max(share, mean / bound)
+    assert share > 0.25
+
+
+@pytest.mark.slow
+@both
+def test_no_neighbour_exceeds_the_map(make: Any) -> None:
+    """No neighbour within a step of each metric exceeds any map."""
+    for d, scale in ((2, Fraction(1)), (3, Fraction(1, 3)), (4, Fraction(5, 2))):
+        moves = [move for move in itertools.product((-1, 0, 1), repeat=d) if any(move)]
+        for metric in (tk.RangeDistance(), tk.LInfDistance(), tk.LInfDistance(monotonic=True)):
+            claims = [(measure, build(make, d, measure, metric, scale=scale).map(1)) for measure in MEASURES]
+            law = build(make, d, tk.MaxDivergence(), scale=scale).distribution
+            for x in ((0,) * d, (0, -1, -2, -2)[:d], (0, -2, -2, -2)[:d]):
+                before = law(x)
+                for move in moves[:: 1 if d < 4 else 7]:
+                    if _length(metric, move) <= 1:
+                        after = law([a + b for a, b in zip(x, move, strict=True)])
+                        for measure, claimed in claims:
+                            assert realised(measure, before, after) <= claimed * (1 + mpmath.mpf("1e-14")), (x, move)
+
+
+def _length(metric: tk.Metric, move: Sequence[int]) -> int:
+    if metric == tk.RangeDistance():
+        return max(move) - min(move)
+    if metric == tk.LInfDistance():
+        return max(map(abs, move))
+    return max(0, *move) + max(0, *(-m for m in move))
+
+
+@both
+def test_the_frame(make: Any) -> None:
+    """What it says of itself, does without noise or choice, and refuses to rank."""
+    for measure in MEASURES:
+        assert build(make, 3, measure, scale=1.5).parameters == {
+            "mechanism": make.__name__.removeprefix("make_"),
+            "scale": 1.5,
+            "optimize": "max",
+        }
+        exact = build(make, None, measure, scale=0)
+        assert exact([4, 9, 9]) == 1
+        assert exact.distribution([4, 9, 9]) == {1: 1}
+        assert build(make, 1, measure, scale=2).map(7) == 0
+    pure = build(make, None, tk.MaxDivergence(), scale=2)
+    assert pure.accuracy(50, 0.1) == pytest.approx(2 * math.log(50 / 0.1))
+    trees = pure >> tk.index_candidates(["ash", "birch", "cedar"])
+    assert trees([0, 10**6, 5]) == "birch"
+    assert set(trees.distribution([0, 1, 2])) == {"ash", "birch", "cedar"}
+    raises_exactly(tk.NonFiniteError, lambda: _floats(make)([1.0, math.nan]), "scores must be finite")
+    raises_exactly(tk.DataLengthError, lambda: pure([]), "at least one element")
+
+
+def _floats(make: Any) -> Any:
+    return make(tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance(), tk.MaxDivergence(), scale=1)
 
 
 def test_the_oracles_agree() -> None:
     weights = [Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(1, 3)]
     assert coins(weights) == expanded(weights)
     assert sum(coins(weights).values()) == 1
-
-
-@pytest.mark.slow
-def test_no_neighbour_exceeds_the_map() -> None:
-    check_bounds(make_permute_and_flip)
-
-
-def test_the_mean_shortfall_is_that_of_the_theorem() -> None:
-    check_mean(make_permute_and_flip)
-
-
-def test_the_frame() -> None:
-    check_frame(make_permute_and_flip, "permute_and_flip")
 
 
 @pytest.mark.parametrize("d", [None, 2, 9])
@@ -139,3 +222,30 @@ def test_twice_the_pure_loss_is_more_than_the_range() -> None:
         pure, width, rho = (build(make_permute_and_flip, None, m, scale=scale).map(1) for m in MEASURES)
         assert pure < width < 2 * pure
         assert rho < pure**2 / 2
+
+
+@pytest.mark.parametrize("d", [None, 2, 9])
+def test_the_exponential_map_is_the_formula_rounded_up_once(d: int | None) -> None:
+    r = Fraction(2, 7)
+    for measure, cost in zip(MEASURES, (r, r, rhos.of_range(r)), strict=True):
+        found = build(make_exponential_mechanism, d, measure, tk.LInfDistance(), scale=7).map(1)
+        assert Fraction(math.nextafter(found, 0)) < cost <= Fraction(found)
+
+
+@pytest.mark.parametrize("r", [Fraction(1, 8), Fraction(1), Fraction(3)])
+def test_the_maps_are_tight(r: Fraction) -> None:
+    """The range at every pair; the pure loss where the rising item is far below; zCDP for small moves."""
+    law = build(make_exponential_mechanism, 2, tk.MaxDivergence(), scale=1 / r).distribution
+    assert realised(tk.RangeDivergence(), law([0, 0]), law([0, 1])) >= 0.999999 * number(r)
+    low = -math.ceil(40 / r)
+    assert realised(tk.MaxDivergence(), law([0, low]), law([0, low + 1])) >= 0.97 * number(r)
+    small = build(make_exponential_mechanism, 2, tk.MaxDivergence(), scale=500 / r).distribution
+    found = realised(tk.ZeroConcentratedDivergence(), small([0, 0]), small([0, 1]))
+    assert found >= 0.99 * number(rhos.of_range(r / 500))
+
+
+def test_it_is_report_noisy_top_1_under_bounded_range() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+    ranking = tk.make_report_noisy_top_k(*space, tk.RangeDivergence(), k=1, scale=2).distribution([3, 1, 4])
+    single = make_exponential_mechanism(*space, tk.RangeDivergence(), scale=2).distribution([3, 1, 4])
+    assert {(i,): p for i, p in single.items()} == ranking

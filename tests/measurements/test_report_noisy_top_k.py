@@ -9,6 +9,8 @@ import functools
 import itertools
 import math
 import random
+import tracemalloc
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -19,8 +21,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from tests.concepts.losses import number, realised
-from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
-from tests.oracles import rhos
+from tests.oracles import one_shot, rhos
+from tests.oracles.chi_square import ODDS, assert_follows, p_value
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 RELEASES = ("ranking", "set")
@@ -202,32 +204,6 @@ def test_noise_follows_the_measure() -> None:
     assert names == ["Exponential", "Gumbel", "Gumbel"]
 
 
-def test_releases_have_the_promised_shape_and_order() -> None:
-    scores = np.arange(50) * 1000
-    ranking = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=4, scale=1)(scores)
-    assert ranking.dtype == np.int64
-    assert ranking.tolist() == [49, 48, 47, 46]
-    smallest = build(None, tk.LInfDistance(), tk.RangeDivergence(), k=4, scale=1, optimize="min")(scores)
-    assert smallest.tolist() == [0, 1, 2, 3]
-    chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=4, scale=1, release="set")(scores)
-    assert chosen.tolist() == [46, 47, 48, 49]
-
-
-@pytest.mark.parametrize(
-    ("optimize", "release", "winners"),
-    [
-        ("max", "ranking", [1, 3, 0]),
-        ("max", "set", [0, 1, 3]),
-        ("min", "ranking", [4, 0, 2]),
-        ("min", "set", [0, 2, 4]),
-    ],
-)
-def test_without_noise_the_lowest_index_wins_ties(optimize: str, release: str, winners: list[int]) -> None:
-    exact = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=0.0, optimize=optimize, release=release)
-    assert exact([5, 9, 5, 9, 1]).tolist() == winners
-    assert exact.distribution([5, 9, 5, 9, 1]) == {tuple(winners): 1}
-
-
 def test_chains_from_the_space_and_to_items() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     items = ["ash", "birch", "cedar", "elm"]
@@ -241,56 +217,155 @@ def test_chains_from_the_space_and_to_items() -> None:
     assert noisy.accuracy(4, 0.05) == pytest.approx(3 * math.log(4 / 0.05))
 
 
-@pytest.mark.parametrize(
-    ("scores", "error", "required"),
-    [
-        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT, math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT, -math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([], tk.DataLengthError, "at least one element"),
-        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
-        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
-        ([SENTINEL_FLOAT, "x"], tk.DataTypeError, "must be floats"),
-        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
-        (np.array([True, False]), tk.DataTypeError, "must be float64"),
-        ({SENTINEL_FLOAT: 1}, tk.DataTypeError, "one-dimensional array, list or tuple"),
-        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
-    ],
-)
-def test_bad_scores_are_refused_before_anything_is_drawn(
-    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
-    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
-    measurement = make_report_noisy_top_k(*space, tk.MaxDivergence(), k=2, scale=1.0)
-    raises_exactly(error, lambda: measurement(scores), required)
-
-
-@pytest.mark.parametrize("d_in", [-1, -0.5, math.nan, "1", None, True])
-def test_bad_distances(d_in: Any) -> None:
-    measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=1, scale=1)
-    raises_exactly(tk.DistanceError, lambda: measurement.map(d_in), "d_in must be")
-    raises_exactly(tk.DistanceError, lambda: measurement.check(d_in, 1.0), "d_in must be")
-    raises_exactly(tk.DistanceError, lambda: measurement.check(1, d_in), "d_out must be")
-
-
-@pytest.mark.parametrize(
-    ("n", "alpha", "error", "required"),
-    [
-        (0, 0.05, tk.ParameterError, "n_candidates must be an integer >= 1"),
-        (1, 0.05, tk.ParameterError, "n_candidates must be at least k (2)"),
-        (2.0, 0.05, tk.ParameterTypeError, "n_candidates must be an integer >= 1"),
-        (5, 0, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
-        (5, 1.0, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
-        (5, math.nan, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
-        (5, "5%", tk.ParameterTypeError, "alpha must be a number in (0, 1)"),
-    ],
-)
-def test_bad_accuracy_questions(n: Any, alpha: Any, error: type[Exception], required: str) -> None:
-    measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=1)
-    raises_exactly(error, lambda: measurement.accuracy(n, alpha), required)
-
-
 def test_without_noise_success_is_certain() -> None:
     exact = build(None, tk.RangeDistance(), tk.MaxDivergence(), k=2, scale=0)
     assert exact.success_probability([5, 1, 3]) == (1.0, 1.0)
+
+
+# Releases of report noisy top-k: real entropy against the exact laws, the types it takes, and its memory.
+
+
+SAMPLES = 20_000
+NOISE = {tk.MaxDivergence(): "Exponential", tk.RangeDivergence(): "Gumbel", tk.ZeroConcentratedDivergence(): "Gumbel"}
+every_measure = pytest.mark.parametrize("measure", NOISE, ids=repr)
+INTEGERS = [2, 0, 3, 1]
+FLOATS = [0.25, 1.5, 0.0]
+
+
+def _make(measure: Any, scores: Any, k: int, scale: Any, **options: str) -> tk.Measurement:
+    kind = float if isinstance(scores[0], float | np.floating) else int
+    space = tk.VectorDomain(tk.AtomDomain(kind)), tk.LInfDistance()
+    return tk.make_report_noisy_top_k(*space, measure, k=k, scale=scale, **options)
+
+
+def _law(measure: Any, scores: Any, k: int, scale: Any, optimize: str = "max", release: str = "ranking") -> Any:
+    sign = 1 if optimize == "max" else -1
+    with mpmath.workdps(40):
+        weights = [mpmath.exp(sign * number(Fraction(score) / Fraction(scale))) for score in scores]
+        law = one_shot.rankings(NOISE[measure], weights, k)
+        return law if release == "ranking" else one_shot.sets(law)
+
+
+def _samples(measurement: tk.Measurement, scores: Any, n: int = SAMPLES) -> Counter[Any]:
+    values = np.array(scores)
+    return Counter(tuple(measurement(values).tolist()) for _ in range(n))
+
+
+@pytest.mark.further
+@pytest.mark.quick(measure="MaxDivergence()", release="ranking", optimize="max")
+@every_measure
+@pytest.mark.parametrize("release", ["ranking", "set"])
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_releases_follow_the_exact_law(measure: Any, release: str, optimize: str) -> None:
+    options = {"release": release, "optimize": optimize}
+    measurement = _make(measure, INTEGERS, 2, 1.5, **options)
+    assert_follows(_samples(measurement, INTEGERS), _law(measure, INTEGERS, 2, 1.5, **options), detects=0.15)
+
+
+@pytest.mark.slow
+@every_measure
+@pytest.mark.parametrize("k", [1, 3])
+def test_float_releases_follow_the_exact_law(measure: Any, k: int) -> None:
+    measurement = _make(measure, FLOATS, k, Fraction(2, 3))
+    assert_follows(_samples(measurement, FLOATS), _law(measure, FLOATS, k, Fraction(2, 3)), detects=0.099)
+
+
+@pytest.mark.slow
+def test_samples_tell_a_wrong_law() -> None:
+    """The power of the tests above: half the scale, the other noise, or a small shift is found out."""
+    measure = tk.MaxDivergence()
+    counts = _samples(_make(measure, INTEGERS, 2, 1.5), INTEGERS)
+    assert p_value(counts, _law(measure, INTEGERS, 2, 0.75)) < ODDS
+    assert p_value(counts, _law(tk.RangeDivergence(), INTEGERS, 2, 1.5)) < ODDS
+    assert p_value(counts, _law(measure, [2.2, 0, 3, 1], 2, 1.5)) < ODDS
+    assert p_value(counts + Counter({(0, 0): 1}), _law(measure, INTEGERS, 2, 1.5)) == 0
+
+
+@every_measure
+def test_one_candidate_and_all_candidates(measure: Any) -> None:
+    for scores in ([7], [7.5]):
+        for release in ("ranking", "set"):
+            assert _make(measure, scores, 1, 3.0, release=release)(np.array(scores)).tolist() == [0]
+    everyone = _make(measure, INTEGERS, 4, 3.0, release="set")
+    assert everyone(INTEGERS).tolist() == [0, 1, 2, 3]
+    ranking = _make(measure, INTEGERS, 4, 3.0)(INTEGERS)
+    assert sorted(ranking.tolist()) == [0, 1, 2, 3]
+    assert ranking.dtype == np.int64
+
+
+def _far_apart(kind: str) -> Any:
+    pandas = pytest.importorskip("pandas") if kind == "pandas" else None
+    polars = pytest.importorskip("polars") if kind == "polars" else None
+    scores = [0, 10**6, 3 * 10**6]
+    return {
+        "list": lambda: scores,
+        "tuple": lambda: tuple(scores),
+        "NumPy scalars": lambda: [np.int32(score) for score in scores],
+        "int32": lambda: np.array(scores, dtype=np.int32),
+        "uint64": lambda: np.array(scores, dtype=np.uint64),
+        "strided": lambda: np.array([x for score in scores for x in (score, -1)])[::2],
+        "reversed": lambda: np.array(scores[::-1])[::-1],
+        "read-only": lambda: np.frombuffer(np.array(scores).tobytes(), dtype=np.int64),
+        "big-endian": lambda: np.array(scores, dtype=">i8"),
+        "huge": lambda: [score * 10**30 for score in scores],
+        "pandas": lambda: pandas.Series(scores),
+        "polars": lambda: polars.Series(scores),
+    }[kind]()
+
+
+@every_measure
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "list",
+        "tuple",
+        "NumPy scalars",
+        "int32",
+        "uint64",
+        "strided",
+        "reversed",
+        "read-only",
+        "big-endian",
+        "huge",
+        "pandas",
+        "polars",
+    ],
+)
+def test_any_vector_of_integers(measure: Any, kind: str) -> None:
+    scores = _far_apart(kind)
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+    top2 = tk.make_report_noisy_top_k(*space, measure, k=2, scale=1.0)
+    assert top2(scores).tolist() == [2, 1]
+    bottom2 = tk.make_report_noisy_top_k(*space, measure, k=2, scale=1.0, optimize="min")
+    assert bottom2(scores).tolist() == [0, 1]
+
+
+@every_measure
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f8", object])
+def test_any_vector_of_floats(measure: Any, dtype: Any) -> None:
+    scores = np.array([0.0, 1000.0, 3000.0], dtype=dtype)
+    assert _make(measure, [0.0], 2, 1)(scores).tolist() == [2, 1]
+
+
+def _peak(measurement: tk.Measurement, scores: Any) -> int:
+    """The most bytes held at once by a release, beyond the scores."""
+    measurement(scores[:2000])
+    tracemalloc.start()
+    try:
+        measurement(scores)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+@pytest.mark.parametrize("spread", [1, 10**9])
+def test_memory_beyond_the_scores_is_small(dtype: Any, spread: int) -> None:
+    scores = (np.arange(10**6) % 1000 * spread).astype(dtype)
+    assert _peak(_make(tk.MaxDivergence(), scores, 10, 20.0), scores) < 16 * 2**20
+
+
+@pytest.mark.further
+def test_memory_at_ten_million_scores_where_many_blocks_come_near() -> None:
+    scores = np.random.default_rng(0).random(10**7)
+    assert _peak(_make(tk.RangeDivergence(), scores, 1000, 0.01), scores) < 64 * 2**20

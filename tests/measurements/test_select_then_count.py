@@ -18,8 +18,7 @@ import opendp_topk as tk
 from opendp_topk.measurements import select_then_count
 from opendp_topk.measurements.select_then_count import make_select_then_count, then_select_then_count
 
-from ..concepts.links import check_constructor, check_measurement
-from ..concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
+from ..concepts.links import check_constructor
 from ..oracles import discrete, rhos
 from ..oracles.chi_square import assert_follows
 from ..oracles.noise import number
@@ -319,17 +318,6 @@ def test_winners_become_items() -> None:
     assert release.declared.n_candidates == 3
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=repr)
-@pytest.mark.parametrize("release", ["ranking", "set"])
-def test_obligations_with_floats(measure: tk.Measure, release: str) -> None:
-    check_measurement(
-        build(measure, None, BOTH, float, k=1, scale=1.5, granularity=2**-4, release=release),
-        members=[[3.0, 1.0], np.array([0.0, -5.5, 1e300])],
-        non_members=[[1, 2, 3], [math.inf, 0.0], None],
-        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
-    )
-
-
 def test_the_constructor_and_its_partial() -> None:
     built = check_constructor(make_select_then_count, then_select_then_count, (INT, UP), MAX, k=2, scale=2)
     assert built.proof.name == "measurements/select_then_count"
@@ -338,41 +326,6 @@ def test_the_constructor_and_its_partial() -> None:
     assert build(kind=float, k=1, scale=1, granularity=0.5).parameters["granularity"] == 0.5
     alone = (INT, UP) >> tk.then_report_noisy_top_k(MAX, k=2, scale=2)
     assert built.accuracy(50, 0.05) == alone.accuracy(50, 0.05)
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "error", "required"),
-    [
-        ("input_domain", tk.VectorDomain(tk.AtomDomain(float)), tk.ParameterError, "granularity must be given"),
-        ("input_metric", tk.RangeDistance(), tk.ParameterTypeError, "counts need a bound on every score"),
-        ("output_measure", tk.RangeDivergence(), tk.ParameterTypeError, "must be MaxDivergence(), Zero"),
-    ],
-)
-def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:
-    arguments: dict[str, Any] = {
-        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
-        "input_metric": BOTH,
-        "output_measure": MAX,
-        "k": 2,
-        "scale": 1.0,
-    }
-    raises_exactly(error, lambda: make_select_then_count(**(arguments | {option: value})), required)
-
-
-@pytest.mark.parametrize(
-    ("scores", "error", "required"),
-    [
-        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
-        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
-    ],
-)
-def test_bad_scores_are_refused_before_anything_is_drawn(
-    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
-    measurement = build(kind=float, k=2, scale=1.0, granularity=1)
-    raises_exactly(error, lambda: measurement(scores), required)
 
 
 def test_under_a_profile_every_count_is_charged() -> None:

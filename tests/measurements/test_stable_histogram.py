@@ -1,4 +1,7 @@
-"""The claims of make_stable_histogram: epsilon and delta on all pairs of tables, the threshold, arguments."""
+"""The claims of make_stable_histogram: epsilon and delta on all pairs of tables, the threshold, arguments.
+
+Tries proofs/measurements/any_of.tex.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.audit.merged_laws import released_item_distribution
 from opendp_topk.measurements import _key_shares
-from opendp_topk.measurements.stable_histogram import make_stable_histogram, then_stable_histogram
+from opendp_topk.measurements._any_of import any_event_probability, laplace_tail_bound, per_event_probability
+from opendp_topk.measurements.stable_histogram import make_stable_histogram
+from opendp_topk.numerics.arithmetic import round_up
 from opendp_topk.sampling.distributions.discrete import gaussian_tail_bound
-from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import hockey_stick, realised
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
@@ -428,17 +432,6 @@ def test_the_merged_law_is_that_of_the_definition() -> None:
         assert all(abs(found[y] - p) < 1e-30 for y, p in expected.items())
 
 
-@pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE], ids=repr)
-def test_obligations(measure: tk.Measure) -> None:
-    space = DOMAIN, tk.KeyedCountDistance(3)
-    check_measurement(
-        check_constructor(make_stable_histogram, then_stable_histogram, space, measure, scale=2.0, delta=1e-3),
-        members=[{}, {"a": 3, "b": 1}, {5: 1}],
-        non_members=[[1], {"a": 0}, {"a": 1, 2: 1}, None],
-        distances=[1, 2, 3, 1000],
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
@@ -477,3 +470,36 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 def test_of_very_many_keys_each_gets_the_same_part() -> None:
     assert _key_shares.per_partition_budget(Fraction(1), Fraction(1, 1000), 1025)[0] == Fraction(1, 1025)
     assert _key_shares.per_partition_budget(Fraction(1), Fraction(1, 1000), 1)[0] == 1
+
+
+# One of several events, a share of delta, and the tail of discrete Laplace noise, against 400 digits.
+
+
+def number(value: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 10**9])
+@pytest.mark.parametrize("chance", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(1, 10**12), Fraction(1, 2**900)])
+def test_any_of_is_the_exact_number_rounded_up(chance: Fraction, n: int) -> None:
+    with mpmath.workdps(700):
+        exact, found = 1 - (1 - number(chance)) ** n, number(any_event_probability(chance, n))
+        assert exact * (1 - mpmath.mpf(10) ** -300) <= found <= exact * (1 + mpmath.mpf(2) ** -100)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 1000])
+@pytest.mark.parametrize("delta", [0.5, 1e-3, 1e-9, 1e-200])
+def test_the_share_is_the_largest(delta: float, n: int) -> None:
+    share = per_event_probability(Fraction(delta), n)
+    assert round_up(any_event_probability(share, n)) <= delta
+    assert round_up(any_event_probability(share * (1 + Fraction(1, 2**40)), n)) > delta
+
+
+@pytest.mark.parametrize("least", [1, 2, 50, 3000])
+@pytest.mark.parametrize("scale", [Fraction(1, 7), Fraction(3), Fraction(1000)])
+def test_the_tail_is_the_exact_sum_rounded_up(scale: Fraction, least: int) -> None:
+    with mpmath.workdps(60):
+        x = mpmath.exp(-1 / number(scale))
+        exact, found = x**least / (1 + x), number(laplace_tail_bound(scale, least))
+        assert exact <= found
+        assert found <= exact * (1 + mpmath.mpf(2) ** -100) or found < mpmath.mpf(2) ** -1150

@@ -15,8 +15,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.unknown_domain_top_k import make_unknown_domain_top_k, then_unknown_domain_top_k
-from tests.concepts.links import as_outcome, check_constructor, check_measurement
-from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
+from tests.concepts.links import as_outcome
+from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import unlisted
 from tests.oracles.chi_square import assert_follows
@@ -299,21 +299,6 @@ def test_accuracy_bounds_what_surely_gets_in() -> None:
         assert missed < 0.05
 
 
-@pytest.mark.quick(measure="Approximate(measure=MaxDivergence())")
-@pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE], ids=repr)
-def test_obligations(measure: tk.Measure) -> None:
-    measurement = check_constructor(
-        make_unknown_domain_top_k, then_unknown_domain_top_k, SPACE, measure, k=1, scale=2.0, limit=2, delta=1e-3
-    )
-    check_measurement(
-        measurement,
-        members=[{}, {"a": 3, "b": 1}, {5: 1, 6: 2, 7: 3}],
-        non_members=[[1, 2], {"a": 0}, {"a": 1, 2: 1}, {"a": 1.0}, {SENTINEL_TEXT: -1}, {True: 1}, {"a": True}, None],
-        distances=[1, 2, 3, 1000],
-    )
-    assert measurement.proof.status == "current"
-
-
 def test_the_losses_are_those_of_one_shot_selection() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int), size=6), tk.RangeDistance()
     for noise, k in itertools.product(NOISES, (1, 3)):
@@ -369,11 +354,7 @@ def test_a_search_for_the_scale_meets_both_numbers() -> None:
         ({"delta": Fraction(1, 10**400)}, tk.ParameterError, "too small"),
         ({"delta": None, "threshold": -1}, tk.ParameterError, "threshold"),
         ({"delta": None, "threshold": math.inf}, tk.ParameterError, "threshold"),
-        ({"k": 0}, tk.ParameterError, "k must"),
         ({"k": 3}, tk.ParameterError, "limit (2)"),
-        ({"limit": 0}, tk.ParameterError, "limit"),
-        ({"limit": 2.0}, tk.ParameterTypeError, "limit"),
-        ({"scale": -1.0}, tk.ParameterError, "scale"),
         ({"noise": tk.Laplace()}, tk.ParameterError, "Gumbel() or Exponential()"),
         ({"noise": "Gumbel"}, tk.ParameterError, "Gumbel() or Exponential()"),
         ({"measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import struct
 from fractions import Fraction
+from typing import Any
 
 import gmpy2
 import mpmath
 import numpy as np
 import pytest
+from gmpy2 import mpfr, mpq
 
+import opendp_topk as tk
+from opendp_topk.numerics import floats as floatexp
+from opendp_topk.numerics import floats as floatlog
 from opendp_topk.numerics.arithmetic import (
     exp_up,
     log1p_down,
@@ -21,8 +27,11 @@ from opendp_topk.numerics.arithmetic import (
     round_down,
     round_up,
     scaled_log_up,
+    shortened_up,
     to_fraction,
 )
+from opendp_topk.sampling.distributions import canonical_success as subset_classes
+from opendp_topk.sampling.samplers import joint
 
 MAX = 1.7976931348623157e308
 TINY = 5e-324
@@ -216,3 +225,128 @@ def test_a_float_is_the_decimal_that_it_prints_as() -> None:
         assert float(printed_fraction(float(text))) == float(text)
     assert printed_fraction(7) == 7
     assert printed_fraction(Fraction(1, 3)) == Fraction(1, 3)
+
+
+# Long rationals are shortened upward, and no rounding shows it.
+
+
+LONG = Fraction(3**200, 7**180)
+DUST = Fraction(1, 3**700)
+
+
+def least_float_above(value: Fraction) -> float:
+    """By steps from the float of its quotient."""
+    found = float(value) if value < 2**1024 else math.inf
+    while found > 0 and Fraction(math.nextafter(found, 0)) >= value:
+        found = math.nextafter(found, 0)
+    while found < math.inf and Fraction(found) < value:
+        found = math.nextafter(found, math.inf)
+    return found
+
+
+def values() -> list[Fraction]:
+    near = [0.1, 1.0, 2.0**-1022, 5e-324, 3 * 5e-324, 2.0**60, 1.7976931348623157e308]
+    beside = [Fraction(one) + sign * DUST * Fraction(one) for one in near for sign in (-1, 0, 1)]
+    return [Fraction(0), Fraction(1, 10), Fraction(1, 3), LONG, 1 / LONG, LONG / 2**1060, 10**400 + LONG, *beside]
+
+
+def test_a_shortened_number_is_above_by_less_than_shows() -> None:
+    for value in values():
+        kept = shortened_up(value)
+        assert value <= kept <= value + value / 2**127
+        assert kept == value or value.denominator.bit_length() > 256
+        assert kept.numerator.bit_length() <= 140 or kept == value or kept > 2**128
+        assert shortened_up(kept) == kept
+        assert round_up(kept) == round_up(value) == least_float_above(value) if value < 2**1024 else True
+
+
+def test_few_are_left_as_they_are() -> None:
+    assert sum(shortened_up(value) != value for value in values()) > 10
+    assert shortened_up(Fraction(1, 2**255 + 1)) == Fraction(1, 2**255 + 1)
+    assert shortened_up(Fraction(1, 2**256 + 1)) > Fraction(1, 2**256 + 1)
+    assert all(shortened_up(Fraction(n, 10**k)) == Fraction(n, 10**k) for n, k in itertools.product((1, 7), (1, 70)))
+
+
+# The constants around ln 2, digit by digit: an error that no tolerance would notice is still an error.
+
+
+def test_the_two_parts_of_ln_2() -> None:
+    """The first has at most 32 digits, so that its products with small integers are exact; the second is the rest."""
+    with mpmath.workprec(200):
+        rest = mpmath.log(2) - mpmath.mpf(floatexp._LN2_HIGH)
+        assert math.floor(mpmath.log(2) * 2**32) == floatexp._LN2_HIGH * 2.0**32
+        assert float(rest) == floatexp._LN2_LOW
+
+
+def test_ln_2_and_its_inverse_are_the_nearest_floats() -> None:
+    with mpmath.workprec(200):
+        assert float(mpmath.log(2)) == floatlog._LN2
+        assert floatexp._PER_LN2 == subset_classes._PER_LN2 == float(1 / mpmath.log(2))
+
+
+def test_the_levels_of_losses_are_the_least_floats_above_multiples_of_ln_2() -> None:
+    with mpmath.workprec(200):
+        unit = float(joint._LN2)
+        assert mpmath.mpf(math.nextafter(unit, 0)) < mpmath.log(2) < mpmath.mpf(unit)
+        for bits in (1, 2, 3, 100, 10**6):
+            level = joint._loss_from_bits(bits)
+            assert level == bits * joint._LN2
+            assert mpmath.mpf(level.numerator) / level.denominator > bits * mpmath.log(2)
+
+
+# The operations of interval arithmetic, against exact rationals and mpmath.
+
+
+PRECISIONS = (2, 24, 53, 64, 300)
+
+
+def fraction(value: Any) -> Fraction:
+    """Exactly: an mpfr is a dyadic rational."""
+    exact = mpq(value)
+    return Fraction(int(exact.numerator), int(exact.denominator))
+
+
+def intervals(rng: random.Random) -> list[tuple[Any, Any]]:
+    """Pairs of numbers with both signs, zero at an end or inside, and no width at all."""
+    ends = [sorted(mpfr(rng.randrange(-(10**9), 10**9)) / 2 ** rng.randrange(60) for _ in "12") for _ in range(30)]
+    return [*map(tuple, ends), (mpfr(-3), mpfr(0)), (mpfr(0), mpfr(5)), (mpfr(0), mpfr(0)), (mpfr(-7), mpfr(-7))]
+
+
+@pytest.mark.further
+@pytest.mark.quick(precision=(2, 53))
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_products_and_quotients_are_the_exact_ones_rounded_outward(precision: int) -> None:
+    at, rng = tk.Intervals(precision), random.Random(precision)
+    for x in intervals(rng):
+        for y in intervals(rng):
+            corners = [fraction(a) * fraction(b) for a in x for b in y]
+            assert_rounded(at.multiply(x, y), corners, precision)
+            assert_rounded(at.add(x, y), [fraction(a) + fraction(b) for a, b in zip(x, y, strict=True)], precision)
+            if y[0] > 0:
+                assert_rounded(at.divide(x, y), [fraction(a) / fraction(b) for a in x for b in y], precision)
+
+
+def assert_rounded(found: tuple[Any, Any], corners: list[Fraction], precision: int) -> None:
+    lower, upper = map(fraction, found)
+    slack = Fraction(2) ** (1 - precision)
+    assert lower <= min(corners) <= lower + slack * abs(min(corners))
+    assert upper - slack * abs(max(corners)) <= max(corners) <= upper
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_exponentials_enclose_the_true_ones(precision: int) -> None:
+    at, rng = tk.Intervals(precision), random.Random(precision)
+    with mpmath.workprec(precision + 200):
+        for x in intervals(rng):
+            small = at.divide(x, at.rational(2**20))
+            lower, upper = (mpmath.mpf(fraction(end).numerator) / fraction(end).denominator for end in at.exp(small))
+            ends = [mpmath.exp(mpmath.mpf(fraction(end).numerator) / fraction(end).denominator) for end in small]
+            assert ends[0] * (1 - mpmath.mpf(2) ** (1 - precision)) <= lower <= ends[0]
+            assert ends[1] <= upper <= ends[1] * (1 + mpmath.mpf(2) ** (1 - precision))
+
+
+def test_the_callers_context_does_not_matter() -> None:
+    at, x, y = tk.Intervals(100), (mpfr(1), mpfr(2)), (mpfr(3), mpfr(7))
+    expected = at.multiply(x, y), at.divide(x, y), at.exp(x)
+    with gmpy2.context(precision=5, round=gmpy2.RoundAwayZero):
+        assert (at.multiply(x, y), at.divide(x, y), at.exp(x)) == expected

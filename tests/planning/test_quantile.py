@@ -1,10 +1,14 @@
-"""A quantile that is planned: its noise, how near its rank is promised to be, and how the number is written."""
+"""A quantile that is planned: its noise, how near its rank is promised to be, and how the number is written.
+
+Tries proofs/planning/joined_items.tex and proofs/planning/numbered_rows.tex.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,7 +18,18 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.planning.plan import Query, plan_query
 from opendp_topk.apps.planning.quantile import IndexGridNumbers, NumericColumns, Quantile, format_rows
-from opendp_topk.apps.planning.units import Budget, UserUnit, serialize_grid_number
+from opendp_topk.apps.planning.units import (
+    ROW,
+    Budget,
+    Columns,
+    UserUnit,
+    add_joined_column,
+    join_item_parts,
+    numbered_rows,
+    serialize_grid_number,
+    split_item_parts,
+    users_to_rows,
+)
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
@@ -157,3 +172,132 @@ def test_a_grid_that_has_too_few_numbers_is_refused() -> None:
     for own in (columns(bounds=(1, 1)), columns(bounds=(0, 2**25)), columns(bounds=(0, 9), step=Fraction(10))):
         with pytest.raises(tk.ParameterError, match="bounds"):
             Quantile.from_columns(own)
+
+
+# Rows that are taken for users: what one person with so many of them moves, on all small tables.
+
+
+ITEMS = ("a", "b", "c")
+TABLES = [rows for size in range(4) for rows in itertools.combinations_with_replacement(ITEMS, size)]
+
+
+def frame(rows: tuple[str, ...]) -> pl.DataFrame:
+    return pl.DataFrame({"item": list(rows)}, schema={"item": pl.String})
+
+
+def counts(rows: tuple[str, ...], most: int | None = None) -> list[int]:
+    columns = Columns(ROW, "item", max_items=most, keep="order")
+    found: list[int] = columns.score_transformation("add_remove", ITEMS)(columns.prepare_rows(frame(rows))).tolist()
+    return found
+
+
+@pytest.mark.further
+def test_counts_are_of_rows_and_one_person_moves_what_is_said() -> None:
+    """Every table of at most three rows, with every person of at most r more: L1, each count, and how many move."""
+    before = {rows: counts(rows) for rows in TABLES}
+    for rows, found in before.items():
+        assert found == [rows.count(item) for item in ITEMS] == counts(rows, 1)
+    for most in (1, 2, 3):
+        moved = Counter[str]()
+        for rows, size in itertools.product(TABLES, range(1, most + 1)):
+            for own in itertools.combinations_with_replacement(ITEMS, size):
+                after = counts(tuple(sorted(rows + own))) if len(rows) + size > 3 else before[tuple(sorted(rows + own))]
+                by = [abs(one - other) for one, other in zip(after, before[rows], strict=True)]
+                moved["sum"] = max(moved["sum"], sum(by))
+                moved["each"] = max(moved["each"], *by)
+                moved["many"] = max(moved["many"], sum(one > 0 for one in by))
+        assert dict(moved) == {"sum": most, "each": most, "many": most}
+
+
+@pytest.mark.further
+def test_a_measurement_costs_what_so_many_users_do_and_that_is_met() -> None:
+    """Laplace noise on counts at r rows: the largest log ratio of two released vectors is r / scale, and no more."""
+    columns, scale, most = Columns(ROW, "item", max_items=1, keep="order"), Fraction(2), 3
+    noisy = columns.score_transformation("add_remove", ITEMS) >> tk.then_noisy_histogram(
+        tk.MaxDivergence(), scale=scale
+    )
+    worst = max(
+        sum(abs(one - other) for one, other in zip(counts(rows), counts(less), strict=True)) / scale
+        for rows in TABLES
+        for less in TABLES
+        if not Counter(less) - Counter(rows) and len(rows) - len(less) <= most
+    )
+    assert Fraction(noisy.map(most)) == worst == Fraction(3, 2)
+
+
+def test_every_row_gets_a_number_and_every_row_counts_for_a_quantile() -> None:
+    table = pl.DataFrame({"minutes": [1.0, 1.0, None, 5.0, 2.5]})
+    own = NumericColumns(ROW, value="minutes", bounds=(Fraction(0), Fraction(5)), step=Fraction(1, 2))
+    read = own.prepare_rows(table).collect()
+    assert read[ROW].n_unique() == 5
+    assert own.column_names == ("minutes",)
+    score = own.score_transformation("add_remove", None)(own.prepare_rows(table))  # of 1, 1, 2.5 and 5
+    assert score.tolist() == [-4, -4, 0, 0, 0, 0, -2, -2, -2, -2, -2]
+    assert own.contribution_clause == "every row counts"
+
+
+def test_a_column_of_that_name_is_not_overwritten() -> None:
+    with pytest.raises(tk.ColumnError, match="rename it"):
+        numbered_rows(pl.DataFrame({ROW: [7, 7], "item": ["a", "b"]}))
+
+
+def test_sentences_are_of_rows() -> None:
+    assert users_to_rows("1 user, 2 users; a username") == "1 row, 2 rows; a username"
+
+
+# Items of several columns: no two of them are one text, and each is read back.
+
+
+ENTRIES = ["".join(signs) for size in range(4) for signs in itertools.product("a,\\", repeat=size)]
+PAIRS = list(itertools.product(ENTRIES, repeat=2))
+
+
+def test_all_short_entries_are_read_back_and_no_two_lists_are_one_text() -> None:
+    """1,600 pairs of texts of at most three signs, with all singles and some triples: every text is another."""
+    lists = [[one] for one in ENTRIES] + [list(pair) for pair in PAIRS]
+    lists += [list(three) for three in itertools.product(ENTRIES[:13], repeat=3)]
+    texts = [join_item_parts(one) for one in lists]
+    assert len(set(texts)) == len(lists)
+    assert list(map(split_item_parts, texts)) == lists
+
+
+def test_a_frame_joins_as_the_function_does() -> None:
+    frame = pl.DataFrame(PAIRS, schema=["one", "two"], orient="row")
+    assert add_joined_column(frame, ["one", "two"])["one,two"].to_list() == list(map(join_item_parts, PAIRS))
+    mixed = pl.DataFrame({"n": [-7, 0, 2**63 - 1], "c": ["a", None, "b"]}, schema_overrides={"c": pl.Categorical})
+    assert add_joined_column(mixed, ["c", "n"])["c,n"].to_list() == ["a,-7", None, "b,9223372036854775807"]
+
+
+def test_columns_that_hold_no_identifiers_are_refused() -> None:
+    frame = pl.DataFrame({"a": ["x"], "f": [1.5], "b": [True], "^t$": ["x"]})
+    for name in ("f", "b", "^t$"):
+        with pytest.raises(tk.ColumnError, match="integers, strings or categories"):
+            add_joined_column(frame, ["a", name])
+
+
+def test_one_user_moves_the_items_of_several_columns_as_those_of_one() -> None:
+    """Every set of at most two pairs of another user, over two columns of two entries with a comma each."""
+    cells = list(itertools.product(["a", "a,"], [",a", "a"]))
+    columns = Columns("u", join_item_parts(["x", "y"]), parts=("x", "y"))
+    scores = columns.score_transformation("add_remove", list(map(join_item_parts, cells)))
+
+    def counts(rows: list[tuple[int, tuple[str, str]]]) -> list[int]:
+        table = pl.DataFrame([(u, x, y) for u, (x, y) in rows], schema={"u": int, "x": str, "y": str}, orient="row")
+        found: list[int] = scores(columns.prepare_rows(table)).tolist()
+        return found
+
+    before = [(1, cell) for cell in cells] + [(2, cells[0]), (2, cells[0])]
+    base = counts(before)
+    assert base == [2, 1, 1, 1]
+    for size in (1, 2):
+        for own in itertools.combinations(cells, size):
+            moved = [one - other for one, other in zip(counts(before + [(3, cell) for cell in own]), base, strict=True)]
+            assert moved == [int(cell in own) for cell in cells]
+
+
+def test_what_could_be_released_has_an_entry_for_each_column() -> None:
+    two = Columns("u", join_item_parts(["x", "y"]))
+    assert two.is_possible_release([["a", "b"], ["a,", "b"], ["a", ",b"]])
+    for wrong in ([["a", "b"], ["a", "b"]], [["a"]], [["a", "b", "c"]], [["a", "b"], "a,b"]):
+        assert not two.is_possible_release(wrong)
+    assert not Columns("u", "x").is_possible_release([["a", "b"]])

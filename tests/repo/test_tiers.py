@@ -60,7 +60,7 @@ def test_all_tests_are_found_with_the_extra_test_alone() -> None:
 def test_processes_that_share_the_tests_get_whole_modules() -> None:
     """Else each would make every fixture of a module, and start a Spark of its own."""
     pytest.importorskip("xdist")
-    files = ("tests/proof/test_statements.py", "tests/proof/test_status.py", "tests/proof/test_normal.py")
+    files = ("tests/proof/test_moves.py", "tests/proof/test_status.py", "tests/proof/test_normal.py")
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadgroup", *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:]

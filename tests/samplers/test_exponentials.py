@@ -1,7 +1,13 @@
-"""Lazily refined exponentials: every answer is that of the real number whose digits were drawn."""
+"""Lazily refined exponentials: every answer is that of the real number whose digits were drawn.
+
+Tries proofs/samplers/boundaries.tex and proofs/samplers/run_counts.tex.
+"""
 
 from __future__ import annotations
 
+import bisect
+import itertools
+from collections import Counter
 from fractions import Fraction
 
 import gmpy2
@@ -9,10 +15,23 @@ import mpmath
 import numpy as np
 import pytest
 from gmpy2 import mpq
+from numpy.typing import NDArray
 
+import opendp_topk as tk
 from opendp_topk.errors import EntropyError
+from opendp_topk.numerics.arithmetic import Interval, Intervals
 from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
-from opendp_topk.sampling.samplers.exponentials import bernoulli_exp_events, draw_bernoulli_exp, draw_geometric
+from opendp_topk.sampling.samplers.exponentials import (
+    bernoulli_exp_events,
+    draw_bernoulli_events,
+    draw_bernoulli_exp,
+    draw_geometric,
+)
+from opendp_topk.sampling.samplers.inversion import Weights, _exp_fixed_point, compute_boundaries
+from opendp_topk.sampling.samplers.run_counts import run_count
+from tests.oracles import runs
+from tests.oracles.discrete import weight
+from tests.oracles.steps import Steps
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import ABOVE, counted
@@ -179,3 +198,180 @@ def test_answers_do_not_depend_on_the_context_in_force(bits: int) -> None:
     expected = answers()
     with gmpy2.context(gmpy2.ieee(bits)):
         assert answers() == expected
+
+
+# Bounds on the steps of cumulative laws, against sums of mpmath at more digits.
+
+
+TINY = 1e-20  # the error of the sums of mpmath, in units of the last digit
+SCALES = [Fraction(1, 50), Fraction(7, 3), Fraction(31)]
+
+
+def weights(name: str, scale: Fraction) -> Weights:
+    if name == "laplace":
+        return Weights(1 / scale, Fraction(0))
+    return Weights(Fraction(0), 1 / (2 * scale * scale))
+
+
+@pytest.mark.quick(scale=SCALES[1])
+@pytest.mark.parametrize("mirrored", [True, False])
+@pytest.mark.parametrize("digits", [48, 112, 240])
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+@pytest.mark.parametrize("name", ["laplace", "gaussian"])
+def test_every_step_is_enclosed(name: str, scale: Fraction, digits: int, mirrored: bool) -> None:
+    found = compute_boundaries(weights(name, scale), digits, mirrored=mirrored)
+    exact = Steps(name, scale, 60 + digits // 3, mirrored=mirrored)
+    assert 3 <= found.width <= 4, "a floor each of the inverse, of the sum and of its product, and the error of sums"
+    assert found.ends == sorted(found.ends)
+    with mpmath.workdps(80 + digits // 3):
+        for i, end in enumerate(found.ends):
+            step = exact(found.least + 1 + i) * mpmath.mpf(2) ** digits
+            assert -TINY <= step - end <= found.width + TINY, f"P(Z < {found.least + 1 + i}) is not between its bounds"
+
+
+@pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 10**30), Fraction(7, 3), Fraction(31)], ids=str)
+def test_powers_are_hardly_below_those_of_e(exponent: Fraction) -> None:
+    """A factor of 1 where there is a smaller one would let the sum of weights go on for ever."""
+    with mpmath.workdps(60):
+        exact = mpmath.exp(-number(exponent)) * 2**64
+        assert exact - 1 - TINY <= _exp_fixed_point(exponent, 64) <= exact
+
+
+@pytest.mark.slow
+def test_every_step_of_a_wide_law_is_enclosed() -> None:
+    test_every_step_is_enclosed("gaussian", Fraction(1000), 48, True)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10**200), SCALES[0], SCALES[1]], ids=["1e-200", "1/50", "7/3"])
+@pytest.mark.parametrize("name", ["laplace", "gaussian"])
+def test_the_bounds_reach_from_0_to_1_as_digits_are_added(name: str, scale: Fraction) -> None:
+    for digits in (48, 112, 240, 496):
+        found = compute_boundaries(weights(name, scale), digits, mirrored=True)
+        assert found.ends[0] <= 4
+        assert found.ends[-1] >= 2**digits - 8
+        assert found.width <= 4
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+@pytest.mark.parametrize("name", ["laplace", "gaussian"])
+def test_levels_are_those_of_the_weights(name: str, scale: Fraction) -> None:
+    for shift in (0, 3, 70):
+        for x in (0, 1, 5, 2**40 + 1):
+            level = weights(name, scale).coarse_weights(shift).minus_log_weight(x)
+            if level < 10**6:
+                assert mpmath.almosteq(mpmath.exp(-number(Fraction(level))), weight(name, scale, x << shift), 1e-12)
+            assert Fraction(weights(name, scale).minus_log_weight(x << shift)) == Fraction(level)
+
+
+# Events of exact rational probabilities, from digits that are known.
+
+
+class Digits(Entropy):
+    """Given words, in the order in which they are asked for."""
+
+    def __init__(self, *words: list[int]) -> None:
+        self.words_left = [np.array(one, dtype=np.uint64) for one in words]
+
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
+        words = self.words_left.pop(0)
+        assert len(words) == n
+        return words
+
+
+def test_an_event_happens_just_below_its_chance() -> None:
+    chance = (5 << 64) + 9
+    first, second = [5, 5, 5, 4, 6], [8, 9, 10, 2**64 - 1, 0]
+    assert draw_bernoulli_events([chance] * 5, Digits(first, second)).tolist() == [True, False, False, True, False]
+    most = 2**64 - 1
+    assert draw_bernoulli_events([0, 2**128, 2**128 - 1], Digits([0, most, most], [0, most, most])).tolist() == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_no_events() -> None:
+    assert draw_bernoulli_events([]).tolist() == []
+
+
+def test_frequencies() -> None:
+    third = 2**128 // 3
+    happened = int(draw_bernoulli_events([third] * 40_000).sum())
+    assert_follows({True: happened, False: 40_000 - happened}, {True: 1 / 3, False: 2 / 3})
+
+
+# Numbers with given probabilities, from digits that are known and from those of the system.
+
+
+class Padded(Entropy):
+    """Given words, and zeros after them."""
+
+    def __init__(self, *words: int) -> None:
+        self.left = list(words)
+
+    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
+        taken = [self.left.pop(0) if self.left else 0 for _ in range(n)]
+        return np.array(taken, dtype=np.uint64)
+
+
+def thirds(arithmetic: Intervals) -> Interval:
+    """A geometric law with one third: probabilities that no number of digits holds."""
+    return arithmetic.rational(mpq(1, 3))
+
+
+def drawn_number(*words: int) -> int:
+    return run_count(1, thirds, lambda n: mpq(2, 3), Padded(*words))
+
+
+def test_the_number_is_that_of_the_uniform() -> None:
+    for n in (1, 2, 3, 10):
+        reached = 1 - Fraction(2, 3) ** n
+        word = int(reached * 2**64)  # the uniform's first digits are those of the boundary: the next word decides
+        rest = int((reached * 2**64 - word) * 2**64)
+        assert [drawn_number(word - 1), drawn_number(word + 1)] == [n, n + 1]
+        assert [drawn_number(word, rest - 1), drawn_number(word, rest + 1)] == [n, n + 1]
+
+
+def test_a_law_that_is_not_known_yet_waits_for_digits() -> None:
+    late = lambda arithmetic: thirds(arithmetic) if arithmetic._down.precision > 200 else None  # noqa: E731
+    assert run_count(0, late, lambda n: mpq(2, 3), Padded()) == 0
+
+
+def test_every_share_of_the_uniform_gives_its_number() -> None:
+    """All of a hundred equal shares, whose middles lie on no boundary of these laws: no error of a hundredth passes."""
+    laws = [
+        (tk.TruncatedNegativeBinomial(1, 0.25), runs.negative_binomial(1, 0.25)),
+        (tk.TruncatedNegativeBinomial(0, Fraction(1, 10)), runs.negative_binomial(0, 0.1)),
+        (tk.TruncatedNegativeBinomial(Fraction(-1, 2), 0.05), runs.negative_binomial(-0.5, 0.05)),
+        (tk.TruncatedNegativeBinomial(2.5, 0.5), runs.negative_binomial(2.5, 0.5)),
+        (tk.Poisson(3), runs.poisson(3)),
+    ]
+    for law, mass in laws:
+        reached = list(itertools.accumulate(runs.numbers(mass)))
+        for share in range(100):
+            u = (share + 0.4999) / 100
+            drawn = run_count(law.least, law.first, law.ratio, Padded(int(u * 2**64)))
+            assert drawn == bisect.bisect_left(reached, u)
+
+
+@pytest.mark.further
+def test_frequencies_of_numbers_of_runs() -> None:
+    law, mass = tk.TruncatedNegativeBinomial(0, 0.1), runs.negative_binomial(0, 0.1)
+    drawn = Counter(min(run_count(law.least, law.first, law.ratio), 4) for _ in range(1500))
+    expected = {n: mass(n) for n in range(1, 4)}
+    assert_follows(drawn, expected | {4: 1 - sum(expected.values())}, detects=0.45)
+
+
+def test_probabilities_and_means() -> None:
+    """What the laws say of themselves, against formulas; the means are rounded up."""
+    arithmetic = Intervals(100)
+    for shape, gamma in ((1, 0.25), (0, 0.1), (-0.5, 0.05), (2.5, 0.5), (0.5, 0.2), (-0.9, 0.3)):
+        law, mass = tk.TruncatedNegativeBinomial(shape, gamma), runs.negative_binomial(shape, gamma)
+        often = runs.numbers(mass)
+        low, high = law.first(arithmetic) or (0, 0)
+        assert low <= high
+        assert abs(float(low) / often[1] - 1) < 1e-11
+        assert all(abs(float(law.ratio(n)) / (often[n + 1] / often[n]) - 1) < 1e-11 for n in range(1, 12))
+        mean = sum(n * p for n, p in enumerate(often))
+        assert abs(law.mean / mean - 1) < 1e-9
+        assert abs(float(law.generating(0.7)) / sum(p * 0.7**n for n, p in enumerate(often)) - 1) < 1e-9

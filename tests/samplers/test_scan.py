@@ -1,20 +1,33 @@
-"""Advantages, and the cuts that leave candidates to the tail, against exact rationals."""
+"""Advantages, and the cuts that leave candidates to the tail, against exact rationals.
+
+Tries proofs/samplers/forecast.tex, proofs/samplers/ladder.tex and proofs/samplers/short.tex.
+"""
 
 from __future__ import annotations
 
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.sampling.samplers import forecast_race, race
+from opendp_topk.sampling.samplers import ladder as ladders
+from opendp_topk.sampling.samplers import settle as short
 from opendp_topk.sampling.samplers.advantages import ScaledScores, noisy_bounds
-from opendp_topk.sampling.samplers.entropy import SYSTEM
+from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy, Indices
+from opendp_topk.sampling.samplers.forecast import _best_groups_mask, forecast_threshold
+from opendp_topk.sampling.samplers.ladder import sort_scores
 from opendp_topk.sampling.samplers.quantile_tables import quantile_table
 from opendp_topk.sampling.samplers.scan import Scan, concatenate_drawn, has_leading_ones, select_drawn
+from tests.distributions.test_discrete import CASES
+from tests.oracles import joint as oracle
+from tests.samplers.streams import Untouched
 
 from ..oracles.chi_square import assert_follows
 from . import adversaries
@@ -207,3 +220,219 @@ def _prefixes(scan: Scan, d: int) -> np.ndarray:
 
 def _fraction(x: float) -> Fraction:
     return Fraction(x) if math.isfinite(x) else Fraction(-(10**600))
+
+
+# Bounds on the noisy scores of a short vector, against exact rationals.
+
+
+def _exactly_below(x: float, exact: Fraction) -> bool:
+    return x == -math.inf or (x != math.inf and Fraction(x) <= exact)
+
+
+@pytest.mark.quick(sign=1)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
+def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversaries.Case], sign: int) -> None:
+    """Every corner of the cell of a prefix, with the scores' exact distance from the best, lies within its bounds."""
+    rng = random.Random(f"{make.__name__} {sign}")
+    for seed in range(60):
+        case = make(rng)
+        noise = getattr(tk, rng.choice(("Gumbel", "Exponential", "Laplace")))()
+        scores = ScaledScores(canonical(case.scores), case.scale, sign)
+        with np.errstate(all="ignore"):
+            found = short.all_contenders(scores, noise, Streams(seed, case.leading))
+        if found is None:
+            continue
+        racers, lower, upper = found
+        best = max(case.scores, key=lambda score: sign * score)
+        assert racers.reference == best
+        entries = quantile_table(noise)
+        for i, prefix in enumerate(racers.prefix.tolist()):
+            exact = sign * (Fraction(case.scores[i]) - Fraction(best)) / case.scale
+            for corner in (float(entries.lower[prefix]), float(entries.upper[prefix])):
+                if math.isfinite(corner):
+                    assert _exactly_below(float(lower[i]), Fraction(corner) + exact)
+                    assert _exactly_below(-float(upper[i]), -Fraction(corner) - exact)
+            assert math.isfinite(entries.lower[prefix]) or lower[i] == -math.inf
+            assert math.isfinite(entries.upper[prefix]) or upper[i] == math.inf
+
+
+def test_bounds_are_about_as_narrow_as_the_table() -> None:
+    scores, noise = ScaledScores(np.arange(100.0), Fraction(3), 1), tk.Gumbel()
+    found = short.all_contenders(scores, noise, Streams(1))
+    assert found is not None
+    racers, lower, upper = found
+    width = quantile_table(noise).upper[racers.prefix] - quantile_table(noise).lower[racers.prefix]
+    assert (upper - lower <= width * (1 + 2.0**-40) + 2.0**-40).all()
+
+
+@pytest.mark.parametrize(
+    ("scores", "scale"),
+    [
+        ([1.7e308, -1.7e308], Fraction(1)),
+        ([1e300, -1e300], Fraction(1, 2**60)),
+        ([1, 2], Fraction(1, 2**901)),
+        ([1, 2], Fraction(2**901)),
+        ([2**70, 2**70 + 1], Fraction(1)),
+    ],
+)
+def test_what_floats_cannot_hold_is_left_to_the_scan(scores: list[float], scale: Fraction) -> None:
+    with np.errstate(over="ignore"):
+        assert short.all_contenders(ScaledScores(canonical(scores), scale, 1), tk.Gumbel(), Untouched()) is None
+    winners = race.top_k(canonical(scores), scale, tk.Gumbel(), 2, sign=1, ordered=False)
+    assert winners.tolist() == [0, 1]
+
+
+# Forecasts of the threshold are hardly ever wrong, so that races are short; about their law they say nothing.
+
+
+D = 20 * 4096 + 5
+GENERATOR = np.random.default_rng(8)
+SHAPES = {
+    "uniform": GENERATOR.uniform(0, 1000, D),
+    "Zipf, sorted": 1e6 / np.arange(1, D + 1),
+    "Zipf, shuffled": GENERATOR.permutation(1e6 / np.arange(1, D + 1)),
+    "equal": np.full(D, 7.0),
+    "one peak": np.where(np.arange(D) == 777, 1e6, 0.0),
+    "normal": GENERATOR.normal(0, 100, D),
+    "periodic": np.where(np.arange(D) % 256 == 0, 500.0, 0.0),
+    "counts": GENERATOR.poisson(3, D).astype(np.int64),
+}
+
+
+@pytest.mark.quick(name="Exponential", shape=("uniform", "equal"), k=10)
+@pytest.mark.parametrize("k", [1, 10, 300])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["Exponential", "Gumbel", "Laplace", "Logistic", "HalfLogistic"])
+def test_forecasts_are_reached(name: str, shape: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is wrong less than once in a thousand times, so that of these two wrong ones are no accident."""
+    wrong: list[int] = []
+    real = forecast_race._all_others
+
+    def watched(*arguments: Any) -> None:
+        wrong.append(1)
+        real(*arguments)
+
+    monkeypatch.setattr(forecast_race, "_all_others", watched)
+    noise, sign = getattr(tk, name)(), -1 if shape == "counts" else 1
+    for _ in range(10):
+        race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False)
+    assert len(wrong) < 2
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_of_equal_groups_the_first_are_looked_at(sign: int) -> None:
+    """However a processor sorts: with equal digits a release is then the same on every machine."""
+    best = np.random.default_rng(2).integers(0, 9, 300)
+    order = sorted(range(300), key=lambda place: (-sign * best[place], place))
+    for count in (0, 1, 2, 40, 150, 299, 300):
+        ahead = _best_groups_mask(best, np.sort(best)[::-sign], count, sign)
+        assert ahead.nonzero()[0].tolist() == sorted(order[:count])
+
+
+class Counted(Entropy):
+    """The system's digits, and of how many candidates, or for how many blocks, some were read."""
+
+    read = 0
+
+    def draw_prefixes(self, index: Indices) -> Any:
+        self.read += len(index)
+        return super().draw_prefixes(index)
+
+    def draw_auxiliary_words(self, n: int) -> Any:
+        self.read += n
+        return super().draw_auxiliary_words(n)
+
+
+@pytest.mark.quick(name="Exponential", shape=("uniform", "one peak"))
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["Exponential", "Gumbel", "Laplace", "Logistic", "HalfLogistic"])
+def test_most_candidates_are_left_to_the_tail(name: str, shape: str) -> None:
+    """Also where a group has several winners, or all candidates but one are alike."""
+    noise, sign = getattr(tk, name)(), -1 if shape == "counts" else 1
+    for k in (10, 300, 1000):
+        counted = Counted()
+        race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False, entropy=counted)
+        assert counted.read < D / 8
+
+
+def test_of_nearly_all_candidates_there_is_no_forecast() -> None:
+    scores = ScaledScores(np.zeros(D), Fraction(1), 1)
+    assert forecast_threshold(scores, tk.Exponential(), D, np.zeros(D // 256)) is None
+    assert forecast_threshold(scores, tk.Exponential(), 5, np.zeros(D // 256)) is not None
+
+
+def test_what_is_true_is_found_by_eights() -> None:
+    for share in (0.0, 0.01, 0.3, 1.0):
+        marks = GENERATOR.random(2048) < share
+        assert forecast_race._true_places(marks).tolist() == [place for place, one in enumerate(marks.tolist()) if one]
+
+
+# Ranks, limits, losses and who has a rank, against their definitions in exact rationals.
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("scores", CASES, ids=repr)
+def test_limits_ceilings_and_losses(scores: list[Any], sign: int) -> None:
+    found = sort_scores(canonical(scores), sign)
+    x = sorted((sign * Fraction(score) for score in scores), reverse=True)
+    gaps = {a - b for a in x for b in x if a >= b}
+    levels = (
+        gaps | {Fraction(0), Fraction(10) ** 400, Fraction(1, 3)} | {max(g - Fraction(1, 10**400), 0) for g in gaps}
+    )
+    for level in levels | {g * (1 + Fraction(1, 2**60)) for g in gaps}:
+        limit = found.difference_limit(level)
+        if limit != float("inf"):
+            assert Fraction(limit) >= level or canonical(scores).dtype != np.float64
+            assert not any(min(level, limit) < gap <= max(level, limit) for gap in gaps) or limit > level
+        for k in range(1, len(x) + 1):
+            assert found.rank_ceilings(k, limit).tolist() == [sum(x[i] - y <= limit for y in x) for i in range(k)]
+    for output in list(oracle.outputs(len(x), min(3, len(x)), True))[:200]:
+        assert found.output_loss(np.array(output), True) == max(0, *(x[i] - x[r] for i, r in enumerate(output)))
+
+
+@pytest.mark.further
+@pytest.mark.quick(sign=1)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_limits_half_way_between_floats(sign: int) -> None:
+    """Limits of few digits, scores near powers of two: a threshold that is no float lies between two of them."""
+    generator = np.random.default_rng(2)
+    around = np.array([2.0**52, 1.0, 2.0**-1070, 0.0, 3.0, 1e300])
+    values = np.concatenate([around, np.nextafter(around, np.inf), np.nextafter(around, -np.inf), -around])
+    found = sort_scores(values, sign)
+    x = sorted((sign * Fraction(v) for v in values.tolist()), reverse=True)
+    limits = [*np.abs(values), *(np.abs(values) * 2.0**-53), *generator.uniform(0, 2, 30), 0.5, 2.0**-1074, 1.5]
+    for limit in map(float, limits):
+        assert found.rank_ceilings(len(x), limit).tolist() == [sum(a - b <= Fraction(limit) for b in x) for a in x]
+
+
+@pytest.mark.parametrize("few", [2**11, 0])
+@pytest.mark.parametrize("singly", [3, 0])
+@pytest.mark.parametrize("head", [64, 0])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_who_has_a_rank(sign: int, head: int, singly: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every way of looking up gives the stable order, whatever the ties, the zeros and the types."""
+    monkeypatch.setattr(ladders, "_FEW", few)
+    monkeypatch.setattr(ladders, "_DENSE", 4 if few else 0)
+    monkeypatch.setattr(ladders, "_SINGLY", singly)
+    monkeypatch.setattr(ladders, "_HEAD", head)
+    monkeypatch.setattr(ladders, "_CHUNK", 7)
+    generator = np.random.default_rng(1)
+    ties = generator.integers(-3, 4, 40)
+    for values in (
+        ties,
+        ties * 0.5,
+        np.where(abs(ties) > 1, 1, ties),
+        np.where(ties == 0, np.copysign(0.0, generator.normal(size=40)), ties),
+        ties.astype(np.uint64),
+        generator.normal(size=40),
+        np.array([2**63 - 1, -(2**63), 0, -1, 2**62]),
+        np.array([10**40, -(10**40), 0, 3, 3], dtype=object),
+    ):
+        found = sort_scores(values, sign)
+        order = sorted(range(len(values)), key=lambda i: (-sign * Fraction(values.tolist()[i]), i))
+        for k in (1, 2, 5):
+            for _ in range(10):
+                ranks = generator.permutation(len(values))[:k]
+                assert found.candidates_at_ranks(ranks).tolist() == [order[r] for r in ranks]
+        assert found.candidates_at_ranks(np.arange(len(values))).tolist() == order

@@ -22,8 +22,8 @@ from opendp_topk.sampling.samplers.sprinkled import GapDistribution, MixtureTabl
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled
 from ..oracles.steps import Steps
-from .test_boundaries import TINY, weights
-from .test_inversion import Divided
+from .test_exponentials import TINY, weights
+from .test_integers import Divided
 from .words import Words
 
 CELLS = 2**16

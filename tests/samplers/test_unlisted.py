@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from opendp_topk import Exponential, Gumbel
+from opendp_topk.errors import EntropyError
+from opendp_topk.sampling.samplers import unlisted as dummies
+from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
 from opendp_topk.sampling.samplers.unlisted import Search, build_slots, repeat_top_k, top_k
+from tests.concepts.sentinels import raises_exactly
 from tests.oracles import unlisted
 from tests.oracles.chi_square import assert_follows
 
@@ -67,3 +74,93 @@ def test_repeated_releases_follow_the_law(noise: Any) -> None:
 def test_repeated_releases_without_noise_and_among_many_dummies() -> None:
     assert repeat_top_k({"a": 5, "b": 4}, Search(2, Fraction(1), Fraction(0), Gumbel(), 2), 3) == [("a", "b")] * 3
     assert repeat_top_k({"a": 10**6}, Search(900, Fraction(1000), Fraction(2), Gumbel(), 2), 3) == [("a",)] * 3
+
+
+# The best of many equal candidates, by all ways in which their digits may fall; releases with it, by the exact law.
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("n", [1, 2, 3, 65])
+def test_the_first_digits_of_the_largest_and_their_number(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    monkeypatch.setattr(dummies, "DIGITS", 2)
+    law: dict[Any, float] = {}
+    for value in range(4):
+        for count in range(1, n + 1):
+            chance = math.comb(n, count) * 0.25**count * (value / 4) ** (n - count)
+            if chance > 0:
+                law[value, count] = chance
+    drawn = Counter(dummies.draw_best_prefix(n, 0, SYSTEM) for _ in range(6000))
+    assert_follows(drawn, law, detects=0.7)
+
+
+class Scripted(Entropy):
+    """Words that were written down."""
+
+    def __init__(self, words: list[int]) -> None:
+        self.left = list(words)
+
+    def draw_auxiliary_words(self, n: int) -> Any:
+        taken, self.left = self.left[:n], self.left[n:]
+        return np.array(taken, dtype=np.uint64)
+
+
+def test_digits_that_are_too_many_are_left_aside() -> None:
+    ones = 2**64 - 1
+    assert dummies.draw_best_prefix(64, 0, Scripted([ones] * 16)) == (2**16 - 1, 64)
+    assert dummies.draw_best_prefix(70, 0, Scripted([ones, 0] + [0] * 15)) == (0b1000000000000000, 6)
+    assert dummies.draw_best_prefix(2, 0, Scripted([2**62] + [0] * 15))[1] == 1
+
+
+def test_a_source_that_repeats_itself_is_refused() -> None:
+    ones = 2**64 - 1
+    source = [ones] * (64 * 16)
+    raises_exactly(EntropyError, lambda: dummies.draw_best_prefix(4096, 0, Scripted(source)), "repeats itself")
+    raises_exactly(EntropyError, lambda: dummies.draw_best_prefix(4000, 96, Scripted(source)), "repeats itself")
+    assert dummies.draw_best_prefix(4000, 95, Scripted(source)) == (2**16 - 1, 4000)
+
+
+def test_led_digits_are_those_of_the_places_alone() -> None:
+    led = dummies.FixedPrefixEntropy(SYSTEM, range(2, 4), 77)
+    index = np.array([0, 3, 2, 4] * 50)
+    found = led.draw_prefixes(index)
+    assert set(found[(index == 2) | (index == 3)].tolist()) == {77}
+    assert len(set(found[(index == 0) | (index == 4)].tolist())) > 50
+    assert len(set(led.draw_words(index).tolist())) > 150
+    assert led.draw_auxiliary_words(3).shape == (3,)
+
+
+def chance_of_the_key(noise: str, lead: float, dummies_: int, stop: float) -> float:
+    """P(the key beats all): its score is ``lead`` scales above those of the dummies, and the stop symbol's ``stop``."""
+    if noise == "Gumbel":
+        return math.exp(lead) / (math.exp(lead) + dummies_ + math.exp(stop))
+    u = (np.arange(10**6) + 0.5) / 10**6  # e^-Z of the key
+    below = [np.clip(1 - u * math.exp(-gap), 0, 1) for gap in (lead, lead - stop)]
+    return float((below[0] ** dummies_ * below[1]).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
+@pytest.mark.parametrize("limit", [600, 5000])
+def test_releases_among_many_dummies_follow_the_law(noise: Any, limit: int) -> None:
+    lead = round(2 * math.log(limit)) / 2
+    expected = chance_of_the_key(noise.name, lead, limit - 1, lead - 1)
+    search = dummies.Search(limit, Fraction(round(2 * lead) - 2), Fraction(2), noise, 3)
+    drawn = Counter(dummies.top_k({"a": round(2 * lead)}, search) for _ in range(3000))
+    assert 0.1 < expected < 0.9
+    assert_follows(drawn, {("a",): expected, (): 1 - expected}, detects=0.4)
+
+
+@pytest.mark.parametrize("k", [1, 2, 2000])
+def test_with_dummies_left_out_the_names_are_the_same(k: int) -> None:
+    counts = dict(zip("abc", (10**9, 10**8, 10**7), strict=True))
+    for limit, threshold in itertools.product((2000, 100_000), (1000, Fraction(10**9, 3))):
+        found = dummies.top_k(counts, dummies.Search(limit, Fraction(threshold), Fraction(2), Gumbel(), k))
+        assert found == tuple("abc"[: 3 if threshold == 1000 else 1][:k])
+
+
+@pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
+def test_a_key_that_a_million_dummies_hide_is_not_found(noise: Any) -> None:
+    """Its odds are e^4 to 10^6; with one dummy they would be 50 to 1."""
+    search = dummies.Search(10**6, Fraction(1), Fraction(2), noise, 1)
+    found = [dummies.top_k({"a": 8}, search) for _ in range(8)]
+    assert found == [()] * 8

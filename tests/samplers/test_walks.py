@@ -1,25 +1,32 @@
-"""Walks over sets under ceilings: no set is drawn less often than promised, and each as often as the walk says."""
+"""Walks over sets under ceilings: no set is drawn less often than promised, and each as often as the walk says.
+
+Tries proofs/samplers/ceilings.tex and proofs/samplers/paths.tex.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement, product
+from math import comb, log, perm
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers import tilts, walks
+from opendp_topk.sampling.samplers import ceilings, paths, tilts, walks
+from opendp_topk.sampling.samplers.ceilings import Rankings
 from opendp_topk.sampling.samplers.entropy import Entropy
+from opendp_topk.sampling.samplers.paths import Paths
 from opendp_topk.sampling.samplers.walks import Walk, build_walk
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
+from tests.samplers.streams import Untouched
 
 from .streams import Streams
-from .test_ceilings import all_ceilings
 
 SHAPES = [(d, k) for d in range(2, 8) for k in range(1, d)]
 
@@ -209,3 +216,140 @@ def test_weights_equal_binomials() -> None:
                 assert sum(weights.tolist()) <= total
                 assert all(w <= other for t, w in enumerate(exact) if not first <= t < first + len(weights))
             assert logs <= found.log_units() <= logs + 1e-6
+
+
+# Rankings under ceilings: their number, and draws that are exactly uniform, over all their branches.
+
+
+def all_ceilings(d: int, k: int) -> Iterator[tuple[int, ...]]:
+    """All that scores of d candidates can lead to: ascending, the i-th at least i, the last at most d."""
+    for found in combinations_with_replacement(range(1, d + 1), k):
+        if all(n >= i for i, n in enumerate(found, start=1)):
+            yield found
+
+
+SMALL_SHAPES = [(d, k) for d in range(1, 7) for k in range(1, d + 1)]
+
+
+def rankings(limits: tuple[int, ...]) -> list[tuple[int, ...]]:
+    listed = oracle.outputs(limits[-1], len(limits), True)
+    return [s for s in listed if all(r < n for r, n in zip(s, limits, strict=True))]
+
+
+@pytest.mark.quick(d=(1, 2, 3, 4, 5))
+@pytest.mark.parametrize(("d", "k"), SMALL_SHAPES)
+def test_every_ranking_is_drawn_once(d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All answers of the uniform choices lead to all rankings, one each, and the bound is just above their number."""
+    for limits in all_ceilings(d, k):
+        under, found = rankings(limits), Rankings(np.array(limits))
+        drawn = Counter[tuple[int, ...]]()
+        for answers in product(*(range(n - i) for i, n in enumerate(limits))):
+            monkeypatch.setattr(ceilings, "draw_each_below", lambda n, _, answers=answers: np.array(answers))
+            ranks, chance = found.draw_ranks(Untouched())
+            drawn[tuple(ranks.tolist())] += 1
+            assert chance == Fraction(1, len(under))
+        assert drawn == Counter(under)
+        assert log(len(under)) <= found.log_bound() <= log(len(under)) + 1e-8
+
+
+def test_bounds_on_large_numbers() -> None:
+    with mpmath.workdps(40):
+        for d, k in ((10**6, 5000), (3, 3), (2**40, 3), (5000, 5000)):
+            exact = mpmath.log(perm(d, k))
+            assert exact <= Rankings(np.full(k, d)).log_bound() <= exact * (1 + mpmath.mpf(10) ** -8)
+
+
+@pytest.mark.further
+def test_rankings_are_uniform() -> None:
+    limits, entropy = (2, 3, 5, 5), Streams(7)
+    found = Counter(tuple(Rankings(np.array(limits)).draw_ranks(entropy)[0].tolist()) for _ in range(4000))
+    under = rankings(limits)
+    assert_follows(found, dict.fromkeys(under, Fraction(1, len(under))), detects=1.3)
+
+
+def test_large_draws_keep_their_promises() -> None:
+    limits = np.array([min(3 * i + 50, 10**5) for i in range(150)])
+    drawn = Rankings(limits).draw_ranks(Streams(1))[0]
+    assert len(set(drawn.tolist())) == 150
+    assert (drawn < limits).all()
+
+
+# Counts of sets under ceilings against enumeration; draws that are exactly uniform, over all their branches.
+
+
+PATH_SHAPES = [(d, k) for d in range(1, 9) for k in range(1, d + 1)]
+
+
+@pytest.mark.quick(d=(1, 2, 3, 4, 5, 6, 7))
+@pytest.mark.parametrize(("d", "k"), PATH_SHAPES)
+def test_counts_equal_enumeration_under_all_ceilings(d: int, k: int) -> None:
+    """Ties among scores are ceilings that are equal, or jump: all of them are here."""
+    sets = np.array(list(combinations(range(1, d + 1), k)))
+    for limits in all_ceilings(d, k):
+        number, found = np.count_nonzero((sets <= limits).all(axis=1)), Paths(np.array(limits))
+        assert found._packed_counts[-1] == number == oracle.paths(limits)
+        assert log(number) <= found.log_bound() <= log(number) + 1e-8
+
+
+def test_counts_of_many_candidates() -> None:
+    generator = np.random.default_rng(0)
+    for d, k in ((200, 30), (1000, 40), (60, 60)):
+        for spread in (0, 3, d):
+            drawn = np.sort(generator.integers(0, spread + 1, k)) + np.arange(1, k + 1)
+            limits = np.minimum(drawn, d)
+            assert Paths(limits)._packed_counts[-1] == oracle.paths(limits.tolist())
+    with mpmath.workdps(40):
+        exact = mpmath.log(comb(10**6, 50))
+        assert exact <= Paths(np.full(50, 10**6)).log_bound() <= exact + 1e-8
+
+
+class Branches:
+    """Runs a draw once for each sequence of answers that its uniform choices can have, with exact probabilities."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._answers: list[tuple[int, int]] = []
+        monkeypatch.setattr(paths, "draw_below", lambda n, entropy: self._next(int(n)))
+        monkeypatch.setattr(paths, "draw_uniform_subset", self._choose)
+
+    def law(self, draw: Any) -> Counter[tuple[int, ...]]:
+        found: Counter[Any] = Counter()
+        self._answers = []
+        while True:
+            self._at, self._chance = 0, Fraction(1)
+            outcome = tuple(draw().tolist())
+            found[outcome] += self._chance
+            while self._answers and self._answers[-1][0] == self._answers[-1][1] - 1:
+                self._answers.pop()
+            if not self._answers:
+                return found
+            answer, n = self._answers[-1]
+            self._answers[-1] = answer + 1, n
+
+    def _next(self, n: int) -> int:
+        if self._at == len(self._answers):
+            self._answers.append((0, n))
+        assert self._answers[self._at][1] == n
+        self._at += 1
+        self._chance /= n
+        return self._answers[self._at - 1][0]
+
+    def _choose(self, n: int, m: int, entropy: Any) -> np.ndarray:
+        subsets = list(combinations(range(n), m))
+        return np.array(subsets[self._next(len(subsets))], dtype=np.int64)
+
+
+@pytest.mark.further
+@pytest.mark.quick(d=(1, 4, 6))
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (4, 1), (4, 2), (5, 3), (4, 4), (6, 2)])
+def test_draws_are_exactly_uniform(d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    branches = Branches(monkeypatch)
+    for limits in all_ceilings(d, k):
+        found = Paths(np.array(limits))
+        drawn = branches.law(lambda found=found: found.draw_ranks(Untouched())[0])
+        under = sets_of(limits)
+        assert drawn == dict.fromkeys(under, Fraction(1, len(under)))
+
+
+def test_the_probability_is_named() -> None:
+    for limits in all_ceilings(5, 3):
+        assert Paths(np.array(limits)).draw_ranks(Streams())[1] == Fraction(1, len(sets_of(limits)))

@@ -7,16 +7,31 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.tables import frames, packed
+from opendp_topk.errors import ColumnError
+from opendp_topk.spaces.domains import GroupedFrameDomain
+from opendp_topk.tables import frames, grouping, packed
+from opendp_topk.tables import frames as parts
+from opendp_topk.tables import packed as cells
 from opendp_topk.tables import packed as cores
+from opendp_topk.tables.files import read_table
 from opendp_topk.tables.frames import count_distinct_users, user_item_columns
+from opendp_topk.tables.grouping import count_by_group, split_by_group
+from opendp_topk.tables.keyed import count_users_by_item
 from opendp_topk.tables.packed import count_packed
+from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.oracles.counts import distinct_users
+from tests.oracles.groups import by_group
+from tests.tables import hostile
+from tests.tables.test_frames import BACK_ENDS, Columns, duckdb_relation, needs, polars_categorical, random_columns
+from tests.tables.test_keyed import reference as keyed_reference
 
 TOP = 2**63 - 1
 
@@ -187,3 +202,243 @@ def test_an_error_on_another_processor_is_raised_here() -> None:
     assert cores.map_on_cores(lambda one: 12 // one, [1, 2, 3]) == [12, 6, 4]
     with pytest.raises(ZeroDivisionError):
         cores.map_on_cores(lambda one: 12 // one, [1, 2, 0, 3])
+
+
+# Counts by group and candidate against the plain-Python reference, on every back end, packed and joined.
+
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+DOMAIN = GroupedFrameDomain("member", "work", "seen")
+Rows = list[Any]
+
+
+def reference(rows: Rows, groups: list[Any], candidates: list[Any], most: int = 1) -> list[list[int]]:
+    return [distinct_users(table, candidates) for table in by_group(rows, groups, most)]
+
+
+def cell_arrays(rows: Rows, dtype: Any = np.int64) -> tuple[Any, Any, Any]:
+    return tuple(np.array([row[i] for row in rows], dtype=dtype) for i in range(3))  # type: ignore[return-value]
+
+
+@pytest.mark.quick(make="polars_frame", integers=True)
+@pytest.mark.parametrize("integers", [True, False], ids=["integers", "strings"])
+@pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
+def test_every_back_end_agrees_with_the_reference(make: Callable[[Columns, bool], Any], integers: bool) -> None:
+    draw = random.Random(23)
+    total = 0
+    for most in [1, 1, 2, 3, 9] * 5:
+        columns = random_columns(draw, integers)
+        rows = list(zip(columns["member"], columns["work"], columns["seen"], strict=True))
+        values: list[Any] = [0, 1, 2, 3, 4, 77, 2**64 - 1] if integers else ["", "nan", "None", "0", "ä", "new"]
+        groups, candidates = (draw.sample(values, draw.randint(3, len(values))) for _ in range(2))
+        found = count_by_group(DOMAIN.validate(make(columns, integers)), groups, candidates, most)
+        expected = reference(rows, groups, candidates, most)
+        assert found.dense_counts(0, len(groups)).tolist() == expected
+        assert found.dense_counts(1, len(groups)).tolist() == expected[1:], "a part of the groups"
+        total += sum(map(sum, expected))
+    assert total > 10
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+def test_packed_counts_are_those_of_the_rows(dtype: Any) -> None:
+    draw, info = random.Random(str(dtype)), np.iinfo(dtype)
+    found = 0
+    for spread in (1, 3, 40, 2000):
+        for offset in {0, int(info.max) - spread, max(int(info.min), 0)} if info.bits < 64 else {0, 2**62}:
+            if offset < 0 or offset + spread > info.max:
+                continue
+            rows = [tuple(offset + draw.randrange(spread + 1) for _ in range(3)) for _ in range(200)]
+            near = range(max(offset - 2, 0), offset + spread + 3)
+            groups, candidates = (draw.sample(near, min(5, len(near))) for _ in range(2))
+            for most in (1, 2, 5):
+                packed = cells.count_packed_cells(*cell_arrays(rows, dtype), groups, candidates, most)
+                assert packed is not None
+                assert packed.dense_counts(0, len(groups)).tolist() == reference(rows, groups, candidates, most)
+                found += len(packed.cells)
+    assert found > 10
+
+
+@pytest.mark.parametrize(
+    ("rows", "fits"),
+    [
+        ([(0, 5, 1), (2**60 - 1, 5, 2)], True),
+        ([(0, 5, 1), (2**60, 5, 2)], False),
+        ([(-(2**59), 5, 1), (2**59 - 1, 5, 2)], True),
+        ([(-(2**63), 5, 1), (-(2**63) + 2**60 - 1, 6, 2)], True),
+        ([(-(2**63), 5, 1), (TOP, 5, 2)], False),
+        ([(3, -(2**63), 2), (3, TOP, 2), (4, 7, 2)], True),
+        ([(3, 5, -(2**63)), (3, 5, TOP), (4, 6, 2)], True),
+    ],
+)
+def test_what_does_not_fit_into_63_bits_is_not_packed(rows: Rows, fits: bool) -> None:
+    groups, candidates = [2, 1], [5, 6, TOP]
+    found = cells.count_packed_cells(*cell_arrays(rows), groups, candidates, 1)
+    assert (found is not None) == fits
+    if found is not None:
+        assert found.dense_counts(0, 2).tolist() == reference(rows, groups, candidates)
+
+
+def test_numbers_beyond_int64_are_not_packed() -> None:
+    for at in range(3):
+        rows = [tuple(2**63 if i == at else 1 for i in range(3))]
+        assert cells.count_packed_cells(*cell_arrays(rows, np.uint64), [1, 2**63], [1, 2**63], 1) is None
+        frame = pl.DataFrame(dict(zip(("member", "work", "seen"), cell_arrays(rows, np.uint64), strict=True)))
+        found = count_by_group(DOMAIN.validate(frame), [1, 2**63], [1, 2**63])
+        assert found.dense_counts(0, 2).tolist() == reference(rows, [1, 2**63], [1, 2**63])
+
+
+@pytest.mark.parametrize("rows", [[], [(1, 2, 9)], [(1, 9, 3)]], ids=["no rows", "no group", "no candidate"])
+def test_where_nothing_is_counted_all_counts_are_0(rows: Rows) -> None:
+    found = cells.count_packed_cells(*cell_arrays(rows), [3, 4], [2, 5, 6], 1)
+    assert found is not None
+    assert found.dense_counts(0, 2).tolist() == [[0, 0, 0]] * 2
+
+
+def test_items_that_are_no_candidates_give_a_user_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.DataFrame({"member": [1, 1, 2], "work": [9, 5, 5], "seen": [7, 8, 8]})
+    for packs in (True, False):
+        if not packs:
+            monkeypatch.setattr(grouping, "count_packed_cells", lambda *_: None)
+        assert count_by_group(DOMAIN.validate(frame), [7, 8], [5]).dense_counts(0, 2).tolist() == [[0], [1]]
+
+
+def test_candidates_of_the_other_kind_are_refused() -> None:
+    frame = pl.DataFrame({"member": [SENTINEL_INT], "work": [SENTINEL_TEXT], "seen": [1]})
+    raises_exactly(ColumnError, lambda: count_by_group(DOMAIN.validate(frame), [1], [1]), "'work' holds strings")
+    raises_exactly(ColumnError, lambda: count_by_group(DOMAIN.validate(frame), ["a"], ["a"]), "'seen' holds integers")
+
+
+# Frames that are not loaded: counted in parts, one user in one part, with the reference's counts on hostile frames.
+
+
+nw = pytest.importorskip("narwhals", reason="tables need narwhals")
+
+assert len(hostile.FRAMES) == 24
+
+
+def frame(columns: Columns, integers: bool) -> Any:
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Int64 if integers else pl.String))
+
+
+def lazy(columns: Columns, integers: bool, _: Path) -> Any:
+    return frame(columns, integers).lazy()
+
+
+def categories(columns: Columns, integers: bool, _: Path) -> Any:
+    return polars_categorical(columns, integers).lazy()
+
+
+def folder(columns: Columns, integers: bool, path: Path) -> Any:
+    return read_table(written(columns, integers, path))
+
+
+def dataset(columns: Columns, integers: bool, path: Path) -> Any:
+    needs("pyarrow")
+    import pyarrow.dataset as ds
+
+    return ds.dataset(written(columns, integers, path))
+
+
+def relation(columns: Columns, integers: bool, _: Path) -> Any:
+    return duckdb_relation({"seen": [None] * len(columns["work"]), **columns}, integers)
+
+
+def written(columns: Columns, integers: bool, path: Path) -> Path:
+    """Three files, the second of them empty."""
+    whole, half = frame(columns, integers), len(columns["work"]) // 2
+    for at, part in enumerate((whole[:half], whole[:0], whole[half:])):
+        part.write_parquet(path / f"part-{at}.parquet")
+    return path
+
+
+MAKERS: list[Callable[[Columns, bool, Path], Any]] = [lazy, categories, folder, dataset, relation]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("several", [True, False], ids=["parts", "whole"])
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_hostile_frames_are_counted_like_the_reference(
+    make: Callable[[Columns, bool, Path], Any], several: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, (held, integers) in hostile.FRAMES.items():
+        monkeypatch.setattr(parts, "_ROWS", max(1, len(held) // 5) if several else 2**24)
+        path = tmp_path / name
+        path.mkdir()
+        table = user_item_columns(make(hostile.columns(held), integers, path), "member", "work")
+        listed = hostile.candidates(held, integers)
+        assert count_distinct_users(table, listed).tolist() == distinct_users(held, listed), name
+        for most in (None, 2):
+            found = count_users_by_item(table, most)
+            assert found == keyed_reference({"u": [u for u, _ in held], "i": [i for _, i in held]}, most), name
+
+
+@pytest.mark.parametrize("kind", ["Int64", "String", "UInt8"])
+def test_every_row_is_in_one_part_and_every_user_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_ROWS", 30)
+    users = [user % 40 for user in range(200)]
+    table = pl.LazyFrame({"user": users, "item": range(200)}).cast({"user": getattr(pl, kind)})
+    rows = nw.from_native(table)
+    found = [part.collect() for part in parts.iterate_user_parts(rows, rows)]
+    assert len(found) == 7
+    assert sorted(item for part in found for item in part["item"]) == list(range(200))
+    assert sum(len(set(part["user"])) for part in found) == 40
+
+
+@pytest.mark.parametrize(("size", "expected"), [(0, 1), (1, 1), (30, 1), (31, 2), (60, 2), (61, 3)])
+def test_parts_are_as_many_as_rows_ask_for(size: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_ROWS", 30)
+    rows = nw.from_native(pl.LazyFrame({"user": range(size), "item": range(size)}))
+    assert len(list(parts.iterate_user_parts(rows, rows))) == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(0, 1), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
+def test_parts_are_as_many_as_texts_ask_for(size: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_BYTES", 30)
+    rows = nw.from_native(pl.LazyFrame({"user": ["ä"] * size, "item": ["a word", *["in ten b"] * size][1 : size + 1]}))
+    rows = nw.from_native(rows.to_native().cast({"user": pl.String, "item": pl.String}))
+    assert len(list(parts.iterate_user_parts(rows, rows))) == expected
+
+
+def test_the_watcher_is_told_how_many_parts_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_ROWS", 30)
+    told: list[tuple[int, int]] = []
+    token = parts.watcher.set(lambda done, of: told.append((done, of)))
+    try:
+        table = pl.LazyFrame({"member": range(100), "work": range(100)})
+        count_distinct_users(user_item_columns(table, "member", "work"), [1])
+    finally:
+        parts.watcher.reset(token)
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_groups_of_a_dataset_are_split(tmp_path: Path) -> None:
+    from opendp_topk.spaces.domains import GroupedFrameDomain
+
+    needs("pyarrow")
+    import pyarrow.dataset as ds
+
+    pl.DataFrame({"u": [1, 1, 2], "i": [7, 8, 7], "g": [3, 4, 4]}).write_parquet(tmp_path / "x.parquet")
+    tables = split_by_group(GroupedFrameDomain("u", "i", "g").validate(ds.dataset(tmp_path)), [3, 4])
+    assert [table.collect()["i"].to_list() for table in tables] == [[7], [7]]
+
+
+def test_what_is_left_of_a_part_keeps_no_other_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars keeps all texts of a frame for as long as one of its rows: so each part kept all of the table."""
+    pa = needs("pyarrow")
+    texts = ["x" * 200 + f"{at % 1_000:03}" for at in range(8_000)]
+    rows = user_item_columns(pl.DataFrame({"member": range(8_000), "work": texts}), "member", "work")
+    pairs = rows.read_snapshot().select(nw.col("member").alias("user"), nw.col("work").alias("item"))
+    size = sum(map(len, texts))
+    monkeypatch.setattr(parts, "_BYTES", size // 8)
+    kept = [one.collect().to_native() for one in parts.iterate_user_parts(pairs, rows.read_snapshot())]
+    assert len(kept) >= 8
+    same = sorted(text for one in kept for text in one["item"]) == sorted(texts)
+    assert same  # without a comparison line by line
+    assert sum(pa.chunked_array(one["item"]).get_total_buffer_size() for one in kept) < 2 * size
+    for most in (None, 1):
+        counted = count_users_by_item(rows, most)
+        same = dict(counted) == dict.fromkeys(texts[:1_000], 8)
+        assert same
+        assert pa.chunked_array(counted._keys.to_native()).get_total_buffer_size() < size // 2  # type: ignore[attr-defined]

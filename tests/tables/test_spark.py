@@ -35,9 +35,7 @@ from tests.transformations.test_quantile_scores import scored
 
 from . import hostile
 from .spark_session import Shared
-from .test_capping import backwards, pairs
-from .test_capping import reference as capped
-from .test_keyed import reference
+from .test_keyed import backwards, capped, pairs, reference
 from .test_totals import BOUNDS, KINDS, frame, random_rows
 
 pytestmark = pytest.mark.slow

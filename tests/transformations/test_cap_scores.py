@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Law, Specimen
 from tests.oracles import floats
@@ -69,18 +68,6 @@ def test_the_map_holds_on_all_neighbours_and_is_attained(kind: str, share: Fract
             moves = [abs(b - a) for x, y in zip(before, after, strict=True) for a, b in zip(x, y, strict=True)]
             worst[d] = max(worst[d], *moves)
     assert worst == {d: scores.map(d) for d in (1, 2)}
-
-
-def test_it_keeps_the_obligations_of_a_transformation() -> None:
-    link = check_constructor(tk.make_cap_scores, tk.then_cap_scores, SPACE, caps=[3, 1], share=Fraction(3, 4))
-    check_transformation(
-        link,
-        members=[frame([]), frame([(1, "a"), (1, "b"), (2, "a")])],
-        non_members=[[(1, 2)], None],
-        distances=[1, 2, 5],
-        neighbours=[(frame([]), frame([(1, "b")]), 1)],
-        output_distance=lambda x, y: int(np.abs(x - y).max()),
-    )
 
 
 def test_a_cap_that_is_chosen_privately_and_used() -> None:

@@ -13,14 +13,11 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 from tests.concepts.specimens import Law, Specimen
 from tests.oracles.discrete import masses
 from tests.tables.test_frames import BACK_ENDS
 from tests.transformations.test_count_by_item import add_remove_distance, frame, replace_distance
-
-pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
 SPACE = tk.FrameDomain("member", "work"), tk.UserDistance()
 
@@ -65,17 +62,8 @@ def test_the_map_holds_on_all_neighbours_and_is_attained(kind: str, most: int) -
     assert worst[1] == count.map(1)
 
 
-def test_it_keeps_the_obligations_of_a_transformation() -> None:
-    link = check_constructor(tk.make_count_outside, tk.then_count_outside, SPACE, items=["a"], max_rows=3)
-    check_transformation(
-        link,
-        members=[frame([]), frame([(1, "a"), (1, "b"), (1, "b"), (2, "a")])],
-        non_members=[[(1, 2)], None],
-        distances=[1, 2, 5],
-        neighbours=[(frame([]), frame([(1, "b")] * 7), 1)],
-        output_distance=lambda x, y: abs(int(x[0]) - int(y[0])),
-    )
-    assert link.output_metric == tk.L1Distance()
+def test_the_metric_is_that_of_the_noise() -> None:
+    assert tk.make_count_outside(*SPACE, items=["a"], max_rows=3).output_metric == tk.L1Distance()
     other = tk.make_count_outside(*SPACE, items=[], output_metric=tk.L2Distance())
     assert (other >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=1.0)).map(1) == 0.5
 

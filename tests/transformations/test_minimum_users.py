@@ -14,7 +14,6 @@ import opendp_topk as tk
 from opendp_topk.tables.held import EngineCounts
 from opendp_topk.transformations.minimum_users import make_minimum_users, map_only_minimum, then_minimum_users
 from opendp_topk.transformations.sum_by_item import map_only_sum
-from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import unlisted
@@ -134,16 +133,6 @@ def test_without_a_delta_nothing_may_follow() -> None:
         raises_exactly(
             tk.ParameterTypeError, lambda measure=measure: public >> tk.then_report_noisy_top_k(measure, k=1, scale=1.0)
         )
-
-
-def test_obligations() -> None:
-    space = KEYED, tk.KeyedCountDistance(2)
-    check_transformation(
-        check_constructor(make_minimum_users, then_minimum_users, space, minimum_users=3),
-        members=[{}, {"a": 3, "b": 1}, {5: 1}],
-        non_members=[[1], {"a": 0}, None],
-        distances=[1, 2, 3, 1000],
-    )
 
 
 @pytest.mark.parametrize(

@@ -228,9 +228,7 @@ def test_candidates_are_multiples_within_the_bounds(bounds: Any, granularity: An
         ({"bounds": (0, float("inf"))}, tk.ParameterError, "finite"),
         ({"bounds": 3}, tk.ParameterTypeError, "pair"),
         ({"granularity": 0}, tk.ParameterError, "granularity"),
-        ({"max_rows": 0}, tk.ParameterError, "max_rows"),
         ({"max_rows": 2**20 + 1}, tk.ParameterError, "2^20"),
-        ({"max_rows": 1.0}, tk.ParameterTypeError, "max_rows"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:

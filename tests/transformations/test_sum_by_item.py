@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 
 import opendp_topk as tk
 from opendp_topk.transformations.sum_by_item import map_only_sum
-from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import floats
 from tests.oracles.totals import clamped_totals
-from tests.transformations.test_count_by_item import path_distance
 
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
@@ -119,20 +117,9 @@ def test_the_map_is_in_whole_steps_within_the_bounds(bounds: Any, granularity: A
     assert tuple(maps[i] for i in (0, 1, 3, 2)) == expected
 
 
-def test_it_keeps_the_obligations_of_a_transformation() -> None:
-    link = check_constructor(
-        tk.make_sum_by_item, tk.then_sum_by_item, SPACE, candidates=ITEMS, bounds=(0, 50), granularity=1
-    )
-    tables = [frame([]), frame([(1, "a", 20), (1, "a", 20), (2, "b", 900)])]
-    check_transformation(
-        link,
-        members=tables,
-        non_members=[[(SENTINEL_INT, 1, 1)], frame([(1, "a", SENTINEL_TEXT)], pl.String), None],
-        distances=[1, 2, 5],
-        neighbours=[(frame([]), frame([(1, "a", 20), (1, "b", 900)]), 1)],
-        output_distance=lambda x, y: path_distance(x.tolist(), y.tolist()),
-    )
-    assert link(tables[1]).tolist() == [40, 50]
+def test_the_output_space_is_declared() -> None:
+    link = tk.make_sum_by_item(*SPACE, candidates=ITEMS, bounds=(0, 50), granularity=1)
+    assert link(frame([(1, "a", 20), (1, "a", 20), (2, "b", 900)])).tolist() == [40, 50]
     assert link.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=2, candidates=ITEMS, counts_users=False)
     assert link.output_metric == tk.LInfDistance(monotonic=True)
     assert link.parameters["upper"] == 50

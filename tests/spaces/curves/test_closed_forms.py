@@ -1,12 +1,14 @@
 """Curves in closed form against 40-digit oracles and against an independent accountant.
 
-Tries proofs/combinators/from_zCDP.tex.
+Tries proofs/combinators/from_zCDP.tex, proofs/spaces/curves/discrete.tex and proofs/spaces/curves/normal.tex.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
@@ -14,7 +16,9 @@ import pytest
 from opendp_topk.errors.checks import Number
 from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, UpToDelta, ZCDPBound
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from tests.oracles import range_curves
+from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
+from opendp_topk.spaces.curves.normal import NormalPair, normal_tail_bound
+from tests.oracles import discrete, range_curves
 
 RHOS = (1e-300, 1e-9, 0.001, 0.125, 1.0, 30.0, 1e6)
 DELTAS = (0.5, 1e-3, 1e-6, 1e-12, 1e-100)
@@ -144,3 +148,119 @@ def test_a_mixture_is_the_exact_sum_rounded_up(delta: float, inner: float) -> No
     exact = Fraction(delta) + (1 - Fraction(delta)) * Fraction(inner)
     found = UpToDelta(lambda epsilon: inner, delta)(1.0)
     assert Fraction(math.nextafter(found, 0)) < exact <= Fraction(found)
+
+
+# The curve of normal laws against its formula, and rounds of discrete noise enumerated against it.
+
+
+TINY = mpmath.mpf("1e-33")
+
+
+def number(value: Any) -> Any:
+    exact = Fraction(value)
+    return mpmath.mpf(exact.numerator) / exact.denominator
+
+
+def formula(squares: Any, epsilon: Any) -> Any:
+    mu, e = mpmath.sqrt(number(squares)), number(epsilon)
+    return mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+
+
+def test_the_curve_is_the_formula_rounded_up() -> None:
+    with mpmath.workdps(60):
+        for squares, epsilon in [(Fraction(1, 900), 0.1), (Fraction(1), 0), (Fraction(1), 3.7), (Fraction(25), 40)]:
+            found, true = mpmath.mpf(NormalPair(squares)(epsilon)), formula(squares, epsilon)
+            assert true <= found, (squares, epsilon)
+            assert found <= true * (1 + mpmath.mpf(2) ** -50) + mpmath.mpf(2) ** -1074, (squares, epsilon)
+        for x in (0, 0.5, 3):
+            true = mpmath.ncdf(-number(x))
+            assert true <= number(normal_tail_bound(Fraction(x))) <= true * (1 + mpmath.mpf(2) ** -100)
+    assert NormalPair(Fraction(1, 10**6))(1e300) < 1e-300
+    assert NormalPair(Fraction(1, 2**500))(0) < 1e-37
+
+
+@pytest.mark.further
+def test_discrete_noise_in_two_entries_obeys_the_curve_and_comes_near_it() -> None:
+    """Exact sums over a grid of outcomes, whatever the direction in which two integers move."""
+    scale = Fraction(6)
+    with mpmath.workdps(40):
+        masses = {z: p for z, p in discrete.masses("gaussian", scale).items() if p > 1e-12}
+        for shift in ((5, 0), (3, 4)):
+            bound = NormalPair(Fraction(25) / (scale**2 - 16))
+            wide = NormalPair(Fraction(25) / (scale**2 + 2))
+            for epsilon in (0.0, 1.0):
+                z = mpmath.exp(epsilon)
+                both = itertools.product(masses.items(), repeat=2)
+                zero = mpmath.mpf(0)
+                met = sum(
+                    max(zero, p * q - z * masses.get(a - shift[0], zero) * masses.get(b - shift[1], zero))
+                    for (a, p), (b, q) in both
+                )
+                assert wide(epsilon) < met < bound(epsilon) + TINY, (shift, epsilon)
+
+
+@pytest.mark.further
+def test_two_rounds_of_which_the_second_looks_at_the_first() -> None:
+    """The second moves as far as it may only where the first says so: no more than the rounds together allow."""
+    scale = Fraction(6)
+    with mpmath.workdps(40):
+        masses = {z: p for z, p in discrete.masses("gaussian", scale).items() if p > 1e-9}
+        bound, zero = NormalPair(Fraction(50) / (scale**2 - 16)), mpmath.mpf(0)
+        for epsilon, least in ((0.5, -20), (1.0, 3)):
+            z, met = mpmath.exp(epsilon), zero
+            for (a, p), (b, q) in itertools.product(masses.items(), repeat=2):
+                moved = 5 if a >= least else 0
+                met += max(zero, p * q - z * masses.get(a - 5, zero) * masses.get(b - moved, zero))
+            assert met <= bound(epsilon)
+
+
+def test_what_implies_what_of_normal_noise() -> None:
+    assert NormalPair(Fraction(1)).implies(NormalPair(Fraction(2)))
+    assert not NormalPair(Fraction(2)).implies(NormalPair(Fraction(1)))
+    assert not NormalPair(Fraction(1)).implies(len)
+
+
+# Curves of discrete noise against the laws themselves.
+
+
+KINDS: dict[str, Any] = {"laplace": DiscreteLaplace, "gaussian": DiscreteGaussian}
+SCALES = (Fraction(1, 2), Fraction(7, 3), Fraction(5))
+
+
+def exact(law: dict[int, Any], shift: int, epsilon: Any) -> Any:
+    """The hockey-stick divergence between the law and the law moved by ``shift``, outcome by outcome."""
+    z = mpmath.exp(number(epsilon))
+    points = range(min(law), max(law) + shift + 1)
+    zero = mpmath.mpf(0)
+    return mpmath.fsum(max(zero, law.get(x - shift, zero) - z * law.get(x, zero)) for x in points)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_curve_is_that_of_the_moved_law(name: str, scale: Fraction) -> None:
+    with mpmath.workdps(40):
+        law = discrete.masses(name, scale)
+        for shift in (1, 2, 5):
+            bound = KINDS[name](shift, scale)
+            for epsilon in (Fraction(0), Fraction(1, 10), Fraction(3, 7), Fraction(2), Fraction(5)):
+                found = exact(law, shift, epsilon)
+                assert found <= bound(epsilon) * (1 + mpmath.mpf("1e-15")) + mpmath.mpf("1e-32")
+                assert bound(epsilon) <= found * (1 + mpmath.mpf("1e-15")) + mpmath.mpf("1e-32")
+                assert exact(law, shift - 1, epsilon) <= bound(epsilon) + mpmath.mpf("1e-32")
+
+
+def test_the_ends_of_integer_noise() -> None:
+    assert DiscreteLaplace(3, Fraction(2))(Fraction(3, 2)) == 0
+    assert DiscreteLaplace(0, Fraction(2))(0) == 0
+    assert DiscreteGaussian(0, Fraction(2))(0) == 0
+    assert DiscreteGaussian(1, Fraction(5000))(0) == 1
+    assert DiscreteGaussian(100, Fraction(1, 5))(0) == 1
+    assert 0 < DiscreteGaussian(1, Fraction(1))(100) < 1e-80
+
+
+def test_what_implies_what_of_integer_noise() -> None:
+    for kind in KINDS.values():
+        assert kind(1, Fraction(2)).implies(kind(3, Fraction(2)))
+        assert not kind(3, Fraction(2)).implies(kind(1, Fraction(2)))
+        assert not kind(1, Fraction(2)).implies(kind(1, Fraction(3)))
+    assert not DiscreteLaplace(1, Fraction(2)).implies(DiscreteGaussian(1, Fraction(2)))

@@ -1,12 +1,13 @@
 """Composed curves against exact compositions: never below them, and hardly above.
 
-Tries proofs/spaces/curves/covers.tex.
+Tries proofs/spaces/costs.tex and proofs/spaces/curves/covers.tex.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import resource
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -14,9 +15,12 @@ from typing import Any
 import mpmath
 import pytest
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, ZCDPBound
+import opendp_topk as tk
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, LaplacePair, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed, _tail_masses
+from opendp_topk.spaces.curves.covers import choose_grid
 from opendp_topk.spaces.curves.curve import PrivacyCurve
+from tests.concepts.turns import in_turn
 from tests.oracles.pairs import (
     Pair,
     binomial_delta,
@@ -27,6 +31,7 @@ from tests.oracles.pairs import (
     product,
     swapped,
 )
+from tests.spaces.curves.extremes import BUDGET, HUGE, MAKERS, PROFILE, TINY, Case, faults
 
 ROOM = 1 + mpmath.mpf("1e-15")
 
@@ -211,3 +216,145 @@ def test_fewer_steps_imply_more() -> None:
     assert few.implies(many)
     assert not many.implies(few)
     assert not few.implies(Composed(((small, 2),)))
+
+
+# How fine the grids of compositions are: close enough to be of use, and no more work than was meant.
+
+
+TAILED = PrivacyCurve(lambda epsilon: math.exp(-4 * float(epsilon)) / 2)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 30])
+def test_no_more_values_are_read_than_was_meant(parts: int) -> None:
+    """A curve that falls to 2^-100 only at 57 of its deviations: one is read closely, and of many each is no more."""
+    _, reads = choose_grid(((TAILED, 3),) * parts)
+    values = sum(often for _, often in reads)
+    assert values <= 16384 + parts
+    assert values >= min(16384, 57 * parts / 0.05) / 2
+
+
+def test_the_part_that_reaches_farthest_in_all_ends_on_a_node() -> None:
+    curves = PrivacyCurve(LaplacePair(1)), PrivacyCurve(LaplacePair(3.3))
+    for counts in ((100, 1), (1, 100)):
+        h, _ = choose_grid(tuple(zip(curves, counts, strict=True)))
+        ends = [abs(loss / h - round(loss / h)) < 1e-9 for loss in (1, Fraction(3.3))]
+        assert ends == [count == 100 for count in counts]
+
+
+# Work and memory of curves are bounded at every scale: a small part of ``python -m tests.spaces.curves.extremes``.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", in_turn(list(MAKERS), 2))
+def test_a_curve_takes_little_time_and_memory_at_every_scale(name: str) -> None:
+    few = [Case(name, scale, 2, 1) for scale in (TINY, 0.05, 50.0, HUGE)]
+    many = Case(name, 1e-3, 10**4, 1), Case(name, 0.3, 10**6, 1), Case(name, 1.0, 2, 10**18)
+    assert faults(name, [*few, *many], limits=3.0)[0] == []
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_the_grid_of_noise_far_too_small_has_an_end(gaussian: bool) -> None:
+    """Nearly all losses are one then, and their deviation is no guide to a grid."""
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=2)
+    counts = space >> tk.then_noisy_histogram(PROFILE, scale=0.05, gaussian=gaussian)
+    composed = [bound for bound in counts.map(1).bounds if isinstance(bound, Composed)]
+    assert composed
+    for bound in composed:
+        assert sum(often * every for every, often in choose_grid(bound.parts)[1]) <= 2**18
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-9])
+def test_what_one_step_excludes_needs_no_grid(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No grid is made where a step alone says nothing at the epsilon of the budget, nor where the sum meets it."""
+    monkeypatch.setattr("opendp_topk.spaces.curves.composed._tail_masses", lambda parts: pytest.fail("a grid"))
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    for noise, passes in ((scale, False), (1 / scale, True)):
+        top = space >> tk.then_peeled_top_k(PROFILE, k=3, scale=noise, mechanism="permute_and_flip")
+        assert top.check(1, BUDGET) is passes
+
+
+@pytest.mark.slow
+def test_a_search_whose_first_probes_lose_all_ends() -> None:
+    """It took the memory of the machine, and ended the process."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, limits[1]))
+    try:
+        space = tk.VectorDomain(tk.AtomDomain(int)), tk.L1Distance()
+        three = lambda scale: tk.make_repeat(space >> tk.then_laplace(PROFILE, scale=scale), times=3)  # noqa: E731
+        assert 2.9 < tk.binary_search_param(three, 1, BUDGET, bounds=(1e-9, 1e9)) <= 3
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+# Exact costs come back exactly: an epsilon that is rational is rounded where it leaves its curve, and nowhere before.
+
+
+SPACE = tk.VectorDomain(tk.AtomDomain(int), size=9), tk.LInfDistance(monotonic=True)
+
+SCALES = (1, 3, 7, Fraction(10, 3), 0.1)
+
+
+def least_float(value: Fraction) -> float:
+    """The least float64 that is not below."""
+    near = float(value)
+    return next(x for x in (math.nextafter(near, 0), near, math.nextafter(near, math.inf)) if Fraction(x) >= value)
+
+
+# A constructor at a scale, and the epsilon of one step of the scores, in units of the scale.
+MECHANISMS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "permute-and-flip": (lambda scale: SPACE >> tk.then_permute_and_flip(PROFILE, scale=scale), 1),
+    "exponential mechanism": (lambda scale: SPACE >> tk.then_exponential_mechanism(PROFILE, scale=scale), 1),
+    "one-shot": (lambda scale: SPACE >> tk.then_report_noisy_top_k(PROFILE, k=3, scale=scale), 3),
+    "peeled": (
+        lambda scale: SPACE >> tk.then_peeled_top_k(PROFILE, k=3, scale=scale, mechanism="exponential"),
+        3,
+    ),
+}
+
+
+def answers_exactly(measurement: Any, d_in: int, epsilon: Fraction) -> None:
+    curve = measurement.map(d_in)
+    expected = least_float(epsilon)
+    assert curve.epsilon(0) == expected
+    assert curve.delta(epsilon) == 0
+    assert curve.delta(epsilon * (1 - Fraction(1, 2**60))) > 0
+    assert measurement.check(d_in, epsilon)
+    assert measurement.check(d_in, expected)
+    assert not measurement.check(d_in, math.nextafter(expected, 0))
+
+
+@pytest.mark.further
+@pytest.mark.quick(name="peeled")
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_one_release(name: str) -> None:
+    make, times = MECHANISMS[name]
+    for scale, d_in in itertools.product(SCALES, (1, 2, 21)):
+        answers_exactly(make(scale), d_in, times * d_in / Fraction(scale))
+
+
+@pytest.mark.slow
+def test_several_releases() -> None:
+    """The exact sum 21 / 7 is an integer, though a seventh is no float."""
+    flip = MECHANISMS["permute-and-flip"][0](7)
+    answers_exactly(tk.make_composition([flip] * 21), 1, Fraction(3))
+    assert tk.make_repeat(flip, times=7).map(3).epsilon(0) == 3.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "count"), [("exponential mechanism", 7), ("one-shot", 2), ("peeled", 7)])
+def test_several_releases_of_one_kind(name: str, count: int) -> None:
+    make, times = MECHANISMS[name]
+    for scale in (7, 0.1):
+        answers_exactly(tk.make_composition([make(scale)] * count), 1, count * times / Fraction(scale))
+
+
+@pytest.mark.slow
+def test_several_scales() -> None:
+    """A third, a seventh and the inverse of the float 0.1 have no float as their sum; a third and a sixth have."""
+    flips = [MECHANISMS["permute-and-flip"][0](scale) for scale in (3, 7, 0.1)]
+    whole = tk.make_composition(flips)
+    one = Fraction(1, 3) + Fraction(1, 7) + 1 / Fraction(0.1)
+    answers_exactly(whole, 1, one)
+    answers_exactly(tk.make_composition([whole, *flips]), 2, 4 * one)
+    thirds = tk.make_composition([MECHANISMS["permute-and-flip"][0](scale) for scale in (3, 6)])
+    assert thirds.map(1).epsilon(0) == 0.5
