@@ -80,7 +80,7 @@ def test_every_claim_and_every_document_has_a_page(roots: dict[str, Element]) ->
 
 def test_a_document_names_the_code_that_its_pins_hold_beyond_the_regions(roots: dict[str, Element]) -> None:
     shown = roots["documents/samplers-entropy.html"].text
-    assert "errors:EntropyError" in shown
+    assert "errors:PlatformError" in shown
     assert "numerics.arithmetic:round_up" not in shown
 
 

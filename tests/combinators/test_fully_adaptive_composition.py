@@ -118,7 +118,7 @@ def test_what_is_refused_is_not_debited() -> None:
         raises_exactly(error, lambda bad=bad: queryable(bad), "query")
         raises_exactly(error, lambda bad=bad: queryable.privacy_loss(1, bad), "query")
     for wrong in (-1, math.nan, "1", None):
-        raises_exactly(tk.DistanceError, lambda wrong=wrong: queryable.privacy_loss(wrong), "d_in")
+        raises_exactly(tk.ParameterError, lambda wrong=wrong: queryable.privacy_loss(wrong), "d_in")
     assert queryable.privacy_loss(1) == 0.0
 
 
@@ -273,9 +273,9 @@ def test_what_is_no_odometer(odometer: Any) -> None:
 
 @pytest.mark.parametrize("bad", [-1, math.nan, "1", None, True, (1, 0.5)])
 def test_bad_distances(bad: Any) -> None:
-    raises_exactly(tk.DistanceError, lambda: budgeted(d_in=bad), "d_in")
-    raises_exactly(tk.DistanceError, lambda: budgeted(d_out=bad), "d_out")
-    raises_exactly(tk.DistanceError, lambda: budgeted((0.5, 2), tk.Approximate(MAX)), "d_out")
+    raises_exactly(tk.ParameterError, lambda: budgeted(d_in=bad), "d_in")
+    raises_exactly(tk.ParameterError, lambda: budgeted(d_out=bad), "d_out")
+    raises_exactly(tk.ParameterError, lambda: budgeted((0.5, 2), tk.Approximate(MAX)), "d_out")
 
 
 # Compositions under Approximate(...) against exact laws: steps that tell all with a small probability.

@@ -118,7 +118,7 @@ def test_the_clock_runs_while_the_argument_is_checked(clock: Clock, monkeypatch:
     start = clock.now
     assert set(named([1, 2, 3])) <= {"ash", "birch", "elm"}
     assert clock.now - start == 5 * SECOND
-    with pytest.raises(tk.DataLengthError):
+    with pytest.raises(tk.DataError):
         named([1, 2, 3, 4])
 
 

@@ -47,7 +47,7 @@ def built(name: str, link: Any) -> Iterator[Any]:
         options = given if measure is None else given | {"output_measure": measure}
         try:
             make(*space, **options).map(1)
-        except (tk.ParameterError, tk.ParameterTypeError, tk.SpaceError, tk.errors.MapError, tk.DistanceError):
+        except (tk.ParameterError, tk.ParameterTypeError, tk.SpaceError, tk.errors.ForeignError):
             continue
         yield check_constructor(make, then, space, **options)
 

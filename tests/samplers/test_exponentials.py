@@ -18,7 +18,7 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 import opendp_topk as tk
-from opendp_topk.errors import EntropyError
+from opendp_topk.errors import PlatformError
 from opendp_topk.numerics.arithmetic import Interval, Intervals
 from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
 from opendp_topk.sampling.samplers.exponentials import (
@@ -170,9 +170,9 @@ def test_failure_of_the_entropy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError
 
     monkeypatch.setattr("os.urandom", fail)
-    with pytest.raises(EntropyError):
+    with pytest.raises(PlatformError):
         draw_geometric(mpq(3))
-    with pytest.raises(EntropyError):
+    with pytest.raises(PlatformError):
         draw_bernoulli_exp(mpq(1))
 
 

@@ -16,9 +16,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import (
+    DataError,
     DataTypeError,
-    DistanceError,
-    OutOfBoundsError,
     ParameterError,
     ParameterTypeError,
     SpaceError,
@@ -94,16 +93,16 @@ def test_bad_metrics(make: Any, error: type[Exception], fragment: str) -> None:
 @pytest.mark.parametrize("bad", [-1, -0.5, math.nan, "1", True, None, 1j, [1]])
 @pytest.mark.parametrize("make", MAKERS)
 def test_bad_distances(make: Any, bad: Any) -> None:
-    raises_exactly(DistanceError, lambda: make().distance(bad, "d_in"), "d_in")
+    raises_exactly(ParameterError, lambda: make().distance(bad, "d_in"), "d_in")
     if hasattr(make(), "range_distance"):
-        raises_exactly(DistanceError, lambda: make().range_distance(bad), "d_in")
+        raises_exactly(ParameterError, lambda: make().range_distance(bad), "d_in")
 
 
 def test_users_are_counted_in_integers() -> None:
     assert UserDistance().distance(np.int64(3), "d_in") == 3
     assert type(UserDistance().distance(np.int64(3), "d_in")) is int
     for bad in (1.0, 0.5, Fraction(2), math.inf):
-        raises_exactly(DistanceError, lambda bad=bad: UserDistance().distance(bad, "d_in"), "counts users")
+        raises_exactly(ParameterError, lambda bad=bad: UserDistance().distance(bad, "d_in"), "counts users")
 
 
 @pytest.mark.parametrize("d_in", [0, 1, 0.1, 2**53 + 1, Fraction(1, 3), math.inf])
@@ -164,9 +163,9 @@ def test_members(value: Any) -> None:
         ({"a": 1.0}, DataTypeError, "Python integers"),
         ({"a": True}, DataTypeError, "Python integers"),
         ({"a": np.int64(SENTINEL_INT)}, DataTypeError, "Python integers"),
-        ({"a": 0}, OutOfBoundsError, "between 1 and"),
-        ({"a": 2, "b": -SENTINEL_INT}, OutOfBoundsError, "between 1 and"),
-        ({"a": 2**63}, OutOfBoundsError, "between 1 and"),
+        ({"a": 0}, DataError, "between 1 and"),
+        ({"a": 2, "b": -SENTINEL_INT}, DataError, "between 1 and"),
+        ({"a": 2**63}, DataError, "between 1 and"),
     ],
 )
 def test_others_are_refused_without_a_word_of_them(value: Any, error: type[Exception], words: str) -> None:
@@ -180,7 +179,7 @@ def test_the_metric_fits_counts_by_key_alone() -> None:
         raises_exactly(error, lambda value=max_items: KeyedCountDistance(value), "max_items")
     raises_exactly(ParameterTypeError, lambda: KeyedCountDistance(monotonic=1), "monotonic")  # type: ignore[arg-type]
     for distance in (0.5, -1, float("inf"), "1"):
-        raises_exactly(DistanceError, lambda value=distance: KeyedCountDistance().distance(value, "d_in"), "d_in")
+        raises_exactly(ParameterError, lambda value=distance: KeyedCountDistance().distance(value, "d_in"), "d_in")
 
 
 @pytest.mark.parametrize("monotonic", [True, False])

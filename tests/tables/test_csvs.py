@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import ColumnError, MissingExtraError, ParameterError, ParameterTypeError, TableError
+from opendp_topk.errors import DataError, MissingExtraError, ParameterError, ParameterTypeError, TableError
 from opendp_topk.tables import files as csvs
 from opendp_topk.tables.files import Dialect, open_table, parse_column_types, read_table, require_column_names
 
@@ -188,13 +188,13 @@ def test_columns_that_are_missing_are_told_without_the_first_line(tmp_path: Path
     """It may be one of data; what is said of it is how many fields it has, and whether one is nearly the name."""
     table = open_table(written(tmp_path / "t.csv", f"{SENTINEL_TEXT};Member\n1;2\n"), Dialect())
     raises_exactly(
-        ColumnError,
+        DataError,
         lambda: require_column_names(table.columns, ["member"], table.dialect),
         *("must have the column 'member'", "the separator ','", "has 1.", "--separator, --encoding"),
     )
     table = open_table(tmp_path / "t.csv", Dialect(";"))
     raises_exactly(
-        ColumnError,
+        DataError,
         lambda: require_column_names(table.columns, ["member"], table.dialect),
         *("the separator ';'", "has 2.", "but for blanks or capital letters"),
     )
@@ -205,7 +205,7 @@ def test_columns_of_parquet_are_named(tmp_path: Path) -> None:
     pl.DataFrame({f"c{at}": [1] for at in range(30)}).write_parquet(tmp_path / "t.parquet")
     table = open_table(tmp_path / "t.parquet", Dialect())
     raises_exactly(
-        ColumnError,
+        DataError,
         lambda: require_column_names(table.columns, ["x"], table.dialect),
         "'c0', 'c1'",
         "'c19' and 10 more",
@@ -363,7 +363,7 @@ def test_declarations_that_are_none_are_refused(options: Any, said: str, tmp_pat
 
 def test_columns_that_are_declared_must_be_there(tmp_path: Path) -> None:
     path = table(tmp_path, ["1"])
-    raises_exactly(ColumnError, lambda: tk.read_table(path, types={"x": "integer"}), "'x'", "separator ','", "has 1.")
+    raises_exactly(DataError, lambda: tk.read_table(path, types={"x": "integer"}), "'x'", "separator ','", "has 1.")
     raises_exactly(ParameterTypeError, lambda: tk.read_table(path, types="x=integer"), "types must map")  # type: ignore[arg-type]
 
 

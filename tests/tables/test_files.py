@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import ColumnError, MissingExtraError, ParameterTypeError, TableError
+from opendp_topk.errors import DataError, MissingExtraError, ParameterTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.spaces.metrics import UserDistance
 from opendp_topk.tables.files import Dialect, open_table, read_table, require_column_names
@@ -77,7 +77,7 @@ def test_csv_types_do_not_depend_on_late_rows(tmp_path: Path) -> None:
 
 def test_integer_candidates_on_csv_are_told_to_be_strings(tmp_path: Path) -> None:
     path = csv(tmp_path, f"member,work\n{SENTINEL_INT},{SENTINEL_INT}\n")
-    raises_exactly(ColumnError, lambda: count(path, [1, 2]), "'work'", "candidates as strings")
+    raises_exactly(DataError, lambda: count(path, [1, 2]), "'work'", "candidates as strings")
 
 
 @pytest.mark.parametrize("path", [None, 7, b"loans.csv", ["loans.csv"], pl.DataFrame(), True], ids=repr)
@@ -198,7 +198,7 @@ def test_malformed_csv_is_refused_without_its_contents(tmp_path: Path, rows: str
 
 def test_csv_without_a_header_does_not_show_its_first_row(tmp_path: Path) -> None:
     path = csv(tmp_path, f"{SENTINEL_INT},{SENTINEL_TEXT}\n1,2\n")
-    raises_exactly(ColumnError, lambda: count(path, ["a"]), "'member'")
+    raises_exactly(DataError, lambda: count(path, ["a"]), "'member'")
 
 
 def test_without_polars_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,13 +277,11 @@ def test_parts_of_different_types_are_refused(tmp_path: Path) -> None:
 
 def test_a_column_that_names_of_folders_hold_is_not_read(tmp_path: Path) -> None:
     pl.DataFrame({"member": [SENTINEL_INT]}).write_parquet(_made(tmp_path / "work=a") / "x.parquet")
-    raises_exactly(ColumnError, lambda: count(tmp_path, ["a"]), "'work'")
+    raises_exactly(DataError, lambda: count(tmp_path, ["a"]), "'work'")
     table = open_table(tmp_path, Dialect())
     said = "names of folders alone is not read"
-    raises_exactly(
-        ColumnError, lambda: require_column_names(table.columns, ["work"], None, table.files), "'work'", said
-    )
-    with pytest.raises(ColumnError, match=r"must have the column 'works', and has the column 'member'$"):
+    raises_exactly(DataError, lambda: require_column_names(table.columns, ["work"], None, table.files), "'work'", said)
+    with pytest.raises(DataError, match=r"must have the column 'works', and has the column 'member'$"):
         require_column_names(table.columns, ["works"], None, table.files)
 
 

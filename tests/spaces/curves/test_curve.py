@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import DistanceError
+from opendp_topk.errors import ParameterError
 from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, UpToDelta, ZCDPBound
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.measures import Approximate, MaxDivergence, PrivacyProfile
@@ -83,9 +83,9 @@ def test_curves_are_values() -> None:
 @pytest.mark.parametrize("value", [-1, math.nan, "1", None, True, [1]])
 def test_bad_arguments_of_the_functions(value: Any) -> None:
     curve = CURVES[0]
-    raises_exactly(tk.DistanceError, lambda: curve.delta(value), "epsilon must be")
-    raises_exactly(tk.DistanceError, lambda: curve.epsilon(value), "delta must be")
-    raises_exactly(tk.DistanceError, lambda: curve.epsilon(1.5), "delta must be at most 1")
+    raises_exactly(tk.ParameterError, lambda: curve.delta(value), "epsilon must be")
+    raises_exactly(tk.ParameterError, lambda: curve.epsilon(value), "delta must be")
+    raises_exactly(tk.ParameterError, lambda: curve.epsilon(1.5), "delta must be at most 1")
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_bad_arguments_of_the_functions(value: Any) -> None:
     [
         ((), tk.ParameterTypeError, "one or more functions"),
         ((0.5,), tk.ParameterTypeError, "bounds must be callable"),
-        ((lambda epsilon: 1.5,), tk.MapError, "a number in [0, 1]"),
-        ((lambda epsilon: -0.1,), tk.MapError, "a number in [0, 1]"),
-        ((lambda epsilon: math.nan,), tk.MapError, "a number in [0, 1]"),
-        ((lambda epsilon: "small",), tk.MapError, "a number in [0, 1]"),
-        ((lambda epsilon: min(1, epsilon),), tk.MapError, "must not grow"),
+        ((lambda epsilon: 1.5,), tk.ForeignError, "a number in [0, 1]"),
+        ((lambda epsilon: -0.1,), tk.ForeignError, "a number in [0, 1]"),
+        ((lambda epsilon: math.nan,), tk.ForeignError, "a number in [0, 1]"),
+        ((lambda epsilon: "small",), tk.ForeignError, "a number in [0, 1]"),
+        ((lambda epsilon: min(1, epsilon),), tk.ForeignError, "must not grow"),
     ],
 )
 def test_bad_curves_of_a_caller(bounds: Any, error: type[Exception], required: str) -> None:
@@ -106,7 +106,7 @@ def test_bad_curves_of_a_caller(bounds: Any, error: type[Exception], required: s
 
 def test_a_caller_s_values_are_checked_whenever_they_are_used() -> None:
     late = tk.PrivacyCurve(lambda epsilon: 2 if epsilon == 0.3 else 0)
-    raises_exactly(tk.MapError, lambda: late.delta(0.3), "a number in [0, 1]")
+    raises_exactly(tk.ForeignError, lambda: late.delta(0.3), "a number in [0, 1]")
     assert tk.PrivacyCurve(lambda epsilon: Fraction(1, 3)).delta(1) > Fraction(1, 3)
 
 
@@ -190,7 +190,7 @@ def test_curves_are_within_pairs_exactly() -> None:
 def test_curves_are_compared_where_it_is_known(loss: Any, budget: Any, answer: bool | None) -> None:
     measure, curves = PrivacyProfile(), (PrivacyCurve(loss), PrivacyCurve(budget))
     if answer is None:
-        raises_exactly(DistanceError, lambda: measure.at_most(*curves), "compare with a pair (epsilon, delta)")
+        raises_exactly(ParameterError, lambda: measure.at_most(*curves), "compare with a pair (epsilon, delta)")
     else:
         assert measure.at_most(*curves) is answer
 
@@ -213,7 +213,7 @@ def test_a_caller_s_curve_is_within_itself_and_within_pairs() -> None:
     assert measure.at_most(curve, PrivacyCurve(own))
     assert measure.at_most(curve, (0, 0.25))
     assert not measure.at_most(curve, (0, 0.2499))
-    raises_exactly(DistanceError, lambda: measure.at_most(PrivacyCurve(ApproximateDP(0)), curve), "another kind")
+    raises_exactly(ParameterError, lambda: measure.at_most(PrivacyCurve(ApproximateDP(0)), curve), "another kind")
 
 
 @pytest.mark.parametrize(
@@ -232,5 +232,5 @@ def test_a_caller_s_curve_is_within_itself_and_within_pairs() -> None:
     ],
 )
 def test_bad_curves(bad: Any, fragment: str) -> None:
-    raises_exactly(DistanceError, lambda: PrivacyProfile().distance(bad, "d_out"), fragment)
-    raises_exactly(DistanceError, lambda: PrivacyProfile().at_most(0, bad), fragment)
+    raises_exactly(ParameterError, lambda: PrivacyProfile().distance(bad, "d_out"), fragment)
+    raises_exactly(ParameterError, lambda: PrivacyProfile().at_most(0, bad), fragment)
