@@ -150,10 +150,13 @@ def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type, b
 
     def try_parameter(index: int) -> _Attempt:
         parameter = _bits_to_float(index) if T is float else index
+        built = None
         try:
             built = make(parameter)
             passes = isinstance(built, Measurement | Transformation) and built.check(d_in, d_out)  # [passes]
         except (ParameterError, ArithmeticError) as error:
+            if built is not None and isinstance(error, ParameterError):
+                raise  # [not-a-distance]
             return _Attempt(index, parameter, None, False, error)  # [refused]
         if not isinstance(built, Measurement | Transformation):
             raise ParameterTypeError(f"make must return a Measurement or a Transformation, not {type(built).__name__}")

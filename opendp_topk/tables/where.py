@@ -108,7 +108,7 @@ class WhereCondition:
             ColumnError: A column is missing, or its type does not fit its constants.
             ParameterError: Spark would skip rows by statistics of its files.
         """
-        return _guard_column_errors(lambda: _filter_frame(frame, columns, self.condition))
+        return run_guarded(lambda: _filter_frame(frame, columns, self.condition))
 
 
 def parse_condition(text: Any) -> WhereCondition:
@@ -237,23 +237,6 @@ def _column_comparisons(condition: Any) -> Iterator[ColumnComparison]:
     else:
         for part in condition.parts:
             yield from _column_comparisons(part)
-
-
-def _guard_column_errors(step: Callable[[], Any]) -> Any:
-    """Return ``step()`` or raise its ColumnError. An exception of a back end is replaced by one without data."""
-    said: list[ColumnError] = []
-
-    def capture_column_error() -> Any:
-        try:
-            return step()
-        except ColumnError as error:
-            said.append(error)
-            return None
-
-    found = run_guarded(capture_column_error)
-    if said:
-        raise ColumnError(str(said[0]))
-    return found
 
 
 def _filter_frame(frame: Any, columns: Sequence[str], condition: Any) -> Any:
