@@ -58,9 +58,9 @@ def binary_search_param(
     Raises:
         SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none of
             the probes, and the message contains the error that it raised most often.
-        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``.
+        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``. ``d_in`` or ``d_out`` is not a
+            distance of what ``make`` builds.
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
-        DistanceError: ``d_in`` or ``d_out`` is not a distance of what ``make`` builds.
 
     Runtime: Some 50 probes and at most three bisections of 64 checks for a float; for an integer, about twice as many
         checks as it has bits.
@@ -99,9 +99,9 @@ def binary_search_chain(
 
     Raises:
         SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none.
-        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``.
+        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``. ``d_in`` or ``d_out`` is not a
+            distance of what ``make`` builds.
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
-        DistanceError: ``d_in`` or ``d_out`` is not a distance of what ``make`` builds.
 
     Proof: proofs/core/binary_search.tex
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from ..errors import ColumnError, ParameterError, ParameterTypeError
+from ..errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from .guard import run_guarded
 from .rows import Rows, iterate_batches, plain_schema, select_columns, to_plain_frame
 
@@ -105,7 +105,7 @@ class WhereCondition:
             columns: Names of columns of the frame. From DuckDB only these are returned, otherwise all columns.
 
         Raises:
-            ColumnError: A column is missing, or its type does not fit its constants.
+            DataError: A column is missing, or its type does not fit its constants.
             ParameterError: Spark would skip rows by statistics of its files.
         """
         return run_guarded(lambda: _filter_frame(frame, columns, self.condition))
@@ -253,7 +253,7 @@ def _filter_frame(frame: Any, columns: Sequence[str], condition: Any) -> Any:
     table = select_columns(table, found)
     schema, test = plain_schema(table.collect_schema()), _build_expression(condition, _column_resolver(pl, table))
     if schema.names() != found:
-        raise ColumnError(f"the back end reads one of the names {', '.join(map(repr, found))} as a pattern: rename it")
+        raise DataError(f"the back end reads one of the names {', '.join(map(repr, found))} as a pattern: rename it")
     left = nw.Schema({name: schema[name] for name in columns})
     return Rows(
         left,
@@ -284,13 +284,13 @@ def _column_resolver(
 
     def resolve_column(test: ColumnComparison) -> tuple[Any, Any]:
         if names.count(test.column) != 1:
-            raise ColumnError(f"where names the column {test.column!r}, and the table must have one of this name")
+            raise DataError(f"where names the column {test.column!r}, and the table must have one of this name")
         at = names.index(test.column)
         column, held = library.nth(at), _KINDS.get(types[at])
         if test.by == "null":
             return column, ()
         if held is None:
-            raise ColumnError(
+            raise DataTypeError(
                 f"where compares the column {test.column!r}, which must hold text, integers up to Int64, floats, "
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
@@ -315,7 +315,7 @@ def _build_expression(condition: Any, column: Callable[[ColumnComparison], tuple
 def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     if held == "text" and isinstance(value, str):
         if test.by in _ORDERED and _NO_WORD.fullmatch(value):
-            raise ColumnError(
+            raise DataTypeError(
                 f"where compares the column {test.column!r}, which holds text, by order with what looks like a date or "
                 f"a number, and text is ordered letter by letter: {_DECLARE}"
             )
@@ -334,4 +334,4 @@ def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     like = {"text": "'text'", "dates": "'yyyy-mm-dd'", "true or false": "= true or = false"}
     wanted = like.get(held, "a number of that kind")
     declare = f", or {_DECLARE}" if held == "text" else ""
-    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}{declare}")
+    raise DataTypeError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}{declare}")

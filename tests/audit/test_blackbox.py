@@ -161,7 +161,7 @@ def test_contradicts_compares_in_the_measure() -> None:
     assert found.contradicts((0.5, 0.0))
     assert not found.contradicts((3.0, 0.01))
     raises_exactly(tk.ParameterError, lambda: found.contradicts((0.5, 0.02)), "delta of claimed")
-    raises_exactly(tk.DistanceError, lambda: found.contradicts(0.5))
+    raises_exactly(tk.ParameterError, lambda: found.contradicts(0.5))
 
 
 @pytest.mark.parametrize(

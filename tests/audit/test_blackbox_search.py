@@ -218,7 +218,7 @@ def test_noise_that_is_not_cut_is_not_accused() -> None:
         ({"input_metric": tk.UserDistance()}, tk.ParameterError, "no neighbours can be made up"),
         ({"input_domain": tk.AtomDomain(int)}, tk.ParameterTypeError, "input_domain"),
         ({"d_in": 0}, tk.ParameterError, "d_in"),
-        ({"d_in": -1}, tk.DistanceError, "d_in"),
+        ({"d_in": -1}, tk.ParameterError, "d_in"),
         ({"candidates": 0}, tk.ParameterError, "candidates"),
         ({"samples": 99}, tk.ParameterError, "samples"),
         ({"scale": -1}, tk.ParameterError, "scale"),

@@ -106,7 +106,7 @@ def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Elem
 
 def test_a_document_names_the_code_that_its_pins_hold_beyond_the_regions(roots: dict[str, Element]) -> None:
     shown = roots["documents/samplers-entropy.html"].text
-    assert "errors:EntropyError" in shown
+    assert "errors:PlatformError" in shown
     assert "numerics.arithmetic:round_up" not in shown
 
 

@@ -300,10 +300,10 @@ def broken(scores: Any) -> dict[int, Fraction]:
         (3, {}, tk.ParameterTypeError, "measurement must be a measurement"),
         (one_shot(3, PURE), {"budget": 0}, tk.ParameterError, "budget must be an integer >= 1"),
         (one_shot(3, PURE), {"d_in": 0}, tk.ParameterError, "d_in must be > 0"),
-        (one_shot(3, PURE), {"d_in": -1}, tk.DistanceError, "d_in must be >= 0"),
+        (one_shot(3, PURE), {"d_in": -1}, tk.ParameterError, "d_in must be >= 0"),
         (one_shot(3, PURE), {"pairs": [((0.0,) * 3, (0.0, 0.0, 2.0))]}, tk.ParameterError, "further apart than d_in"),
         (geometric_choice(distribution=None), {}, tk.NotDeclaredError, "no exact distribution"),
-        (geometric_choice(distribution=broken), {}, tk.DistributionError, "do not sum to 1"),
+        (geometric_choice(distribution=broken), {}, tk.ForeignError, "do not sum to 1"),
         (
             geometric_choice(measure=tk.Approximate(ZCDP), privacy_map=lambda d_in: (1.0, 0.0)),
             {},

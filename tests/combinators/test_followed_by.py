@@ -112,8 +112,8 @@ def test_bad_arguments_are_refused() -> None:
         raises_exactly(tk.ParameterError, lambda one=first: tk.make_followed_by(one, **good), "first must not")
     for change, error in (
         ({"follow": 3}, tk.ParameterTypeError),
-        ({"d_in": -1}, tk.DistanceError),
-        ({"d_out": math.nan}, tk.DistanceError),
+        ({"d_in": -1}, tk.ParameterError),
+        ({"d_out": math.nan}, tk.ParameterError),
     ):
         with pytest.raises(error):
             tk.make_followed_by(choice(1.0), **(good | change))

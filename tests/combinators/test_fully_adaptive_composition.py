@@ -112,7 +112,7 @@ def test_what_is_refused_is_not_debited() -> None:
         raises_exactly(error, lambda bad=bad: queryable(bad), "query")
         raises_exactly(error, lambda bad=bad: queryable.privacy_loss(1, bad), "query")
     for wrong in (-1, math.nan, "1", None):
-        raises_exactly(tk.DistanceError, lambda wrong=wrong: queryable.privacy_loss(wrong), "d_in")
+        raises_exactly(tk.ParameterError, lambda wrong=wrong: queryable.privacy_loss(wrong), "d_in")
     assert queryable.privacy_loss(1) == 0.0
 
 

@@ -376,7 +376,7 @@ def test_proofs_of_the_parts_are_shown() -> None:
 )
 def test_bad_groups(groups: Any, fragment: str) -> None:
     raises_exactly(
-        tk.CandidatesError,
+        tk.ParameterError,
         lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements=dict.fromkeys(groups, choice(1))),
         "the groups of measurements",
         fragment,

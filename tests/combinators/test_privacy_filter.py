@@ -152,6 +152,6 @@ def test_what_is_no_odometer(odometer: Any) -> None:
 
 @pytest.mark.parametrize("bad", [-1, math.nan, "1", None, True, (1, 0.5)])
 def test_bad_distances(bad: Any) -> None:
-    raises_exactly(tk.DistanceError, lambda: budgeted(d_in=bad), "d_in")
-    raises_exactly(tk.DistanceError, lambda: budgeted(d_out=bad), "d_out")
-    raises_exactly(tk.DistanceError, lambda: budgeted((0.5, 2), tk.Approximate(MAX)), "d_out")
+    raises_exactly(tk.ParameterError, lambda: budgeted(d_in=bad), "d_in")
+    raises_exactly(tk.ParameterError, lambda: budgeted(d_out=bad), "d_out")
+    raises_exactly(tk.ParameterError, lambda: budgeted((0.5, 2), tk.Approximate(MAX)), "d_out")

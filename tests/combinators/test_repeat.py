@@ -117,7 +117,7 @@ def test_gaps_and_counts_come_as_one_named_tuple_a_release() -> None:
             for field in fields:
                 drawn, alone = getattr(release, field), getattr(single, field)
                 assert (drawn.shape, drawn.dtype) == (alone.shape, alone.dtype)
-        raises_exactly(tk.DataLengthError, partial(tk.make_repeat(one, times=3), [1]), "at least k")
+        raises_exactly(tk.DataError, partial(tk.make_repeat(one, times=3), [1]), "at least k")
     exact = COUNTS >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=2, scale=0)
     assert [release.gaps.tolist() for release in tk.make_repeat(exact, times=2)([3, 1, 7])] == [[4.0, 2.0]] * 2
 
@@ -161,7 +161,7 @@ def test_a_repetition_is_repeated_and_composed() -> None:
 
 def test_too_few_scores_release_nothing() -> None:
     several = tk.make_repeat(top2(tk.MaxDivergence()), times=3)
-    raises_exactly(tk.DataLengthError, lambda: several([1]), "at least k elements (2)")
+    raises_exactly(tk.DataError, lambda: several([1]), "at least k elements (2)")
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.transformation import Transformation
-from opendp_topk.errors import DataError, DistanceError, NotDeclaredError, SpaceError
+from opendp_topk.errors import DataError, NotDeclaredError, ParameterError, SpaceError
 from opendp_topk.spaces.domains import AtomDomain, Domain, VectorDomain
 from opendp_topk.spaces.measures import bounds_range
 from opendp_topk.spaces.metrics import L1Distance, LInfDistance, Metric
@@ -134,9 +134,9 @@ def _check_map(link: Any, distances: list[Any], is_distance: Callable[[Any], boo
             assert not link.check(distance, exact - Fraction(1, 10**400))
         assert link.map(Fraction(distance) if not isinstance(distance, int) else distance) == bound
     for wrong in NO_DISTANCE:
-        raises_exactly(DistanceError, lambda wrong=wrong: link.map(wrong), "d_in")
-        raises_exactly(DistanceError, lambda wrong=wrong: link.check(wrong, link.map(0)), "d_in")
-        raises_exactly(DistanceError, lambda wrong=wrong: link.check(0, wrong), "d_out")
+        raises_exactly(ParameterError, lambda wrong=wrong: link.map(wrong), "d_in")
+        raises_exactly(ParameterError, lambda wrong=wrong: link.check(wrong, link.map(0)), "d_in")
+        raises_exactly(ParameterError, lambda wrong=wrong: link.check(0, wrong), "d_out")
 
 
 def _at_most(link: Any, loss: Any, bound: Any) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from opendp_topk.core.binary_search import binary_search_chain, binary_search_param
 from opendp_topk.core.measurement import Measurement
-from opendp_topk.errors import DistanceError, MapError, ParameterError, ParameterTypeError, SearchError
+from opendp_topk.errors import ForeignError, ParameterError, ParameterTypeError, SearchError
 from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from opendp_topk.measurements.user import then_user_measurement
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
@@ -233,14 +233,14 @@ def test_searches_that_find_nothing_say_so(call: Any, fragment: str) -> None:
             ParameterTypeError,
             "not Partial",
         ),
-        ((maker(noise), -1, 1), DistanceError, "d_in must be >= 0"),
-        ((maker(noise), math.nan, 1), DistanceError, "d_in must be"),
-        ((maker(noise), "1", 1), DistanceError, "d_in must be"),
-        ((maker(noise), 1, -1), DistanceError, "d_out must be >= 0"),
-        ((maker(noise), 1, math.nan), DistanceError, "d_out must be"),
-        ((maker(noise), 1, True), DistanceError, "d_out must be"),
-        ((maker(noise), 1, (1, 0)), DistanceError, "d_out must be"),
-        ((maker(lambda p, d: -1), 1, 1), MapError, "the map's result"),
+        ((maker(noise), -1, 1), ParameterError, "d_in must be >= 0"),
+        ((maker(noise), math.nan, 1), ParameterError, "d_in must be"),
+        ((maker(noise), "1", 1), ParameterError, "d_in must be"),
+        ((maker(noise), 1, -1), ParameterError, "d_out must be >= 0"),
+        ((maker(noise), 1, math.nan), ParameterError, "d_out must be"),
+        ((maker(noise), 1, True), ParameterError, "d_out must be"),
+        ((maker(noise), 1, (1, 0)), ParameterError, "d_out must be"),
+        ((maker(lambda p, d: -1), 1, 1), ForeignError, "the map's result"),
     ],
 )
 def test_bad_arguments(search: Any, arguments: Any, error: type[Exception], fragment: str) -> None:

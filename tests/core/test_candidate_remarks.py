@@ -35,5 +35,5 @@ def test_each_oddity_is_named_with_its_first_candidate() -> None:
 
 
 def test_what_is_no_list_is_refused() -> None:
-    raises_exactly(tk.CandidatesError, lambda: tk.candidate_remarks([]), "at least one candidate")
+    raises_exactly(tk.ParameterError, lambda: tk.candidate_remarks([]), "at least one candidate")
     raises_exactly(tk.ParameterTypeError, lambda: tk.candidate_remarks(["a"], column=3), "the name of a column")

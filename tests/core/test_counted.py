@@ -59,11 +59,11 @@ def test_they_are_values() -> None:
     [
         (lambda: tk.largest_counts(0), tk.ParameterError, "k must be an integer >= 1"),
         (lambda: tk.largest_counts(True), tk.ParameterTypeError, "k must be an integer >= 1"),
-        (lambda: tk.largest_counts(1, []), tk.CandidatesError, "at least one"),
+        (lambda: tk.largest_counts(1, []), tk.ParameterError, "at least one"),
         (lambda: tk.counts_from(math.nan), tk.ParameterError, "threshold must be a number"),
         (lambda: tk.counts_from("3"), tk.ParameterError, "threshold must be a number"),
-        (lambda: tk.largest_counts(3)(np.array([1, 2])), tk.DataLengthError, "at least k (3)"),
-        (lambda: tk.counts_from(1, ["a"])(np.array([1, 2])), tk.DataLengthError, "as many as the counts (2)"),
+        (lambda: tk.largest_counts(3)(np.array([1, 2])), tk.DataError, "at least k (3)"),
+        (lambda: tk.counts_from(1, ["a"])(np.array([1, 2])), tk.DataError, "as many as the counts (2)"),
     ],
 )
 def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:

@@ -71,5 +71,7 @@ def test_functions_that_pickle_themselves_are_pickled(function: Any) -> None:
 
 def test_a_partial_of_a_nameless_function_is_refused_and_says_why() -> None:
     for function in (lambda one: one, functools.partial(lambda one: one)):
-        with pytest.raises(tk.PickleError, match=r"by cloudpickle too, holds functions by name only, and .*<lambda>"):
+        with pytest.raises(
+            tk.ParameterTypeError, match=r"by cloudpickle too, holds functions by name only, and .*<lambda>"
+        ):
             pickle.dumps(TOP >> function)

@@ -56,4 +56,4 @@ def test_without_noise_the_range_is_infinite_and_without_distance_nothing_is_los
     queryable = tk.make_fully_adaptive_composition(*SPACE, MAX)(TABLE)
     queryable(best(2, scale=0.0))
     assert queryable.privacy_loss(1) == (math.inf, 1.0)
-    raises_exactly(tk.DistanceError, lambda: queryable.privacy_loss(-1), "d_in")
+    raises_exactly(tk.ParameterError, lambda: queryable.privacy_loss(-1), "d_in")

@@ -213,7 +213,7 @@ def test_what_is_refused() -> None:
         tk.ParameterError, lambda: measurement.success_probability([1, 2, 3, 4], "perfect"), "event", "great"
     )
     raises_exactly(tk.ParameterTypeError, lambda: measurement.success_probability([1, 2, 3, 4], 1), "event")
-    raises_exactly(tk.DataLengthError, lambda: measurement.success_probability([1, 2]), "k elements")
+    raises_exactly(tk.DataError, lambda: measurement.success_probability([1, 2]), "k elements")
     with pytest.raises(tk.DataTypeError):
         measurement.success_probability([1.5, 2.0, 3.0, 4.0])
     flip = INTEGERS >> tk.then_peeled_top_k(tk.MaxDivergence(), k=2, scale=2, mechanism="permute_and_flip")

@@ -123,7 +123,7 @@ def test_success_without_noise_and_of_too_few_keys() -> None:
     table = {"a": 5, "b": 5, "c": 2}
     assert found(Gumbel(), 2, 3, 0, 5.0).success_probability(table) == (1.0, 1.0)
     assert found(Gumbel(), 2, 3, 0, 5.5).success_probability(table) == (0.0, 0.0)
-    raises_exactly(tk.DataLengthError, lambda: found(Gumbel(), 3, 3, 1, 1.0).success_probability({"a": 5}), "3")
+    raises_exactly(tk.DataError, lambda: found(Gumbel(), 3, 3, 1, 1.0).success_probability({"a": 5}), "3")
 
 
 def test_success_among_many_dummies() -> None:

@@ -46,7 +46,7 @@ def test_long_numbers_and_what_is_none_are_no_parameters(name: str) -> None:
 def test_long_numbers_and_what_is_none_are_no_distances(measure: tk.Measure) -> None:
     measurement = SPACE >> tk.then_report_noisy_top_k(measure, k=1, scale=1.0)
     for value in (*LONG, *NO_NUMBERS):
-        raises_exactly(tk.DistanceError, lambda value=value: measurement.map(value), "d_in must be")
+        raises_exactly(tk.ParameterError, lambda value=value: measurement.map(value), "d_in must be")
 
 
 @pytest.mark.further
@@ -81,5 +81,5 @@ def test_intervals_have_a_precision(precision: Any) -> None:
 @pytest.mark.parametrize("strange", [np.array(1), 7, None])
 def test_what_one_cannot_go_through_is_no_list(strange: Any) -> None:
     if strange is not None:  # which means the candidates that were counted
-        raises_exactly(tk.CandidatesError, lambda: tk.index_candidates(strange), "must be a list")
+        raises_exactly(tk.ParameterError, lambda: tk.index_candidates(strange), "must be a list")
     raises_exactly(tk.ParameterTypeError, lambda: tk.make_composition(strange), "must be a list")

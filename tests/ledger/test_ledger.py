@@ -192,7 +192,7 @@ def test_a_measurement_under_another_measure_is_refused(ledger: tk.Ledger) -> No
     raises_exactly(tk.SpaceError, lambda: ledger.release(costing(0.1, ZCDP), [1]))
     raises_exactly(tk.SpaceError, lambda: ledger.release(costing((0.1, 0.0), APPROXIMATE), [1]))
     raises_exactly(tk.ParameterTypeError, lambda: ledger.release(len, [1]))  # type: ignore[arg-type]
-    raises_exactly(tk.DistanceError, lambda: ledger.release(costing(0.1), [1], d_in=-1))
+    raises_exactly(tk.ParameterError, lambda: ledger.release(costing(0.1), [1], d_in=-1))
     raises_exactly(tk.ParameterError, lambda: ledger.release(costing(0.1), [1], delta=0.1))
     assert ledger.spent() == 0.0
 

@@ -32,10 +32,10 @@ TABLES: dict[str, tuple[tk.Measurement, Any, type[tk.TopKError]]] = {
     "a path": (TOP, "visits.parquet", tk.DataTypeError),
     "a path object": (TOP, Path("visits.parquet"), tk.DataTypeError),
     "rows": (TOP, [(1, "a")], tk.DataTypeError),
-    "a column is missing": (TOP, FRAME.drop("i"), tk.ColumnError),
-    "users are floats": (TOP, FRAME.with_columns(u=pl.lit(1.5)), tk.ColumnError),
-    "lazy floats": (TOP, FRAME.lazy().with_columns(u=pl.lit(1.5)), tk.ColumnError),
-    "values are text": (SUMS, FRAME.with_columns(v=pl.lit("1")), tk.ColumnError),
+    "a column is missing": (TOP, FRAME.drop("i"), tk.DataError),
+    "users are floats": (TOP, FRAME.with_columns(u=pl.lit(1.5)), tk.DataTypeError),
+    "lazy floats": (TOP, FRAME.lazy().with_columns(u=pl.lit(1.5)), tk.DataTypeError),
+    "values are text": (SUMS, FRAME.with_columns(v=pl.lit("1")), tk.DataTypeError),
 }
 VECTORS: dict[str, Any] = {
     "None": None,
@@ -114,8 +114,8 @@ def test_a_list_of_another_kind_than_its_column_is_not_paid(name: str, path: Pat
     measurement, column, what = LISTED[name]
     numbered = TEXTS.with_columns(pl.lit(7).alias(column))
     with new(path, 100, metric=USERS) as ledger:
-        require_unpaid(ledger, measurement, numbered, tk.ColumnError)
-        with pytest.raises(tk.ColumnError, match=f"column '{column}' holds integers but the {what} are strings"):
+        require_unpaid(ledger, measurement, numbered, tk.DataTypeError)
+        with pytest.raises(tk.DataTypeError, match=f"column '{column}' holds integers but the {what} are strings"):
             ledger.release(measurement, numbered)
         ledger.release(measurement, TEXTS)
 
@@ -125,7 +125,7 @@ def test_integers_for_a_column_of_strings_are_not_paid(engine: str, path: Path) 
     table = ENGINES[engine](FRAME.select("u", "i"))
     counted = FRAMED >> tk.then_count_by_item(candidates=np.array([7, 8]))
     with new(path, 100, metric=USERS) as ledger:
-        with pytest.raises(tk.ColumnError, match="column 'i' holds strings but the candidates are integers"):
+        with pytest.raises(tk.DataTypeError, match="column 'i' holds strings but the candidates are integers"):
             ledger.release(counted >> tk.then_report_noisy_top_k(PURE, k=1, scale=100.0), table)
         assert ledger.count() == 0
         assert ledger.release(TOP, table).size == 1

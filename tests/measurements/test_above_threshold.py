@@ -295,7 +295,7 @@ def test_other_spaces_and_noises_are_refused() -> None:
     raises_exactly(
         tk.ParameterError, lambda: tk.make_above_threshold(*sized, MAX, threshold=0, scale=1, ask=[2]), "ask"
     )
-    raises_exactly(tk.DataLengthError, lambda: build(MAX, ask=[2])([1, 2]), "ask")
+    raises_exactly(tk.DataError, lambda: build(MAX, ask=[2])([1, 2]), "ask")
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, tk.PrivacyProfile()], ids=repr)

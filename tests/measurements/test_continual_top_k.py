@@ -320,7 +320,7 @@ def test_from_when_the_tree_is_nearer_than_releases_of_their_own() -> None:
 def test_a_conversation_refuses_without_a_change() -> None:
     lists = build(ZCDP, scale=0, steps=3, k=2)([5, 1])
     assert lists(None).counts.tolist() == lists(None).counts.tolist() == [5, 1]
-    raises_exactly(tk.DataLengthError, lambda: lists([1, 2, 3]), "as many as those of the first one")
+    raises_exactly(tk.DataError, lambda: lists([1, 2, 3]), "as many as those of the first one")
     for query in ("12", [1, 0.5], 3, [[1, 2]], [True, False]):
         with pytest.raises(tk.DataError):
             lists(query)
@@ -330,7 +330,7 @@ def test_a_conversation_refuses_without_a_change() -> None:
     assert lists([1, 0]).counts.tolist() == [8, 6]
     raises_exactly(tk.BudgetError, lambda: lists([1, 0]), "all steps were taken")
     assert lists(None).counts.tolist() == [8, 6], "what was released may be seen again"
-    raises_exactly(tk.DataLengthError, lambda: build(ZCDP, k=3)([5, 1]), "at least k (3)")
+    raises_exactly(tk.DataError, lambda: build(ZCDP, k=3)([5, 1]), "at least k (3)")
 
 
 def test_a_list_is_the_same_when_it_is_asked_for_again() -> None:
@@ -380,7 +380,7 @@ def test_the_noise_follows_the_measure_or_the_word() -> None:
         ({"scale": -1}, tk.ParameterError, "scale"),
         ({"gaussian": 1}, tk.ParameterTypeError, "gaussian"),
         ({"at_once": 1}, tk.ParameterTypeError, "at_once"),
-        ({"items": ["a", "a"]}, tk.CandidatesError, "items"),
+        ({"items": ["a", "a"]}, tk.ParameterError, "items"),
         ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=7), "at_once": True}, tk.ParameterError, "steps"),
         ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=6), "at_once": True, "k": 3}, tk.SpaceError, "k (3)"),
         ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=3), "items": ["a"]}, tk.SpaceError, "items"),
@@ -399,7 +399,7 @@ def test_other_measures_and_metrics_are_refused() -> None:
     raises_exactly(
         tk.ParameterTypeError, lambda: make_continual_top_k(*wrong, ZCDP, steps=2, k=1, scale=1), "L01InfDistance"
     )
-    raises_exactly(tk.DataLengthError, lambda: build(ZCDP, at_once=True)([1, 2, 3, 4]), "for each of the steps")
+    raises_exactly(tk.DataError, lambda: build(ZCDP, at_once=True)([1, 2, 3, 4]), "for each of the steps")
 
 
 # Tables
@@ -478,8 +478,8 @@ def test_the_map_of_tables_is_that_of_as_many_counts() -> None:
 def test_tables_are_checked_before_anything_is_taken(tmp_path: Path) -> None:
     lists = of_tables(steps=3)(lent([(1, "a"), (1, "a")]))
     words = pytest.importorskip("polars").DataFrame({"reader": ["1"], "book": ["b"]})
-    raises_exactly(tk.ColumnError, lambda: lists(words), "integers in the tables of all steps")
-    raises_exactly(tk.ColumnError, lambda: lists(words.with_columns(reader=1, book=2)), "candidates")
+    raises_exactly(tk.DataTypeError, lambda: lists(words), "integers in the tables of all steps")
+    raises_exactly(tk.DataTypeError, lambda: lists(words.with_columns(reader=1, book=2)), "candidates")
     raises_exactly(tk.DataTypeError, lambda: lists([1, 2]), "table")
     assert lists(lent([(1, "b"), (2, "b")])).counts.tolist() == [2, 1]
     assert lists(lent([(1, "b"), (1, "a")])).counts.tolist() == [2, 1], "of reader 1 two counts were taken"
@@ -495,9 +495,9 @@ def test_tables_are_checked_before_anything_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "word"),
     [
-        ({"items": None}, tk.CandidatesError, "items"),
-        ({"items": ["a", 1]}, tk.CandidatesError, "items"),
-        ({"items": [True, False]}, tk.CandidatesError, "items"),
+        ({"items": None}, tk.ParameterError, "items"),
+        ({"items": ["a", 1]}, tk.ParameterError, "items"),
+        ({"items": [True, False]}, tk.ParameterError, "items"),
         ({"max_items": 0}, tk.ParameterError, "max_items"),
         ({"max_items": None}, tk.ParameterTypeError, "max_items"),
         ({"at_once": True}, tk.ParameterError, "at_once"),

@@ -79,13 +79,13 @@ def test_releases_follow_the_declared_law() -> None:
 @pytest.mark.parametrize(
     ("parts", "error", "required"),
     [
-        ([[0.5, 0.1], [0.2, float("nan"), 0.1]], tk.NonFiniteError, "must be finite"),
-        ([[0.5, 0.1], [0.2, 1.5, 0.1]], tk.OutOfBoundsError, "within the bounds (0.0, 1.0)"),
-        ([[0.5, 0.1], [0.2, 0.1]], tk.DataLengthError, "exactly 5 elements"),
+        ([[0.5, 0.1], [0.2, float("nan"), 0.1]], tk.DataError, "must be finite"),
+        ([[0.5, 0.1], [0.2, 1.5, 0.1]], tk.DataError, "within the bounds (0.0, 1.0)"),
+        ([[0.5, 0.1], [0.2, 0.1]], tk.DataError, "exactly 5 elements"),
         ([[0.5, 0.1], [SENTINEL_INT, 3, 4]], tk.DataTypeError, "must be floats"),
         ([[0.5, 0.1], None], tk.DataTypeError, "one-dimensional array"),
-        ([[], []], tk.DataLengthError, "at least one element"),
-        ([], tk.DataLengthError, "at least one element"),
+        ([[], []], tk.DataError, "at least one element"),
+        ([], tk.DataError, "at least one element"),
     ],
 )
 def test_what_is_no_member_is_refused(parts: Any, error: type[Exception], required: str) -> None:
@@ -94,7 +94,7 @@ def test_what_is_no_member_is_refused(parts: Any, error: type[Exception], requir
 
 
 def test_too_few_scores_are_refused() -> None:
-    raises_exactly(tk.DataLengthError, lambda: tk.release_in_parts(top(4), [[1], [2, 3]]), "at least k elements (4)")
+    raises_exactly(tk.DataError, lambda: tk.release_in_parts(top(4), [[1], [2, 3]]), "at least k elements (4)")
 
 
 @pytest.mark.parametrize(

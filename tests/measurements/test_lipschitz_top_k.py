@@ -309,4 +309,4 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], required
 
 def test_too_few_scores_are_refused() -> None:
     measurement = build(None, tk.MaxDivergence(), k=3, scale=1.0, noise=tk.Logistic())
-    raises_exactly(tk.DataLengthError, lambda: measurement([1, 2]), "at least k elements (3)")
+    raises_exactly(tk.DataError, lambda: measurement([1, 2]), "at least k elements (3)")

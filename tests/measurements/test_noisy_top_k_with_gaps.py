@@ -401,10 +401,10 @@ def test_winners_become_items_and_gaps_stay() -> None:
     assert noisy([4, 9, 6]).items == ["birch", "cedar"]
     assert noisy.map(1) == build(None, MAX, k=2, scale=1e-6).map(1)
     assert noisy.accuracy(3, 0.1) == build(None, MAX, k=2, scale=1e-6).accuracy(3, 0.1)
-    raises_exactly(tk.DataLengthError, lambda: chain([1, 2, 3, 4]), "exactly 3")
+    raises_exactly(tk.DataError, lambda: chain([1, 2, 3, 4]), "exactly 3")
     two = build(None, MAX, k=2, scale=1) >> tk.index_candidates(trees[:2])
-    raises_exactly(tk.DataLengthError, lambda: two([1, 2]), "at least k + 1 elements (3)")
-    raises_exactly(tk.DataLengthError, lambda: two.success_probability([1, 2]), "at least k + 1 elements (3)")
+    raises_exactly(tk.DataError, lambda: two([1, 2]), "at least k + 1 elements (3)")
+    raises_exactly(tk.DataError, lambda: two.success_probability([1, 2]), "at least k + 1 elements (3)")
 
 
 @every_noise
@@ -449,7 +449,7 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], required
 @pytest.mark.parametrize("scores", [[SENTINEL_INT], [SENTINEL_INT, 1], [SENTINEL_INT, 1, 2]])
 def test_too_few_scores_are_refused(scores: list[int], scale: float) -> None:
     measurement = build(None, MAX, k=3, scale=scale)
-    raises_exactly(tk.DataLengthError, lambda: measurement(scores), "at least k + 1 elements (4)")
+    raises_exactly(tk.DataError, lambda: measurement(scores), "at least k + 1 elements (4)")
 
 
 def test_without_noise_many_releases_are_the_exact_one() -> None:

@@ -286,7 +286,7 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], required
 
 def test_too_few_scores_and_laws_that_are_too_large() -> None:
     measurement = build(None, tk.MaxDivergence(), k=3, scale=1, mechanism="permute_and_flip")
-    raises_exactly(tk.DataLengthError, lambda: measurement([1, 2]), "at least k elements (3)")
+    raises_exactly(tk.DataError, lambda: measurement([1, 2]), "at least k elements (3)")
     raises_exactly(tk.ParameterError, lambda: measurement.distribution([1, 2]), "at least k scores (3)")
     raises_exactly(tk.ParameterError, lambda: measurement.accuracy(2), "n_candidates must be at least k (3)")
     raises_exactly(tk.CapacityError, lambda: measurement.distribution(list(range(100))), "970200 rankings")

@@ -46,5 +46,5 @@ def test_without_noise_each_has_its_exact_winners_and_short_ones_are_refused() -
     assert on_each(exact, VECTORS).tolist() == [[1, 2], [0, 1], [1, 0], [0, 1]]
     for measurement in (exact, SELECTIONS["at once"]):
         assert on_each(measurement, []).shape == (0, 2)
-        with pytest.raises(tk.errors.DataLengthError, match=r"at least k elements \(2\)"):
+        with pytest.raises(tk.errors.DataError, match=r"at least k elements \(2\)"):
             on_each(measurement, [*VECTORS, [5]])

@@ -244,11 +244,11 @@ def test_chains_from_the_space_and_to_items() -> None:
 @pytest.mark.parametrize(
     ("scores", "error", "required"),
     [
-        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT, math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([SENTINEL_FLOAT, -math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
-        ([], tk.DataLengthError, "at least one element"),
-        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
+        ([SENTINEL_FLOAT, math.nan, 1.0], tk.DataError, "scores must be finite"),
+        ([SENTINEL_FLOAT, math.inf, 1.0], tk.DataError, "scores must be finite"),
+        ([SENTINEL_FLOAT, -math.inf, 1.0], tk.DataError, "scores must be finite"),
+        ([], tk.DataError, "at least one element"),
+        ([SENTINEL_FLOAT], tk.DataError, "at least k elements (2)"),
         ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
         ([SENTINEL_FLOAT, "x"], tk.DataTypeError, "must be floats"),
         (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
@@ -269,9 +269,9 @@ def test_bad_scores_are_refused_before_anything_is_drawn(
 @pytest.mark.parametrize("d_in", [-1, -0.5, math.nan, "1", None, True])
 def test_bad_distances(d_in: Any) -> None:
     measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=1, scale=1)
-    raises_exactly(tk.DistanceError, lambda: measurement.map(d_in), "d_in must be")
-    raises_exactly(tk.DistanceError, lambda: measurement.check(d_in, 1.0), "d_in must be")
-    raises_exactly(tk.DistanceError, lambda: measurement.check(1, d_in), "d_out must be")
+    raises_exactly(tk.ParameterError, lambda: measurement.map(d_in), "d_in must be")
+    raises_exactly(tk.ParameterError, lambda: measurement.check(d_in, 1.0), "d_in must be")
+    raises_exactly(tk.ParameterError, lambda: measurement.check(1, d_in), "d_out must be")
 
 
 @pytest.mark.parametrize(

@@ -322,5 +322,5 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 
 
 def test_too_few_scores() -> None:
-    raises_exactly(tk.DataLengthError, lambda: build()([1, 2]), "k + 1")
-    raises_exactly(tk.DataLengthError, lambda: build().distribution([1, 2]), "k + 1")
+    raises_exactly(tk.DataError, lambda: build()([1, 2]), "k + 1")
+    raises_exactly(tk.DataError, lambda: build().distribution([1, 2]), "k + 1")

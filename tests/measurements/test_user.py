@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.core.candidates import index_candidates
-from opendp_topk.errors import MapError, ParameterTypeError, SpaceError
+from opendp_topk.errors import ForeignError, ParameterTypeError, SpaceError
 from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
 from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from opendp_topk.spaces.measures import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
@@ -69,14 +69,14 @@ def test_results_of_the_map_are_rounded_up_to_floats(result: Any, rounded: float
 @pytest.mark.parametrize("result", [-1, -5e-324, math.nan, "1", None, True, 1j, (1.0, 0.1), np.array([1.0, 2.0])])
 def test_results_of_the_map_that_are_no_distance(result: Any) -> None:
     measurement = geometric_choice(privacy_map=lambda _: result)
-    raises_exactly(MapError, lambda: measurement.map(1), "the map's result", "correct the map")
-    raises_exactly(MapError, lambda: measurement.check(1, 1), "the map's result")
+    raises_exactly(ForeignError, lambda: measurement.map(1), "the map's result", "correct the map")
+    raises_exactly(ForeignError, lambda: measurement.check(1, 1), "the map's result")
 
 
 @pytest.mark.parametrize("result", [1.0, (1.0, 2.0), (1.0, -0.1), (math.nan, 0.1), [1.0, 0.1]])
 def test_approximate_maps_must_return_pairs(result: Any) -> None:
     measurement = geometric_choice(measure=Approximate(MaxDivergence()), privacy_map=lambda _: result)
-    raises_exactly(MapError, lambda: measurement.map(1), "the map's result")
+    raises_exactly(ForeignError, lambda: measurement.map(1), "the map's result")
 
 
 def test_approximate_distances() -> None:

@@ -220,9 +220,9 @@ def test_a_comparison_prints_as_a_table() -> None:
     [
         ({"k": 901, "d_out": 1}, tk.ParameterError, "the number of candidates"),
         ({"k": 900, "d_out": 1, "release": "set"}, tk.ParameterError, "the same for all neighbours"),
-        ({"k": 1, "d_out": 0}, tk.DistanceError, "> 0"),
-        ({"k": 1, "d_out": math.inf}, tk.DistanceError, "finite"),
-        ({"k": 1, "d_out": (1, 0.1)}, tk.DistanceError, "d_out"),
+        ({"k": 1, "d_out": 0}, tk.ParameterError, "> 0"),
+        ({"k": 1, "d_out": math.inf}, tk.ParameterError, "finite"),
+        ({"k": 1, "d_out": (1, 0.1)}, tk.ParameterError, "d_out"),
         ({"k": 1, "d_out": 1, "releases": 0}, tk.ParameterError, "releases"),
         ({"k": 1, "d_out": 1, "release": "list"}, tk.ParameterError, "release"),
         ({"k": 1, "d_out": 1, "alpha": 1}, tk.ParameterError, "alpha"),
@@ -237,7 +237,7 @@ NO_PAIRS = {"one": (1, 1), "alone": (1,), "curve": tk.PrivacyCurve(lambda _: 0.1
 
 @pytest.mark.parametrize("d_out", NO_PAIRS.values(), ids=NO_PAIRS)
 def test_budgets_that_are_no_pair_are_refused(d_out: Any) -> None:
-    raises_exactly(tk.DistanceError, lambda: compared(PROFILE, k=1, d_out=d_out), "d_out")
+    raises_exactly(tk.ParameterError, lambda: compared(PROFILE, k=1, d_out=d_out), "d_out")
 
 
 @pytest.mark.further

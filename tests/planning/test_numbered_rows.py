@@ -74,7 +74,7 @@ def test_every_row_gets_a_number_and_every_row_counts_for_a_quantile() -> None:
 
 
 def test_a_column_of_that_name_is_not_overwritten() -> None:
-    with pytest.raises(tk.ColumnError, match="rename it"):
+    with pytest.raises(tk.DataError, match="rename it"):
         numbered_rows(pl.DataFrame({ROW: [7, 7], "item": ["a", "b"]}))
 
 

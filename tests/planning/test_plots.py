@@ -77,7 +77,7 @@ def test_bad_arguments() -> None:
     raises_exactly(tk.ParameterError, lambda: found.plot_accuracy([]), "budgets must be")
     raises_exactly(tk.ParameterError, lambda: found.plot_accuracy([0.0]), "budgets must be")
     raises_exactly(tk.ParameterError, lambda: found.plot_success(SCORES, "perfect"), "event must be")
-    raises_exactly(tk.DataLengthError, lambda: found.plot_success(SCORES[1:]), "exactly 9")
+    raises_exactly(tk.DataError, lambda: found.plot_success(SCORES[1:]), "exactly 9")
 
 
 @pytest.mark.further

@@ -94,8 +94,8 @@ def resting_on(names: set[str]) -> set[str]:
         ("sampling/samplers/entropy.py", "SYSTEM = Entropy()", "SYSTEM = None", "samplers/race", "samplers/entropy"),
         (
             "errors/checks.py",
-            "if number < 0:  # [not-negative]\n        raise DistanceError",
-            "if number < -1:  # [not-negative]\n        raise DistanceError",
+            "if number < 0:  # [not-negative]\n        raise ParameterError",
+            "if number < -1:  # [not-negative]\n        raise ParameterError",
             "errors/checks",
             "numerics/rounding",
         ),

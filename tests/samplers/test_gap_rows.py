@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import EntropyError
+from opendp_topk.errors import PlatformError
 from opendp_topk.sampling.samplers import gap_rows, gaps
 from opendp_topk.sampling.samplers.advantages import ScaledScores
 
@@ -160,7 +160,7 @@ class Entropies(Streams):
 
 def test_a_source_that_repeats_itself_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gaps, "MOST_LEVELS", 5)
-    with pytest.raises(EntropyError, match="repeats itself"):
+    with pytest.raises(PlatformError, match="repeats itself"):
         _draw("Exponential", Case([2**54 + 2, 0], Fraction(1)), 1, 2, 1, Streams(3, twins={1: 0}))
 
 

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from opendp_topk.errors import (
-    DataLengthError,
+    DataError,
     DataTypeError,
-    NonFiniteError,
-    OutOfBoundsError,
     ParameterError,
     ParameterTypeError,
 )
@@ -225,22 +223,22 @@ def test_wrong_types_for_floats(scores: Any, fragment: str) -> None:
 def test_nan_and_infinities(bad: float, wrap: Any, place: int) -> None:
     scores = [SENTINEL_FLOAT, -SENTINEL_FLOAT]
     scores.insert(place, bad)
-    raises_exactly(NonFiniteError, lambda: FLOATS.validate(wrap(scores)), "finite")
+    raises_exactly(DataError, lambda: FLOATS.validate(wrap(scores)), "finite")
 
 
 @pytest.mark.parametrize("empty", [[], (), np.array([]), np.zeros(0, dtype=object)])
 def test_empty_floats(empty: Any) -> None:
-    raises_exactly(DataLengthError, lambda: FLOATS.validate(empty), "at least one")
+    raises_exactly(DataError, lambda: FLOATS.validate(empty), "at least one")
 
 
 @pytest.mark.parametrize("empty", [[], (), np.zeros(0, dtype=int), np.zeros(0, dtype=object)])
 def test_empty_integers(empty: Any) -> None:
-    raises_exactly(DataLengthError, lambda: INTS.validate(empty), "at least one")
+    raises_exactly(DataError, lambda: INTS.validate(empty), "at least one")
 
 
 @pytest.mark.parametrize("scores", [[SENTINEL_INT], [1, 2, SENTINEL_INT], np.arange(7)])
 def test_wrong_length(scores: Any) -> None:
-    raises_exactly(DataLengthError, lambda: VectorDomain(AtomDomain(int), size=2).validate(scores), "exactly 2")
+    raises_exactly(DataError, lambda: VectorDomain(AtomDomain(int), size=2).validate(scores), "exactly 2")
 
 
 @pytest.mark.parametrize(
@@ -261,8 +259,8 @@ def test_bounds_are_compared_exactly(domain: AtomDomain, inside: list[Any], outs
         assert domain.member(value)
         assert VectorDomain(domain).member([value, inside[0]])
     for value in outside:
-        raises_exactly(OutOfBoundsError, lambda value=value: domain.validate(value), "bounds")
-        raises_exactly(OutOfBoundsError, lambda value=value: VectorDomain(domain).validate([inside[0], value]))
+        raises_exactly(DataError, lambda value=value: domain.validate(value), "bounds")
+        raises_exactly(DataError, lambda value=value: VectorDomain(domain).validate([inside[0], value]))
 
 
 def test_single_atoms() -> None:
@@ -270,7 +268,7 @@ def test_single_atoms() -> None:
     assert AtomDomain(float).member(0.5)
     for domain, value in ((int, 0.5), (int, True), (int, [1]), (float, 1), (float, "1"), (float, None)):
         assert not AtomDomain(domain).member(value)
-    raises_exactly(NonFiniteError, lambda: AtomDomain(float).validate(math.inf), "finite")
+    raises_exactly(DataError, lambda: AtomDomain(float).validate(math.inf), "finite")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -282,7 +280,7 @@ def test_columns_of_data_frames(library: str) -> None:
     raises_exactly(DataTypeError, lambda: INTS.validate(frames.Series([True])), "bool")
     raises_exactly(DataTypeError, lambda: INTS.validate(frames.Series([SENTINEL_TEXT])), "integers")
     raises_exactly(DataTypeError, lambda: FLOATS.validate(frames.Series([SENTINEL_INT])), "int64")
-    raises_exactly(NonFiniteError, lambda: FLOATS.validate(frames.Series([SENTINEL_FLOAT, None])), "finite")
+    raises_exactly(DataError, lambda: FLOATS.validate(frames.Series([SENTINEL_FLOAT, None])), "finite")
     raises_exactly(DataTypeError, lambda: INTS.validate(frames.Series([SENTINEL_INT, None])), "integers")
     raises_exactly(DataTypeError, lambda: INTS.validate(frames.DataFrame({"a": [1], "b": [2]})), "2 dimensions")
 

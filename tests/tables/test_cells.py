@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.errors import ColumnError
+from opendp_topk.errors import DataTypeError
 from opendp_topk.spaces.domains import GroupedFrameDomain
 from opendp_topk.tables import grouping
 from opendp_topk.tables import packed as cells
@@ -123,5 +123,5 @@ def test_items_that_are_no_candidates_give_a_user_a_home(monkeypatch: pytest.Mon
 
 def test_candidates_of_the_other_kind_are_refused() -> None:
     frame = pl.DataFrame({"member": [SENTINEL_INT], "work": [SENTINEL_TEXT], "seen": [1]})
-    raises_exactly(ColumnError, lambda: count_by_group(DOMAIN.validate(frame), [1], [1]), "'work' holds strings")
-    raises_exactly(ColumnError, lambda: count_by_group(DOMAIN.validate(frame), ["a"], ["a"]), "'seen' holds integers")
+    raises_exactly(DataTypeError, lambda: count_by_group(DOMAIN.validate(frame), [1], [1]), "'work' holds strings")
+    raises_exactly(DataTypeError, lambda: count_by_group(DOMAIN.validate(frame), ["a"], ["a"]), "'seen' holds integers")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError, TableError
+from opendp_topk.errors import DataError, ParameterError, ParameterTypeError, TableError
 from opendp_topk.tables.files import parse_column_types
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 
@@ -131,7 +131,7 @@ def test_declarations_that_are_none_are_refused(options: Any, said: str, tmp_pat
 
 def test_columns_that_are_declared_must_be_there(tmp_path: Path) -> None:
     path = table(tmp_path, ["1"])
-    raises_exactly(ColumnError, lambda: tk.read_table(path, types={"x": "integer"}), "'x'", "separator ','", "has 1.")
+    raises_exactly(DataError, lambda: tk.read_table(path, types={"x": "integer"}), "'x'", "separator ','", "has 1.")
     raises_exactly(ParameterTypeError, lambda: tk.read_table(path, types="x=integer"), "types must map")  # type: ignore[arg-type]
 
 

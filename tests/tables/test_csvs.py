@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import ColumnError, MissingExtraError, ParameterError, ParameterTypeError, TableError
+from opendp_topk.errors import DataError, MissingExtraError, ParameterError, ParameterTypeError, TableError
 from opendp_topk.tables import files as csvs
 from opendp_topk.tables.files import Dialect, open_table, read_table, require_column_names
 
@@ -183,13 +183,13 @@ def test_columns_that_are_missing_are_told_without_the_first_line(tmp_path: Path
     """It may be one of data; what is said of it is how many fields it has, and whether one is nearly the name."""
     table = open_table(written(tmp_path / "t.csv", f"{SENTINEL_TEXT};Member\n1;2\n"), Dialect())
     raises_exactly(
-        ColumnError,
+        DataError,
         lambda: require_column_names(table.columns, ["member"], table.dialect),
         *("must have the column 'member'", "the separator ','", "has 1.", "--separator, --encoding"),
     )
     table = open_table(tmp_path / "t.csv", Dialect(";"))
     raises_exactly(
-        ColumnError,
+        DataError,
         lambda: require_column_names(table.columns, ["member"], table.dialect),
         *("the separator ';'", "has 2.", "but for blanks or capital letters"),
     )
@@ -200,7 +200,7 @@ def test_columns_of_parquet_are_named(tmp_path: Path) -> None:
     pl.DataFrame({f"c{at}": [1] for at in range(30)}).write_parquet(tmp_path / "t.parquet")
     table = open_table(tmp_path / "t.parquet", Dialect())
     raises_exactly(
-        ColumnError,
+        DataError,
         lambda: require_column_names(table.columns, ["x"], table.dialect),
         "'c0', 'c1'",
         "'c19' and 10 more",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import ColumnError, MissingExtraError, ParameterTypeError, TableError
+from opendp_topk.errors import DataError, DataTypeError, MissingExtraError, ParameterTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.spaces.metrics import UserDistance
 from opendp_topk.tables.files import read_table
@@ -77,7 +77,7 @@ def test_csv_types_do_not_depend_on_late_rows(tmp_path: Path) -> None:
 
 def test_integer_candidates_on_csv_are_told_to_be_strings(tmp_path: Path) -> None:
     path = csv(tmp_path, f"member,work\n{SENTINEL_INT},{SENTINEL_INT}\n")
-    raises_exactly(ColumnError, lambda: count(path, [1, 2]), "'work'", "candidates as strings")
+    raises_exactly(DataTypeError, lambda: count(path, [1, 2]), "'work'", "candidates as strings")
 
 
 @pytest.mark.parametrize("path", [None, 7, b"loans.csv", ["loans.csv"], pl.DataFrame(), True], ids=repr)
@@ -198,7 +198,7 @@ def test_malformed_csv_is_refused_without_its_contents(tmp_path: Path, rows: str
 
 def test_csv_without_a_header_does_not_show_its_first_row(tmp_path: Path) -> None:
     path = csv(tmp_path, f"{SENTINEL_INT},{SENTINEL_TEXT}\n1,2\n")
-    raises_exactly(ColumnError, lambda: count(path, ["a"]), "'member'")
+    raises_exactly(DataError, lambda: count(path, ["a"]), "'member'")
 
 
 def test_without_polars_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import ColumnError, TableError
+from opendp_topk.errors import DataError, TableError
 from opendp_topk.tables.files import Dialect, open_table, read_table, require_column_names
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 
@@ -83,13 +83,11 @@ def test_parts_of_different_types_are_refused(tmp_path: Path) -> None:
 
 def test_a_column_that_names_of_folders_hold_is_not_read(tmp_path: Path) -> None:
     pl.DataFrame({"member": [SENTINEL_INT]}).write_parquet(_made(tmp_path / "work=a") / "x.parquet")
-    raises_exactly(ColumnError, lambda: count(tmp_path, ["a"]), "'work'")
+    raises_exactly(DataError, lambda: count(tmp_path, ["a"]), "'work'")
     table = open_table(tmp_path, Dialect())
     said = "names of folders alone is not read"
-    raises_exactly(
-        ColumnError, lambda: require_column_names(table.columns, ["work"], None, table.files), "'work'", said
-    )
-    with pytest.raises(ColumnError, match=r"must have the column 'works', and has the column 'member'$"):
+    raises_exactly(DataError, lambda: require_column_names(table.columns, ["work"], None, table.files), "'work'", said)
+    with pytest.raises(DataError, match=r"must have the column 'works', and has the column 'member'$"):
         require_column_names(table.columns, ["works"], None, table.files)
 
 

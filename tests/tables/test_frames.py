@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.errors import ColumnError, DataTypeError, MissingExtraError, TableError
+from opendp_topk.errors import DataError, DataTypeError, MissingExtraError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables.frames import count_distinct_users, user_item_columns
 from opendp_topk.tables.guard import run_guarded
@@ -263,7 +263,7 @@ def test_repeated_column_names_are_refused() -> None:
 @pytest.mark.parametrize("columns", [{"work": [SENTINEL_INT]}, {"member": [SENTINEL_INT]}, {}], ids=str)
 def test_missing_columns_are_named(columns: dict[str, list[int]]) -> None:
     missing = "member" if "member" not in columns else "work"
-    raises_exactly(ColumnError, lambda: user_item_columns(pl.DataFrame(columns), "member", "work"), f"{missing!r}")
+    raises_exactly(DataError, lambda: user_item_columns(pl.DataFrame(columns), "member", "work"), f"{missing!r}")
     assert not FrameDomain("member", "work").member(pl.DataFrame(columns))
 
 
@@ -286,22 +286,22 @@ def test_missing_columns_are_named(columns: dict[str, list[int]]) -> None:
 def test_types_without_identifiers_are_refused(kind: Any, remedy: str, column: str) -> None:
     raw = [None] if kind == pl.Null else [b"x"] if kind == pl.Binary else [SENTINEL_INT]
     frame = pl.DataFrame({"member": [1], "work": [1]}).with_columns(pl.Series(column, raw).cast(kind))
-    raises_exactly(ColumnError, lambda: user_item_columns(frame, "member", "work"), f"{column!r}", remedy)
+    raises_exactly(DataTypeError, lambda: user_item_columns(frame, "member", "work"), f"{column!r}", remedy)
 
 
 def test_categories_must_be_strings() -> None:
     pd, pa = needs("pandas"), needs("pyarrow")
     numbers = pd.DataFrame({"member": [1, 2], "work": pd.Categorical([SENTINEL_INT, 2])})
-    raises_exactly(ColumnError, lambda: user_item_columns(numbers, "member", "work"), "'work'", "plain strings")
+    raises_exactly(DataTypeError, lambda: user_item_columns(numbers, "member", "work"), "'work'", "plain strings")
     table = pa.table({"member": [1], "work": pa.array([SENTINEL_INT]).dictionary_encode()})
-    raises_exactly(ColumnError, lambda: user_item_columns(table, "member", "work"), "'work'", "plain strings")
+    raises_exactly(DataTypeError, lambda: user_item_columns(table, "member", "work"), "'work'", "plain strings")
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
-    raises_exactly(ColumnError, lambda: user_item_columns(frame, "member", "work"), "'work'", "plain strings")
+    raises_exactly(DataTypeError, lambda: user_item_columns(frame, "member", "work"), "'work'", "plain strings")
 
 
 def test_names_that_polars_reads_as_patterns_never_choose_another_column() -> None:
     frame = pl.DataFrame({"^w.*$": [1], "work": [SENTINEL_INT], "member": [1]})
-    raises_exactly(ColumnError, lambda: user_item_columns(frame, "member", "^w.*$"), "rename")
+    raises_exactly(DataError, lambda: user_item_columns(frame, "member", "^w.*$"), "rename")
 
 
 @pytest.mark.parametrize(("column", "candidate"), [("work", SENTINEL_TEXT), ("title", 7)])
@@ -309,7 +309,7 @@ def test_candidates_of_the_other_kind_are_refused(column: str, candidate: Any) -
     frame = pl.DataFrame({"member": [1], "work": [SENTINEL_INT], "title": [SENTINEL_TEXT]})
     rows = user_item_columns(frame, "member", column)
     raises_exactly(
-        ColumnError, lambda: count_distinct_users(rows, [candidate]), f"{column!r}", "give the candidates as"
+        DataTypeError, lambda: count_distinct_users(rows, [candidate]), f"{column!r}", "give the candidates as"
     )
 
 

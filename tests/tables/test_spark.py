@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import ColumnError, DataTypeError, TableError
+from opendp_topk.errors import DataError, DataTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames
 from opendp_topk.tables.capping import bound_contributions
@@ -182,8 +182,8 @@ def test_names_differ_by_case_and_may_hold_what_spark_reads_as_syntax(spark: Any
     table = made(spark, [(1, 7, 8), (2, 7, 9)], True, ("a", "b", "c")).toDF("Work", "work", "x.`y")
     for item, expected in [("work", [2, 0]), ("x.`y", [0, 1])]:
         assert count_distinct_users(user_item_columns(table, "Work", item), [7, 9]).tolist() == expected
-    raises_exactly(ColumnError, lambda: user_item_columns(table, "WORK", "work"), "'WORK'")
-    raises_exactly(ColumnError, lambda: user_item_columns(table.toDF("u", "i", "i"), "u", "i"), "'i'", "several")
+    raises_exactly(DataError, lambda: user_item_columns(table, "WORK", "work"), "'WORK'")
+    raises_exactly(DataError, lambda: user_item_columns(table.toDF("u", "i", "i"), "u", "i"), "'i'", "several")
 
 
 @pytest.mark.parametrize("by", ["order", "rows", "random"])
@@ -263,7 +263,7 @@ def test_a_random_choice_takes_no_more_rows_from_spark_than_fit(spark: Any, monk
         if fits:
             assert Counter(user for user, _ in pairs(keep(made(spark, rows, True)))) == {0: 2, 1: 2, 2: 2}
         else:
-            raises_exactly(tk.DataLengthError, lambda: keep(made(spark, rows, True)), "up to 8 rows", '"order"')
+            raises_exactly(tk.DataError, lambda: keep(made(spark, rows, True)), "up to 8 rows", '"order"')
 
 
 def test_collations_do_not_fold_what_is_kept_or_left_out(spark: Any) -> None:
@@ -283,7 +283,7 @@ def test_narrow_integers_and_types_without_identifiers(spark: Any) -> None:
     assert count_distinct_users(user_item_columns(table, "member", "work"), [7, 2**40]).tolist() == [2, 0]
     for kind in ("double", "decimal(9,0)", "binary", "date", "boolean"):
         wrong = spark.sql(f"SELECT 1L AS member, CAST(NULL AS {kind}) AS work")
-        raises_exactly(ColumnError, lambda wrong=wrong: user_item_columns(wrong, "member", "work"), "'work'")
+        raises_exactly(DataTypeError, lambda wrong=wrong: user_item_columns(wrong, "member", "work"), "'work'")
 
 
 Step = Callable[[Any, Any], Any]
@@ -553,7 +553,7 @@ def test_candidates_of_another_kind_than_their_column_are_not_paid(table: Any, t
         for frame, candidates in ((texts, [1, 2]), (table, ["1", "2"])):
             release = SPACE >> tk.then_count_by_item(candidates=candidates)
             release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
-            with pytest.raises(tk.ColumnError, match="but the candidates are"):
+            with pytest.raises(tk.DataTypeError, match="but the candidates are"):
                 ledger.release(release, frame, d_in=1)
         assert ledger.count() == 0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import ColumnError, DataTypeError
+from opendp_topk.errors import DataError, DataTypeError
 from opendp_topk.tables.frames import user_item_value_columns
 from opendp_topk.tables.keyed import totals_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
@@ -138,10 +138,13 @@ def test_a_column_of_numbers_is_needed() -> None:
             lambda: user_item_value_columns(frame([(1, "a", 1)], pl.UInt64), "user", "item", "paid"),
             ("UInt64", "cast it"),
         ),
-        (lambda: user_item_value_columns(frame(rows, pl.String), "user", "item", "price"), ("'price'", "as value")),
-        (lambda: user_item_value_columns(frame(rows, pl.String), "client", "item", "paid"), ("'client'", "as user")),
     ):
-        raises_exactly(ColumnError, call, *words)
+        raises_exactly(DataTypeError, call, *words)
+    for names, words in (
+        (("user", "item", "price"), ("'price'", "as value")),
+        (("client", "item", "paid"), ("'client'", "as user")),
+    ):
+        raises_exactly(DataError, lambda names=names: user_item_value_columns(frame(rows, pl.String), *names), *words)
     raises_exactly(
         DataTypeError, lambda: user_item_value_columns([(SENTINEL_INT, 1, 1)], "user", "item", "paid"), "data frame"
     )

@@ -83,8 +83,8 @@ def test_it_keeps_the_obligations_of_a_transformation() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"items": ["a", "a"]}, tk.CandidatesError, "distinct"),
-        ({"items": ["a", 1]}, tk.CandidatesError, "all integers or all strings"),
+        ({"items": ["a", "a"]}, tk.ParameterError, "distinct"),
+        ({"items": ["a", 1]}, tk.ParameterError, "all integers or all strings"),
         ({"items": [], "max_rows": 0}, tk.ParameterError, "max_rows"),
         ({"items": [], "max_rows": 2**31 + 1}, tk.ParameterError, "max_rows"),
         ({"items": [], "output_metric": tk.RangeDistance()}, tk.ParameterError, "output_metric"),
@@ -97,7 +97,7 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 def test_items_of_another_kind_than_the_column() -> None:
     count = tk.make_count_outside(*SPACE, items=[1])
-    raises_exactly(tk.ColumnError, lambda: count(frame([(1, SENTINEL_TEXT)])), "'work'")
+    raises_exactly(tk.DataTypeError, lambda: count(frame([(1, SENTINEL_TEXT)])), "'work'")
     with pytest.raises((tk.SpaceError, tk.ParameterTypeError)):
         tk.make_count_outside(tk.GroupedFrameDomain("a", "b", "c"), tk.UserDistance(), items=[1])  # type: ignore[arg-type]
 

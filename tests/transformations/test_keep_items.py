@@ -179,8 +179,10 @@ def test_candidates_alone_are_kept_where_they_are_listed() -> None:
                 ]
             due = {(user, item) for user, item in rows if user is not None and first <= item <= last}
             assert sorted(kept.collect().rows()) == sorted(due)
-    raises_exactly(tk.ColumnError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64)))
-    raises_exactly(tk.CandidatesError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=[]), "at least one")
+    raises_exactly(
+        tk.DataTypeError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64))
+    )
+    raises_exactly(tk.ParameterError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=[]), "at least one")
 
 
 def test_two_calls_draw_anew() -> None:

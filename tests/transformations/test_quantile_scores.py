@@ -246,7 +246,7 @@ def test_other_spaces_and_columns_are_refused() -> None:
     raises_exactly(tk.ParameterError, lambda: tk.NumberFrameDomain("a", "a"), "different")
     for wrong in (("", "b"), ("a", ""), ("a", 3)):
         raises_exactly(tk.ParameterTypeError, lambda wrong=wrong: tk.NumberFrameDomain(*wrong), "non-empty")
-    raises_exactly(tk.ColumnError, lambda: DOMAIN.validate(pl.DataFrame({"reader": [1]})), "'age'")
+    raises_exactly(tk.DataError, lambda: DOMAIN.validate(pl.DataFrame({"reader": [1]})), "'age'")
 
 
 def specimens() -> list[Specimen]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.errors import MapError, ParameterTypeError, SpaceError
+from opendp_topk.errors import ForeignError, ParameterTypeError, SpaceError
 from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from opendp_topk.spaces.metrics import LInfDistance, UserDistance
 from opendp_topk.transformations.user import make_user_transformation, then_user_transformation
@@ -60,8 +60,8 @@ def test_a_change_of_domain_and_metric() -> None:
 @pytest.mark.parametrize("result", [-1, math.nan, "1", None, True, (1.0, 0.1)])
 def test_results_of_the_map_that_are_no_distance(result: Any) -> None:
     transformation = times(2, stability=lambda _: result)
-    raises_exactly(MapError, lambda: transformation.map(1), "the map's result", "correct the map")
-    raises_exactly(MapError, lambda: transformation.check(1, 1), "the map's result")
+    raises_exactly(ForeignError, lambda: transformation.map(1), "the map's result", "correct the map")
+    raises_exactly(ForeignError, lambda: transformation.check(1, 1), "the map's result")
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ FAULTS = (
         "talkative-error",
         "an error quotes the data",
         "spaces/domains.py",
-        'raise DataLengthError(f"scores must hold exactly {self.size} elements, the size of the input domain")',
-        'raise DataLengthError(f"scores must hold exactly {self.size} elements, not {array.tolist()}")',
+        'raise DataError(f"scores must hold exactly {self.size} elements, the size of the input domain")',
+        'raise DataError(f"scores must hold exactly {self.size} elements, not {array.tolist()}")',
     ),
     Fault(
         "read-again",

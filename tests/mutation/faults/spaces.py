@@ -114,7 +114,7 @@ FAULTS = (
         "delta-above-one",
         "a delta above 1 is accepted",
         "spaces/measures.py",
-        '            raise DistanceError(f"delta of {name} must be at most 1")\n        return self.measure',
+        '            raise ParameterError(f"delta of {name} must be at most 1")\n        return self.measure',
         "            pass\n        return self.measure",
     ),
     Fault(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import DistanceError
+from opendp_topk.errors import ParameterError
 from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, UpToDelta, ZCDPBound
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.measures import Approximate, MaxDivergence, PrivacyProfile
@@ -70,7 +70,7 @@ def test_curves_are_within_pairs_exactly() -> None:
 def test_curves_are_compared_where_it_is_known(loss: Any, budget: Any, answer: bool | None) -> None:
     measure, curves = PrivacyProfile(), (PrivacyCurve(loss), PrivacyCurve(budget))
     if answer is None:
-        raises_exactly(DistanceError, lambda: measure.at_most(*curves), "compare with a pair (epsilon, delta)")
+        raises_exactly(ParameterError, lambda: measure.at_most(*curves), "compare with a pair (epsilon, delta)")
     else:
         assert measure.at_most(*curves) is answer
 
@@ -93,7 +93,7 @@ def test_a_caller_s_curve_is_within_itself_and_within_pairs() -> None:
     assert measure.at_most(curve, PrivacyCurve(own))
     assert measure.at_most(curve, (0, 0.25))
     assert not measure.at_most(curve, (0, 0.2499))
-    raises_exactly(DistanceError, lambda: measure.at_most(PrivacyCurve(ApproximateDP(0)), curve), "another kind")
+    raises_exactly(ParameterError, lambda: measure.at_most(PrivacyCurve(ApproximateDP(0)), curve), "another kind")
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_a_caller_s_curve_is_within_itself_and_within_pairs() -> None:
     ],
 )
 def test_bad_curves(bad: Any, fragment: str) -> None:
-    raises_exactly(DistanceError, lambda: PrivacyProfile().distance(bad, "d_out"), fragment)
-    raises_exactly(DistanceError, lambda: PrivacyProfile().at_most(0, bad), fragment)
+    raises_exactly(ParameterError, lambda: PrivacyProfile().distance(bad, "d_out"), fragment)
+    raises_exactly(ParameterError, lambda: PrivacyProfile().at_most(0, bad), fragment)
