@@ -163,7 +163,7 @@ def _identifier_strings(values: list[Any], name: str) -> pl.Series:
 
     found = [_identifier_text(value, name) for value in values]  # [strings]
     if not any(one is not None for one in found) and not all(_is_missing(value) for value in values):
-        raise DataTypeError(
+        raise DataError(
             f"column {name!r} must hold integer, string or categorical identifiers, and it holds objects of which none "
             "is one: cast it to Int64 or to strings"
         )  # [some-string]
