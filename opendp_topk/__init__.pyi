@@ -52,32 +52,22 @@ from .core.releases import SelectedCounts as SelectedCounts
 from .core.releases import json_values as json_values
 from .core.transformation import Transformation as Transformation
 from .errors import BudgetError as BudgetError
-from .errors import CandidatesError as CandidatesError
 from .errors import CapacityError as CapacityError
-from .errors import ColumnError as ColumnError
 from .errors import DataError as DataError
-from .errors import DataLengthError as DataLengthError
 from .errors import DataTypeError as DataTypeError
 from .errors import DeadlineError as DeadlineError
-from .errors import DistanceError as DistanceError
-from .errors import DistributionError as DistributionError
-from .errors import EntropyError as EntropyError
 from .errors import ForeignError as ForeignError
 from .errors import LedgerError as LedgerError
-from .errors import MapError as MapError
 from .errors import MissingExtraError as MissingExtraError
-from .errors import NonFiniteError as NonFiniteError
 from .errors import NotDeclaredError as NotDeclaredError
-from .errors import OutOfBoundsError as OutOfBoundsError
 from .errors import ParameterError as ParameterError
 from .errors import ParameterTypeError as ParameterTypeError
-from .errors import PickleError as PickleError
+from .errors import PlatformError as PlatformError
 from .errors import PrivacyViolationError as PrivacyViolationError
 from .errors import ProofError as ProofError
 from .errors import QueryError as QueryError
 from .errors import SearchError as SearchError
 from .errors import SpaceError as SpaceError
-from .errors import SubnormalError as SubnormalError
 from .errors import TableError as TableError
 from .errors import TopKError as TopKError
 from .errors.experimental import ExperimentalWarning as ExperimentalWarning
@@ -198,21 +188,15 @@ __all__ = [
     "Approximate",
     "AtomDomain",
     "BudgetError",
-    "CandidatesError",
     "CapacityError",
-    "ColumnError",
     "Comparison",
     "CountedItems",
     "CustomNoise",
     "DataError",
-    "DataLengthError",
     "DataTypeError",
     "DeadlineError",
-    "DistanceError",
-    "DistributionError",
     "Domain",
     "Enclosure",
-    "EntropyError",
     "ExperimentalWarning",
     "Exponential",
     "ForeignError",
@@ -236,22 +220,19 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Logistic",
-    "MapError",
     "MaxDivergence",
     "Measure",
     "Measurement",
     "Metric",
     "MissingExtraError",
-    "NonFiniteError",
     "NotDeclaredError",
     "NumberFrameDomain",
     "Odometer",
-    "OutOfBoundsError",
     "ParameterError",
     "ParameterTypeError",
     "Partial",
     "PerCandidateDistance",
-    "PickleError",
+    "PlatformError",
     "Poisson",
     "PrivacyCurve",
     "PrivacyProfile",
@@ -267,7 +248,6 @@ __all__ = [
     "SearchError",
     "SelectedCounts",
     "SpaceError",
-    "SubnormalError",
     "TableError",
     "TopKError",
     "Transformation",

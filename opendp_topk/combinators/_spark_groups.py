@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.measurement import Measurement
-from ..errors import ForeignError, PickleError
+from ..errors import ForeignError, ParameterTypeError
 from ..tables.grouping import cells_by_group
 from ..tables.packed import CountsByGroup, Integers, build_cell_counts
 from ..tables.spark import run_partition_tasks
@@ -47,7 +47,7 @@ def task_for_workers(rows: Any, size: int, members: Sequence[Measurement], place
     try:
         wanted = None if len(places) == len(members) else np.asarray(places, dtype=np.int64)
         return pickle.dumps(partial(draw_for_groups, member, wanted))  # [task]
-    except PickleError:
+    except ParameterTypeError:
         return None
 
 

@@ -59,9 +59,8 @@ def make_adaptive_composition(
           are consecutive losses of which only a rho is known.
 
     Raises:
-        ParameterError: ``d_mids`` is empty.
+        ParameterError: ``d_mids`` is empty. ``d_in`` or an entry of ``d_mids`` is negative, NaN or has the wrong type.
         ParameterTypeError: ``d_mids`` is not a list, ``output_measure`` has no rule, or an argument has the wrong type.
-        DistanceError: ``d_in`` or an entry of ``d_mids`` is negative, NaN or has the wrong type.
         SpaceError: The metric does not fit the domain.
 
     Runtime:

@@ -40,8 +40,8 @@ def make_followed_by(first: Measurement, *, follow: Callable[[Any], Measurement]
         The loss of ``first`` at d_in and d_out, added as in ``make_adaptive_composition``; infinite beyond d_in.
 
     Raises:
-        ParameterError: ``first`` is interactive, or its measure has no rule or bounds a range.
-        DistanceError: ``d_in`` or ``d_out`` is not a valid distance.
+        ParameterError: ``first`` is interactive, or its measure has no rule or bounds a range. ``d_in`` or ``d_out`` is
+            not a valid distance.
         ParameterTypeError: ``follow`` is not callable, or ``first`` is not a measurement.
 
         On a call: ParameterTypeError if ``follow`` does not return a measurement, SpaceError if that measurement has

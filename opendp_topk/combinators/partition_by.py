@@ -84,10 +84,10 @@ def make_partition_by(
         h >= g, it is the joint curve of all m_j(d).
 
     Raises:
-        ParameterError: ``measurements`` is empty, or ``max_groups`` is below 1.
+        ParameterError: ``measurements`` is empty, or ``max_groups`` is below 1. The groups are neither all integers nor
+            all strings.
         ParameterTypeError: ``measurements`` is not a mapping, ``output_measure`` has no rule, or an argument has the
             wrong type.
-        CandidatesError: The groups are neither all integers nor all strings.
         SpaceError: The metric or a measurement does not fit.
         DataError: On a call, the table lacks a column, or a column has a type that cannot hold identifiers.
         ForeignError: On a call, Spark's workers failed to draw. Nothing was released.

@@ -71,9 +71,8 @@ def make_pay_what_you_get(
         1 - (1 - delta)^calls is valid.
 
     Raises:
-        ParameterError: ``steps``, ``width``, ``calls`` or ``delta`` is out of range.
+        ParameterError: ``steps``, ``width``, ``calls`` or ``delta`` is out of range. ``d_in`` is not a valid distance.
         ParameterTypeError: An argument has the wrong type, or the measure is not one of the three.
-        DistanceError: ``d_in`` is not a valid distance.
         SpaceError: The metric does not fit the domain.
 
     Runtime:

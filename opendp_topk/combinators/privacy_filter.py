@@ -39,7 +39,7 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
 
     Raises:
         ParameterTypeError: ``odometer`` is not an odometer.
-        DistanceError: ``d_in`` or ``d_out`` is not a valid distance.
+        ParameterError: ``d_in`` or ``d_out`` is not a valid distance.
 
     Runtime:
         That of the queries. Each new query also evaluates the map of every earlier one.

@@ -58,9 +58,9 @@ def binary_search_param(
     Raises:
         SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none of
             the probes, and the message contains the error that it raised most often.
-        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``.
+        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``. ``d_in`` or ``d_out`` is not a
+            distance of what ``make`` builds.
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
-        DistanceError: ``d_in`` or ``d_out`` is not a distance of what ``make`` builds.
 
     Runtime: Some 50 probes and at most three bisections of 64 checks for a float; for an integer, about twice as many
         checks as it has bits.
@@ -99,9 +99,9 @@ def binary_search_chain(
 
     Raises:
         SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none.
-        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``.
+        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``. ``d_in`` or ``d_out`` is not a
+            distance of what ``make`` builds.
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
-        DistanceError: ``d_in`` or ``d_out`` is not a distance of what ``make`` builds.
 
     Proof: proofs/core/binary_search.tex
 
@@ -150,10 +150,13 @@ def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type, b
 
     def try_parameter(index: int) -> _Attempt:
         parameter = _bits_to_float(index) if T is float else index
+        built = None
         try:
             built = make(parameter)
             passes = isinstance(built, Measurement | Transformation) and built.check(d_in, d_out)  # [passes]
         except (ParameterError, ArithmeticError) as error:
+            if built is not None and isinstance(error, ParameterError):
+                raise  # [not-a-distance]
             return _Attempt(index, parameter, None, False, error)  # [refused]
         if not isinstance(built, Measurement | Transformation):
             raise ParameterTypeError(f"make must return a Measurement or a Transformation, not {type(built).__name__}")

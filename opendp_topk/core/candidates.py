@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CandidatesError, DataError, DataLengthError, DataTypeError, ParameterError, SpaceError, checks
+from ..errors import DataError, DataTypeError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
 from .following import annotated_return_type
 from .releases import CountedItems, Items, SelectedCounts
@@ -31,44 +31,44 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
     """Return ``items`` as a tuple of distinct hashable values; a pyarrow array gives Python values.
 
     Raises:
-        CandidatesError: ``items`` is empty or not iterable; is a set, a single string, a data frame, an open file or an
+        ParameterError: ``items`` is empty or not iterable; is a set, a single string, a data frame, an open file or an
             iterator of more than 2^24 items; repeats an item; or contains an unhashable one, or two strings that differ
             only by outer blanks or Unicode normalisation.
     """
     if isinstance(items, str | bytes | Set) or not is_iterable(items):
-        raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
+        raise ParameterError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
     if hasattr(items, "columns") or hasattr(items, "readline"):  # they yield column names, or lines with line breaks
         column = 'frame["book"].to_list()' if hasattr(items, "columns") else "file.read().splitlines()"
-        raise CandidatesError(
+        raise ParameterError(
             f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
         )
     values = items.to_pylist() if hasattr(items, "to_pylist") else items
     is_sized = isinstance(values, Sized)
     listed = tuple(values if is_sized else itertools.islice(values, _MOST + 1))
     if len(listed) > _MOST and not is_sized:
-        raise CandidatesError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
+        raise ParameterError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
     if not listed:
-        raise CandidatesError(f"{name} must hold at least one candidate")
+        raise ParameterError(f"{name} must hold at least one candidate")
     try:
         distinct = len(set(listed))
     except TypeError:
         distinct = 0
     if distinct == 0:
-        raise CandidatesError(f"{name} must hold hashable values, such as strings or integers")
+        raise ParameterError(f"{name} must hold hashable values, such as strings or integers")
     if distinct != len(listed):
-        raise CandidatesError(f"{name} must be distinct: remove the repeated candidates")
+        raise ParameterError(f"{name} must be distinct: remove the repeated candidates")
     _require_distinguishable(listed, name)
     return listed
 
 
 def _require_distinguishable(listed: tuple[Any, ...], name: str) -> None:
-    """Raise CandidatesError if two strings look the same: they differ only by outer blanks or by their Unicode form."""
+    """Raise ParameterError if two strings look the same: they differ only by outer blanks or by their Unicode form."""
     seen: dict[str, int] = {}
     for number, item in enumerate(listed, start=1):
         if isinstance(item, str):
             before = seen.setdefault(unicodedata.normalize("NFC", item).strip(), number)
             if before != number:
-                raise CandidatesError(
+                raise ParameterError(
                     f"{name} must differ by more than outer blanks or the Unicode form of their characters: candidates "
                     f"{before} and {number} do not"
                 )
@@ -135,7 +135,7 @@ def index_candidates(items: Iterable[Hashable] | None = None) -> IndexCandidates
         ``indices`` and keeps the others. It is post-processing, so the privacy map does not change.
 
     Raises:
-        CandidatesError: ``items`` is empty, repeats an item, or contains an unhashable one.
+        ParameterError: ``items`` is empty, repeats an item, or contains an unhashable one.
 
         After ``>>``: SpaceError if the measurement scores another number of candidates or other candidates, if no items
         are given and it does not know its candidates, or if it is known not to release indices.
@@ -171,7 +171,7 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
         Remarks, each with the number of the first candidate of its kind, counted from 1; empty if there are none.
 
     Raises:
-        CandidatesError: ``candidates`` is not a list of distinct hashable items.
+        ParameterError: ``candidates`` is not a list of distinct hashable items.
         ParameterTypeError: ``column`` is not a string.
 
     Example:
@@ -238,7 +238,7 @@ class BestCounts:
         is_array = isinstance(counts, np.ndarray) and counts.ndim == 1 and counts.dtype.kind in "iufO"
         if not is_array or (counts.dtype.kind == "O" and not all(map(checks.is_real, counts.tolist()))):
             raise DataTypeError("counts must be a one-dimensional array of numbers, as a measurement releases them")
-        self.require_matching_counts(len(counts), DataLengthError)
+        self.require_matching_counts(len(counts), DataError)
         some = np.arange(len(counts)) if self.threshold is None else np.flatnonzero(counts >= self.threshold)
         falling = len(some) - 1 - np.argsort(counts[some][::-1], kind="stable")[::-1]
         indices = some[falling][: self.k]
@@ -279,12 +279,11 @@ def largest_counts(k: int, items: Iterable[Hashable] | None = None) -> BestCount
         no ``items``, in descending order of the counts; ties are in the order of the candidates.
 
     Raises:
-        ParameterError: ``k`` is below 1.
-        CandidatesError: ``items`` is empty, repeats an item, or contains an unhashable one.
+        ParameterError: ``k`` is below 1. ``items`` is empty, repeats an item, or contains an unhashable one.
 
         After ``>>``: SpaceError if the measurement is known to release something other than an array of all counts, to
         count other candidates than ``items``, or to release fewer than k counts or another number than of ``items``.
-        On a release: DataLengthError if there are fewer than k counts, or another number than of ``items``.
+        On a release: DataError if there are fewer than k counts, or another number than of ``items``.
 
     Proof: proofs/core/chaining.tex
 
@@ -308,8 +307,7 @@ def counts_from(threshold: Number, items: Iterable[Hashable] | None = None) -> B
         A function as in :func:`largest_counts`.
 
     Raises:
-        ParameterError: ``threshold`` is NaN or not a number.
-        CandidatesError: As in :func:`largest_counts`.
+        ParameterError: ``threshold`` is NaN or not a number. As in :func:`largest_counts`.
 
         After ``>>``, and on a release: as in :func:`largest_counts`.
 

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import PickleError, checks
+from ..errors import ParameterTypeError, checks
 from ..proof import UNPROVEN, Proof
 from .recipes import Recipe
 
@@ -134,7 +134,7 @@ class Claimed:
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         recipe = self._own_claim().recipe
         if recipe is None:
-            raise PickleError(
+            raise ParameterTypeError(
                 f"this {type(self).__name__.lower()} cannot be pickled, because no constructor of the library made it "
                 "as it is (dataclasses.replace and from_opendp make such ones): build it where it is needed"
             )

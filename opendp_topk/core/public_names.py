@@ -37,11 +37,9 @@ PUBLIC = {
     "core.transformation": "Transformation",
     "sampling.distributions.events": "Enclosure",
     "errors": (
-        "BudgetError CandidatesError CapacityError ColumnError DataError DataLengthError DataTypeError "
-        "DeadlineError DistanceError DistributionError EntropyError ForeignError LedgerError MapError "
-        "MissingExtraError NonFiniteError NotDeclaredError OutOfBoundsError ParameterError ParameterTypeError "
-        "PickleError PrivacyViolationError ProofError QueryError SearchError SpaceError SubnormalError TableError "
-        "TopKError"
+        "BudgetError CapacityError DataError DataTypeError DeadlineError ForeignError LedgerError MissingExtraError "
+        "NotDeclaredError ParameterError ParameterTypeError PlatformError PrivacyViolationError ProofError QueryError "
+        "SearchError SpaceError TableError TopKError"
     ),
     "errors.experimental": "ExperimentalWarning",
     "apps.ledger": "Ledger",

@@ -121,7 +121,7 @@ class Queryable:
         Raises:
             NotDeclaredError: This queryable does not track its loss; that of make_fully_adaptive_composition does.
             QueryError: The queryable belongs to another thread or process.
-            DistanceError: ``d_in`` is not a distance of the input metric.
+            ParameterError: ``d_in`` is not a distance of the input metric.
         """
         self._require_home()
         if self._privacy_loss is None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import proof
-from ..errors import CapacityError, ParameterError, PickleError
+from ..errors import CapacityError, ParameterError
 from ..errors.by_name import require_names
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -60,7 +60,7 @@ class Recipe:
         """Return the result of ``__reduce_ex__``.
 
         Raises:
-            PickleError: An argument is a function without a name in a module.
+            ParameterTypeError: An argument is a function without a name in a module.
         """
         require_names((self.arguments, self.options))
         return rebuild_from_pickle, (claims_digest(), self.constructor, self.arguments, dict(self.options))
@@ -72,10 +72,10 @@ def rebuild_from_pickle(
     """Return what ``constructor`` builds from the arguments, if this library is the one that wrote the pickle.
 
     Raises:
-        PickleError: The sources or the proofs of the library differ.
+        ParameterError: The sources or the proofs of the library differ.
     """
     if digest != claims_digest():
-        raise PickleError(
+        raise ParameterError(
             "this pickle was written by a library with other sources or other proofs, so what was claimed there may "
             "not hold here: install the same version in both places, or build the measurement here"
         )

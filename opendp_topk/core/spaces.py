@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from ..errors import DistanceError, MapError, SpaceError, checks
+from ..errors import ForeignError, ParameterError, SpaceError, checks
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
 
@@ -81,14 +81,14 @@ def evaluate_map(function: Callable[[Any], Any], d_in: Any, distance: Callable[[
     """Return the result of a map at ``d_in``, parsed by ``distance`` of its output side.
 
     Raises:
-        MapError: The result is not a distance.
+        ForeignError: The result is not a distance.
     """
     result = function(d_in)
     try:
         return distance(result, "the map's result")  # [a-distance]
-    except DistanceError as error:
+    except ParameterError as error:
         reason = str(error)
-    raise MapError(f"{reason}: correct the map that was supplied")
+    raise ForeignError(f"{reason}: correct the map that was supplied")
 
 
 def on_distances(asked: Any, metric: Metric, name: str) -> Callable[[Any], Any]:

@@ -7,32 +7,22 @@ what is required, and what to do. The only exception is ``PrivacyViolationError`
 the verifier generated, or that were given to it as public. ::
 
     TopKError
-    ├── ParameterError (ValueError)        an argument of a constructor is outside what it allows
-    │   ├── ParameterTypeError (TypeError)     ... it has the wrong type (True is not an integer here)
-    │   └── CandidatesError                    ... the public items are empty, repeated or unhashable
-    ├── DistanceError (ValueError)         d_in or d_out is negative, NaN or not a number
-    ├── MapError (ValueError)              a map supplied by the caller returned something other than a distance
+    ├── ParameterError (ValueError)        an argument of a constructor or a map is outside what it allows
+    │   └── ParameterTypeError (TypeError)     ... it has the wrong type (True is not an integer here)
     ├── SpaceError (TypeError)             a metric does not fit a domain, or the two sides of a chain do not match
     ├── DataError (ValueError)             an argument of a call is not a member of the input domain
-    │   ├── DataTypeError (TypeError)          ... wrong container or element type
-    │   ├── DataLengthError                    ... empty, or another length than declared
-    │   ├── NonFiniteError                     ... NaN or an infinity
-    │   ├── OutOfBoundsError                   ... outside the declared bounds
-    │   └── ColumnError (LookupError)          ... a column is missing or has an unusable type
+    │   └── DataTypeError (TypeError)          ... wrong container, or wrong type of elements or of a column
     ├── TableError (OSError)               a file could not be read or written
-    ├── PickleError (TypeError)            a measurement cannot be pickled, or a pickle cannot be loaded here
+    ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
+    ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
     ├── QueryError (RuntimeError)          a queryable is closed, busy, or used from another thread or process
+    ├── DeadlineError (TimeoutError)       a padded release took longer than its public deadline
+    ├── PlatformError (OSError)            the machine or the thread has no sound randomness or arithmetic
+    ├── ForeignError (RuntimeError)        a function of the caller or of another library failed, or cannot be used
     ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
     ├── CapacityError (ValueError)         an exact enumeration would be too large
     ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
-    ├── DistributionError (ValueError)     declared probabilities are negative or NaN, or do not sum to 1
     ├── PrivacyViolationError (AssertionError)  two neighbouring inputs refute a privacy map
-    ├── EntropyError (OSError)             the operating system gave no randomness
-    ├── SubnormalError (FloatingPointError)  the thread flushes subnormal floats to zero
-    ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
-    ├── DeadlineError (TimeoutError)       a padded release took longer than its public deadline
-    ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
-    ├── ForeignError (RuntimeError)        a function of the caller or of another library failed, or cannot be used
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 
@@ -49,23 +39,11 @@ class TopKError(Exception):
 
 
 class ParameterError(TopKError, ValueError):
-    """An argument of a constructor lies outside what the constructor allows."""
+    """An argument of a constructor or a map is outside what is allowed, or a pickle was written by other sources."""
 
 
 class ParameterTypeError(ParameterError, TypeError):
-    """An argument of a constructor has the wrong type."""
-
-
-class CandidatesError(ParameterError):
-    """The public candidate items are empty, repeated or unhashable."""
-
-
-class DistanceError(TopKError, ValueError):
-    """A distance (``d_in`` or ``d_out``) is negative, NaN or not a number."""
-
-
-class MapError(TopKError, ValueError):
-    """A stability or privacy map supplied by the caller returned something that is not a distance."""
+    """An argument of a constructor has the wrong type, or an object cannot be pickled."""
 
 
 class SpaceError(TopKError, TypeError):
@@ -77,23 +55,7 @@ class DataError(TopKError, ValueError):
 
 
 class DataTypeError(DataError, TypeError):
-    """The data have the wrong container or element type."""
-
-
-class DataLengthError(DataError):
-    """The data are empty, or have another length than the domain declares."""
-
-
-class NonFiniteError(DataError):
-    """The data contain a NaN or an infinity."""
-
-
-class OutOfBoundsError(DataError):
-    """The data are outside the bounds that the domain declares."""
-
-
-class ColumnError(DataError, LookupError):
-    """A column is missing from a table, or has a type that cannot be used."""
+    """The data are in a wrong container, or their elements or a column have the wrong type."""
 
 
 class TableError(TopKError, OSError):
@@ -102,10 +64,6 @@ class TableError(TopKError, OSError):
 
 class QueryError(TopKError, RuntimeError):
     """A queryable is closed, busy with another query, or used from another thread or process."""
-
-
-class PickleError(TopKError, TypeError):
-    """A value cannot be pickled, or a pickle was written by a library with other sources or proofs."""
 
 
 class SearchError(TopKError, ValueError):
@@ -120,10 +78,6 @@ class NotDeclaredError(TopKError, AttributeError):
     """The measurement declares no exact distribution or no accuracy theorem."""
 
 
-class DistributionError(TopKError, ValueError):
-    """The probabilities of a declared distribution are negative or NaN, or do not sum to 1."""
-
-
 class PrivacyViolationError(TopKError, AssertionError):
     """Two neighbouring inputs refute a privacy map.
 
@@ -135,12 +89,8 @@ class PrivacyViolationError(TopKError, AssertionError):
         self.report = report
 
 
-class EntropyError(TopKError, OSError):
-    """The operating system's source of randomness failed."""
-
-
-class SubnormalError(TopKError, FloatingPointError):
-    """The calling thread flushes subnormal floats to zero. Nothing was released."""
+class PlatformError(TopKError, OSError):
+    """The machine or the thread has no sound randomness or arithmetic. Nothing was released."""
 
 
 class LedgerError(TopKError, OSError):
@@ -156,7 +106,7 @@ class DeadlineError(TopKError, TimeoutError):
 
 
 class ForeignError(TopKError, RuntimeError):
-    """A function of the caller or of another library failed in a bridge, or its release cannot be used."""
+    """A function of the caller or of another library failed, or returned something that cannot be used."""
 
 
 class ProofError(TopKError, LookupError):

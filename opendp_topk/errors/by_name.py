@@ -7,14 +7,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from . import PickleError
+from . import ParameterTypeError
 
 
 def require_names(value: Any) -> None:
     """Raise unless every function in ``value`` can be imported by the name of its module and its own.
 
     Raises:
-        PickleError: A function cannot be imported by name.
+        ParameterTypeError: A function cannot be imported by name.
     """
     if isinstance(value, list | tuple):
         for one in value:
@@ -24,7 +24,7 @@ def require_names(value: Any) -> None:
     elif isinstance(value, functools.partial):
         require_names([value.func, *value.args, *value.keywords.values()])
     elif callable(value) and not _is_own(value) and not _has_name(value) and _is_code(value):
-        raise PickleError(
+        raise ParameterTypeError(
             f"a pickle of a measurement, by cloudpickle too, holds functions by name only, and "
             f"{getattr(value, '__qualname__', type(value).__qualname__)} has none: define it with def at the top of a "
             "module that the other process can import"

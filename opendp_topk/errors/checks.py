@@ -9,7 +9,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeVar
 
-from . import DistanceError, ParameterError, ParameterTypeError
+from . import ParameterError, ParameterTypeError
 
 T = TypeVar("T")
 Number = int | float | Fraction
@@ -74,15 +74,15 @@ def require_distance(value: Any, name: str) -> Number:
     """Return ``value`` as a Python number if it is >= 0; otherwise raise. Infinity is a distance, NaN is not."""
     common = type(value) in _COMMON
     if not common and not is_real(value):
-        raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
+        raise ParameterError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
     number: Number = value if common else plain_number(value)  # [plain-first]
     if isinstance(number, float):
         if number != number:  # [not-a-number]
-            raise DistanceError(f"{name} must be a number >= 0, not NaN")
+            raise ParameterError(f"{name} must be a number >= 0, not NaN")
     elif _is_long(number):
-        raise DistanceError(f"{name} must be a number of at most {_BITS} bits")
+        raise ParameterError(f"{name} must be a number of at most {_BITS} bits")
     if number < 0:  # [not-negative]
-        raise DistanceError(f"{name} must be >= 0")
+        raise ParameterError(f"{name} must be >= 0")
     return number
 
 

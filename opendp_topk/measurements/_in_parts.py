@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.measurement import Measurement
 from ..core.repeatable import RepeatableFunction
-from ..errors import DataLengthError, ForeignError, ParameterError, ParameterTypeError, checks
+from ..errors import DataError, ForeignError, ParameterError, ParameterTypeError, checks
 from ..sampling.samplers.merge import Part, Race, finish_race, merge_finalists, select_part_finalists
 from ..spaces.domains import VectorDomain
 
@@ -58,7 +58,7 @@ def merge_parts(parts: Iterable[Part], race: Race) -> Part:
         if len(held) == _TOGETHER:
             held = [merge_finalists(held, race)]  # [merge-some]
     if not held:
-        raise DataLengthError("scores must hold at least one element")  # [no-parts]
+        raise DataError("scores must hold at least one element")  # [no-parts]
     return merge_finalists(held, race)  # [merge-all]
 
 
@@ -66,13 +66,11 @@ def winner_labels(measurement: Measurement, whole: Part) -> list[Any]:
     """Return the labels of the winners in ``whole``, the merged parts, after a check of the number of scores."""
     race, domain = require_race(measurement)
     if whole.size == 0:
-        raise DataLengthError("scores must hold at least one element")  # [not-empty]
+        raise DataError("scores must hold at least one element")  # [not-empty]
     if domain.size is not None and whole.size != domain.size:
-        raise DataLengthError(
-            f"scores must hold exactly {domain.size} elements, the size of the input domain"
-        )  # [size]
+        raise DataError(f"scores must hold exactly {domain.size} elements, the size of the input domain")  # [size]
     if whole.size < race.k:
-        raise DataLengthError(f"scores must hold at least k elements ({race.k})")  # [length]
+        raise DataError(f"scores must hold at least k elements ({race.k})")  # [length]
     return finish_race(whole, race)  # [finish]
 
 

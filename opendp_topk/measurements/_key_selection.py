@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.releases import FoundItems
 from ..core.spaces import require_space
-from ..errors import DataLengthError, checks
+from ..errors import DataError, checks
 from ..numerics.arithmetic import to_fraction
 from ..sampling.distributions import one_shot_accuracy
 from ..sampling.distributions import unlisted as exact_law
@@ -103,7 +103,7 @@ class UnknownDomainSelection:
     def success_probability(self, counts: Mapping[Any, int], event: str) -> tuple[float, float]:
         """Return bounds on the probability that the release has k keys and satisfies ``event``."""
         if len(counts) < self.search.k:
-            raise DataLengthError(f"counts must have at least k keys ({self.search.k})")  # [enough-keys]
+            raise DataError(f"counts must have at least k keys ({self.search.k})")  # [enough-keys]
         return exact_law.success_probability(self.leading_counts(counts), self.search, event)  # [success]
 
     def accuracy(self, _: Any, alpha: Any) -> float:

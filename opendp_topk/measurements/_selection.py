@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..core.measurement import Declared, Measurement
 from ..core.repeatable import RepeatableFunction
 from ..core.spaces import require_space
-from ..errors import DataLengthError, checks
+from ..errors import DataError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
 from ..sampling.distributions.events import event_ranks
@@ -144,7 +144,7 @@ def build_selection(
 
     def require_length(scores: ScoreArray) -> None:
         if k > len(scores):
-            raise DataLengthError(f"scores must hold at least k elements ({k})")  # [check-length]
+            raise DataError(f"scores must hold at least k elements ({k})")  # [check-length]
 
     def function(scores: ScoreArray) -> Indices:
         require_length(scores)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.candidates import IndexCandidates
 from ..core.measurement import Measurement
-from ..errors import ColumnError, DataTypeError, checks
+from ..errors import DataError, DataTypeError, checks
 from ..sampling.samplers.merge import Part
 from ..spaces.domains import VectorDomain
 from ..tables.spark import require_determinate, run_partition_tasks, run_spark_job
@@ -36,7 +36,7 @@ def candidate_score_columns(frame: Any, candidate: str, score: str, domain: Vect
 
     Raises:
         DataTypeError: ``frame`` is not a Spark frame, or its plan is not known to be deterministic.
-        ColumnError: A column is missing, its name occurs twice, or it has the wrong type.
+        DataError: A column is missing, its name occurs twice, or it has the wrong type.
         ForeignError: Spark failed to read the schema or to select the columns.
         TableError: Spark failed to analyse the plan.
     """
@@ -47,9 +47,9 @@ def candidate_score_columns(frame: Any, candidate: str, score: str, domain: Vect
     for role, (name, kinds) in wanted.items():
         types = [kind for column, kind in schema if column == name]
         if len(types) != 1:
-            raise ColumnError(f"the frame must have one column {name!r}, which is declared as {role}")
+            raise DataError(f"the frame must have one column {name!r}, which is declared as {role}")
         if types[0] not in kinds:  # [types]
-            raise ColumnError(f"the column {name!r} of the {role} must have one of the types {kinds}, not {types[0]}")
+            raise DataTypeError(f"the column {name!r} of the {role} must have one of the types {kinds}, not {types[0]}")
     require_determinate(frame)  # [determinate]
     return run_spark_job(
         lambda: frame.select(*(f"`{name.replace('`', '``')}`" for name in (candidate, score)))
@@ -137,13 +137,13 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
         ``Ledger.reserve(measurement)``. The data that workers send is as sensitive as the scores.
 
     Raises:
-        ParameterError: ``measurement`` is not a one-shot selection, a function is chained to it, or ``plan`` is not
-            one of the three.
+        ParameterError: ``measurement`` is not a one-shot selection, a function is chained to it, ``plan`` is not one
+            of the three, or the workers have another version of this library.
         DataError: A column is missing or has the wrong type, the plan is not known to be deterministic, or the scores
             are not a member of the input domain.
         ForeignError: Spark failed. Nothing was released.
         TableError: Spark failed to analyse the plan. Nothing was released.
-        PickleError: ``measurement`` cannot be pickled for the workers, or they have another version of this library.
+        ParameterTypeError: ``measurement`` cannot be pickled for the workers.
 
     Runtime:
         docs/howto/parts_and_spark.md has a table. Workers send about 60 bytes per finalist to the driver.

@@ -15,7 +15,7 @@ from ..core.measurement import Measurement
 from ..core.partials import partial_constructor
 from ..core.queryable import Queryable, freeze_if_array
 from ..core.spaces import require_space
-from ..errors import BudgetError, DataLengthError, ParameterError, ParameterTypeError, checks
+from ..errors import BudgetError, DataError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import as_mpq, to_fraction
 from ..sampling.noises.exponential import Exponential
@@ -154,7 +154,7 @@ def make_above_threshold(
         if asked is None:
             return Queryable(start_conversation(scores))  # [interactive]
         if max(asked) >= len(scores):
-            raise DataLengthError("scores must hold an element for every index of ask")  # [check-length]
+            raise DataError("scores must hold an element for every index of ask")  # [check-length]
         return compare_with_threshold(scores, asked, LazyNoise(noise), k)  # [at-once]
 
     def compare_with_threshold(scores: Any, indices: Sequence[int], bar: LazyNoise, most: int) -> Answers:

@@ -16,7 +16,7 @@ from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
 from ..core.queryable import Queryable
 from ..core.spaces import require_space
-from ..errors import BudgetError, CandidatesError, DataLengthError, ParameterError, SpaceError, checks
+from ..errors import BudgetError, DataError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import round_up, scaled_log_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
@@ -120,8 +120,7 @@ def make_continual_top_k(
     Raises:
         ParameterError: ``steps``, ``k``, ``scale``, ``gaussian`` or ``at_once`` is out of range or of the wrong type,
             the noise does not bound the measure, ``steps`` does not divide the size of the domain, or ``max_items`` is
-            missing for tables or given for vectors.
-        CandidatesError: ``items`` is empty or repeats an item, or is missing for tables.
+            missing for tables or given for vectors. ``items`` is empty or repeats an item, or is missing for tables.
         SpaceError: The metric does not fit the domain, the domain has too few counts for ``k``, or ``items`` do not
             match it.
         DataError: On a call or a query, the counts or the table are not a member of the domain, or the number of counts
@@ -184,11 +183,11 @@ def make_continual_top_k(
     def function(value: Any) -> Any:
         if not at_once:
             counts, seen = read(value, None)  # [read-first]
-            best.require_matching_counts(len(counts), DataLengthError)
+            best.require_matching_counts(len(counts), DataError)
             return Queryable(start_conversation(counts, seen))  # [interactive]
         if len(value) % steps:
-            raise DataLengthError("scores must hold as many counts for each of the steps")  # [check-length]
-        best.require_matching_counts(len(value) // steps, DataLengthError)
+            raise DataError("scores must hold as many counts for each of the steps")  # [check-length]
+        best.require_matching_counts(len(value) // steps, DataError)
         lists, nodes = [], NONE
         for counts in np.split(value, steps):
             nodes = extend_tree(nodes, counts, draw_noise)  # [next]
@@ -212,7 +211,7 @@ def make_continual_top_k(
                 raise BudgetError("all steps were taken: another needs a measurement with more steps")  # [used-up]
             counts, after = read(value, seen)  # [read]
             if len(counts) != len(first):
-                raise DataLengthError("the counts of a step must be as many as those of the first one")  # [same-length]
+                raise DataError("the counts of a step must be as many as those of the first one")  # [same-length]
             return lambda: take_step(counts, after)
 
         def take_step(counts: Array, after: Any) -> Any:
@@ -279,7 +278,7 @@ def _counting_space(
     most = checks.require_positive_int("max_items", max_items)  # [check-most]
     text = items is not None and all(isinstance(item, str) for item in items)
     if items is None or not (text or all(checks.is_integer(item) for item in items)):  # [check-items]
-        raise CandidatesError("items must be given for tables: the public candidates, all integers or all strings")
+        raise ParameterError("items must be given for tables: the public candidates, all integers or all strings")
     candidates = tuple(map(str.__str__ if text else int, items))
 
     def count_step(rows: Any, seen: Any) -> tuple[Array, Any]:

@@ -13,7 +13,7 @@ from ..core.measurement import Measurement
 from ..core.partials import partial_constructor
 from ..core.releases import RankingWithGaps
 from ..core.repeatable import BatchedFunction
-from ..errors import DataLengthError, ParameterError
+from ..errors import DataError, ParameterError
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.exponential import Exponential
@@ -140,7 +140,7 @@ def make_noisy_top_k_with_gaps(
 
     def require_length(scores: NDArray[Any]) -> None:
         if k >= len(scores):
-            raise DataLengthError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
+            raise DataError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
 
     def function(scores: NDArray[Any]) -> RankingWithGaps:
         require_length(scores)

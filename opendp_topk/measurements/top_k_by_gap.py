@@ -12,7 +12,7 @@ from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
 from ..core.spaces import require_space
-from ..errors import DataLengthError, ParameterError, checks
+from ..errors import DataError, ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.exponential import Exponential
@@ -144,7 +144,7 @@ def make_top_k_by_gap(
 
     def ranked_gaps(scores: ScoreArray) -> tuple[Indices, list[Fraction]]:
         if k >= len(scores):
-            raise DataLengthError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
+            raise DataError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
         order = noiseless.top_k(scores, k + 1, sign=sign, ordered=True)  # [order]
         best = [sign * to_fraction(score) for score in scores[order].tolist()]
         return order, [best[j] - best[j + 1] for j in range(k)]  # [gaps]

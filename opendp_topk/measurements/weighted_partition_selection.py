@@ -92,8 +92,8 @@ def make_weighted_partition_selection(
         ParameterTypeError: The measure is not one of the above.
         SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``, and OutOfBoundsError if an
-        item has 2^30 users or more.
+        On a call: DataTypeError, DataError and TableError as in ``make_count_by_item``; also DataError if an item has
+        2^30 users or more.
 
     Runtime:
         Each round reads and sorts the (user, item) pairs: about a second for 10^6 pairs. Spark computes the sums in its

@@ -9,7 +9,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SubnormalError
+from ..errors import PlatformError
 
 # Vectorised logarithms with proven error bounds, from IEEE 754 basic operations alone.
 #
@@ -125,11 +125,11 @@ def require_subnormals() -> None:
     """Raise unless this thread computes with subnormal floats, in Python and in NumPy.
 
     Raises:
-        SubnormalError: A product with a subnormal result, or with a subnormal argument, is flushed to zero.
+        PlatformError: A product with a subnormal result, or with a subnormal argument, is flushed to zero.
     """
     results = _LEAST_NORMAL * _HALF > 0, _LEAST * _RAISE == _LEAST_NORMAL > 0  # [python-products]
     if not all(results) or np.count_nonzero(_ARGUMENTS * _FACTORS) < len(_FACTORS):  # [numpy-products]
-        raise SubnormalError(
+        raise PlatformError(
             "this thread flushes subnormal floats to zero, so that a release would not have its law: nothing was "
             "released. A library built with -ffast-math sets this mode in the thread that loads it. Load it in another "
             "thread, or switch the mode off; if it is off, reinstall opendp_topk, which was compiled while it was on"

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import (
     DataError,
-    DataLengthError,
     DataTypeError,
-    NonFiniteError,
-    OutOfBoundsError,
     ParameterError,
     ParameterTypeError,
     checks,
@@ -97,12 +94,12 @@ class AtomDomain(Domain):
         if array.size == 0 or (self.T is int and self.bounds is None):  # [no-bounds]
             return array
         if self.T is float and not all_finite(array):  # [finite]
-            raise NonFiniteError("scores must be finite: no NaN and no infinity is a member of AtomDomain(float)")
+            raise DataError("scores must be finite: no NaN and no infinity is a member of AtomDomain(float)")
         lower, upper = self.bounds or (0, 0)
         if self.bounds and not (
             lower <= _to_python_number(array.min()) and _to_python_number(array.max()) <= upper
         ):  # [bounds]
-            raise OutOfBoundsError(f"scores must lie within the bounds {self.bounds} of the input domain")
+            raise DataError(f"scores must lie within the bounds {self.bounds} of the input domain")
         return array
 
     def __repr__(self) -> str:
@@ -162,9 +159,9 @@ class VectorDomain(Domain):
     def validate(self, value: Any) -> NDArray[Any]:
         array = self.element_domain.validate_array(value)
         if array.size == 0:  # [not-empty]
-            raise DataLengthError("scores must hold at least one element")
+            raise DataError("scores must hold at least one element")
         if self.size is not None and array.size != self.size:  # [size]
-            raise DataLengthError(f"scores must hold exactly {self.size} elements, the size of the input domain")
+            raise DataError(f"scores must hold exactly {self.size} elements, the size of the input domain")
         return array
 
     def __repr__(self) -> str:
@@ -418,7 +415,7 @@ def require_readable(domain: Domain, value: Any, listed: Mapping[tuple[str, str]
 
     Raises:
         DataTypeError: ``value`` is not a table or not a vector.
-        ColumnError: A column is missing, or its type does not match the domain or a list.
+        DataError: A column is missing, or its type does not match the domain or a list.
         MissingExtraError: A library is missing.
         TableError: The back end failed to return the columns, or this process cannot use it.
     """

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataTypeError, DistanceError, OutOfBoundsError, ParameterError, checks
+from ..errors import DataError, DataTypeError, ParameterError, checks
 from .domains import Domain
 from .metrics import Metric
 
@@ -44,9 +44,7 @@ class KeyedCountsDomain(Domain):
             if not issubclass(kind, int) or kind is bool:
                 raise DataTypeError(f"counts must be Python integers, not {kind.__name__}")  # [integers]
         if value and not (min(value.values()) >= 1 and max(value.values()) < 2**63):
-            raise OutOfBoundsError(
-                "counts must lie between 1 and 2^63 - 1: leave out keys that nobody has"
-            )  # [positive]
+            raise DataError("counts must lie between 1 and 2^63 - 1: leave out keys that nobody has")  # [positive]
         return value if type(value) is dict else dict(value)
 
 
@@ -107,7 +105,7 @@ class KeyedCountDistance(Metric):
 
     def distance(self, value: Any, name: str) -> int:
         if not checks.is_integer(value):
-            raise DistanceError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
+            raise ParameterError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
         return int(checks.require_distance(value, name))  # [whole]
 
     def steps(self, d_in: int) -> int:

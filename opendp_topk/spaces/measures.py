@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..errors import DistanceError, checks
+from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import round_up, to_fraction
 from .curves.closed_forms import ApproximateDP
@@ -34,7 +34,7 @@ class Measure(ABC):
         """Return ``value`` as a distance of this measure; numbers are rounded up to float64, privacy curves are not.
 
         Raises:
-            DistanceError: ``value`` is negative, NaN, of another type, or has a delta above 1.
+            ParameterError: ``value`` is negative, NaN, of another type, or has a delta above 1.
         """
 
     @abstractmethod
@@ -74,10 +74,10 @@ class PrivacyProfile(Measure):
         if not isinstance(value, tuple):
             return PrivacyCurve(ApproximateDP(checks.require_distance(value, name)))  # [pure]
         if len(value) != 2:
-            raise DistanceError(f"{name} must be a curve, a number epsilon or a pair (epsilon, delta)")
+            raise ParameterError(f"{name} must be a curve, a number epsilon or a pair (epsilon, delta)")
         delta = checks.require_distance(value[1], f"delta of {name}")
         if delta > 1:
-            raise DistanceError(f"delta of {name} must be at most 1")
+            raise ParameterError(f"delta of {name} must be at most 1")
         return PrivacyCurve(ApproximateDP(checks.require_distance(value[0], name), delta))  # [pair]
 
     def exact(self, value: Any, name: str) -> PrivacyCurve:
@@ -87,7 +87,7 @@ class PrivacyProfile(Measure):
         """Whether ``loss`` is within ``budget``. True is proved; a loss that is just within can give False.
 
         Raises:
-            DistanceError: ``budget`` is a curve that can be neither shown to be met nor to be exceeded, or ``loss`` or
+            ParameterError: ``budget`` is a curve that can be neither shown to be met nor to be exceeded, or ``loss`` or
                 ``budget`` is not a distance of this measure.
         """
         given, allowed = self.distance(loss, "loss"), self.distance(budget, "d_out")
@@ -97,7 +97,7 @@ class PrivacyProfile(Measure):
             return False
         if any(given.delta(epsilon) > allowed.delta(epsilon) for epsilon in _PROBES):
             return False
-        raise DistanceError("d_out is a curve of another kind than the loss: compare with a pair (epsilon, delta)")
+        raise ParameterError("d_out is a curve of another kind than the loss: compare with a pair (epsilon, delta)")
 
     @property
     def infinite(self) -> PrivacyCurve:
@@ -201,10 +201,10 @@ class Approximate(Measure):
 
     def exact(self, value: Any, name: str) -> tuple[Any, Number]:
         if not isinstance(value, tuple) or len(value) != 2:
-            raise DistanceError(f"{name} must be a pair ({self.measure.symbol}, delta), not {type(value).__name__}")
+            raise ParameterError(f"{name} must be a pair ({self.measure.symbol}, delta), not {type(value).__name__}")
         delta = _exact_distance(value[1], f"delta of {name}")
         if delta > 1:
-            raise DistanceError(f"delta of {name} must be at most 1")
+            raise ParameterError(f"delta of {name} must be at most 1")
         return self.measure.exact(value[0], name), delta
 
     def at_most(self, loss: Any, budget: Any) -> bool:

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DistanceError, ParameterError, ParameterTypeError, SpaceError, checks
+from ..errors import ParameterError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
 from .domains import (
     AtomDomain,
@@ -43,7 +43,7 @@ class Metric(ABC):
         """Return ``value`` as a distance of this metric.
 
         Raises:
-            DistanceError: ``value`` is negative, NaN, or not a number.
+            ParameterError: ``value`` is negative, NaN, or not a number.
         """
         return checks.require_distance(value, name)
 
@@ -66,7 +66,7 @@ class ScoreMetric(Metric):
         for them; see :func:`attainable_distance`.
 
         Raises:
-            DistanceError: ``d_in`` is negative, NaN, or not a number.
+            ParameterError: ``d_in`` is negative, NaN, or not a number.
 
         Proof: proofs/spaces/range_distance.tex
         """
@@ -213,5 +213,5 @@ class UserDistance(Metric):
 
     def distance(self, value: Any, name: str) -> int:
         if not checks.is_integer(value):
-            raise DistanceError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
+            raise ParameterError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
         return int(checks.require_distance(value, name))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError
+from ..errors import DataTypeError
 from .frames import RANGES, _collect_streaming, column_kinds, exact_kind, iterate_user_parts, kind_mismatch_message
 from .guard import require_below, run_guarded
 from .keyed import round_to_steps, totals_by_pair
@@ -45,7 +45,7 @@ def bound_contributions(rows: Rows, most: int, by: str, step: float, farthest: i
             the index of its user's first pair.
 
     Raises:
-        DataLengthError: A Spark frame has too many rows for a random choice, which is made in this process.
+        DataError: A Spark frame has too many rows for a random choice, which is made in this process.
         TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
@@ -67,12 +67,12 @@ def filter_listed_items(rows: Rows, items: Sequence[int] | Sequence[str]) -> Row
     """Return the rows whose item is in ``items``, which are distinct: all integers of 64 bits, or all strings.
 
     Raises:
-        ColumnError: The items of the table are of the other kind.
+        DataTypeError: The items of the table are of the other kind.
         TableError: The back end failed.
     """
     names, types = rows.collect_schema().names(), column_kinds(rows)
     if isinstance(items[0], str) != (types[1] == "String"):
-        raise ColumnError(kind_mismatch_message(names[1], items[0]))  # [check-kind]
+        raise DataTypeError(kind_mismatch_message(names[1], items[0]))  # [check-kind]
     held, kind = rows.read_snapshot(), exact_kind(types[1])
     return Rows.from_frame(run_guarded(lambda: _filter_items(held, names, kind, items)), rows)
 
@@ -212,7 +212,7 @@ def count_rows_by_number(
 
     Raises:
         TableError: The back end failed.
-        OutOfBoundsError: There are 2^32 rows or more.
+        DataError: There are 2^32 rows or more.
     """
     types, held = column_kinds(rows), rows.read_snapshot()  # [held]
     return run_guarded(lambda: _count_by_number(held, types, step, farthest, bounds, most))
@@ -281,12 +281,12 @@ def count_time_step(
         before: Contributions to earlier tables, or None for the first table.
 
     Raises:
-        ColumnError: The items of the table are of the other kind, or the users are of another kind than before.
+        DataTypeError: The items of the table are of the other kind, or the users are of another kind than before.
         TableError: The back end failed.
     """
     text = column_kinds(rows)[0] == "String"
     if before is not None and before.text != text:  # [same-kind]
-        raise ColumnError(
+        raise DataTypeError(
             "the column of users must hold integers in the tables of all steps, or strings in all of them"
         )
     kept = bound_first_items(filter_listed_items(rows, items), most)  # [first-of-table]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from ..errors import ColumnError, MissingExtraError, ParameterError, ParameterTypeError, TableError
+from ..errors import DataError, MissingExtraError, ParameterError, ParameterTypeError, TableError
 from ..errors.extras import import_extra, require_threads
 from ..errors.files import open_regular_file, path_text, quote_path
 from .guard import run_guarded
@@ -373,7 +373,7 @@ def read_table(
         TableError: A file is missing, empty, unreadable, damaged, not a regular file, or listed twice; its name has
             another ending; files differ in their columns; a line of a .csv file is malformed, two columns have the same
             name, or an entry does not have the declared type of its column.
-        ColumnError: A type is declared for a column that does not exist.
+        DataError: A type is declared for a column that does not exist.
         ParameterTypeError: ``path`` is not a path, ``separator`` or ``encoding`` is not a string, or ``types`` is not a
             mapping.
         ParameterError: ``separator``, ``encoding``, ``decimal``, ``date_format`` or a type is invalid.
@@ -510,7 +510,7 @@ def _apply_to_file(place: str, step: Callable[[str], T]) -> T:
 def require_column_names(
     columns: Sequence[str], wanted: Sequence[str], dialect: Dialect | None, files: FileList | None = None
 ) -> None:
-    """Raise ColumnError if the table lacks a ``wanted`` column; ``dialect`` is None for .parquet files.
+    """Raise DataError if the table lacks a ``wanted`` column; ``dialect`` is None for .parquet files.
 
     The error lists the columns of a .parquet file. It does not list those of a .csv file, since its first line may be
     data.
@@ -523,9 +523,9 @@ def require_column_names(
             folders = {part for place in (files.file_locations if files else ()) for part in place.split("/")[:-1]}
             above = any(part.startswith(f"{name}=") for part in folders)
             more = ": what stands in names of folders alone is not read, so write it into the files" if above else ""
-            raise ColumnError(f"{said}, and has {_format_column_names(columns)}{more}")
+            raise DataError(f"{said}, and has {_format_column_names(columns)}{more}")
         near = " One has this name but for blanks or capital letters." if _is_similar_name(name, columns) else ""
-        raise ColumnError(
+        raise DataError(
             f"{said}: read with {dialect.dialect_description}, its first line must name the columns, and has "
             f"{len(columns)}.{near} "
             "If the file has another separator or encoding, say so (--separator, --encoding)"

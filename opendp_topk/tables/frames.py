@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError, DataTypeError, MissingExtraError
+from ..errors import DataError, DataTypeError, MissingExtraError
 from ..errors.extras import import_extra, require_threads
 from .guard import run_guarded
 from .packed import count_packed
@@ -105,7 +105,7 @@ def identifier_series(column: Any, name: str) -> pl.Series:
     decimal text, and anything else that is not a valid Unicode string becomes null.
 
     Raises:
-        ColumnError: An absolute value of a float is 2^53 or more, so it may represent several integers; or no object is
+        DataError: An absolute value of a float is 2^53 or more, so it may represent several integers; or no object is
             an identifier, although not all are null.
     """
     import polars as pl
@@ -143,7 +143,7 @@ def _integers_of_floats(values: Any, name: str) -> pl.Series:
 
     finite = np.isfinite(values)
     if np.any(np.abs(values[finite]) >= _EXACT):  # [exact-floats]
-        raise ColumnError(_INEXACT.format(name))
+        raise DataError(_INEXACT.format(name))
     whole = finite & (np.floor(np.where(finite, values, 0.5)) == values)
     table = pl.DataFrame({"value": np.where(whole, values, 0).astype(np.int64), "whole": whole})
     return table.select(pl.when(pl.col("whole")).then(pl.col("value")).alias(name)).to_series()  # [whole]
@@ -163,7 +163,7 @@ def _identifier_strings(values: list[Any], name: str) -> pl.Series:
 
     found = [_identifier_text(value, name) for value in values]  # [strings]
     if not any(one is not None for one in found) and not all(_is_missing(value) for value in values):
-        raise ColumnError(
+        raise DataError(
             f"column {name!r} must hold integer, string or categorical identifiers, and it holds objects of which none "
             "is one: cast it to Int64 or to strings"
         )  # [some-string]
@@ -176,7 +176,7 @@ def _identifier_text(value: Any, name: str) -> str | None:
     kind = type(value)
     if issubclass(kind, float) and float.is_integer(value):
         if abs(value) >= _EXACT:
-            raise ColumnError(_INEXACT.format(name))  # [exact-objects]
+            raise DataError(_INEXACT.format(name))  # [exact-objects]
         return int.__repr__(float.__int__(value))  # [whole-objects]
     try:
         if issubclass(kind, int) and kind is not bool:
@@ -226,7 +226,7 @@ def user_item_columns(frame: Any, user: str, item: str) -> Rows:
 
     Raises:
         DataTypeError: ``frame`` is not such a data frame.
-        ColumnError: A column is missing, or its type cannot represent identifiers.
+        DataError: A column is missing, or its type cannot represent identifiers.
         TableError: The back end could not determine the schema; a lazy frame may fail here.
         MissingExtraError: narwhals or polars is not installed, or polars is too old.
     """
@@ -261,16 +261,16 @@ def select_declared_columns(frame: Any, roles: Mapping[str, str], value: str | N
     wanted = {**roles} if value is None else {**roles, "value": value}
     for role, name in wanted.items():
         if name not in names:
-            raise ColumnError(f"the table must have the column {name!r}, which the input domain declares as {role}")
+            raise DataError(f"the table must have the column {name!r}, which the input domain declares as {role}")
         if names.count(name) > 1:
-            raise ColumnError(f"the table must have one column {name!r}, the {role}, and it has several of this name")
+            raise DataError(f"the table must have one column {name!r}, the {role}, and it has several of this name")
         if name == "*" or (name.startswith("^") and name.endswith("$")):  # [no-pattern]
-            raise ColumnError(f"the name of the column {name!r}, the {role}, is a pattern of columns: rename it")
+            raise DataError(f"the name of the column {name!r}, the {role}, is a pattern of columns: rename it")
     columns = list(wanted.values())
     chosen = run_guarded(lambda: _select_columns(table, columns))  # [columns-chosen]
     schema = run_guarded(chosen.collect_schema)
     if schema.names() != columns:
-        raise ColumnError("the back end must tell the names of the columns apart, and takes one for another: rename it")
+        raise DataError("the back end must tell the names of the columns apart, and takes one for another: rename it")
     for name in roles.values():
         _require_identifiers(chosen, name, type(schema[name]).__name__)  # [check-types]
     if value is not None:
@@ -312,12 +312,12 @@ def count_distinct_users(rows: Rows, candidates: Sequence[int] | Sequence[str]) 
         candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
 
     Raises:
-        ColumnError: The items are strings and the candidates integers, or the other way round.
+        DataTypeError: The items are strings and the candidates integers, or the other way round.
         TableError: The back end failed.
     """
     types = column_kinds(rows)
     if isinstance(candidates[0], str) != (types[1] == "String"):  # [check-kind]
-        raise ColumnError(kind_mismatch_message(rows.collect_schema().names()[1], candidates[0]))
+        raise DataTypeError(kind_mismatch_message(rows.collect_schema().names()[1], candidates[0]))
     held = rows.read_snapshot()  # [held]
     return run_guarded(lambda: _count_candidates(held, types, candidates))
 
@@ -447,12 +447,12 @@ def _require_identifiers(chosen: Any, name: str, kind: str) -> None:
     if chosen.implementation.is_pandas() and kind in ("Float64", "Object"):
         return  # their entries are checked one by one
     if kind.startswith("Float"):
-        raise ColumnError(f"{required}, not {kind}: cast it to Int64 or to strings")
+        raise DataTypeError(f"{required}, not {kind}: cast it to Int64 or to strings")
     if kind not in INTEGERS and kind not in STRINGS:
         kind = run_guarded(lambda: _native_type_name(chosen, name)) if kind == "Unknown" else kind
-        raise ColumnError(f"{required} of at most 64 bits, not {kind}: cast it to Int64 or to strings")
+        raise DataTypeError(f"{required} of at most 64 bits, not {kind}: cast it to Int64 or to strings")
     if kind in STRINGS and not run_guarded(lambda: _has_string_labels(chosen, name)):
-        raise ColumnError(f"{required}, and these are categories that are no strings: cast it to plain strings")
+        raise DataTypeError(f"{required}, and these are categories that are no strings: cast it to plain strings")
 
 
 def _native_type_name(chosen: Any, name: str) -> str:
@@ -482,27 +482,27 @@ def _has_string_labels(chosen: Any, name: str) -> bool:
 
 def _require_numbers(name: str, kind: str) -> None:
     if kind not in NUMBERS:  # [numbers]
-        raise ColumnError(
+        raise DataTypeError(
             f"column {name!r} must hold integers up to Int64, floats or decimals, not {kind}: cast it to "
             "Int64 or Float64 (a .csv file is read as strings)"
         )
 
 
 def require_kinds(chosen: Any, listed: Mapping[tuple[str, str], Any]) -> None:
-    """Raise ColumnError if a column cannot contain the entries of a public list.
+    """Raise DataTypeError if a column cannot contain the entries of a public list.
 
     ``chosen`` is the result of :func:`select_declared_columns`. ``listed`` maps each column and the name of its entries
     to one entry of the list.
 
     Raises:
-        ColumnError: The column contains integers and the list strings, or the other way round.
+        DataTypeError: The column contains integers and the list strings, or the other way round.
     """
     schema = run_guarded(chosen.collect_schema)
     for (name, what), entry in listed.items():
         strings = type(schema[name]).__name__ in (*STRINGS, "Object")  # objects of pandas are read as strings
         if isinstance(entry, str) != strings:
             held, given = ("strings", "integers") if strings else ("integers", "strings")
-            raise ColumnError(
+            raise DataTypeError(
                 f"column {name!r} holds {held} but the {what} are {given}: give the {what} as {held}, or cast the "
                 "column (a .csv file is read as strings)"
             )

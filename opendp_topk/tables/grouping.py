@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError
+from ..errors import DataTypeError
 from .frames import (
     RANGES,
     _collect_streaming,
@@ -50,7 +50,7 @@ def split_by_group(
         chosen: Ascending indices of ``groups``; default all.
 
     Raises:
-        ColumnError: The groups in the table are strings and ``groups`` are integers, or the other way round.
+        DataTypeError: The groups in the table are strings and ``groups`` are integers, or the other way round.
         TableError: The back end failed.
     """
     types, held = _checked_group_types(rows, groups), rows.read_snapshot()  # [held]
@@ -63,7 +63,9 @@ def _checked_group_types(rows: Rows, groups: Sequence[Any]) -> list[str]:
     types = column_kinds(rows)
     if isinstance(groups[0], str) != (types[2] == "String"):  # [check-group-kind]
         held = "strings" if types[2] == "String" else "integers"
-        raise ColumnError(f"column {rows.collect_schema().names()[2]!r} holds {held}, so the groups must be {held} too")
+        raise DataTypeError(
+            f"column {rows.collect_schema().names()[2]!r} holds {held}, so the groups must be {held} too"
+        )
     return types
 
 
@@ -136,7 +138,7 @@ def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any],
         most: Maximum number of groups per user, at least 1.
 
     Raises:
-        ColumnError: Groups or candidates are strings and the column contains integers, or the other way round.
+        DataTypeError: Groups or candidates are strings and the column contains integers, or the other way round.
         TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
@@ -165,7 +167,7 @@ def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any],
 def _checked_column_types(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
     types = _checked_group_types(rows, groups)
     if isinstance(candidates[0], str) != (types[1] == "String"):  # [check-item-kind]
-        raise ColumnError(kind_mismatch_message(rows.collect_schema().names()[1], candidates[0]))
+        raise DataTypeError(kind_mismatch_message(rows.collect_schema().names()[1], candidates[0]))
     return types
 
 
@@ -216,7 +218,7 @@ def count_rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: i
 
     Raises:
         TableError: The back end failed.
-        OutOfBoundsError: There are 2^32 rows or more with unlisted items.
+        DataError: There are 2^32 rows or more with unlisted items.
     """
     kind, held = exact_kind(column_kinds(rows)[1]), rows.read_snapshot()  # [held]
     return run_guarded(lambda: _sum_capped_rows(held, kind, items, most))
@@ -257,7 +259,7 @@ def distinct_items_per_user(rows: Rows) -> NDArray[np.int64]:
 
     Raises:
         TableError: The back end failed.
-        OutOfBoundsError: There are 2^32 users or more.
+        DataError: There are 2^32 users or more.
     """
     held = rows.read_snapshot()  # [held]
     return run_guarded(lambda: _count_items_per_user(held))
@@ -298,7 +300,7 @@ class Baskets:
 
         Raises:
             TableError: The back end failed.
-            OutOfBoundsError: An item has 2^30 users or more.
+            DataError: An item has 2^30 users or more.
         """
         counted = run_guarded(self._sum_weights)
         self.users = counted["users"].to_numpy().astype(np.int64)  # [users]

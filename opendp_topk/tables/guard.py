@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..errors import MissingExtraError, OutOfBoundsError, TableError, TopKError
+from ..errors import DataError, MissingExtraError, TableError, TopKError
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ def run_guarded(step: Callable[[], T]) -> T:
 
 
 def require_below(found: float, exponent: int, what: str) -> None:
-    """Raise OutOfBoundsError if sums over a table might overflow 64 bits.
+    """Raise DataError if sums over a table might overflow 64 bits.
 
     Args:
         found: Number of elements in the table.
@@ -51,7 +51,7 @@ def require_below(found: float, exponent: int, what: str) -> None:
         what: Name of the elements for the error message.
 
     Raises:
-        OutOfBoundsError: The number is too large.
+        DataError: The number is too large.
     """
     if not found < 2.0**exponent:
-        raise OutOfBoundsError(f"the table has 2^{exponent} {what} or more, and sums of them might overflow: split it")
+        raise DataError(f"the table has 2^{exponent} {what} or more, and sums of them might overflow: split it")

@@ -200,7 +200,7 @@ def totals_by_item(
 
     Raises:
         TableError: The back end failed.
-        OutOfBoundsError: There are 2^32 rows or more.
+        DataError: There are 2^32 rows or more.
     """
     types, held = column_kinds(rows), rows.read_snapshot()  # [held]
     require_below(run_guarded(lambda: _count_rows(held)), 32, "rows")  # [check-size]

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import DataLengthError, DataTypeError, ForeignError, TopKError
+from ..errors import DataError, DataTypeError, ForeignError, TopKError
 from .guard import require_below, run_guarded
 from .held import EngineCounts
 
@@ -257,12 +257,12 @@ def fetch_rows(table: DataFrame) -> Any:
     """Return all rows as a pyarrow table, if there are at most ``FEW``.
 
     Raises:
-        DataLengthError: There are more.
+        DataError: There are more.
         TableError: Spark failed.
     """
     found = run_guarded(table.limit(FEW + 1).toArrow)  # [spark-fetched]
     if found.num_rows > FEW:
-        raise DataLengthError(
+        raise DataError(
             f"items of a frame of Spark are kept at random in this process, which takes up to {FEW:,} rows: keep them "
             'by "order", "rows" or "value", which stays in Spark'
         )  # [spark-few]

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from ..errors import ColumnError, ParameterError, ParameterTypeError
+from ..errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from .guard import run_guarded
 from .rows import Rows, iterate_batches, plain_schema, select_columns, to_plain_frame
 
@@ -105,10 +105,10 @@ class WhereCondition:
             columns: Names of columns of the frame. From DuckDB only these are returned, otherwise all columns.
 
         Raises:
-            ColumnError: A column is missing, or its type does not fit its constants.
+            DataError: A column is missing, or its type does not fit its constants.
             ParameterError: Spark would skip rows by statistics of its files.
         """
-        return _guard_column_errors(lambda: _filter_frame(frame, columns, self.condition))
+        return run_guarded(lambda: _filter_frame(frame, columns, self.condition))
 
 
 def parse_condition(text: Any) -> WhereCondition:
@@ -239,23 +239,6 @@ def _column_comparisons(condition: Any) -> Iterator[ColumnComparison]:
             yield from _column_comparisons(part)
 
 
-def _guard_column_errors(step: Callable[[], Any]) -> Any:
-    """Return ``step()`` or raise its ColumnError. An exception of a back end is replaced by one without data."""
-    said: list[ColumnError] = []
-
-    def capture_column_error() -> Any:
-        try:
-            return step()
-        except ColumnError as error:
-            said.append(error)
-            return None
-
-    found = run_guarded(capture_column_error)
-    if said:
-        raise ColumnError(str(said[0]))
-    return found
-
-
 def _filter_frame(frame: Any, columns: Sequence[str], condition: Any) -> Any:
     import narwhals as nw
     import polars as pl
@@ -270,7 +253,7 @@ def _filter_frame(frame: Any, columns: Sequence[str], condition: Any) -> Any:
     table = select_columns(table, found)
     schema, test = plain_schema(table.collect_schema()), _build_expression(condition, _column_resolver(pl, table))
     if schema.names() != found:
-        raise ColumnError(f"the back end reads one of the names {', '.join(map(repr, found))} as a pattern: rename it")
+        raise DataError(f"the back end reads one of the names {', '.join(map(repr, found))} as a pattern: rename it")
     left = nw.Schema({name: schema[name] for name in columns})
     return Rows(
         left,
@@ -301,13 +284,13 @@ def _column_resolver(
 
     def resolve_column(test: ColumnComparison) -> tuple[Any, Any]:
         if names.count(test.column) != 1:
-            raise ColumnError(f"where names the column {test.column!r}, and the table must have one of this name")
+            raise DataError(f"where names the column {test.column!r}, and the table must have one of this name")
         at = names.index(test.column)
         column, held = library.nth(at), _KINDS.get(types[at])
         if test.by == "null":
             return column, ()
         if held is None:
-            raise ColumnError(
+            raise DataTypeError(
                 f"where compares the column {test.column!r}, which must hold text, integers up to Int64, floats, "
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
@@ -332,7 +315,7 @@ def _build_expression(condition: Any, column: Callable[[ColumnComparison], tuple
 def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     if held == "text" and isinstance(value, str):
         if test.by in _ORDERED and _NO_WORD.fullmatch(value):
-            raise ColumnError(
+            raise DataTypeError(
                 f"where compares the column {test.column!r}, which holds text, by order with what looks like a date or "
                 f"a number, and text is ordered letter by letter: {_DECLARE}"
             )
@@ -351,4 +334,4 @@ def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     like = {"text": "'text'", "dates": "'yyyy-mm-dd'", "true or false": "= true or = false"}
     wanted = like.get(held, "a number of that kind")
     declare = f", or {_DECLARE}" if held == "text" else ""
-    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}{declare}")
+    raise DataTypeError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}{declare}")

@@ -50,7 +50,7 @@ def make_cap_scores(
         ParameterTypeError: An argument has the wrong type.
         SpaceError: The metric does not fit the domain.
 
-        On a call: the errors of ``make_count_by_item``, and OutOfBoundsError if the table has 2^32 users or more.
+        On a call: the errors of ``make_count_by_item``, and DataError if the table has 2^32 users or more.
 
     Runtime: One pass over the table.
 

@@ -12,7 +12,7 @@ from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
-from ..errors import CandidatesError, ParameterError, checks
+from ..errors import ParameterError, checks
 from ..spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.metrics import L01InfDistance, LInfDistance, UserDistance
@@ -68,15 +68,15 @@ def make_count_by_item(
         otherwise. The map is tight; 2 d_in needs at least two candidates.
 
     Raises:
-        CandidatesError: The candidates are empty, repeated, or neither all integers nor all strings.
+        ParameterError: The candidates are empty, repeated, or neither all integers nor all strings. ``max_items`` is
+            below 1.
         SpaceError: The metric does not fit the domain.
         ParameterTypeError: The metric is not a ``UserDistance``, the domain is not a ``FrameDomain``, ``monotonic`` is
             neither a bool nor None, or ``max_items`` is neither an integer nor None.
-        ParameterError: ``max_items`` is below 1.
 
-        On a call, before anything is counted: DataTypeError if the argument is not a data frame; ColumnError if a
-        column is missing, cannot hold identifiers, or contains strings if the candidates are integers (or the other way
-        round). While counting: TableError if the table's back end fails.
+        On a call, before anything is counted: DataError if a column is missing; DataTypeError if the argument is not a
+        data frame, or a column cannot hold identifiers, or contains strings if the candidates are integers (or the
+        other way round). While counting: TableError if the table's back end fails.
 
     Runtime: Counting 10^7 rows of parquet for 10^5 candidates takes about a second on two cores with polars, and a
         quarter of a second if users and items are integers, which are sorted on all cores. Each table is read once. A
@@ -215,18 +215,18 @@ def integers_or_strings(candidates: Iterable[Hashable], name: str) -> tuple[int,
     """Return public identifiers in their order, after checking that they are distinct 64-bit integers or strings.
 
     Raises:
-        CandidatesError: They are empty, repeated, neither all integers nor all strings, or out of range.
+        ParameterError: They are empty, repeated, neither all integers nor all strings, or out of range.
     """
     items = public_items(candidates, name)  # [distinct]
     if all(isinstance(one, str) for one in items):
         if any("\ud800" <= letter <= "\udfff" for one in items for letter in one):
-            raise CandidatesError(f"{name} must be strings of Unicode characters, without lone surrogates")
+            raise ParameterError(f"{name} must be strings of Unicode characters, without lone surrogates")
         return tuple(map(str.__str__, items))  # plain strings, also for members of a string enumeration
     if not all(checks.is_integer(one) for one in items):
-        raise CandidatesError(f"{name} must be all integers or all strings (a bool is no integer here)")
+        raise ParameterError(f"{name} must be all integers or all strings (a bool is no integer here)")
     numbers = tuple(map(operator.index, items))
     if min(numbers) < -(2**63) or max(numbers) >= 2**64:
-        raise CandidatesError(f"{name} that are integers must fit into 64 bits: -2**63 <= integer < 2**64")
+        raise ParameterError(f"{name} that are integers must fit into 64 bits: -2**63 <= integer < 2**64")
     return numbers
     # end-proof-region: count_by_item
 

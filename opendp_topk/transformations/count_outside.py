@@ -12,7 +12,7 @@ from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
-from ..errors import CandidatesError, ParameterError, checks
+from ..errors import ParameterError, checks
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, UserDistance
 from .count_by_item import integers_or_strings
@@ -47,12 +47,12 @@ def make_count_outside(
         A :class:`Transformation` to an int64 vector of one element, with the map ``d_in max_rows``.
 
     Raises:
-        CandidatesError: The items are repeated, or neither all integers nor all strings.
+        ParameterError: The items are repeated, or neither all integers nor all strings. ``max_rows`` is out of range,
+            or the output metric is not one of the three.
         SpaceError: The input metric does not fit the domain.
-        ParameterError: ``max_rows`` is out of range, or the output metric is not one of the three.
         ParameterTypeError: An argument has the wrong type.
 
-        On a call: the errors of ``make_count_by_item``, and OutOfBoundsError if there are 2^32 rows or more with
+        On a call: the errors of ``make_count_by_item``, and DataError if there are 2^32 rows or more with
         unlisted items.
 
     Runtime: One pass over the table; memory grows with the number of distinct (user, item) pairs.
@@ -71,7 +71,7 @@ def make_count_outside(
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
     checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
     if not is_iterable(items):
-        raise CandidatesError(f"items must be a list of the public items, not {type(items).__name__}")
+        raise ParameterError(f"items must be a list of the public items, not {type(items).__name__}")
     listed: tuple[Any, ...] = tuple(items)
     if listed:
         listed = integers_or_strings(listed, "items")  # [check-items]

@@ -63,13 +63,12 @@ def make_keep_items(
 
     Raises:
         ParameterError: ``most`` is below 1, ``by`` is not a rule or does not fit the domain, or the granularity is out
-            of range.
+            of range. The candidates are not a list as ``make_count_by_item`` requires it.
         ParameterTypeError: An argument has the wrong type.
-        CandidatesError: The candidates are not a list as ``make_count_by_item`` requires it.
         SpaceError: The metric does not fit the domain.
 
-        On a call: the errors of ``make_count_by_item``, EntropyError if the operating system's source of randomness
-        fails, and DataLengthError if items of a Spark table are chosen at random from more than 10,000,000 rows.
+        On a call: the errors of ``make_count_by_item``, PlatformError if the operating system's source of randomness
+        fails, and DataError if items of a Spark table are chosen at random from more than 10,000,000 rows.
 
     Runtime: The table is read once. The pairs of users with too many items are sorted, at random or in order: half a
         second of processor time for 10^6 rows. Input and output larger than half a GiB are copied to a temporary folder
@@ -162,9 +161,9 @@ def make_keep_groups(
         not follow.
 
     Raises:
-        ParameterError: ``most`` is below 1, or ``by`` is not one of the three rules.
+        ParameterError: ``most`` is below 1, or ``by`` is not one of the three rules. The groups are not a list as
+            ``make_count_by_item`` requires it.
         ParameterTypeError: An argument has the wrong type.
-        CandidatesError: The groups are not a list as ``make_count_by_item`` requires it.
         SpaceError: The metric does not fit the domain.
 
         On a call: the errors of ``make_keep_items``.

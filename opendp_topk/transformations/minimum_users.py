@@ -13,7 +13,7 @@ from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
-from ..errors import CandidatesError, DistanceError, ParameterError, ParameterTypeError, SpaceError, checks
+from ..errors import ParameterError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
 from ..spaces.domains import VectorDomain, same_items
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
@@ -52,11 +52,10 @@ def make_minimum_users(
 
     Raises:
         ParameterError: ``minimum_users`` is below 1, candidates are missing or not allowed, the input vectors are not
-            of integers, or the domain of a given list does not declare its size.
-        CandidatesError: The candidates are not distinct integers or strings, or not those of the domain.
+            of integers, or the domain of a given list does not declare its size. The candidates are not distinct
+            integers or strings, or not those of the domain. The map is evaluated at an infinite d_in.
         ParameterTypeError: The metric or ``minimum_users`` has the wrong type.
         SpaceError: The metric does not fit the domain, or the counts are known not to be numbers of users.
-        DistanceError: The map is evaluated at an infinite d_in.
 
     Runtime: O(n) for n keys.
 
@@ -123,7 +122,7 @@ def map_only_minimum(input_domain: VectorDomain, input_metric: LInfDistance, *, 
 
 def _floor_distance(d_in: Number) -> int:
     if d_in == math.inf:
-        raise DistanceError("d_in must be finite: counts by key are a number of users apart")
+        raise ParameterError("d_in must be finite: counts by key are a number of users apart")
     return math.floor(d_in)  # [stability]
 
 
@@ -144,9 +143,9 @@ def _checked_candidates(domain: VectorDomain, candidates: Any) -> tuple[Any, ...
         raise ParameterError("candidates must be given for the counts of a list, whose domain must declare its size")
     listed = integers_or_strings(candidates, "candidates")
     if len(listed) != domain.size:
-        raise CandidatesError("candidates must be as many as the counts of the input domain")  # [as-many]
+        raise ParameterError("candidates must be as many as the counts of the input domain")  # [as-many]
     if domain.candidates is not None and not same_items(listed, domain.candidates):
-        raise CandidatesError("candidates must be those that were counted, in their order: leave them out")  # [those]
+        raise ParameterError("candidates must be those that were counted, in their order: leave them out")  # [those]
     return listed
 
 

@@ -76,8 +76,7 @@ def make_quantile_scores(
         ParameterTypeError: An argument has the wrong type, or a bound is NaN.
         SpaceError: The metric does not fit the domain.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``, and OutOfBoundsError if the
-        table has 2^32 rows or more. No numeric value raises an error.
+        On a call: DataTypeError, DataError and TableError as in ``make_sum_by_item``. No numeric value raises an error.
 
     Runtime: One pass over the table, and a sort of the distinct pairs of user and number.
 

@@ -14,7 +14,7 @@ from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
-from ..errors import ColumnError, ParameterError, ParameterTypeError, checks
+from ..errors import DataTypeError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import printed_fraction
 from ..spaces.domains import ValuedFrameDomain
@@ -77,15 +77,14 @@ def make_sum_by_item(
         2 d_in under "replace" with ``monotonic=True``.
 
     Raises:
-        CandidatesError: As in ``make_count_by_item``.
+        ParameterError: As in ``make_count_by_item``. The bounds are reversed, infinite or too far from 0 for the
+            granularity, contain no multiple of it other than 0, or have L < 0 without candidates; the granularity is
+            below 2^-500 or above 2^22; or ``max_items`` is below 1.
         SpaceError: The metric does not fit the domain.
         ParameterTypeError: An argument has the wrong type, or a bound is NaN.
-        ParameterError: The bounds are reversed, infinite or too far from 0 for the granularity, contain no multiple of
-            it other than 0, or have L < 0 without candidates; the granularity is below 2^-500 or above 2^22; or
-            ``max_items`` is below 1.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``; ColumnError if the value
-        column is not numeric; OutOfBoundsError if the table has 2^32 rows or more. No numeric value raises an error.
+        On a call: DataTypeError, DataError and TableError as in ``make_count_by_item``; DataTypeError if the value
+        column is not numeric; DataError if the table has 2^32 rows or more. No numeric value raises an error.
 
     Runtime: One pass over the table, about as long as ``make_count_by_item``.
 
@@ -211,7 +210,7 @@ def require_kind(rows: Any, candidate: object, column: str) -> None:
 
     kind = column_kinds(rows)[1]
     if isinstance(candidate, str) != (kind == "String"):
-        raise ColumnError(
+        raise DataTypeError(
             f"column {column!r} holds {'strings' if kind == 'String' else 'integers'} and the candidates are none: "
             "give the candidates as the column holds them, or cast the column (a .csv file is read as strings)"
         )

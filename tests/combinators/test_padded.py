@@ -127,8 +127,9 @@ def test_it_is_paid_for_in_a_ledger_and_a_composition(clock: Clock, tmp_path: An
     with tk.Ledger.create(
         tmp_path / "own.ledger", budget=2, measure=PURE, dataset="votes", metric=COUNTS[1], d_in=1
     ) as ledger:
-        with pytest.raises(tk.DeadlineError):
+        with pytest.raises(tk.DeadlineError) as missed:
             ledger.release(late, [1, 2])
+        assert not isinstance(missed.value, tk.QueryError), "a caller who asks a busy queryable again would pay twice"
         assert ledger.spent() == 1
         assert ledger.release(soon, [1, 2]) == 2
         assert ledger.remaining() == 0

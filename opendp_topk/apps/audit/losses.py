@@ -19,7 +19,7 @@ import gmpy2
 import mpmath
 from gmpy2 import mpfr
 
-from ...errors import DistributionError
+from ...errors import ForeignError
 from ...numerics.arithmetic import as_mpq
 
 Law = Mapping[Hashable, Any]
@@ -65,7 +65,7 @@ def pair_distributions(law: Law, other: Law, relative_error: Fraction | None = N
     """Prepare the two distributions for a comparison.
 
     Raises:
-        DistributionError: A distribution has a negative mass, or its sum differs from 1 by more than allowed.
+        ForeignError: A distribution has a negative mass, or its sum differs from 1 by more than allowed.
     """
     with gmpy2.context(precision=_BITS):
         error = max(_probability_error(law, relative_error), _probability_error(other, relative_error))
@@ -87,11 +87,9 @@ def _probability_error(law: Law, stated: Fraction | None) -> Fraction:
 def _log_probabilities(law: Law, error: Fraction) -> dict[Hashable, Any]:
     masses = {outcome: _to_mpfr(mass) for outcome, mass in law.items()}
     if not all(mass >= 0 for mass in masses.values()):
-        raise DistributionError("a probability is negative or NaN")  # [nonnegative]
+        raise ForeignError("a probability is negative or NaN")  # [nonnegative]
     if abs(sum(masses.values()) - 1) > as_mpq(error) + _ROUNDING:
-        raise DistributionError(
-            "the probabilities do not sum to 1, up to the relative error that they may have"
-        )  # [one]
+        raise ForeignError("the probabilities do not sum to 1, up to the relative error that they may have")  # [one]
     return {outcome: gmpy2.log(mass) for outcome, mass in masses.items() if mass}  # [log]
 
 

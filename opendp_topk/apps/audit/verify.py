@@ -56,7 +56,7 @@ def verify(
     Raises:
         PrivacyViolationError: A pair refutes the map. The error's ``report`` is the report.
         NotDeclaredError: The measurement declares no exact distribution, and none is given.
-        DistributionError: A declared distribution is not a probability distribution.
+        ForeignError: A declared distribution is not a probability distribution.
         ParameterError: The measure or the metric is not supported, a pair is not a pair of neighbours, or no
             distribution could be computed.
 

@@ -12,7 +12,7 @@ from typing import Any
 from ...core.claims import attach_claim
 from ...core.measurement import Declared, Measurement
 from ...core.queryable import Queryable
-from ...errors import ForeignError, MapError, ParameterTypeError, SpaceError
+from ...errors import ForeignError, ParameterTypeError, SpaceError
 from ...errors.checks import Number
 from ...errors.experimental import mark_experimental
 from ...numerics.arithmetic import round_down, round_up
@@ -60,7 +60,7 @@ def from_opendp(measurement: Any) -> Measurement:
             measure approximate, for which steps do not add.
 
         The result raises a ForeignError without opendp's text, which may repeat data, if a call fails or
-        returns a queryable, and a MapError if the map fails.
+        returns a queryable, and a ForeignError if the map fails.
 
     Proof: proofs/bridge/opendp.tex
 
@@ -149,7 +149,7 @@ def _call_opendp_map(measurement: Any, distance: Any) -> Any:
         return measurement.map(distance)
     except Exception as error:
         kind = _error_kind(error)
-    raise MapError(f"the opendp measurement's map raised {kind} at this d_in: ask it directly to read its text")
+    raise ForeignError(f"the opendp measurement's map raised {kind} at this d_in: ask it directly to read its text")
 
 
 def _from_opendp_loss(measure: Measure, loss: Any) -> Any:

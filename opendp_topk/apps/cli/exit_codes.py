@@ -12,7 +12,7 @@ from typing import Any, ParamSpec
 
 import typer
 
-from ...errors import CandidatesError, ParameterError, TableError, TopKError
+from ...errors import ParameterError, TableError, TopKError
 from ...markup import foreign
 from ..ledger.planned import KEPT
 
@@ -68,8 +68,7 @@ def spent_budget_notes(error: BaseException) -> list[str]:
 
 def exit_code(error: TopKError) -> int:
     """Return 2 if the command line is at fault, or 1 if files or data are."""
-    usage = isinstance(error, ParameterError) and not isinstance(error, CandidatesError)
-    return USAGE if usage else DATA
+    return USAGE if isinstance(error, ParameterError) else DATA
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,9 +16,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from ...core.candidates import candidate_remarks, public_items
-from ...errors import CandidatesError, ParameterError, TableError
+from ...core.candidates import candidate_remarks
+from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
+from ...transformations.count_by_item import integers_or_strings
 from ..ledger import Ledger
 from ..ledger.files import write_new_file
 from ..planning.plan import Plan
@@ -149,19 +150,18 @@ def read_candidates(
     callers that only count the items.
 
     Raises:
-        CandidatesError: The list is empty or repeats an item.
-        TableError: The file cannot be read.
+        TableError: The file cannot be read, or the list is empty, repeats an item, or has integers beyond 64 bits.
     """
     file = Path(path)
     kind = file.suffix.lower()
     if kind in (".parquet", ".csv"):
-        return public_items(_read_table_items(file, columns, what), _list_description(file, what))
+        return _require_identifiers(_read_table_items(file, columns, what), _list_description(file, what))
     if columns:
         raise TableError(
             f"the list of candidates must be a .csv or .parquet file with the columns {', '.join(columns)}"
         )
     text = _read_list_text(file, what)
-    return public_items(
+    return _require_identifiers(
         _parse_json_list(file, text) if kind == ".json" else _nonblank_lines(text), _list_description(file, what)
     )
 
@@ -183,23 +183,32 @@ def items_as_integers(items: tuple[Any, ...], column: str, what: str = "candidat
     """Return the candidates as integers, for a table whose items are integers; ``what`` is the noun for errors.
 
     Raises:
-        CandidatesError: One is not an integer, or two are the same integer.
+        TableError: One is not an integer, or two are the same integer.
     """
-    return public_items(_parse_integers(items, column, what), f"the {what}")
+    return _require_identifiers(_parse_integers(items, column, what), f"the {what}")
 
 
 def match_column_types(items: tuple[Any, ...], columns: Sequence[str], frame: Any) -> tuple[str, ...]:
     """Convert candidates with several columns to the column types of a polars frame: in integer columns, 07 is 7.
 
     Raises:
-        CandidatesError: An entry for an integer column is not an integer, or two candidates are the same item.
+        TableError: An entry for an integer column is not an integer, or two candidates are the same item.
     """
     schema, entries = frame.lazy().collect_schema(), zip(*map(split_item_parts, items), strict=True)
     found = (
         map(str, _parse_integers(own, name)) if schema[name].is_integer() else own
         for name, own in zip(columns, entries, strict=True)
     )
-    return public_items(map(join_item_parts, zip(*found, strict=True)), "the candidates")
+    return _require_identifiers(map(join_item_parts, zip(*found, strict=True)), "the candidates")
+
+
+def _require_identifiers(items: Iterable[Any], name: str) -> tuple[Any, ...]:
+    """Return the items of a list in a file. If no release can take them as candidates, the file is at fault."""
+    try:
+        return integers_or_strings(items, name)
+    except ParameterError as error:
+        reason = str(error)
+    raise TableError(reason)
 
 
 def _parse_integers(items: Sequence[Any], column: str, what: str = "candidates") -> list[int]:
@@ -210,7 +219,7 @@ def _parse_integers(items: Sequence[Any], column: str, what: str = "candidates")
         elif _INTEGER.fullmatch(item):
             numbers.append(int(item))
         else:
-            raise CandidatesError(
+            raise TableError(
                 f"column {column!r} holds integers, so the {what} must be integers: {what[:-1]} {number} is not"
             )
     return numbers

@@ -222,7 +222,7 @@ class Engine:
 
         Raises:
             TableError: The table cannot be read.
-            ColumnError: The table lacks a column.
+            DataError: The table lacks a column.
             ParameterError: The engine does not read such files, or an option for CSV is given for other files.
         """
         with contextlib.ExitStack() as stack:

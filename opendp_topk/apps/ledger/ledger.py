@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Unpack
 
 from ...core.measurement import Measurement
 from ...core.queryable import rescale_measurement
-from ...errors import BudgetError, ParameterError, PickleError, checks
+from ...errors import BudgetError, ParameterError, ParameterTypeError, checks
 from ...errors.checks import Number
 from ...markup import notebook
 from ...numerics.arithmetic import round_up
@@ -352,9 +352,9 @@ class Ledger:
             ParameterError: The measurement is another interactive one, ``d_in`` is smaller than the unit's, or ``once``
                 is set and an entry has paid already.
             LedgerError: The debit could not be written. Nothing was released; the debit may still count.
-            DataTypeError: ``data`` are not a table or not a vector, as the measurement requires. Nothing was debited,
-                as for ColumnError (a column is missing, or its type does not fit the domain or a list of candidates)
-                and MissingExtraError.
+            DataTypeError: ``data`` are not a table or not a vector, as the measurement requires, or the type
+                of a column does not fit the domain or a list of candidates. Nothing was debited, as for DataError if a
+                column is missing, and for MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every later error; a note
                 on the error contains the entry's number.
         """
@@ -543,7 +543,9 @@ class Ledger:
         self.close()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise PickleError("a ledger cannot be copied or pickled: open it in the other process, with Ledger(address)")
+        raise ParameterTypeError(
+            "a ledger cannot be copied or pickled: open it in the other process, with Ledger(address)"
+        )
 
     _repr_html_ = ledger_html_table
 

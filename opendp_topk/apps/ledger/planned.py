@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ...core.home import process_identity
 from ...core.measurement import Measurement
 from ...core.transformation import public_lists
-from ...errors import ParameterError, PickleError, QueryError
+from ...errors import ParameterError, ParameterTypeError, QueryError
 from ...numerics.arithmetic import to_fraction
 from ...spaces.curves.composed import Composed, compose
 from ...spaces.curves.curve import PrivacyCurve
@@ -123,8 +123,9 @@ class Reservation:
         Raises:
             QueryError: It was released or settled already, or belongs to another process.
             ParameterError: An amount was reserved, and not a measurement.
-            DataTypeError: ``data`` are not a table or not a vector, as the measurement requires. The reservation stays
-                open, as after ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
+            DataTypeError: ``data`` are not a table or not a vector, as the measurement requires, or the type
+                of a column does not fit. The reservation stays open, as after DataError if a column is missing, and
+                after MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays.
         """
         if self._measurement is None:
@@ -195,7 +196,7 @@ class Reservation:
             self._journal.settle_if_possible(self.number, FAILED)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise PickleError("a reservation cannot be copied or pickled: a copy would spend the same amount twice")
+        raise ParameterTypeError("a reservation cannot be copied or pickled: a copy would spend the same amount twice")
 
 
 # Planned releases: fixed in advance, paid for together by one debit, and drawn once each.
@@ -357,7 +358,9 @@ class PlannedReleases(EntryFollower):
         return () if self._closed else tuple(one for n, one in enumerate(self.labels) if n not in self._drawn)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise PickleError("planned releases cannot be copied or pickled: find them again with Ledger.planned(number)")
+        raise ParameterTypeError(
+            "planned releases cannot be copied or pickled: find them again with Ledger.planned(number)"
+        )
 
 
 def validate_planned_pairs(planned: Any) -> list[tuple[Measurement, str]]:
@@ -458,4 +461,6 @@ class Conversation(EntryFollower):
         return remaining_distance(self._journal.account.counted_measure, paid[:2], self._used[:2])
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise PickleError("a conversation cannot be copied or pickled: resume it by its number, with Ledger.resume")
+        raise ParameterTypeError(
+            "a conversation cannot be copied or pickled: resume it by its number, with Ledger.resume"
+        )

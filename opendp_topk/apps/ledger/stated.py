@@ -8,7 +8,7 @@ from fractions import Fraction
 from inspect import Parameter, signature
 from typing import Annotated, Any, TypedDict, TypeVar, get_type_hints
 
-from ...errors import DistanceError, ParameterError, SpaceError, checks
+from ...errors import ParameterError, SpaceError, checks
 from ...errors.checks import Number
 from ...numerics.arithmetic import to_fraction
 from ...spaces.domains import Domain
@@ -122,14 +122,8 @@ def validate_name(name: str, value: Any) -> str:
 
 def _require_distance(metric: Metric, distance: Fraction) -> None:
     whole = int(distance) if distance.denominator == 1 else distance
-    try:
-        found = to_fraction(metric.distance(whole, "d_in"))
-    except DistanceError as error:
-        reason = str(error)
-    else:
-        reason = "" if found == distance else "d_in must be a distance of the metric"
-    if reason:
-        raise ParameterError(reason)
+    if to_fraction(metric.distance(whole, "d_in")) != distance:
+        raise ParameterError("d_in must be a distance of the metric")
 
 
 # Metadata of a ledger and of a release, in words.

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.measurement import Measurement
 from ...core.spaces import require_space
-from ...errors import DistanceError, ParameterError, ParameterTypeError, SearchError, checks
+from ...errors import ParameterError, ParameterTypeError, SearchError, checks
 from ...errors.checks import Number
 from ...errors.extras import import_extra
 from ...markup import notebook
@@ -419,8 +419,7 @@ class Comparison:
 
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
-            ParameterError: No budget is given, or one is 0 or infinite.
-            DistanceError: A budget is not a number >= 0.
+            ParameterError: No budget is given, or one is 0, infinite or not a number >= 0.
         """
         drawn = new_axes() if axes is None else axes
         return draw_accuracy_lines(self.rows, self.query, requested_budgets(budgets, self.query), drawn)
@@ -444,8 +443,7 @@ class Comparison:
 
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
-            ParameterError: The event is unknown, no budget is given, or one is 0 or infinite.
-            DistanceError: A budget is not a number >= 0.
+            ParameterError: The event is unknown, no budget is given, or one is 0, infinite or not a number >= 0.
             DataError: ``scores`` is not a member of the input domain.
         """
         wanted = checks.require_choice("event", event, EVENTS)
@@ -497,9 +495,9 @@ def compare(
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type, the number of candidates is not known, no
-            scale meets the budget, or the release is the same for all neighbours.
+            scale meets the budget, or the release is the same for all neighbours. ``d_in`` or ``d_out`` is not a
+            distance, or no scale can meet ``d_out``.
         SpaceError: The metric does not fit the domain.
-        DistanceError: ``d_in`` or ``d_out`` is not a distance, or no scale can meet ``d_out``.
 
     Runtime:
         A second or two; some seconds under ``PrivacyProfile()`` if k times ``releases`` is in the thousands.
@@ -564,11 +562,11 @@ def _validate_budget(measure: Measure, d_out: Any) -> Any:
     if measure == PrivacyProfile():
         d_out = (d_out, 0) if checks.is_real(d_out) else d_out
         if not isinstance(d_out, tuple) or len(d_out) != 2:
-            raise DistanceError("d_out must be a pair (epsilon, delta)")
+            raise ParameterError("d_out must be a pair (epsilon, delta)")
     measure.distance(d_out, "d_out")
     main, delta = d_out if isinstance(d_out, tuple) else (d_out, 0)
     if not 0 < main < math.inf or not delta < 1:
-        raise DistanceError("d_out must be finite and > 0, and its delta below 1")
+        raise ParameterError("d_out must be finite and > 0, and its delta below 1")
     return d_out
 
 

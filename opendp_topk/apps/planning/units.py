@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from ...core.transformation import Transformation
-from ...errors import ColumnError, ParameterError
+from ...errors import DataError, DataTypeError, ParameterError
 from ...spaces.domains import FrameDomain, GroupedFrameDomain, ValuedFrameDomain, VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile, without_delta
 from ...spaces.metrics import L01InfDistance, ScoreMetric, UserDistance
@@ -33,11 +33,11 @@ def numbered_rows(frame: Any) -> Any:
     """Return a polars frame with a unique row number in the column ``ROW``.
 
     Raises:
-        ColumnError: The table already has this column.
+        DataError: The table already has this column.
     """
     rows = frame.lazy()
     if ROW in rows.collect_schema().names():
-        raise ColumnError(f"the table has a column {ROW!r}, which is to be made: rename it")
+        raise DataError(f"the table has a column {ROW!r}, which is to be made: rename it")
     return rows.with_row_index(ROW)  # [a-number-each]
 
 
@@ -75,7 +75,7 @@ def add_joined_column(frame: Any, names: Sequence[str]) -> Any:
     """Return a polars frame with the joined entries of these columns, in the column ``join_item_parts(names)``.
 
     Raises:
-        ColumnError: A column does not contain integers, strings or categories, or its name begins with ``^``.
+        DataError: A column does not contain integers, strings or categories, or its name begins with ``^``.
     """
     import polars as pl
 
@@ -84,7 +84,7 @@ def add_joined_column(frame: Any, names: Sequence[str]) -> Any:
     schema = frame.lazy().collect_schema()
     for name in names:
         if name.startswith("^") or type(schema[name]).__name__ not in (*INTEGERS, *STRINGS):  # [check-columns]
-            raise ColumnError(
+            raise DataTypeError(
                 f"column {name!r} is a part of items: it must hold integers, strings or categories, and its name must "
                 "not begin with ^"
             )

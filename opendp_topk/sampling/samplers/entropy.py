@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import EntropyError
+from ...errors import PlatformError
 from ...numerics.floats import require_subnormals
 
 # The only source of randomness: the operating system.
@@ -88,9 +88,9 @@ def _read_system_bytes(n: int) -> memoryview:
     except (OSError, NotImplementedError):
         drawn = b""
     if len(drawn) != n + _SPARE:  # [whole]
-        raise EntropyError("the operating system's source of randomness failed: nothing was released")
+        raise PlatformError("the operating system's source of randomness failed: nothing was released")
     if _WATCH.is_repeating(drawn[n:]):  # [watch]
-        raise EntropyError("the operating system's source of randomness repeats itself: nothing was released")
+        raise PlatformError("the operating system's source of randomness repeats itself: nothing was released")
     return memoryview(drawn)[:n]  # [digits]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ...errors import EntropyError
+from ...errors import PlatformError
 from ...numerics.arithmetic import Interval, Intervals, round_down, round_up
 from ...numerics.floats import Floats
 from ..noises.noise import Noise
@@ -273,7 +273,7 @@ def _compare_contenders(a: Contender, b: Contender) -> int:
             return -1  # [above]
         if gap[1] < 0:
             return 1  # [below]
-    raise EntropyError("the source of randomness repeats itself: two candidates have the same digits")
+    raise PlatformError("the source of randomness repeats itself: two candidates have the same digits")
 
 
 # end-proof-region: settle

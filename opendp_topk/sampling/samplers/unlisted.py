@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import EntropyError
+from ...errors import PlatformError
 from ..noises.noise import Noise
 from . import entropy as noiseless
 from . import race, rows
@@ -51,14 +51,14 @@ def draw_best_prefix(n: int, others: int, entropy: Entropy) -> tuple[int, int]:
     """Return the first 16 digits of the largest of ``n`` uniforms, and the number of uniforms that begin with them.
 
     Raises:
-        EntropyError: Together with ``others`` candidates they are as many as a block: such a source repeats itself.
+        PlatformError: Together with ``others`` candidates they are as many as a block: such a source repeats itself.
     """
     prefix = 0
     for _ in range(DIGITS):
         ones = _count_ones(n, entropy)
         prefix, n = 2 * prefix + (ones > 0), ones or n  # [survivors]
     if n + others >= BLOCK:
-        raise EntropyError("the operating system's source of randomness repeats itself: nothing was released")  # [few]
+        raise PlatformError("the operating system's source of randomness repeats itself: nothing was released")  # [few]
     return prefix, n
 
 

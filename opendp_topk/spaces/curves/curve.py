@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from ...errors import DistanceError, MapError, MissingExtraError, ParameterTypeError, checks
+from ...errors import ForeignError, MissingExtraError, ParameterError, ParameterTypeError, checks
 from ...errors.checks import Number
 from ...markup import notebook
 from ...numerics.arithmetic import round_up
@@ -34,7 +34,7 @@ class PrivacyCurve:
 
     Raises:
         ParameterTypeError: A bound is not callable, or no bound is given.
-        MapError: At one of these points, a bound returns something other than a number in [0, 1], or increases.
+        ForeignError: At one of these points, a bound returns something other than a number in [0, 1], or increases.
 
     Example:
         >>> import math
@@ -69,8 +69,8 @@ class PrivacyCurve:
         """Return the smallest delta of all bounds at ``epsilon >= 0``, rounded up; 0 at infinity.
 
         Raises:
-            DistanceError: ``epsilon`` is negative, NaN or not a number.
-            MapError: A bound returns something other than a number in [0, 1].
+            ParameterError: ``epsilon`` is negative, NaN or not a number.
+            ForeignError: A bound returns something other than a number in [0, 1].
         """
         epsilon = checks.require_distance(epsilon, "epsilon")
         if epsilon == math.inf:
@@ -83,12 +83,12 @@ class PrivacyCurve:
         It is the smallest such epsilon if the bounds are nonincreasing.
 
         Raises:
-            DistanceError: ``delta`` is not a number in [0, 1].
-            MapError: A bound returns something other than a number in [0, 1].
+            ParameterError: ``delta`` is not a number in [0, 1].
+            ForeignError: A bound returns something other than a number in [0, 1].
         """
         delta = checks.require_distance(delta, "delta")
         if delta > 1:
-            raise DistanceError("delta must be at most 1")
+            raise ParameterError("delta must be at most 1")
         return min(_least_epsilon(bound, delta) for bound in self.bounds)  # [least-epsilon]
 
     def is_within(self, epsilon: Number, delta: Number) -> bool:
@@ -115,7 +115,7 @@ class PrivacyCurve:
 
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
-            DistanceError: A point is not an epsilon.
+            ParameterError: A point is not an epsilon.
         """
         if axes is None:
             axes = _new_axes()
@@ -158,7 +158,7 @@ def _evaluate_bound(bound: Bound, epsilon: Number) -> float:
     given = bound(epsilon)
     value = checks.plain_number(given) if checks.is_real(given) else math.nan
     if not 0 <= value <= 1:
-        raise MapError("a bound of a privacy curve must return a number in [0, 1]")  # [check-value]
+        raise ForeignError("a bound of a privacy curve must return a number in [0, 1]")  # [check-value]
     return value if isinstance(value, float) else round_up(value)  # [delta-up]
 
 
@@ -181,7 +181,7 @@ def _require_nonincreasing(bound: Bound) -> None:
     """Raise unless a caller's bound is nonincreasing at a few points; each value is checked again when it is used."""
     values = [_evaluate_bound(bound, float(Fraction(2) ** power)) for power in range(-10, 7)]
     if any(later > earlier for earlier, later in zip([_evaluate_bound(bound, 0.0), *values], values, strict=False)):
-        raise MapError("a bound of a privacy curve must not grow with epsilon")
+        raise ForeignError("a bound of a privacy curve must not grow with epsilon")
 
 
 def _new_axes() -> Any:
