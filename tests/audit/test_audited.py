@@ -80,7 +80,9 @@ def test_a_pair_is_audited_anew_and_told_as_it_was() -> None:
     anew = audit_pair(best, json.loads(json.dumps(made.pair)), epsilon=1.0, samples=400)
     assert (anew.verdict, anew.pair, anew.lines[3:5]) == ("refuted", made.pair, made.lines[3:5])
     for wrong in (2, -1, [[0.0]], [[0.0], []], "0", None):
-        raises_exactly(tk.ParameterError, partial(audit_pair, best, wrong, pairs=pairs, epsilon=1.0), "pair must be")
+        raises_exactly(
+            tk.errors.ParameterError, partial(audit_pair, best, wrong, pairs=pairs, epsilon=1.0), "pair must be"
+        )
 
 
 def test_the_picture_has_a_bar_and_a_number_for_each_side_of_a_release() -> None:
@@ -196,7 +198,7 @@ def test_what_is_no_claim() -> None:
         ({"epsilon": 1, "pairs": []}, "pairs must hold"),
     )
     for wrong, match in wrongs:
-        raises_exactly(tk.ParameterError, partial(tk.audit.audit_claim, constant, **wrong), match)
+        raises_exactly(tk.errors.ParameterError, partial(tk.audit.audit_claim, constant, **wrong), match)
 
 
 @pytest.mark.slow

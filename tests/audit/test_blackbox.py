@@ -171,8 +171,8 @@ def test_contradicts_compares_in_the_measure() -> None:
     assert found.contradicts((0.5, 0.01))
     assert found.contradicts((0.5, 0.0))
     assert not found.contradicts((3.0, 0.01))
-    raises_exactly(tk.ParameterError, lambda: found.contradicts((0.5, 0.02)), "delta of claimed")
-    raises_exactly(tk.ParameterError, lambda: found.contradicts(0.5))
+    raises_exactly(tk.errors.ParameterError, lambda: found.contradicts((0.5, 0.02)), "delta of claimed")
+    raises_exactly(tk.errors.ParameterError, lambda: found.contradicts(0.5))
 
 
 WRONG: list[dict[str, Any]] = [
@@ -185,12 +185,12 @@ WRONG: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("arguments", WRONG)
 def test_bad_arguments(arguments: dict[str, Any]) -> None:
-    raises_exactly(tk.ParameterError, lambda: estimate(len, "a", "b", **arguments))
+    raises_exactly(tk.errors.ParameterError, lambda: estimate(len, "a", "b", **arguments))
 
 
 def test_a_function_is_required() -> None:
-    raises_exactly(tk.ParameterTypeError, lambda: estimate(7, 0, 1))  # type: ignore[arg-type]
-    raises_exactly(tk.ParameterTypeError, lambda: estimate(len, "a", "b", samples=1e5))  # type: ignore[arg-type]
+    raises_exactly(tk.errors.ParameterTypeError, lambda: estimate(7, 0, 1))  # type: ignore[arg-type]
+    raises_exactly(tk.errors.ParameterTypeError, lambda: estimate(len, "a", "b", samples=1e5))  # type: ignore[arg-type]
 
 
 def test_the_bar_reaches_its_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -182,7 +182,7 @@ def test_a_level_at_which_arithmetic_overflows_is_found() -> None:
 @pytest.mark.slow
 def test_pairs_at_which_a_function_fails_are_left_out() -> None:
     """Whether it fails in batches, where an error ends an audit, or with an error of this library."""
-    for error in (OverflowError, tk.ParameterError):
+    for error in (OverflowError, tk.errors.ParameterError):
 
         def fails(x: Any, n: int, error: type[Exception] = error) -> Any:
             if np.abs(x).max() > 100:
@@ -214,18 +214,18 @@ def test_noise_that_is_not_cut_is_not_accused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        ({"input_metric": None}, tk.ParameterError, "must be given"),
-        ({"input_metric": tk.UserDistance()}, tk.ParameterError, "no neighbours can be made up"),
-        ({"input_domain": tk.AtomDomain(int)}, tk.ParameterTypeError, "input_domain"),
-        ({"d_in": 0}, tk.ParameterError, "d_in"),
-        ({"d_in": -1}, tk.ParameterError, "d_in"),
-        ({"candidates": 0}, tk.ParameterError, "candidates"),
-        ({"samples": 99}, tk.ParameterError, "samples"),
-        ({"scale": -1}, tk.ParameterError, "scale"),
-        ({"batched": 1}, tk.ParameterTypeError, "batched"),
-        ({"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5}, tk.ParameterError, "no neighbours"),
+        ({"input_metric": None}, tk.errors.ParameterError, "must be given"),
+        ({"input_metric": tk.UserDistance()}, tk.errors.ParameterError, "no neighbours can be made up"),
+        ({"input_domain": tk.AtomDomain(int)}, tk.errors.ParameterTypeError, "input_domain"),
+        ({"d_in": 0}, tk.errors.ParameterError, "d_in"),
+        ({"d_in": -1}, tk.errors.ParameterError, "d_in"),
+        ({"candidates": 0}, tk.errors.ParameterError, "candidates"),
+        ({"samples": 99}, tk.errors.ParameterError, "samples"),
+        ({"scale": -1}, tk.errors.ParameterError, "scale"),
+        ({"batched": 1}, tk.errors.ParameterTypeError, "batched"),
+        ({"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5}, tk.errors.ParameterError, "no neighbours"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], kind: type[Exception], message: str) -> None:
     raises_exactly(kind, lambda: search(len, **{**SPACE, "measure": PURE, **arguments}), message)
-    raises_exactly(tk.ParameterTypeError, lambda: search(7, **SPACE, measure=PURE), "function")  # type: ignore[arg-type]
+    raises_exactly(tk.errors.ParameterTypeError, lambda: search(7, **SPACE, measure=PURE), "function")  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ def test_batches_are_asked_for_in_full() -> None:
 
     assert draws(function, batched=True)(7, 25_000) == [(7, 7)] * 25_000
     assert sum(asked) == 25_000
-    raises_exactly(tk.ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "as many releases")
+    raises_exactly(tk.errors.ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "as many releases")
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,11 @@ def test_a_type_a_length_and_the_sign_of_a_zero_are_outcomes() -> None:
 
 def test_copies_of_a_generator_are_refused() -> None:
     source = random.Random(1)
-    raises_exactly(tk.ParameterError, lambda: draws(lambda x: source.random(), workers=2)(0, 2000), "workers must be 1")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: draws(lambda x: source.random(), workers=2)(0, 2000), "workers must be 1"
+    )
     shared = draws(lambda x: source.randrange(x), workers=2)
-    raises_exactly(tk.ParameterError, lambda: [shared(x, 2000) for x in (5, 5)], "workers must be 1")
+    raises_exactly(tk.errors.ParameterError, lambda: [shared(x, 2000) for x in (5, 5)], "workers must be 1")
     assert draws(lambda x: 7, workers=2)(0, 2000) == [7] * 2000
 
 
@@ -152,10 +154,10 @@ def test_estimates_by_batches_and_by_processes() -> None:
 
 @pytest.mark.parametrize("arguments", [{"workers": 0}, {"workers": 1.5}, {"batched": 1}])
 def test_bad_arguments(arguments: dict[str, Any]) -> None:
-    kind = tk.ParameterError if arguments.get("workers") == 0 else tk.ParameterTypeError
+    kind = tk.errors.ParameterError if arguments.get("workers") == 0 else tk.errors.ParameterTypeError
     raises_exactly(kind, lambda: tk.audit.estimate(len, "a", "b", **arguments), next(iter(arguments)))
 
 
 def test_processes_need_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
-    raises_exactly(tk.ParameterError, lambda: draws(len, workers=2), "workers must be 1 on this system")
+    raises_exactly(tk.errors.ParameterError, lambda: draws(len, workers=2), "workers must be 1 on this system")

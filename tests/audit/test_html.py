@@ -244,17 +244,17 @@ def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatc
 def test_a_folder_with_files_is_left_alone(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "collect_findings", lambda budget, progress: [])
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(tk.ParameterError, match="not empty"):
+    with pytest.raises(tk.errors.ParameterError, match="not empty"):
         write_report(tmp_path, budget=1)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     write_report(tmp_path, budget=1, force=True)
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert (tmp_path / "index.html").is_file()
-    with pytest.raises(tk.ParameterError, match="is a file"):
+    with pytest.raises(tk.errors.ParameterError, match="is a file"):
         write_report(tmp_path / "mine.txt", budget=1)
-    with pytest.raises(tk.TableError, match="could not be written"):
+    with pytest.raises(tk.errors.TableError, match="could not be written"):
         write_report(tmp_path / "mine.txt" / "below", budget=1)
-    with pytest.raises(tk.ParameterError, match="budget"):
+    with pytest.raises(tk.errors.ParameterError, match="budget"):
         write_report(tmp_path / "other", budget=0)
 
 
@@ -263,7 +263,7 @@ def test_a_folder_with_files_is_left_alone(few: None, tmp_path: Path, monkeypatc
 def test_pdfs_are_linked_and_failures_said(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(name: str, folder: str) -> Path:
         if name == NAME:
-            raise tk.ProofError("it does not build")
+            raise tk.errors.ProofError("it does not build")
         made = Path(folder) / f"{name.replace('/', '-')}.pdf"
         made.write_bytes(b"%PDF")
         return made

@@ -148,4 +148,4 @@ def test_time_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "z3", None)
-    raises_exactly(tk.MissingExtraError, tk.audit.verify_lemmas, 'pip install "opendp_topk[audit]"')
+    raises_exactly(tk.errors.MissingExtraError, tk.audit.verify_lemmas, 'pip install "opendp_topk[audit]"')

@@ -125,8 +125,8 @@ def test_equal_laws_lose_nothing() -> None:
     ids=repr,
 )
 def test_what_is_no_distribution(law: Law) -> None:
-    raises_exactly(tk.ForeignError, lambda: losses.pair_distributions(law, {0: 1}))
-    raises_exactly(tk.ForeignError, lambda: losses.pair_distributions({0: 1}, law))
+    raises_exactly(tk.errors.ForeignError, lambda: losses.pair_distributions(law, {0: 1}))
+    raises_exactly(tk.errors.ForeignError, lambda: losses.pair_distributions({0: 1}, law))
 
 
 def test_numbers_of_every_kind() -> None:

@@ -110,7 +110,9 @@ def test_within_is_exact() -> None:
     assert is_within_distance(tk.LInfDistance(monotonic=True), (0, 0, 0), (1, 0, -1), Fraction(2))
     assert not is_within_distance(tk.LInfDistance(monotonic=True), (0, 0, 0), (1, 0, -1), Fraction(199, 100))
     raises_exactly(
-        tk.ParameterError, lambda: is_within_distance(tk.UserDistance(), (0,), (0,), Fraction(1)), "pairs must be given"
+        tk.errors.ParameterError,
+        lambda: is_within_distance(tk.UserDistance(), (0,), (0,), Fraction(1)),
+        "pairs must be given",
     )
 
 
@@ -212,5 +214,5 @@ def test_what_makes_no_pairs() -> None:
         (lambda: tk.audit.table_pairs(pl.DataFrame({"u": [1]}), user="v"), "column"),
         (lambda: tk.audit.table_pairs(pl.DataFrame({"u": []})), "row"),
     ):
-        raises_exactly(tk.ParameterError, call, word)
-    raises_exactly(tk.ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")
+        raises_exactly(tk.errors.ParameterError, call, word)
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")

@@ -102,14 +102,14 @@ def test_signoffs_are_appended_and_read_back(tmp_path: Path) -> None:
     assert signs[1].by == '"Bo" \\ Ç'
     assert read_signoffs(file) == signs
     assert signs[0] == Signoff("a/b", "0" * 16, "Ada", "2026-01-02")
-    raises_exactly(tk.ParameterError, lambda: append_signoff("a/b", "0" * 16, by="Ada", file=file), "already")
+    raises_exactly(tk.errors.ParameterError, lambda: append_signoff("a/b", "0" * 16, by="Ada", file=file), "already")
     append_signoff("a/b", "1" * 16, by="Ada", file=file)
     assert len(read_signoffs(file)) == 3
 
 
 @pytest.mark.parametrize("by", ["", "  ", "a\nb", None])
 def test_a_signoff_needs_a_name(tmp_path: Path, by: str) -> None:
-    raises_exactly(tk.ParameterError, lambda: append_signoff("a/b", "0", by=by, file=tmp_path / "new.toml"))
+    raises_exactly(tk.errors.ParameterError, lambda: append_signoff("a/b", "0", by=by, file=tmp_path / "new.toml"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -119,14 +119,16 @@ def test_a_signoff_needs_a_name(tmp_path: Path, by: str) -> None:
 def test_files_that_are_no_signoffs(tmp_path: Path, text: str) -> None:
     file = tmp_path / "signoffs.toml"
     file.write_text(text, encoding="utf-8")
-    raises_exactly(tk.TableError, lambda: read_signoffs(file))
-    raises_exactly(tk.TableError, lambda: proofs(file))
+    raises_exactly(tk.errors.TableError, lambda: read_signoffs(file))
+    raises_exactly(tk.errors.TableError, lambda: proofs(file))
 
 
 def test_a_missing_file_is_an_error_for_reading_only(tmp_path: Path) -> None:
-    raises_exactly(tk.TableError, lambda: proofs(tmp_path / "none.toml"))
-    raises_exactly(tk.TableError, lambda: append_signoff("a/b", "0", by="Ada", file=tmp_path / "no" / "file.toml"))
+    raises_exactly(tk.errors.TableError, lambda: proofs(tmp_path / "none.toml"))
+    raises_exactly(
+        tk.errors.TableError, lambda: append_signoff("a/b", "0", by="Ada", file=tmp_path / "no" / "file.toml")
+    )
 
 
 def test_no_digest_of_a_document_that_is_missing() -> None:
-    raises_exactly(tk.ProofError, lambda: claim_digest("core/nothing"))
+    raises_exactly(tk.errors.ProofError, lambda: claim_digest("core/nothing"))

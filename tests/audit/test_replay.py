@@ -104,15 +104,17 @@ def test_digits_that_are_left_are_never_read_as_kept() -> None:
 
 def test_what_is_refused() -> None:
     fresh, calls = random.SystemRandom(), itertools.count()
-    raises_exactly(tk.ParameterError, lambda: tk.audit.replay(lambda x, _: fresh.random(), 0, 1), "its source alone")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: tk.audit.replay(lambda x, _: fresh.random(), 0, 1), "its source alone"
+    )
 
     def fickle(x: int, source: Any) -> int:
         return int(source.integers(0, 2)) if next(calls) < 1 else 0
 
-    raises_exactly(tk.ParameterError, lambda: tk.audit.replay(fickle, 0, 1), "different draws")
-    raises_exactly(tk.ParameterError, lambda: tk.audit.replay(flips, 0, 1, source="urandom"), "source must be")
-    raises_exactly(tk.ParameterError, lambda: tk.audit.replay(flips, 0, 1, delta=2), "delta")
-    raises_exactly(tk.ParameterError, lambda: tk.audit.replay(flips, 0, 1, runs=0), "runs")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.replay(fickle, 0, 1), "different draws")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.replay(flips, 0, 1, source="urandom"), "source must be")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.replay(flips, 0, 1, delta=2), "delta")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.replay(flips, 0, 1, runs=0), "runs")
 
 
 def counted(outcomes: Any) -> LAW:

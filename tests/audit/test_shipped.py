@@ -77,7 +77,7 @@ def test_an_argument_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     def make_strange(input_domain: Any, input_metric: Any, output_measure: Any, *, colour: str) -> Any: ...
 
     monkeypatch.setattr(shipped, "find_constructors", lambda: {"make_strange": make_strange})
-    with pytest.raises(tk.ParameterError, match="colour has no default"):
+    with pytest.raises(tk.errors.ParameterError, match="colour has no default"):
         list(shipped.shipped_examples())
 
 

@@ -119,18 +119,18 @@ def test_measurements_are_called_one_by_one(clock: Clock) -> None:
 def test_what_cannot_be_timed_is_refused() -> None:
     for more in ({"batched": True}, {"workers": 2}):
         raises_exactly(
-            tk.ParameterError,
+            tk.errors.ParameterError,
             lambda more=more: tk.audit.estimate(len, [1], [2], samples=100, timed=True, **more),
             "timed needs calls one by one",
         )
     for measure in (tk.RangeDivergence(), tk.ZeroConcentratedDivergence()):
         raises_exactly(
-            tk.ParameterError,
+            tk.errors.ParameterError,
             lambda measure=measure: tk.audit.estimate(len, [1], [2], samples=100, timed=True, measure=measure),
             "timed is for claims of epsilon and delta",
         )
     raises_exactly(
-        tk.ParameterTypeError, lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=1), "timed must be"
+        tk.errors.ParameterTypeError, lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=1), "timed must be"
     )
 
 

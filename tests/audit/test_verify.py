@@ -29,7 +29,7 @@ RANGE, PURE, ZCDP = tk.RangeDivergence(), tk.MaxDivergence(), tk.ZeroConcentrate
 
 def one_shot(d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> tk.Measurement:
     space = tk.VectorDomain(FLOATS, size=d), metric or tk.RangeDistance()
-    return tk.make_lipschitz_top_k(*space, measure, **{"k": 2, "scale": 1.0, "noise": tk.Gumbel()} | options)
+    return tk.make_lipschitz_top_k(*space, measure, **{"k": 2, "scale": 1.0, "noise": tk.noise.Gumbel()} | options)
 
 
 def claiming(measurement: tk.Measurement, privacy_map: Any) -> tk.Measurement:
@@ -52,17 +52,17 @@ def test_curves_are_held_against_laws() -> None:
     for measurement, share in ((choice, 0.98), (both, found.loss * 0.98)):
         curve = measurement.map(1)
         less = claiming(measurement, lambda d_in, c=curve, s=share: tk.PrivacyCurve(lambda e: c.delta(e) * s))
-        with pytest.raises(tk.PrivacyViolationError, match="refutes the privacy map") as caught:
+        with pytest.raises(tk.errors.PrivacyViolationError, match="refutes the privacy map") as caught:
             tk.audit.verify(less, budget=60)
         assert caught.value.report.loss > 1
         assert "epsilon" in caught.value.report.witness.where
     ends_early = claiming(choice, lambda d_in: (0.999, 0.0))
-    with pytest.raises(tk.PrivacyViolationError, match="inf"):
+    with pytest.raises(tk.errors.PrivacyViolationError, match="inf"):
         tk.audit.verify(ends_early, budget=60)
 
 
 def refuted(measurement: tk.Measurement, **options: Any) -> Any:
-    with pytest.raises(tk.PrivacyViolationError, match="refutes the privacy map") as caught:
+    with pytest.raises(tk.errors.PrivacyViolationError, match="refutes the privacy map") as caught:
         tk.audit.verify(measurement, **options)
     report = caught.value.report
     assert (report.verdict, report.holds) == ("fails", False)
@@ -97,7 +97,7 @@ def test_k_r_is_refuted_as_a_range_of_gumbel_noise() -> None:
 def test_k_r_squared_half_is_refuted_as_rho_of_exponential_noise() -> None:
     """r = 1e-3. The pair of the theorem has 1.0705 at alpha = 300; the supremum over all orders is a little more."""
     r = 1e-3
-    wrong = claiming(one_shot(3, ZCDP, noise=tk.Exponential()), lambda d_in: 2 * Fraction(d_in) ** 2 / 2)
+    wrong = claiming(one_shot(3, ZCDP, noise=tk.noise.Exponential()), lambda d_in: 2 * Fraction(d_in) ** 2 / 2)
     report = refuted(wrong, d_in=r)
     assert 1.0705 < report.tightness < 1.2
     assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-9)
@@ -137,7 +137,7 @@ def test_the_exponential_mechanism_s_rho_is_refuted_for_permute_and_flip() -> No
 
 @pytest.mark.slow
 def test_a_slightly_wrong_map_is_refuted_and_an_attained_one_is_not() -> None:
-    attained = one_shot(3, PURE, noise=tk.Exponential())
+    attained = one_shot(3, PURE, noise=tk.noise.Exponential())
     assert tk.audit.verify(attained).tightness == pytest.approx(1, abs=1e-15)
     refuted(claiming(attained, lambda d_in: math.nextafter(2.0 * d_in, 0)))
 
@@ -169,7 +169,7 @@ def test_pairs_of_tables() -> None:
     report = tk.audit.verify(choice, pairs=[tuple(tables)])
     assert 0 < report.tightness < 1
     assert report.pairs == 1
-    raises_exactly(tk.ParameterError, lambda: tk.audit.verify(choice), "pairs must be given")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.verify(choice), "pairs must be given")
 
 
 @pytest.mark.further
@@ -189,7 +189,7 @@ def test_epsilon_and_delta() -> None:
     exact = (1 - math.exp(-0.25)) ** 2 / (1 - math.exp(-1))
     report = tk.audit.verify(of(exact + 1e-9))
     assert 0.9 * exact < report.loss <= exact
-    with pytest.raises(tk.PrivacyViolationError):
+    with pytest.raises(tk.errors.PrivacyViolationError):
         tk.audit.verify(of(exact * 0.9))
 
 
@@ -204,7 +204,7 @@ def test_probabilities_of_another_library() -> None:
     space = tk.VectorDomain(FLOATS, size=3), tk.LInfDistance()
     options = {"privacy_map": lambda d_in: 1.0 * d_in, "scale": 2.0}
     assert tk.audit.verify_probabilities(softmax, *space, PURE, **options).tightness == pytest.approx(1, rel=1e-6)
-    with pytest.raises(tk.PrivacyViolationError):
+    with pytest.raises(tk.errors.PrivacyViolationError):
         tk.audit.verify_probabilities(softmax, *space, PURE, **options | {"privacy_map": lambda d_in: 0.99 * d_in})
 
 
@@ -212,7 +212,7 @@ def test_a_probability_that_underflows_is_infinitely_revealing() -> None:
     """A utility gap of 1491 beside one of 1489."""
     space = tk.VectorDomain(FLOATS, size=2), tk.LInfDistance()
     assert softmax(np.array([0.0, 1491.0]))[0] == 0 < softmax(np.array([1.0, 1490.0]))[0]
-    with pytest.raises(tk.PrivacyViolationError) as caught:
+    with pytest.raises(tk.errors.PrivacyViolationError) as caught:
         tk.audit.verify_probabilities(
             softmax, *space, PURE, privacy_map=lambda d_in: d_in, pairs=[([0.0, 1491.0], [1.0, 1490.0])]
         )
@@ -284,12 +284,12 @@ def test_the_two_likeliest_pairs_are_tried_whatever_the_budget() -> None:
 
 @pytest.mark.further
 def test_laws_that_are_too_large_are_skipped() -> None:
-    large = one_shot(None, PURE, noise=tk.Laplace(), k=2)
+    large = one_shot(None, PURE, noise=tk.noise.Laplace(), k=2)
     spread = [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((0.0, 2e3, 4e3, 6e3), (1.0, 2e3, 4e3, 6e3))]
     report = tk.audit.verify(large, pairs=spread)
     assert (report.pairs, report.skipped) == (1, 1)
     assert "too large to compute" in repr(report)
-    raises_exactly(tk.ParameterError, lambda: tk.audit.verify(large, pairs=spread[1:]), "no pair of neighbours")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.verify(large, pairs=spread[1:]), "no pair of neighbours")
 
 
 def broken(scores: Any) -> dict[int, Fraction]:
@@ -299,17 +299,22 @@ def broken(scores: Any) -> dict[int, Fraction]:
 @pytest.mark.parametrize(
     ("measurement", "options", "error", "required"),
     [
-        (3, {}, tk.ParameterTypeError, "measurement must be a measurement"),
-        (one_shot(3, PURE), {"budget": 0}, tk.ParameterError, "budget must be an integer >= 1"),
-        (one_shot(3, PURE), {"d_in": 0}, tk.ParameterError, "d_in must be > 0"),
-        (one_shot(3, PURE), {"d_in": -1}, tk.ParameterError, "d_in must be >= 0"),
-        (one_shot(3, PURE), {"pairs": [((0.0,) * 3, (0.0, 0.0, 2.0))]}, tk.ParameterError, "further apart than d_in"),
-        (geometric_choice(distribution=None), {}, tk.NotDeclaredError, "no exact distribution"),
-        (geometric_choice(distribution=broken), {}, tk.ForeignError, "do not sum to 1"),
+        (3, {}, tk.errors.ParameterTypeError, "measurement must be a measurement"),
+        (one_shot(3, PURE), {"budget": 0}, tk.errors.ParameterError, "budget must be an integer >= 1"),
+        (one_shot(3, PURE), {"d_in": 0}, tk.errors.ParameterError, "d_in must be > 0"),
+        (one_shot(3, PURE), {"d_in": -1}, tk.errors.ParameterError, "d_in must be >= 0"),
+        (
+            one_shot(3, PURE),
+            {"pairs": [((0.0,) * 3, (0.0, 0.0, 2.0))]},
+            tk.errors.ParameterError,
+            "further apart than d_in",
+        ),
+        (geometric_choice(distribution=None), {}, tk.errors.NotDeclaredError, "no exact distribution"),
+        (geometric_choice(distribution=broken), {}, tk.errors.ForeignError, "do not sum to 1"),
         (
             geometric_choice(measure=tk.Approximate(ZCDP), privacy_map=lambda d_in: (1.0, 0.0)),
             {},
-            tk.ParameterError,
+            tk.errors.ParameterError,
             "cannot be verified",
         ),
     ],
@@ -336,7 +341,7 @@ def test_compositions_are_verified_by_their_joint_law() -> None:
     assert (report.holds, report.claimed) == (True, 1.5)
     assert report.tightness > 0.97
     lying = dataclasses.replace(honest, privacy_map=lambda d_in: 1.25 * d_in)
-    with pytest.raises(tk.PrivacyViolationError):
+    with pytest.raises(tk.errors.PrivacyViolationError):
         tk.audit.verify(lying, budget=60)
 
 
@@ -348,17 +353,17 @@ NO_PAIRS: tuple[Any, ...] = (3, True, [3], [(1, 2, 3)], ["ab"], [([1, 2],)])
 
 @pytest.mark.parametrize("records", [None, 3, SENTINEL_TEXT, b"ab", itertools.count(), iter([1])])
 def test_records(records: Any) -> None:
-    with pytest.raises(tk.ParameterTypeError, match="records must be a list of records") as caught:
+    with pytest.raises(tk.errors.ParameterTypeError, match="records must be a list of records") as caught:
         tk.audit.record_pairs(records)
     assert not leaks(caught.value)
 
 
 @pytest.mark.parametrize("pairs", NO_PAIRS)
 def test_pairs(pairs: Any) -> None:
-    with pytest.raises(tk.ParameterTypeError, match="pairs must"):
+    with pytest.raises(tk.errors.ParameterTypeError, match="pairs must"):
         tk.audit.verify(TOP, pairs=pairs)
     for audit in (tk.audit.search, tk.audit.audit_claim):
-        with pytest.raises(tk.ParameterTypeError, match="pairs must"):
+        with pytest.raises(tk.errors.ParameterTypeError, match="pairs must"):
             audit(lambda x: 0, pairs=pairs, **_claim(audit))
 
 
@@ -369,13 +374,13 @@ def _claim(audit: Any) -> dict[str, Any]:
 def test_pairs_without_end() -> None:
     endless = itertools.repeat(([1, 2], [1, 3]))
     assert tk.audit.verify(TOP, pairs=endless, budget=3).pairs == 3
-    with pytest.raises(tk.ParameterTypeError, match="may have no end"):
+    with pytest.raises(tk.errors.ParameterTypeError, match="may have no end"):
         tk.audit.search(lambda x: 0, pairs=endless, measure=tk.MaxDivergence())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("options", [{"law": 3}, {"relative_error": "a"}, {"relative_error": -1}, {"budget": "a"}])
 def test_options_of_verify(options: Any) -> None:
-    with pytest.raises(tk.ParameterError):
+    with pytest.raises(tk.errors.ParameterError):
         tk.audit.verify(TOP, **options)
 
 
@@ -383,7 +388,7 @@ def test_options_of_verify(options: Any) -> None:
     "index", ["a", None, 2, -1, 0.5, True, [0, 7], ["a"], np.array([0.5]), np.array(["a"]), {0: 1}]
 )
 def test_what_is_no_index_names_nothing(index: Any) -> None:
-    with pytest.raises(tk.DataError, match="must be called with indices of its items"):
+    with pytest.raises(tk.errors.DataError, match="must be called with indices of its items"):
         NAMED(index)
 
 
@@ -396,12 +401,12 @@ def test_indices_name_items() -> None:
 )
 def test_what_is_no_array_of_counts(counts: Any) -> None:
     for best in (BEST, FROM):
-        with pytest.raises(tk.DataTypeError, match="one-dimensional array of numbers"):
+        with pytest.raises(tk.errors.DataTypeError, match="one-dimensional array of numbers"):
             best(counts)
 
 
 @pytest.mark.slow
 def test_candidates_without_end() -> None:
-    for ask in (tk.candidate_remarks, tk.index_candidates, lambda items: tk.largest_counts(1, items)):
-        with pytest.raises(tk.ParameterError, match="an iterator may have no end"):
+    for ask in (tk.planning.candidate_remarks, tk.index_candidates, lambda items: tk.largest_counts(1, items)):
+        with pytest.raises(tk.errors.ParameterError, match="an iterator may have no end"):
             ask(itertools.repeat("a"))

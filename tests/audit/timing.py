@@ -35,7 +35,7 @@ Make = Callable[[Space], tk.Measurement]
 def mechanisms() -> dict[str, Make]:
     """What is measured, by name."""
     pure, zcdp = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
-    exponential, laplace = tk.Exponential(), tk.Laplace()
+    exponential, laplace = tk.noise.Exponential(), tk.noise.Laplace()
     return {
         "one-shot Gumbel": lambda space: tk.make_report_noisy_top_k(*space, zcdp, k=K, scale=SCALE),
         "one-shot Laplace": lambda space: tk.make_lipschitz_top_k(*space, pure, k=K, scale=SCALE, noise=laplace),

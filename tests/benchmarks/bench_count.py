@@ -65,7 +65,7 @@ def benches(*peers: str) -> Iterator[Bench]:
 
 
 def _counted(count: tk.Transformation, path: Path) -> Any:
-    return count(tk.read_table(path))
+    return count(tk.tables.read_table(path))
 
 
 if __name__ == "__main__":

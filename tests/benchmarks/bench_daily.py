@@ -69,7 +69,7 @@ def write_table(path: Path, rows: int, pages: int) -> None:
 
 def nothing(path: Path, pages: int) -> tuple[float, float, int]:
     """What the process and its libraries hold without a table."""
-    tk.read_table(path)
+    tk.tables.read_table(path)
     return 0, 0, 0
 
 
@@ -90,7 +90,7 @@ def kept(rule: str) -> Callable[[Path, int], tuple[float, float, int]]:
         counts = chosen >> tk.then_count_by_item(candidates=listed, max_items=MOST)
         noise = partial(tk.then_noisy_histogram, tk.ZeroConcentratedDivergence(), gaussian=True)
         noisy = tk.binary_search_chain(lambda scale: counts >> noise(scale=scale), 1, RHO)
-        found = (noisy >> tk.counts_from(LEAST))(tk.read_table(path))
+        found = (noisy >> tk.counts_from(LEAST))(tk.tables.read_table(path))
         return noisy.parameters["scale"], LEAST, len(found.indices)
 
     return release
@@ -102,7 +102,7 @@ def unlisted(path: Path, pages: int) -> tuple[float, float, int]:
     measure = tk.Approximate(tk.ZeroConcentratedDivergence())
     noise = partial(tk.then_stable_histogram, measure, delta=DELTA, gaussian=True)
     noisy = tk.binary_search_chain(lambda scale: counts >> noise(scale=scale), 1, (RHO, DELTA))
-    return noisy.parameters["scale"], noisy.parameters["threshold"], len(noisy(tk.read_table(path)).items)
+    return noisy.parameters["scale"], noisy.parameters["threshold"], len(noisy(tk.tables.read_table(path)).items)
 
 
 WORK: dict[str, Callable[[Path, int], tuple[float, float, int]]] = {

@@ -75,7 +75,7 @@ def lines(rows: int) -> Iterator[str]:
             found: list[Any] = []
 
             def released(release: Any = release, found: list[Any] = found) -> None:
-                found.append(release(tk.read_table(path)))
+                found.append(release(tk.tables.read_table(path)))
 
             turns = np.array([(spent(released), spent(alone[summed])) for _ in range(TURNS + 1)][1:])
             own, peer = np.median(turns[:, :, 0], axis=0)

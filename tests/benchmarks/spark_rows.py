@@ -49,7 +49,7 @@ def counting() -> tk.Transformation:
 def ways(plan: str, folder: str, master: str) -> Iterator[Callable[[], int]]:
     """What counts, and returns how many pairs of a user and an item there are."""
     if plan == "polars":
-        yield lambda: int(counting()(tk.read_table(folder)).sum())
+        yield lambda: int(counting()(tk.tables.read_table(folder)).sum())
     elif plan == "polars by hand":
         import polars as pl
 

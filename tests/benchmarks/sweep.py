@@ -94,9 +94,9 @@ class _Repeated(NamedTuple):
 MECHANISMS: dict[str, Make] = {
     "gumbel": lambda measure, k, scale: tk.then_report_noisy_top_k(tk.RangeDivergence(), k=k, scale=scale),
     "exponential": lambda measure, k, scale: tk.then_report_noisy_top_k(measure, k=k, scale=scale),
-    "laplace": _lipschitz(tk.Laplace()),
-    "logistic": _lipschitz(tk.Logistic()),
-    "half-logistic": _lipschitz(tk.HalfLogistic()),
+    "laplace": _lipschitz(tk.noise.Laplace()),
+    "logistic": _lipschitz(tk.noise.Logistic()),
+    "half-logistic": _lipschitz(tk.noise.HalfLogistic()),
     "gaps": lambda measure, k, scale: tk.then_noisy_top_k_with_gaps(measure, k=k, scale=scale),
     "peeled exponential": lambda measure, k, scale: tk.then_peeled_top_k(
         measure, k=k, scale=scale, mechanism="exponential"
@@ -106,7 +106,7 @@ MECHANISMS: dict[str, Make] = {
     ),
     "canonical": lambda measure, k, scale: tk.then_canonical_top_k(measure, k=k, scale=scale),
     "canonical exponential": lambda measure, k, scale: tk.then_canonical_top_k(
-        measure, k=k, scale=scale, noise=tk.Exponential()
+        measure, k=k, scale=scale, noise=tk.noise.Exponential()
     ),
     "joint ranking": lambda measure, k, scale: tk.then_joint_top_k(measure, k=k, scale=scale),
     "joint set": lambda measure, k, scale: tk.then_joint_top_k(measure, k=k, scale=scale, release="set"),

@@ -62,7 +62,9 @@ def laplace(scale: float = 4.0, T: str = "i32") -> Any:
 )
 def test_the_domain_holds_what_both_hold(domain: Any, expected: tk.Domain) -> None:
     Q = str(domain().element_domain.carrier_type)
-    made = tk.from_opendp(theirs(dp.max_divergence(), lambda d: float(d), domain=domain(), metric=dp.l1_distance(T=Q)))
+    made = tk.opendp.from_opendp(
+        theirs(dp.max_divergence(), lambda d: float(d), domain=domain(), metric=dp.l1_distance(T=Q))
+    )
     assert made.input_domain == expected
     assert made.declared.n_candidates == expected.size
 
@@ -70,7 +72,7 @@ def test_the_domain_holds_what_both_hold(domain: Any, expected: tk.Domain) -> No
 @pytest.mark.further
 @pytest.mark.parametrize("T", ["i32", "i64"])
 def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
-    made = tk.from_opendp(laplace(T=T))
+    made = tk.opendp.from_opendp(laplace(T=T))
     check_measurement(
         made,
         members=[[1, 2, 3], (0, 0, 2**31 - 1)],
@@ -97,7 +99,7 @@ def test_the_last_distance_of_each_type(Q: str, most: int) -> None:
 
 
 def test_distances_between_their_numbers_are_rounded_up() -> None:
-    made = tk.from_opendp(laplace())
+    made = tk.opendp.from_opendp(laplace())
     assert made.map(1.25) == made.map(Fraction(5, 3)) == made.map(2) == 0.5
     assert made.map(2**31 - 1) < made.map(2**31) == made.map(math.inf) == math.inf
     asked: list[Any] = []
@@ -106,7 +108,9 @@ def test_distances_between_their_numbers_are_rounded_up() -> None:
         asked.append(d_in)
         return float(d_in)
 
-    real = tk.from_opendp(theirs(dp.max_divergence(), loss, domain=vectors("f64"), metric=dp.l1_distance(T="f64")))
+    real = tk.opendp.from_opendp(
+        theirs(dp.max_divergence(), loss, domain=vectors("f64"), metric=dp.l1_distance(T="f64"))
+    )
     assert Fraction(real.map(Fraction(1, 3))) >= Fraction(1, 3)
     assert real.map(2**53 + 1) == 2**53 + 2
     assert real.map(10**400) == math.inf
@@ -115,7 +119,7 @@ def test_distances_between_their_numbers_are_rounded_up() -> None:
 
 @pytest.mark.further
 def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
-    made = tk.from_opendp(laplace())
+    made = tk.opendp.from_opendp(laplace())
     assert made.map(1) == (made >> sum).map(1) == 0.25
     assert isinstance((made >> sum)([1, 2, 3]), int)
     own = (made.input_domain, made.input_metric) >> tk.then_laplace(tk.MaxDivergence(), scale=2)
@@ -128,22 +132,22 @@ def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
     queryable(made)
     assert queryable.privacy_loss(1) == 0.25
     unit = {"dataset": "numbers", "metric": made.input_metric}
-    with tk.Ledger.create(tmp_path / "a", budget=0.5, measure=tk.MaxDivergence(), **unit) as ledger:
+    with tk.ledger.Ledger.create(tmp_path / "a", budget=0.5, measure=tk.MaxDivergence(), **unit) as ledger:
         assert len(ledger.release(made, [1, 2, 3], d_in=1)) == 3
         ledger.release(made >> sum, [1, 2, 3], d_in=1)
-        with pytest.raises(tk.BudgetError):
+        with pytest.raises(tk.errors.BudgetError):
             ledger.release(made, [1, 2, 3], d_in=1)
 
 
 def test_opendps_gaussian_converts_as_ours_does() -> None:
     space = vectors(), dp.l2_distance(T="f64")
-    made = tk.from_opendp(space >> dp.m.then_gaussian(scale=4.0))
+    made = tk.opendp.from_opendp(space >> dp.m.then_gaussian(scale=4.0))
     own = (made.input_domain, made.input_metric) >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4)
     assert made.output_measure == own.output_measure
     for d_in in (1, 3.0):
         assert own.map(d_in) <= made.map(d_in) <= math.nextafter(own.map(d_in), math.inf)
     assert own.map(0.5) == 0 < made.map(0.5), "no two vectors of integers are at a distance of a half"
-    profile = tk.from_opendp(dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=4.0)))
+    profile = tk.opendp.from_opendp(dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=4.0)))
     assert profile.output_measure == tk.PrivacyProfile()
     ours, opendps = tk.make_zCDP_to_approxDP(own).map(1), profile.map(1)
     for epsilon in (0.5, 1, Fraction(4, 3)):
@@ -157,7 +161,7 @@ def test_opendps_gaussian_converts_as_ours_does() -> None:
 def test_opendps_top_k_costs_what_ours_costs() -> None:
     space = vectors(size=None), dp.linf_distance(T="i32", monotonic=True)
     for k in (1, 2, 5):
-        made = tk.from_opendp(space >> dp.m.then_noisy_top_k(dp.max_divergence(), k=k, scale=4.0))
+        made = tk.opendp.from_opendp(space >> dp.m.then_noisy_top_k(dp.max_divergence(), k=k, scale=4.0))
         own = (made.input_domain, made.input_metric) >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=k, scale=4)
         for d_in in (1, 2, 8):
             assert own.map(d_in) <= made.map(d_in) <= own.map(d_in) * (1 + 1e-12)
@@ -173,7 +177,7 @@ def test_the_measures_are_known() -> None:
         (dp.approximate(zcdp()), (0.5, 1.5), tk.Approximate(tk.ZeroConcentratedDivergence()), (0.5, 1.0)),
         (dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence"), 0.5, tk.RangeDivergence(), 0.5),
     ):
-        made = tk.from_opendp(theirs(measure, lambda _, loss=loss: loss))
+        made = tk.opendp.from_opendp(theirs(measure, lambda _, loss=loss: loss))
         assert (made.output_measure, made.map(1)) == (expected, found)
         assert made([1, 2, 3]) == 3
 
@@ -185,7 +189,7 @@ def test_a_profile_is_asked_below_an_epsilon_that_is_no_float() -> None:
         asked.append(epsilon)
         return max(0.0, 1 - epsilon)
 
-    made = tk.from_opendp(theirs(dp.smoothed_max_divergence(), lambda _: dp.new_privacy_profile(delta).curve))
+    made = tk.opendp.from_opendp(theirs(dp.smoothed_max_divergence(), lambda _: dp.new_privacy_profile(delta).curve))
     curve = made.map(1)
     assert curve.delta(Fraction(1, 3)) == 1 - asked[-1]
     assert Fraction(math.nextafter(1 / 3, 0)) <= Fraction(asked[-1]) <= Fraction(1, 3)
@@ -207,23 +211,25 @@ def test_a_profile_is_asked_below_an_epsilon_that_is_no_float() -> None:
     ],
 )
 def test_steps_in_both_directions_add(measure: Any, loss: Any, sums: Any) -> None:
-    made = tk.from_opendp(theirs(measure(), loss, metric=dp.linf_distance(T="i32", monotonic=True)))
+    made = tk.opendp.from_opendp(theirs(measure(), loss, metric=dp.linf_distance(T="i32", monotonic=True)))
     for d_in in (0, 1, 2, 3, 4, 7, 100, 127):
         assert made.map(d_in) == made.map(d_in + 0.75) == sums(d_in)
     factor = 2 if measure is dp.max_divergence else 4
     assert made.map(128) == factor * loss(128)
     assert made.map(2**40) == math.inf
     space = vectors("f64"), dp.linf_distance(T="f64", monotonic=True)
-    real = tk.from_opendp(theirs(measure(), loss, domain=space[0], metric=space[1]))
+    real = tk.opendp.from_opendp(theirs(measure(), loss, domain=space[0], metric=space[1]))
     assert real.map(1.0) == factor * loss(1.0)
 
 
 def test_a_loss_in_one_direction_does_not_hold_in_both() -> None:
     """It says what one user costs. (1, 0) and (0, 1) are infinitely far apart there and two steps here."""
     metric = dp.linf_distance(T="i32", monotonic=True)
-    capped = tk.from_opendp(theirs(dp.max_divergence(), lambda d: float(min(d, 1)), metric=metric))
+    capped = tk.opendp.from_opendp(theirs(dp.max_divergence(), lambda d: float(min(d, 1)), metric=metric))
     assert (capped.map(1), capped.map(2)) == (1.0, 2.0)
-    jumps = tk.from_opendp(theirs(dp.max_divergence(), lambda d: math.inf if d >= 2 else float(d), metric=metric))
+    jumps = tk.opendp.from_opendp(
+        theirs(dp.max_divergence(), lambda d: math.inf if d >= 2 else float(d), metric=metric)
+    )
     assert (jumps.map(1), jumps.map(2)) == (1.0, math.inf)
 
 
@@ -254,7 +260,7 @@ MECHANISMS: dict[str, Any] = {
 @pytest.mark.parametrize("T", [int, float])
 def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metric: tk.Metric, T: type) -> None:
     own = MECHANISMS[mechanism](measure, (tk.VectorDomain(tk.AtomDomain(T), size=5), metric))
-    back = tk.from_opendp(tk.to_opendp(own))
+    back = tk.opendp.from_opendp(tk.opendp.to_opendp(own))
     assert (back.input_metric, back.output_measure) == (own.input_metric, own.output_measure)
     for d_in in GRID if T is int else FINE:
         if isinstance(measure, tk.PrivacyProfile):
@@ -262,8 +268,11 @@ def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metri
         else:
             assert back.map(d_in) == own.map(d_in)
     assert back.proof.status == "unproven"
-    again = tk.to_opendp(back)
-    assert (again.input_domain, again.input_metric) == (tk.to_opendp(own).input_domain, tk.to_opendp(own).input_metric)
+    again = tk.opendp.to_opendp(back)
+    assert (again.input_domain, again.input_metric) == (
+        tk.opendp.to_opendp(own).input_domain,
+        tk.opendp.to_opendp(own).input_metric,
+    )
 
 
 @pytest.mark.further
@@ -275,7 +284,7 @@ def test_the_round_trip_of_a_monotonic_distance_loses_no_more_than_a_rounding(me
         own = (tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)) >> tk.then_report_noisy_top_k(
             measure, k=3, scale=scale
         )
-        back = tk.from_opendp(tk.to_opendp(own))
+        back = tk.opendp.from_opendp(tk.opendp.to_opendp(own))
         for d_in in (0, 1, 2, 3, 10, 100):
             root = 1 if measure != tk.ZeroConcentratedDivergence() else 2  # losses up and down add, or their roots do
             steps = [(own.map(up), own.map(d_in - up)) for up in range(d_in + 1)]
@@ -289,7 +298,7 @@ def test_a_pair_comes_back() -> None:
         tk.MaxDivergence(), scale=3
     )
     own = tk.make_approximate(pure)
-    back = tk.from_opendp(tk.to_opendp(own))
+    back = tk.opendp.from_opendp(tk.opendp.to_opendp(own))
     assert [back.map(d) for d in GRID] == [own.map(d) for d in GRID]
     assert back([10**6, 0]) == 0
 
@@ -297,41 +306,53 @@ def test_a_pair_comes_back() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: "M", tk.ParameterTypeError, "an opendp Measurement, not str"),
+        (lambda: "M", tk.errors.ParameterTypeError, "an opendp Measurement, not str"),
         (
             lambda: dp.t.make_sum(vectors(bounds=(0, 9)), dp.symmetric_distance()),
-            tk.ParameterTypeError,
+            tk.errors.ParameterTypeError,
             "Transformation",
         ),
         (
             lambda: dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0),
-            tk.SpaceError,
+            tk.errors.SpaceError,
             "no vector of i32",
         ),
         (
             lambda: theirs(dp.max_divergence(), float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")),
-            tk.SpaceError,
+            tk.errors.SpaceError,
             "no vector of i32",
         ),
-        (lambda: theirs(dp.max_divergence(), float, metric=dp.l1_distance(T="f32")), tk.SpaceError, "the metric"),
-        (lambda: theirs(dp.max_divergence(), float, metric=dp.symmetric_distance()), tk.SpaceError, "the metric"),
-        (lambda: theirs(dp.max_divergence(), float, metric=dp.user_distance("mine")), tk.SpaceError, "the metric"),
-        (lambda: theirs(dp.renyi_divergence(), float), tk.SpaceError, "the measure"),
-        (lambda: theirs(dp.user_divergence("mine"), float), tk.SpaceError, "the measure"),
-        (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), tk.SpaceError, "the measure"),
+        (
+            lambda: theirs(dp.max_divergence(), float, metric=dp.l1_distance(T="f32")),
+            tk.errors.SpaceError,
+            "the metric",
+        ),
+        (
+            lambda: theirs(dp.max_divergence(), float, metric=dp.symmetric_distance()),
+            tk.errors.SpaceError,
+            "the metric",
+        ),
+        (
+            lambda: theirs(dp.max_divergence(), float, metric=dp.user_distance("mine")),
+            tk.errors.SpaceError,
+            "the metric",
+        ),
+        (lambda: theirs(dp.renyi_divergence(), float), tk.errors.SpaceError, "the measure"),
+        (lambda: theirs(dp.user_divergence("mine"), float), tk.errors.SpaceError, "the measure"),
+        (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), tk.errors.SpaceError, "the measure"),
         (
             lambda: theirs(
                 dp.approximate(dp.max_divergence()),
                 lambda d: (0.5, 0.1),
                 metric=dp.linf_distance(T="i32", monotonic=True),
             ),
-            tk.SpaceError,
+            tk.errors.SpaceError,
             "move in both directions",
         ),
     ],
 )
 def test_what_has_no_counterpart_here_is_refused(make: Any, error: type[Exception], text: str) -> None:
-    raises_exactly(error, lambda: tk.from_opendp(make()), text)
+    raises_exactly(error, lambda: tk.opendp.from_opendp(make()), text)
 
 
 @pytest.mark.further
@@ -339,13 +360,13 @@ def test_errors_carry_no_data() -> None:
     def wrong(scores: list[int]) -> int:
         raise ValueError(f"cannot use {scores}")
 
-    made = tk.from_opendp(theirs(dp.max_divergence(), float, function=wrong))
-    raises_exactly(tk.ForeignError, lambda: made([SENTINEL_INT, 0, 0]), "raised OpenDPException(FFI)")
-    raises_exactly(tk.DataError, lambda: made([SENTINEL_INT * 1000, 0, 0]))
-    failing = tk.from_opendp(theirs(dp.max_divergence(), lambda d: 1 / 0))
-    raises_exactly(tk.ForeignError, lambda: failing.map(1), "map raised OpenDPException")
-    none = tk.from_opendp(theirs(dp.max_divergence(), lambda d: math.nan))
-    raises_exactly(tk.ForeignError, lambda: none.map(1), "not NaN")
+    made = tk.opendp.from_opendp(theirs(dp.max_divergence(), float, function=wrong))
+    raises_exactly(tk.errors.ForeignError, lambda: made([SENTINEL_INT, 0, 0]), "raised OpenDPException(FFI)")
+    raises_exactly(tk.errors.DataError, lambda: made([SENTINEL_INT * 1000, 0, 0]))
+    failing = tk.opendp.from_opendp(theirs(dp.max_divergence(), lambda d: 1 / 0))
+    raises_exactly(tk.errors.ForeignError, lambda: failing.map(1), "map raised OpenDPException")
+    none = tk.opendp.from_opendp(theirs(dp.max_divergence(), lambda d: math.nan))
+    raises_exactly(tk.errors.ForeignError, lambda: none.map(1), "not NaN")
 
 
 @pytest.mark.further
@@ -355,4 +376,6 @@ def test_queryables_are_not_let_out() -> None:
     both = dp.c.make_composition([talk, talk])
     hidden = theirs(dp.max_divergence(), float, function=lambda x: {"in": [talk(x)]})
     for measurement in (talk, both, hidden):
-        raises_exactly(tk.ForeignError, lambda m=measurement: tk.from_opendp(m)([1, 2, 3]), "released a queryable")
+        raises_exactly(
+            tk.errors.ForeignError, lambda m=measurement: tk.opendp.from_opendp(m)([1, 2, 3]), "released a queryable"
+        )

@@ -84,14 +84,16 @@ def test_bounds_of_floats_are_rounded_inward(atom: tk.AtomDomain) -> None:
 )
 def test_the_metric_says_the_same(metric: tk.Metric, options: dict[str, Any], expected: Any) -> None:
     for measure in (tk.MaxDivergence(), tk.ZeroConcentratedDivergence()):
-        sent = tk.to_opendp(top(measure, metric=metric), **options)
+        sent = tk.opendp.to_opendp(top(measure, metric=metric), **options)
         assert sent.input_metric == expected()
         assert sent.map(2) == top(measure, metric=metric).map(2) > 0
 
 
 def test_vectors_with_noise_have_the_l1_and_l2_distances() -> None:
-    laplace = tk.to_opendp((INTEGERS, tk.L1Distance()) >> tk.then_laplace(tk.MaxDivergence(), scale=4))
-    gaussian = tk.to_opendp((INTEGERS, tk.L2Distance()) >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4))
+    laplace = tk.opendp.to_opendp((INTEGERS, tk.L1Distance()) >> tk.then_laplace(tk.MaxDivergence(), scale=4))
+    gaussian = tk.opendp.to_opendp(
+        (INTEGERS, tk.L2Distance()) >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4)
+    )
     assert laplace.input_metric == dp.l1_distance(T="i32")
     assert gaussian.input_metric == dp.l2_distance(T="f64")
     assert laplace.map(1) == 0.25
@@ -106,7 +108,7 @@ def test_vectors_with_noise_have_the_l1_and_l2_distances() -> None:
 )
 def test_every_loss_is_handed_on_to_the_last_bit(measure: tk.Measure, scale: Any, Q: str) -> None:
     own = top(measure, scale=scale)
-    sent = tk.to_opendp(own, Q=Q)
+    sent = tk.opendp.to_opendp(own, Q=Q)
     for d_in in (0, 1, 2, 3, 1000, 2**30) + ((0.1, 1 / 3, 1e-300, 5e-324, 1e300) if Q == "f64" else ()):
         loss = float(own.map(d_in))  # plain, as they tell types apart
         assert sent.map(d_in) == loss == own.map(d_in)
@@ -117,9 +119,9 @@ def test_every_loss_is_handed_on_to_the_last_bit(measure: tk.Measure, scale: Any
 def test_nothing_is_promised_at_an_infinite_distance() -> None:
     all_of_them = top(tk.MaxDivergence(), domain=FLOATS, k=3, release="set")
     assert all_of_them.map(math.inf) == 0
-    sent = tk.to_opendp(all_of_them)
+    sent = tk.opendp.to_opendp(all_of_them)
     assert (sent.map(1e300), sent.map(math.inf)) == (0, math.inf)
-    profile = tk.to_opendp(top(tk.PrivacyProfile(), domain=FLOATS)).map(math.inf)
+    profile = tk.opendp.to_opendp(top(tk.PrivacyProfile(), domain=FLOATS)).map(math.inf)
     assert (profile.delta(0.0), profile.delta(1e9)) == (1.0, 1.0)
 
 
@@ -136,14 +138,14 @@ def test_measures_are_those_of_opendp() -> None:
         ),
         (top(tk.RangeDivergence()), dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence")),
     ):
-        assert tk.to_opendp(own).output_measure == theirs
-    assert tk.to_opendp(tk.make_approximate(pure)).map(1) == (0.5, 0.0)
+        assert tk.opendp.to_opendp(own).output_measure == theirs
+    assert tk.opendp.to_opendp(tk.make_approximate(pure)).map(1) == (0.5, 0.0)
 
 
 @pytest.mark.slow
 def test_a_curve_becomes_a_privacy_profile() -> None:
     own = top(tk.PrivacyProfile(), k=5)
-    sent = tk.to_opendp(own)
+    sent = tk.opendp.to_opendp(own)
     for d_in in (1, 2, 7):
         curve, profile = own.map(d_in), sent.map(d_in)
         for epsilon in (0.0, 0.1, 0.5, 1.0, 2.5):
@@ -157,19 +159,19 @@ def test_a_curve_becomes_a_privacy_profile() -> None:
 
 def test_it_composes_in_opendp() -> None:
     own = top(tk.MaxDivergence())
-    sent = tk.to_opendp(own)
+    sent = tk.opendp.to_opendp(own)
     both = dp.c.make_composition([sent, sent])
     assert both.map(1) == 2 * own.map(1)
     assert [sorted(one) for one in both([10**6, 0, 10**6])] == [[0, 2], [0, 2]]
-    zcdp = tk.to_opendp(top(tk.ZeroConcentratedDivergence()))
+    zcdp = tk.opendp.to_opendp(top(tk.ZeroConcentratedDivergence()))
     approximate = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(zcdp), 1e-6)
     assert approximate.map(1)[0] >= tk.make_zCDP_to_approxDP(top(tk.ZeroConcentratedDivergence())).map(1).epsilon(1e-6)
-    fixed = [tk.to_opendp(tk.make_fix_delta(top(tk.PrivacyProfile()), delta=1e-6))] * 3
+    fixed = [tk.opendp.to_opendp(tk.make_fix_delta(top(tk.PrivacyProfile()), delta=1e-6))] * 3
     assert dp.c.make_composition(fixed).map(1)[1] == pytest.approx(3e-6)
 
 
 def test_it_answers_in_opendps_conversations() -> None:
-    sent = tk.to_opendp(top(tk.MaxDivergence()))
+    sent = tk.opendp.to_opendp(top(tk.MaxDivergence()))
     space = sent.input_domain, sent.input_metric
     talk = dp.c.make_adaptive_composition(*space, dp.max_divergence(), d_in=1, d_mids=[0.5, 0.5])
     queryable = talk([10**6, 0, 10**6])
@@ -180,7 +182,7 @@ def test_it_answers_in_opendps_conversations() -> None:
     asked = odometer([10**6, 0, 10**6])
     asked(sent)
     assert asked.privacy_loss(1) == 0.5
-    too_dear = tk.to_opendp(top(tk.MaxDivergence(), scale=1.0))
+    too_dear = tk.opendp.to_opendp(top(tk.MaxDivergence(), scale=1.0))
     budgeted = dp.c.make_privacy_filter(odometer, d_in=1, d_out=1.0)([10**6, 0, 10**6])
     assert sorted(budgeted(sent)) == [0, 2]
     with pytest.raises(dp.OpenDPException):
@@ -188,10 +190,10 @@ def test_it_answers_in_opendps_conversations() -> None:
 
 
 def test_range_distance_composes_and_range_divergence_does_not() -> None:
-    by_range = tk.to_opendp(top(tk.MaxDivergence(), metric=tk.RangeDistance()))
+    by_range = tk.opendp.to_opendp(top(tk.MaxDivergence(), metric=tk.RangeDistance()))
     both = dp.c.make_composition([by_range, by_range])
     assert (both.map(1.5), both.map(2.0)) == (1.0, 2.0), "integers are at whole distances"
-    bounded = tk.to_opendp(top(tk.RangeDivergence()))
+    bounded = tk.opendp.to_opendp(top(tk.RangeDivergence()))
     assert bounded.map(1) == top(tk.RangeDivergence()).map(1)
     with pytest.raises(dp.OpenDPException):
         dp.c.make_composition([bounded, bounded])
@@ -202,7 +204,7 @@ def test_it_follows_a_transformation_of_opendp() -> None:
     count = words >> dp.t.then_count_by_categories(categories=["a", "b"], MO=dp.L1Distance[int], null_category=False)
     size = count.output_domain.size
     counts = tk.VectorDomain(tk.AtomDomain(int), size=size), tk.L1Distance()
-    chain = count >> tk.to_opendp(counts >> tk.then_laplace(tk.MaxDivergence(), scale=4))
+    chain = count >> tk.opendp.to_opendp(counts >> tk.then_laplace(tk.MaxDivergence(), scale=4))
     assert chain.map(1) == 0.25
     assert len(chain(["a", "b", "a"])) == 2
 
@@ -217,11 +219,11 @@ def test_it_is_asked_through_the_context() -> None:
         split_evenly_over=2,
         domain=domain,
     )
-    assert sorted(asked(tk.to_opendp(top(tk.MaxDivergence())))) == [0, 2]
+    assert sorted(asked(tk.opendp.to_opendp(top(tk.MaxDivergence())))) == [0, 2]
     assert asked.remaining_privacy_loss() == [0.5]
 
     def make_bridged_top_k(input_domain: Any, input_metric: Any, scale: float, k: int) -> Any:
-        made = tk.to_opendp(top(tk.MaxDivergence(), k=k, scale=scale))
+        made = tk.opendp.to_opendp(top(tk.MaxDivergence(), k=k, scale=scale))
         assert (made.input_domain, made.input_metric) == (input_domain, input_metric)
         found.append(scale)
         return made
@@ -239,50 +241,66 @@ def test_it_is_asked_through_the_context() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: tk.to_opendp("M"), tk.ParameterTypeError, "measurement of this library"),
-        (lambda: tk.to_opendp(top(tk.MaxDivergence()), T="i16"), tk.ParameterError, "T must be int, float or one of"),
-        (lambda: tk.to_opendp(top(tk.MaxDivergence()), Q="i8"), tk.ParameterError, "Q must be int, float or one of"),
-        (lambda: tk.to_opendp(top(tk.MaxDivergence()), T="f64"), tk.SpaceError, "which f64 does not"),
-        (lambda: tk.to_opendp(top(tk.MaxDivergence(), domain=FLOATS), T=int), tk.SpaceError, "which i32 does not"),
+        (lambda: tk.opendp.to_opendp("M"), tk.errors.ParameterTypeError, "measurement of this library"),
         (
-            lambda: tk.to_opendp(top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(int, bounds=(2**40, 2**41))))),
-            tk.SpaceError,
+            lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), T="i16"),
+            tk.errors.ParameterError,
+            "T must be int, float or one of",
+        ),
+        (
+            lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), Q="i8"),
+            tk.errors.ParameterError,
+            "Q must be int, float or one of",
+        ),
+        (lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), T="f64"), tk.errors.SpaceError, "which f64 does not"),
+        (
+            lambda: tk.opendp.to_opendp(top(tk.MaxDivergence(), domain=FLOATS), T=int),
+            tk.errors.SpaceError,
+            "which i32 does not",
+        ),
+        (
+            lambda: tk.opendp.to_opendp(
+                top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(int, bounds=(2**40, 2**41))))
+            ),
+            tk.errors.SpaceError,
             "choose another T",
         ),
         (
-            lambda: tk.to_opendp(top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(int, bounds=(0.25, 0.5))))),
-            tk.SpaceError,
+            lambda: tk.opendp.to_opendp(
+                top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(int, bounds=(0.25, 0.5))))
+            ),
+            tk.errors.SpaceError,
             "choose another T",
         ),
         *(
             (
-                lambda end=end: tk.to_opendp(
+                lambda end=end: tk.opendp.to_opendp(
                     top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(float, bounds=(end, end))))
                 ),
-                tk.SpaceError,
+                tk.errors.SpaceError,
                 "choose another T",
             )
             for end in (math.inf, -math.inf)
         ),
         (
-            lambda: tk.to_opendp(
+            lambda: tk.opendp.to_opendp(
                 (tk.FrameDomain("u", "i"), tk.UserDistance())
                 >> tk.then_count_by_item(candidates=["a", "b"])
                 >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1)
             ),
-            tk.SpaceError,
+            tk.errors.SpaceError,
             "must be a VectorDomain",
         ),
         (
-            lambda: tk.to_opendp(
+            lambda: tk.opendp.to_opendp(
                 (INTEGERS, MONOTONIC) >> tk.then_adaptive_composition(tk.MaxDivergence(), d_in=1, d_mids=[1])
             ),
-            tk.SpaceError,
+            tk.errors.SpaceError,
             "must not be interactive",
         ),
         (
-            lambda: tk.to_opendp(tk.make_approximate(top(tk.RangeDivergence()))),
-            tk.SpaceError,
+            lambda: tk.opendp.to_opendp(tk.make_approximate(top(tk.RangeDivergence()))),
+            tk.errors.SpaceError,
             "has no counterpart in opendp",
         ),
     ],
@@ -295,13 +313,13 @@ def test_what_opendp_cannot_hold_is_refused(make: Any, error: type[Exception], t
 def test_what_it_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     dp.disable_features("honest-but-curious")
     try:
-        with pytest.raises(tk.ParameterError, match="enable_features"):
-            tk.to_opendp(top(tk.MaxDivergence()))
+        with pytest.raises(tk.errors.ParameterError, match="enable_features"):
+            tk.opendp.to_opendp(top(tk.MaxDivergence()))
     finally:
         dp.enable_features("honest-but-curious")
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    for bridge in (tk.to_opendp, tk.from_opendp):
-        with pytest.raises(tk.MissingExtraError, match=r"opendp_topk\[opendp\]"):
+    for bridge in (tk.opendp.to_opendp, tk.opendp.from_opendp):
+        with pytest.raises(tk.errors.MissingExtraError, match=r"opendp_topk\[opendp\]"):
             bridge(top(tk.MaxDivergence()))
 
 
@@ -314,18 +332,18 @@ def failure(call: Any) -> str:
 @pytest.mark.further
 def test_errors_of_this_library_come_through_with_their_text() -> None:
     bounded = tk.VectorDomain(tk.AtomDomain(float), size=3)
-    sent = tk.to_opendp(top(tk.MaxDivergence(), domain=bounded))
+    sent = tk.opendp.to_opendp(top(tk.MaxDivergence(), domain=bounded))
     text = failure(lambda: sent([float(SECRET), math.inf, 0.0]))
     assert "DataError: scores must be finite" in text
     assert str(SECRET) not in text
     assert "DataError: scores must hold at least one element" in failure(
-        lambda: tk.to_opendp(top(tk.MaxDivergence()))([])
+        lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()))([])
     )
     assert "ParameterError: d_in must be >= 0" in failure(
-        lambda: tk.to_opendp(top(tk.MaxDivergence()), Q=float).map(-1.0)
+        lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), Q=float).map(-1.0)
     )
     assert "ParameterError" in failure(
-        lambda: tk.to_opendp(top(tk.MaxDivergence(), metric=tk.RangeDistance())).map("far")
+        lambda: tk.opendp.to_opendp(top(tk.MaxDivergence(), metric=tk.RangeDistance())).map("far")
     )
 
 
@@ -333,7 +351,7 @@ def test_errors_of_the_callers_functions_lose_theirs() -> None:
     def wrong(release: Any) -> Any:
         raise ValueError(f"the winners were {release.tolist()} at {SECRET}")
 
-    sent = tk.to_opendp(top(tk.MaxDivergence()) >> wrong)
+    sent = tk.opendp.to_opendp(top(tk.MaxDivergence()) >> wrong)
     for call in (lambda: sent([SECRET, 0, 0]), lambda: dp.c.make_composition([sent, sent])([SECRET, 0, 0])):
         text = failure(call)
         assert "ForeignError: a function of the caller raised ValueError" in text
@@ -342,12 +360,14 @@ def test_errors_of_the_callers_functions_lose_theirs() -> None:
 
 
 def test_what_is_released_is_what_the_function_returns() -> None:
-    shares = tk.to_opendp(top(tk.MaxDivergence()) >> tk.index_candidates(["a", "b", "c"]))
+    shares = tk.opendp.to_opendp(top(tk.MaxDivergence()) >> tk.index_candidates(["a", "b", "c"]))
     assert sorted(shares([10**6, 0, 10**6])) == ["a", "c"]
-    ranking = tk.to_opendp(top(tk.MaxDivergence()))([10**6, 0, 10**6])
+    ranking = tk.opendp.to_opendp(top(tk.MaxDivergence()))([10**6, 0, 10**6])
     assert isinstance(ranking, np.ndarray)
     assert ranking.dtype == np.int64
-    led = tk.to_opendp((INTEGERS, MONOTONIC) >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=1, scale=4.0))
+    led = tk.opendp.to_opendp(
+        (INTEGERS, MONOTONIC) >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=1, scale=4.0)
+    )
     assert led([10**6, 0])[0].tolist() == [0]
 
 

@@ -55,7 +55,7 @@ def killed(folder: Path, count: int) -> collections.Counter[str]:
     table.write_text("reader,book\n" + "".join(f"{one},{'abc'[one % 3]}\n" for one in range(100)))
     books.write_text("a\nb\nc\n")
     votes = {"dataset": "loans", "metric": tk.UserDistance()}
-    tk.Ledger.create(ledger, budget=10**6, measure=tk.MaxDivergence(), **votes).close()  # type: ignore[arg-type]
+    tk.ledger.Ledger.create(ledger, budget=10**6, measure=tk.MaxDivergence(), **votes).close()  # type: ignore[arg-type]
     found: collections.Counter[str] = collections.Counter()
 
     def release(name: str, *more: object) -> tuple[object, ...]:
@@ -73,14 +73,14 @@ def killed(folder: Path, count: int) -> collections.Counter[str]:
         died = ended(process) == -signal.SIGKILL
         found[after(folder, ledger, number, name, release)] += 1
         found["died"] += died
-    assert tk.Ledger(ledger).verify() == []
+    assert tk.ledger.Ledger(ledger).verify() == []
     return found
 
 
 def after(folder: Path, ledger: Path, number: int, name: str, release: object) -> str:
     """What was found after a kill, and was put right."""
     assert callable(release)
-    with tk.Ledger(ledger) as account:
+    with tk.ledger.Ledger(ledger) as account:
         entries = [one for one in account.history() if one.label == name]
         shown = (folder / f"{number}.csv").exists()
         assert len(entries) <= 1

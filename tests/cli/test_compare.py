@@ -167,11 +167,11 @@ def test_the_probability_of_the_exact_release_is_that_of_each_plan(
     ],
 )
 def test_probabilities_are_never_rounded_to_certainty(lower: float, upper: float, shown: str) -> None:
-    assert format_probability(tk.Enclosure(lower, upper)) == shown
+    assert format_probability(tk.audit.Enclosure(lower, upper)) == shown
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("error", [tk.NotDeclaredError, tk.CapacityError])
+@pytest.mark.parametrize("error", [tk.errors.NotDeclaredError, tk.errors.CapacityError])
 def test_a_probability_that_is_not_known_is_a_dash(
     command: Command, proxy: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,10 +189,10 @@ def test_a_probability_that_is_not_known_is_a_dash(
 
 @pytest.mark.further
 def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unless_reported(self: tk.Measurement, *_: Any) -> tk.Enclosure:
+    def unless_reported(self: tk.Measurement, *_: Any) -> tk.audit.Enclosure:
         if self.parameters["mechanism"] == "report_noisy_top_k":
-            raise tk.NotDeclaredError("no")
-        return tk.Enclosure(0.5, 0.5)
+            raise tk.errors.NotDeclaredError("no")
+        return tk.audit.Enclosure(0.5, 0.5)
 
     monkeypatch.setattr(tk.Measurement, "success_probability", unless_reported)
     rows = _rows(command("plan", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--proxy", proxy))

@@ -169,7 +169,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> 
     asked = release(*USUAL, "--groups-per-person", 2, "--ledger", book)
     assert command(*asked, "--out", "top.json").code == 0
     record = record_of(Path("top.json").read_text("utf-8"))
-    with tk.Ledger(book) as ledger:
+    with tk.ledger.Ledger(book) as ledger:
         assert ledger.spent() == record["d_out"] <= 1
         found = {one.what: one.verdict for one in verify_record(record, ledger)}
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
@@ -200,7 +200,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> 
     for path, value, what in edits:
         verdicts = {one.what: one.verdict for one in verify_record(edited(record, path, value))}
         assert verdicts.get(what) == DISAGREES, (path, value, verdicts)
-    with tk.Ledger(book) as ledger:
+    with tk.ledger.Ledger(book) as ledger:
         for path, value in ((("mechanism", "partition", "group"), "city"), (("group_list",), "sha256:" + "0" * 64)):
             verdicts = {one.what: one.verdict for one in verify_record(edited(record, path, value), ledger)}
             assert verdicts["digest"] == DISAGREES
@@ -228,8 +228,8 @@ def test_a_release_from_python_has_the_same_record(command: Command, lent: Path,
     chosen = space >> tk.then_keep_groups(most=2, by="rows", groups=towns) >> parted
     given: dict[str, Any] = {"dataset": "lent", "metric": space[1], "user": "reader"}
     for name, measurement in (("first", space >> parted), ("rows", chosen)):
-        with tk.Ledger.create(Path(name), budget=10**11, measure=pure, **given) as ledger:
-            released, record = tk.release_with_record(ledger, measurement, pl.read_parquet("lent.parquet"))
+        with tk.ledger.Ledger.create(Path(name), budget=10**11, measure=pure, **given) as ledger:
+            released, record = tk.planning.release_with_record(ledger, measurement, pl.read_parquet("lent.parquet"))
             record = json.loads(json.dumps(record))
             assert lists(record, "items") == dict(zip(towns, released, strict=True))
             assert [error.message for error in schema.iter_errors(record)] == []
@@ -238,10 +238,10 @@ def test_a_release_from_python_has_the_same_record(command: Command, lent: Path,
     unequal = {"Ulm": top, "Bonn": (top.input_domain, top.input_metric) >> tk.then_count_by_item(candidates=books)
                >> tk.then_report_noisy_top_k(pure, k=1, scale=1.0) >> tk.index_candidates(books)}  # fmt: skip
     with (
-        tk.Ledger.create(Path("unequal"), budget=10**11, measure=pure, **given) as ledger,
-        pytest.raises(tk.ParameterError, match="for a record"),
+        tk.ledger.Ledger.create(Path("unequal"), budget=10**11, measure=pure, **given) as ledger,
+        pytest.raises(tk.errors.ParameterError, match="for a record"),
     ):
-        tk.release_with_record(
+        tk.planning.release_with_record(
             ledger, space >> tk.then_partition_by(pure, measurements=unequal), pl.read_parquet("lent.parquet")
         )
 
@@ -295,7 +295,7 @@ def test_a_ledger_is_charged_for_the_person(command: Command, views: Path) -> No
     command("ledger", "create", book, "--dataset", "views", "--epsilon", 3, "--user", "reader")
     assert command(*release_views(views, *LISTED, "--epsilon", 1, "--ledger", book, "--out", "top.json")).code == 0
     record = json.loads(Path("top.json").read_text("utf-8"))
-    with tk.Ledger(book) as ledger:
+    with tk.ledger.Ledger(book) as ledger:
         assert (ledger.history()[0].d_in, ledger.history()[0].at_most, ledger.spent()) == ("10", 10, 1.0)
         assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
     again = release_views(views, *LISTED, "--epsilon", 1, "--ledger", book, "--from-record", "top.json")

@@ -62,12 +62,12 @@ def test_an_error_after_the_debit_says_that_the_budget_was_spent(
     command: Command, library: Library, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def changed(_: Any) -> None:
-        raise tk.TableError("the files of the table were changed")
+        raise tk.errors.TableError("the files of the table were changed")
 
     monkeypatch.setattr(engines.SourceTable, "require_unchanged", changed)
     failed = command(*library.release("--epsilon", 0.5, "--ledger", file))
     failed.complains(1, "the budget was spent: the ledger keeps the debit of entry 1")
-    ledger = tk.Ledger(file)
+    ledger = tk.ledger.Ledger(file)
     assert (ledger.spent(), ledger.history()[0].state) == (0.5, "failed")
 
 
@@ -97,7 +97,7 @@ def test_a_table_that_cannot_be_read_costs_nothing_and_the_file_is_named(
     (folder / "b.parquet").write_bytes(damaged(library))
     failed = command(*library.release("--epsilon", 0.5, "--ledger", file, "--engine", engine, table=folder))
     failed.complains(1, "the file", "b.parquet' could not be read")
-    assert not tk.Ledger(file).history()
+    assert not tk.ledger.Ledger(file).history()
     assert command(*library.release("--epsilon", 0.5, "--ledger", file, table=folder / "a.parquet")).code == 0
 
 
@@ -118,7 +118,7 @@ def test_a_mistake_in_the_command_costs_nothing(command: Command, library: Libra
     )
     command(*library.release("--epsilon", 1, "--ledger", library.table)).complains(1, "not a ledger")
     command(*library.release("--epsilon", 1, "--ledger", file, "--out", file, "--force")).complains(2, "is read")
-    assert tk.Ledger(file).spent() == 0.0
+    assert tk.ledger.Ledger(file).spent() == 0.0
 
 
 def test_a_ledger_keeps_its_budget_and_its_unit(command: Command, file: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_budget_with_a_delta_pays_for_epsilon_and_rho(command: Command, librar
     assert shown.field("budget") == "2, 1e-06"
     assert command(*library.release("--epsilon", 0.1, "--ledger", file)).code == 0
     assert command(*library.release("--rho", 0.01, "--ledger", file)).code == 0
-    spent = tk.Ledger(file).spent()
+    spent = tk.ledger.Ledger(file).spent()
     assert 0.0149 < spent[0] <= 0.015
     assert spent[1] == 0
 
@@ -230,9 +230,9 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     rows = pl.DataFrame({"u": [1], "i": [1]})
     query = Query(TopK(1, 9, "ranking", default_mechanism("ranking")), UserUnit(), parse_privacy_target(0.5, None))
     plan = Plan(query, stopping(0.5))
-    with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
+    with tk.ledger.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
         draw_and_record(plan, rows, account, NO_WORDS, never)
-    with tk.Ledger(file) as account:
+    with tk.ledger.Ledger(file) as account:
         monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
         monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
         with pytest.raises(KeyboardInterrupt):
@@ -258,7 +258,7 @@ def test_a_release_that_could_not_be_shown_does_not_end_with_0(
     closed = shell(library, ">&-", "--ledger", file, *more)
     assert closed.returncode == 1
     assert "standard output is closed: nothing was released" in closed.stderr
-    assert tk.Ledger(file).spent() == 0.5
+    assert tk.ledger.Ledger(file).spent() == 0.5
 
 
 @pytest.mark.slow

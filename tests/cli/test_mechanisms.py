@@ -273,7 +273,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, visits: Path) -
     asked = release(*USUAL, "--ledger", book)
     assert command(*asked, "--out", "set.json").code == 0
     record = record_of(Path("set.json").read_text("utf-8"))
-    with tk.Ledger(book) as ledger:
+    with tk.ledger.Ledger(book) as ledger:
         found = {one.what: one.verdict for one in verify_record(record, ledger)}
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
     assert command("show", "set.json", "--ledger", book).code == 0
@@ -310,7 +310,7 @@ def test_several_are_planned_paid_and_drawn(command: Command, visits: Path) -> N
         shutil.rmtree(f"{book}.records", ignore_errors=True)
         for words in commands:
             assert command(*words).code == 0, words
-        with tk.Ledger(book) as ledger:
+        with tk.ledger.Ledger(book) as ledger:
             assert [one.state for one in ledger.history()] == ["released"] * 2
     command("ledger", "create", "other.ledger", "--dataset", "d", "--epsilon", 2, "--delta", 1e-6, "--own-delta", 1e-6)
     within = command(*asked[:6], "--ledger", "other.ledger")

@@ -60,7 +60,9 @@ def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
 
     ledger = library.folder / "own.ledger"
     metric = tk.UserDistance()
-    tk.Ledger.create(ledger, budget=4, measure=tk.MaxDivergence(), dataset="loans", metric=metric, d_in=1).close()
+    tk.ledger.Ledger.create(
+        ledger, budget=4, measure=tk.MaxDivergence(), dataset="loans", metric=metric, d_in=1
+    ).close()
     opening_takes(3, clock, monkeypatch)
     arguments = library.release("--epsilon", 1, "--ledger", ledger, "--out", library.folder / "top.json")
     before = set(os.listdir(library.folder))
@@ -69,5 +71,5 @@ def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
     command(*arguments, "--pad", 5).complains(130, "interrupted before the deadline", "what was drawn has its cost")
     assert set(os.listdir(library.folder)) == before | {"own.ledger.records"}
     assert os.listdir(library.folder / "own.ledger.records") == []
-    with tk.Ledger(ledger) as account:
+    with tk.ledger.Ledger(ledger) as account:
         assert account.spent() == 2

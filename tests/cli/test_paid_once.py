@@ -45,7 +45,7 @@ def test_the_record_of_a_paid_release_is_kept_whatever_out_is(
     assert command("verify", kept, "--ledger", ledger).code == 0
     assert command("show", kept).code == 0
     again = command(*library.release("--epsilon", 1, "--ledger", ledger, "--label", "May", "--from-record", kept))
-    assert (again.code, tk.Ledger(ledger).count()) == (0, 1)
+    assert (again.code, tk.ledger.Ledger(ledger).count()) == (0, 1)
 
 
 def test_a_release_with_a_label_and_a_period_that_were_paid_for_is_refused(
@@ -61,11 +61,11 @@ def test_a_release_with_a_label_and_a_period_that_were_paid_for_is_refused(
     for more in (["--label", "June"], ["--label", named, "--period", "2026"], ["--label", named, "--again"], [], []):
         assert paid(*more).code == 0
     paid("--label", named, "--period", "2026").complains(2, "entry 3 of the ledger")
-    assert tk.Ledger(ledger).count() == 6
+    assert tk.ledger.Ledger(ledger).count() == 6
 
 
 def test_a_release_that_failed_may_be_paid_again(command: Command, library: Library, ledger: Path) -> None:
-    with tk.Ledger(ledger) as account:
+    with tk.ledger.Ledger(ledger) as account:
         made = account.reserve(cost=0)
         made.settle("failed")
     paid = library.release("--epsilon", 0.5, "--ledger", ledger, "--label", "May")
@@ -99,7 +99,7 @@ def test_a_release_that_dies_before_its_file_is_written_is_not_lost(
     assert command("ledger", "settle", ledger, 1, "--record", kept).code == 0
     assert command("verify", kept, "--ledger", ledger).code == 0
     assert command(*paid, "--from-record", kept).code == 0
-    assert tk.Ledger(ledger).count() == 1
+    assert tk.ledger.Ledger(ledger).count() == 1
 
 
 def test_a_release_of_which_nobody_can_say_that_it_was_released_says_so(
@@ -143,7 +143,7 @@ def test_a_record_that_cannot_be_kept_is_told_before_or_after(
 ) -> None:
     Path(f"{ledger}.records").write_text("in the way")
     command(*library.release("--epsilon", 1, "--ledger", ledger)).complains(1, "the record of the release")
-    assert tk.Ledger(ledger).count() == 0
+    assert tk.ledger.Ledger(ledger).count() == 0
     Path(f"{ledger}.records").unlink()
 
     def full(*_: Any, **__: Any) -> None:
@@ -151,7 +151,11 @@ def test_a_record_that_cannot_be_kept_is_told_before_or_after(
 
     monkeypatch.setattr(kept_records, "write_atomically", full)
     done = command(*library.release("--epsilon", 1, "--ledger", ledger))
-    assert (done.code, "could not be kept" in done.err, tk.Ledger(ledger).entry(1).state) == (1, True, "released")
+    assert (done.code, "could not be kept" in done.err, tk.ledger.Ledger(ledger).entry(1).state) == (
+        1,
+        True,
+        "released",
+    )
 
 
 def test_records_of_another_ledger_are_told_before_anything_is_paid(
@@ -161,12 +165,12 @@ def test_records_of_another_ledger_are_told_before_anything_is_paid(
     folder.mkdir()
     (folder / "1.json").write_text("{}")
     command(*library.release("--epsilon", 1, "--ledger", ledger)).complains(1, "the record of an entry 1", "0 entries")
-    assert tk.Ledger(ledger).count() == 0
+    assert tk.ledger.Ledger(ledger).count() == 0
     listed = Path.glob
 
     def drawn_meanwhile(path: Path, pattern: str) -> list[Path]:
         found = [*listed(path, pattern)]
-        with tk.Ledger(ledger) as other:
+        with tk.ledger.Ledger(ledger) as other:
             other.reserve(cost=1).settle("failed")
         return found
 
@@ -175,10 +179,10 @@ def test_records_of_another_ledger_are_told_before_anything_is_paid(
 
 
 def test_in_python_a_release_is_paid_once_if_that_is_asked(ledger: Path) -> None:
-    account = tk.Ledger(ledger)
+    account = tk.ledger.Ledger(ledger)
     measurement = _costing(account)
     first = account.reserve(measurement, label="May", once=True)
-    with pytest.raises(tk.ParameterError, match="entry 1 has paid"):
+    with pytest.raises(tk.errors.ParameterError, match="entry 1 has paid"):
         account.reserve(measurement, label="MAY", once=True)
     first.settle("failed")
     account.reserve(measurement, label="May", once=True)
@@ -186,7 +190,7 @@ def test_in_python_a_release_is_paid_once_if_that_is_asked(ledger: Path) -> None
     assert account.count() == 3
 
 
-def _costing(account: tk.Ledger) -> tk.Measurement:
+def _costing(account: tk.ledger.Ledger) -> tk.Measurement:
     domain, metric = tk.FrameDomain("reader", "book"), tk.UserDistance()
     count = (domain, metric) >> tk.then_count_by_item(candidates=["a", "b"])
     return count >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)

@@ -74,7 +74,7 @@ def test_a_plan_of_sums_is_kept(command: Command, here: Path) -> None:
     known = record["mechanism"]
     assert record["items"] == ["/page/11"]
     assert (known["value"], known["lower"], known["upper"], known["granularity"]) == ("paid", 0, 10, 0.01)
-    with tk.Ledger("budget.ledger") as ledger:
+    with tk.ledger.Ledger("budget.ledger") as ledger:
         assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
 
 
@@ -98,7 +98,7 @@ def pay(command: Command, place: Path, asked: tuple[object, ...], before: Iterab
         for words in commands:
             result = command(*words)
             assert result.code == 0, (name, words, result)
-        with tk.Ledger(place / book) as ledger:
+        with tk.ledger.Ledger(place / book) as ledger:
             times = sum(words[0] == "release" for words in [*before, *commands])
             assert [one.state for one in ledger.history()].count("released") == times
             assert not ledger.verify()
@@ -265,7 +265,7 @@ def test_three_budgets_that_promise_the_same(command: Command) -> None:
     assert float(implied(total, 1e-6)) == pytest.approx(2, rel=1e-3)
     space = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.LInfDistance(monotonic=True)
     pair = Fraction(2), Fraction(1, 10**6)
-    best = tk.compare(*space, tk.PrivacyProfile(), k=2, d_out=pair, releases=12)["report_noisy_top_k"]
+    best = tk.planning.compare(*space, tk.PrivacyProfile(), k=2, d_out=pair, releases=12)["report_noisy_top_k"]
     assert float(found["(epsilon, delta)"][-2]) == pytest.approx(best.scale, rel=1e-5)
 
 

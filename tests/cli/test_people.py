@@ -24,7 +24,7 @@ def ledger(command: Command, library: Library) -> Path:
 
 
 def entries(ledger: Path) -> list[Any]:
-    with tk.Ledger(ledger) as account:
+    with tk.ledger.Ledger(ledger) as account:
         return account.history()
 
 

@@ -124,7 +124,7 @@ def test_a_record_is_valid_and_whole(
     bare = copy.deepcopy(record)
     del bare["mechanism"]["max_rows"]
     assert list(schema.iter_errors(bare))
-    with tk.Ledger(book) as ledger:
+    with tk.ledger.Ledger(book) as ledger:
         found = {one.what: one.verdict for one in verify_record(record, ledger)}
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
     shown = command("show", tmp_path / "out.json", "--ledger", book).flat
@@ -202,7 +202,7 @@ def last_records(command: Command, *asked: Any) -> Iterator[dict[str, Any]]:
             done = command(*own, *(["--out", "last.json", "--force"] if own[0] == "release" else []))
             assert done.code == 0, (name, own, done)
         record = json.loads(Path("last.json").read_text("utf-8"))
-        with tk.Ledger(book) as ledger:
+        with tk.ledger.Ledger(book) as ledger:
             assert [one.state for one in ledger.history()].count("released") == 2
             assert DISAGREES not in {one.verdict for one in verify_record(record, ledger)}
         yield record
@@ -250,7 +250,7 @@ def test_several_that_are_the_same_number_agree(command: Command, readers: Path,
     record = record_of(file.read_text("utf-8"))
     assert record["items"] == [20, 20, 20]
     assert [error.message for error in schema.iter_errors(record)] == []
-    with tk.Ledger(book) as ledger:
+    with tk.ledger.Ledger(book) as ledger:
         found = {one.what: one.verdict for one in verify_record(record, ledger)}
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
     told = command(*asked, "--from-record", file)
@@ -391,7 +391,7 @@ def test_text_is_not_summed_in_silence(command: Command, sales: Path) -> None:
         command("release", file, *given, *mixed).complains(1, "column 'paid' must hold decimals")
         command("release", file, *given, *mixed, "--decimal", ",").complains(1, "dates written yyyy-mm-dd", "--date")
         command("release", file, *given, "--separator", ";", "--types", "paid=text").complains(1, "not String")
-    with tk.Ledger(book) as account:
+    with tk.ledger.Ledger(book) as account:
         assert not account.history()
     german = "--separator", ";", "--decimal", ",", "--types", "day=date", "--date-format", "dd.mm.yyyy"
     result = command("release", file, "--user", "buyer", *ranked, *EXACT, "--counts", *german)
@@ -444,4 +444,4 @@ def test_amounts_are_written_in_full() -> None:
     assert apply_bounds_and_step(sums, "-0.5,0.5", "1/8").difference_text(3) == "0.375"
     assert Columns().difference_text(1) == "1 user"
     assert format_grid_score(10**12, apply_bounds_and_step(sums, "0,5", None).step) == "1000000000000"
-    raises_exactly(tk.ParameterError, lambda: apply_bounds_and_step(Columns(), "0,5", None), "--sum")
+    raises_exactly(tk.errors.ParameterError, lambda: apply_bounds_and_step(Columns(), "0,5", None), "--sum")

@@ -55,7 +55,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, lines in LISTS.items():
         Path(name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     unit = {"measure": tk.MaxDivergence(), "dataset": "v", "metric": tk.UserDistance(), "d_in": 2}
-    tk.Ledger.create("b", budget=1, **unit).close()  # type: ignore[arg-type]
+    tk.ledger.Ledger.create("b", budget=1, **unit).close()  # type: ignore[arg-type]
     return tmp_path
 
 

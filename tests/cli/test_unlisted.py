@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk import Gumbel
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
+from opendp_topk.sampling.noises import Gumbel
 
 from .command import record_of
 from .conftest import CANDIDATES, LOANS, Command, Library
@@ -107,9 +107,9 @@ def test_the_plan_meets_the_target_with_the_least_noise(command: Command, neighb
 def test_a_budget_pays_for_it(command: Command, searches: Path, tmp_path: Path) -> None:
     book = tmp_path / "budget.ledger"
     unit = {"dataset": "searches", "metric": tk.UserDistance()}
-    tk.Ledger.create(book, budget=(3e6, 1e-6), measure=tk.Approximate(tk.MaxDivergence()), **unit).close()
+    tk.ledger.Ledger.create(book, budget=(3e6, 1e-6), measure=tk.Approximate(tk.MaxDivergence()), **unit).close()
     assert command(*release(searches, "--k", 2, *DELTA, "--ledger", book)).code == 0
-    with tk.Ledger(book) as again:
+    with tk.ledger.Ledger(book) as again:
         assert again.spent()[0] == pytest.approx(1e6)
         assert 0 < again.spent()[1] <= 1e-8
 
@@ -140,7 +140,9 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
 ) -> None:
     book, out = tmp_path / "budget.ledger", tmp_path / "keys.json"
     measure = tk.Approximate(tk.MaxDivergence())
-    tk.Ledger.create(book, budget=(90, 1e-5), measure=measure, dataset="searches", metric=tk.UserDistance()).close()
+    tk.ledger.Ledger.create(
+        book, budget=(90, 1e-5), measure=measure, dataset="searches", metric=tk.UserDistance()
+    ).close()
     found = command(*release(searches, "--keys", *more, *SOME, "--out", out, "--ledger", book))
     assert found.code == 0
     assert "items with enough users" in found.out
@@ -154,7 +156,7 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
     assert "users or more have it" in shown.flat
     page = command("show", out, "--html", "--to", "-")
     assert "scale of noise" not in page.out
-    with tk.Ledger(book) as again:
+    with tk.ledger.Ledger(book) as again:
         assert 0 < again.spent()[1] <= 1e-6
 
 
@@ -197,7 +199,7 @@ def test_a_plan_of_items_alone_is_paid_until_the_budget_is_spent(
     assert {"rain", "snow"} <= set(paid.out.split())
     assert planned.format(1, 1e-07) in command("plan", *one, "--ledger", book).flat
     command(*asked).complains(1, "nothing was debited or released")
-    with tk.Ledger(book) as account:
+    with tk.ledger.Ledger(book) as account:
         assert account.spent()[1] == 4e-7
         assert len(account.history()) == 1
 

@@ -271,7 +271,7 @@ class Paid:
 
     def found(self, fields: dict[str, Any] | None = None) -> dict[str, str]:
         """What is found of the record, or of another one in its place, against the ledger."""
-        with tk.Ledger(self.ledger) as ledger:
+        with tk.ledger.Ledger(self.ledger) as ledger:
             return {one.what: one.verdict for one in verify_record(self.fields if fields is None else fields, ledger)}
 
 
@@ -519,7 +519,7 @@ def test_the_digest_tells_nothing_to_who_has_no_salt(command: Command, library: 
         fields = record_of(file.read_text("utf-8"))
         salt = fields["ledger"]["salt"]
         salts.add(salt)
-        with tk.Ledger(ledger) as account:
+        with tk.ledger.Ledger(ledger) as account:
             assert account.history()[0].record == record_digest(fields)
         assert salt not in ledger.read_text("ascii")
         bare = copy.deepcopy(fields)
@@ -549,7 +549,7 @@ def test_another_ledger_does_not_agree(command: Command, paid: Paid) -> None:
 @pytest.mark.further
 def test_a_record_holds_a_head_of_the_ledger(command: Command, paid: Paid) -> None:
     command("ledger", "reserve", paid.ledger, "--amount", "0.1,0", "--label", "later")
-    with tk.Ledger(paid.ledger) as ledger:
+    with tk.ledger.Ledger(paid.ledger) as ledger:
         assert ledger.verify(paid.fields["ledger"]["head"]) == []
         assert ledger.head(1) == paid.fields["ledger"]["head"]
         assert ledger.head(2) == ledger.head()

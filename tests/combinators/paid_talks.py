@@ -60,7 +60,7 @@ def histories(
 def _admitted(queryable: Any, query: tk.Measurement, answer: FoundItems) -> bool:
     try:
         queryable(answered(query, answer))
-    except tk.BudgetError:
+    except tk.errors.BudgetError:
         return False
     return True
 

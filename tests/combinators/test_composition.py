@@ -151,7 +151,7 @@ def test_parts_without_a_proof_mark_the_whole() -> None:
 def test_a_member_without_a_law_leaves_none() -> None:
     bare = tk.make_user_measurement(*COUNTS, tk.MaxDivergence(), function=len, privacy_map=float)
     mixed = tk.make_composition([bare, geometric_choice()])
-    raises_exactly(tk.NotDeclaredError, lambda: mixed.distribution([1, 2]), "no exact distribution")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: mixed.distribution([1, 2]), "no exact distribution")
     assert mixed([1, 2]) == (2, 1)
 
 
@@ -159,18 +159,18 @@ def test_a_member_without_a_law_leaves_none() -> None:
 def test_too_many_joint_outcomes_are_refused() -> None:
     choice = COUNTS >> tk.then_exponential_mechanism(tk.MaxDivergence(), scale=1.0)
     many = tk.make_composition([choice] * 4)
-    raises_exactly(tk.CapacityError, lambda: many.distribution(list(range(40))), "1,000,000")
+    raises_exactly(tk.errors.CapacityError, lambda: many.distribution(list(range(40))), "1,000,000")
     assert len(many.distribution([0, 1])) == 16
 
 
 def test_it_is_no_selection_so_indices_stay() -> None:
     both = tk.make_composition(pair(tk.MaxDivergence()))
-    raises_exactly(tk.SpaceError, lambda: both >> tk.index_candidates(["a", "b", "c"]), "releases indices")
+    raises_exactly(tk.errors.SpaceError, lambda: both >> tk.index_candidates(["a", "b", "c"]), "releases indices")
 
 
 @pytest.mark.parametrize("bad", [3, None, geometric_choice()], ids=lambda bad: type(bad).__name__)
 def test_what_is_no_list(bad: Any) -> None:
-    raises_exactly(tk.ParameterTypeError, lambda: tk.make_composition(bad), "measurements must be a list")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.make_composition(bad), "measurements must be a list")
 
 
 @pytest.mark.parametrize("bad", [len, 3, None, "ab", tk.Measurement, tk.then_permute_and_flip])
@@ -178,11 +178,11 @@ def test_what_is_no_list(bad: Any) -> None:
 def test_what_is_no_measurement(bad: Any, place: int) -> None:
     members = [geometric_choice(), geometric_choice()]
     members[place] = bad
-    raises_exactly(tk.ParameterTypeError, lambda: tk.make_composition(members), f"measurements[{place}] must be")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.make_composition(members), f"measurements[{place}] must be")
 
 
 def test_an_empty_list() -> None:
-    raises_exactly(tk.ParameterError, lambda: tk.make_composition([]), "at least one")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.make_composition([]), "at least one")
 
 
 def test_spaces_must_be_the_same() -> None:
@@ -193,7 +193,7 @@ def test_spaces_must_be_the_same() -> None:
     ]
     for other, side, shown in others:
         error = raises_exactly(
-            tk.SpaceError, lambda other=other: tk.make_composition([geometric_choice(), other]), side, shown
+            tk.errors.SpaceError, lambda other=other: tk.make_composition([geometric_choice(), other]), side, shown
         )
         assert repr(getattr(geometric_choice(), side)) in str(error)
         assert "measurements[1]" in str(error)
@@ -202,7 +202,9 @@ def test_spaces_must_be_the_same() -> None:
 @pytest.mark.parametrize("measure", [tk.Approximate(APPROXIMATE)])
 def test_measures_without_a_rule_are_refused(measure: tk.Measure) -> None:
     raises_exactly(
-        tk.ParameterTypeError, lambda: tk.make_composition([geometric_choice(measure=measure)]), "output_measure must"
+        tk.errors.ParameterTypeError,
+        lambda: tk.make_composition([geometric_choice(measure=measure)]),
+        "output_measure must",
     )
 
 
@@ -227,7 +229,9 @@ def test_curves_compose() -> None:
 
 def test_curves_are_refused_where_they_are_not_fixed_with_advice_that_works() -> None:
     call = lambda: tk.make_fully_adaptive_composition(*COUNTS, tk.PrivacyProfile())  # noqa: E731
-    raises_exactly(tk.ParameterTypeError, call, "output_measure must be", "make_adaptive_composition", "make_fix_delta")
+    raises_exactly(
+        tk.errors.ParameterTypeError, call, "output_measure must be", "make_adaptive_composition", "make_fix_delta"
+    )
     profile = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=4.0)
     epsilon, delta = tk.make_fix_delta(profile, delta=1e-6).map(1)
     both = tk.make_composition([tk.make_fix_delta(profile, delta=1e-6)] * 2)
@@ -271,8 +275,8 @@ def test_what_its_parts_declare_is_not_taken_for_its_own() -> None:
     size = labelled.input_domain
     best = tk.make_exponential_mechanism(size, COUNTS[1], tk.MaxDivergence(), scale=0.01)
     both = tk.make_composition([labelled, best])
-    raises_exactly(tk.NotDeclaredError, lambda: both.accuracy(3), "no accuracy")
-    raises_exactly(tk.NotDeclaredError, lambda: both.success_probability([1, 2, 3]), "no probability of success")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: both.accuracy(3), "no accuracy")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: both.success_probability([1, 2, 3]), "no probability of success")
     assert both.declared.n_candidates is None
     assert not both.declared.scores_input
     x = [0, 1000, 2000]
@@ -286,7 +290,7 @@ def test_queryables_that_it_releases_are_closed() -> None:
     talk = COUNTS >> tk.then_adaptive_composition(tk.MaxDivergence(), d_in=1, d_mids=[1.0])
     queryable, choice = tk.make_composition([talk, geometric_choice()])([1, 2])
     assert choice == 1
-    raises_exactly(tk.QueryError, lambda: queryable(geometric_choice()), "closed", "make_adaptive_composition")
+    raises_exactly(tk.errors.QueryError, lambda: queryable(geometric_choice()), "closed", "make_adaptive_composition")
     asked = talk >> (lambda queryable: queryable(geometric_choice()))
     assert tk.make_composition([asked, asked])([1, 2]) == (1, 1)
 
@@ -398,7 +402,7 @@ def test_gaps_and_counts_come_as_one_named_tuple_a_release() -> None:
             for field in fields:
                 drawn, alone = getattr(release, field), getattr(single, field)
                 assert (drawn.shape, drawn.dtype) == (alone.shape, alone.dtype)
-        raises_exactly(tk.DataError, partial(tk.make_repeat(one, times=3), [1]), "at least k")
+        raises_exactly(tk.errors.DataError, partial(tk.make_repeat(one, times=3), [1]), "at least k")
     exact = COUNTS >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=2, scale=0)
     assert [release.gaps.tolist() for release in tk.make_repeat(exact, times=2)([3, 1, 7])] == [[4.0, 2.0]] * 2
 
@@ -442,7 +446,7 @@ def test_a_repetition_is_repeated_and_composed() -> None:
 
 def test_too_few_scores_release_nothing() -> None:
     several = tk.make_repeat(top2(tk.MaxDivergence()), times=3)
-    raises_exactly(tk.DataError, lambda: several([1]), "at least k elements (2)")
+    raises_exactly(tk.errors.DataError, lambda: several([1]), "at least k elements (2)")
 
 
 @pytest.mark.slow
@@ -456,9 +460,9 @@ def test_curves_are_composed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "required"),
     [
-        ({"times": 0}, tk.ParameterError, "times must be an integer >= 1"),
-        ({"times": 1.0}, tk.ParameterTypeError, "times must be an integer >= 1"),
-        ({"measurement": len}, tk.ParameterTypeError, "measurement must be a measurement"),
+        ({"times": 0}, tk.errors.ParameterError, "times must be an integer >= 1"),
+        ({"times": 1.0}, tk.errors.ParameterTypeError, "times must be an integer >= 1"),
+        ({"measurement": len}, tk.errors.ParameterTypeError, "measurement must be a measurement"),
     ],
     ids=repr,
 )

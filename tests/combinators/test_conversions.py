@@ -160,23 +160,27 @@ def test_other_measures_are_refused(make: Convert, source: tk.Measure) -> None:
         if other != source:
             loss = (0.5, 0.0) if isinstance(other, tk.Approximate) else 0.5
             call = lambda other=other, loss=loss: make(vouched(other, loss))  # noqa: E731
-            raises_exactly(tk.ParameterTypeError, call, repr(source), repr(other))
+            raises_exactly(tk.errors.ParameterTypeError, call, repr(source), repr(other))
 
 
 @pytest.mark.parametrize("make", [*(make for make, _ in ALL), tk.make_approximate])
 @pytest.mark.parametrize("bad", [None, 0.5, tk.Measurement, tk.then_permute_and_flip(PURE, scale=1.0)])
 def test_what_is_no_measurement_is_refused(make: Convert, bad: Any) -> None:
-    raises_exactly(tk.ParameterTypeError, lambda: make(bad), "measurement must be a Measurement")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: make(bad), "measurement must be a Measurement")
 
 
 def test_bad_arguments_of_the_approximate_ones() -> None:
     profile = top(tk.PrivacyProfile())
     for other in (profile, tk.make_approximate(top(PURE))):
-        raises_exactly(tk.ParameterTypeError, lambda other=other: tk.make_approximate(other), "without a delta")
-    raises_exactly(tk.ParameterTypeError, lambda: tk.make_fix_delta(top(PURE), delta=0.1), "PrivacyProfile()")
+        raises_exactly(tk.errors.ParameterTypeError, lambda other=other: tk.make_approximate(other), "without a delta")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.make_fix_delta(top(PURE), delta=0.1), "PrivacyProfile()")
     for bad in (-0.1, 1.1, math.nan):
-        raises_exactly(tk.ParameterError, lambda bad=bad: tk.make_fix_delta(profile, delta=bad), "delta must lie")
-    raises_exactly(tk.ParameterTypeError, lambda: tk.make_fix_delta(profile, delta="1"), "delta must be a number")
+        raises_exactly(
+            tk.errors.ParameterError, lambda bad=bad: tk.make_fix_delta(profile, delta=bad), "delta must lie"
+        )
+    raises_exactly(
+        tk.errors.ParameterTypeError, lambda: tk.make_fix_delta(profile, delta="1"), "delta must be a number"
+    )
 
 
 # Conversations under another measure: they stay conversations, and the claim covers analysts who toss coins.
@@ -254,14 +258,14 @@ def test_it_stays_interactive_and_speaks_of_ranges_inside(
     assert not converted.check(2, (1e9, 0.5) if isinstance(converted.output_measure, pairs) else 1e9), "beyond d_in"
     queryable = converted([1])
     assert queryable(noisy_bit(RANGE, Tape((1,)), UP)) == 1
-    raises_exactly(tk.SpaceError, lambda: queryable(noisy_bit(MAX, Tape(), UP)), "query")
+    raises_exactly(tk.errors.SpaceError, lambda: queryable(noisy_bit(MAX, Tape(), UP)), "query")
 
 
 @pytest.mark.parametrize("convert", CONVERSIONS)
 def test_only_what_has_no_range_left_can_be_post_processed(convert: Callable[[tk.Measurement], tk.Measurement]) -> None:
     converted = convert(talk())
     if converted.output_measure in (RANGE, tk.Approximate(RANGE)):
-        raises_exactly(tk.SpaceError, lambda: converted >> str, "cannot be post-processed")
+        raises_exactly(tk.errors.SpaceError, lambda: converted >> str, "cannot be post-processed")
     else:
         assert (converted >> type)([1]) is tk.Queryable
 

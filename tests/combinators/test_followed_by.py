@@ -50,7 +50,7 @@ def test_what_is_agreed_is_kept_exactly() -> None:
         if fits:
             assert len(both(PAIR[0])) == 2
         else:
-            raises_exactly(tk.BudgetError, lambda both=both: both(PAIR[0]), "loses more than d_out")
+            raises_exactly(tk.errors.BudgetError, lambda both=both: both(PAIR[0]), "loses more than d_out")
 
 
 @pytest.mark.slow
@@ -97,23 +97,23 @@ def test_what_would_lose_more_is_refused_without_its_release() -> None:
 
     greedy = tk.make_user_measurement(*COUNTS, MAX, function=never, privacy_map=lambda d: d)
     both = tk.make_followed_by(choice(1.0), follow=lambda _: greedy, d_in=1, d_out=0.99)
-    raises_exactly(tk.BudgetError, lambda: both([1, 2]), "d_out")
+    raises_exactly(tk.errors.BudgetError, lambda: both([1, 2]), "d_out")
     talk = COUNTS >> tk.then_adaptive_composition(MAX, d_in=1, d_mids=[0.1])
     open_end = tk.make_followed_by(choice(1.0), follow=lambda _: talk, d_in=1, d_out=0.99)
-    raises_exactly(tk.BudgetError, lambda: open_end([1, 2]), "interactive")
+    raises_exactly(tk.errors.BudgetError, lambda: open_end([1, 2]), "interactive")
     other = tk.make_followed_by(choice(1.0), follow=lambda _: choice(9.0, ZCDP), d_in=1, d_out=0.99)
-    raises_exactly(tk.SpaceError, lambda: other([1, 2]), "output_measure")
+    raises_exactly(tk.errors.SpaceError, lambda: other([1, 2]), "output_measure")
 
 
 def test_bad_arguments_are_refused() -> None:
     talk = COUNTS >> tk.then_adaptive_composition(MAX, d_in=1, d_mids=[0.1])
     good: dict[str, Any] = {"follow": by_answer(), "d_in": 1, "d_out": 0.25}
     for first in (talk, choice(1.0, tk.RangeDivergence())):
-        raises_exactly(tk.ParameterError, lambda one=first: tk.make_followed_by(one, **good), "first must not")
+        raises_exactly(tk.errors.ParameterError, lambda one=first: tk.make_followed_by(one, **good), "first must not")
     for change, error in (
-        ({"follow": 3}, tk.ParameterTypeError),
-        ({"d_in": -1}, tk.ParameterError),
-        ({"d_out": math.nan}, tk.ParameterError),
+        ({"follow": 3}, tk.errors.ParameterTypeError),
+        ({"d_in": -1}, tk.errors.ParameterError),
+        ({"d_out": math.nan}, tk.errors.ParameterError),
     ):
         with pytest.raises(error):
             tk.make_followed_by(choice(1.0), **(good | change))

@@ -74,7 +74,7 @@ def test_what_takes_longer_has_no_answer_and_one_error(clock: Clock) -> None:
 
     for answer in (len, failing):
         late = tk.make_padded(taking(clock, 5.1, answer), seconds=5)
-        raises_exactly(tk.DeadlineError, lambda late=late: late([SENTINEL_INT]), "deadline was missed")
+        raises_exactly(tk.errors.DeadlineError, lambda late=late: late([SENTINEL_INT]), "deadline was missed")
     assert not clock.slept
 
 
@@ -87,11 +87,11 @@ def test_errors_wait_and_interrupts_do_not(clock: Clock) -> None:
 
     for error, waited in ((ZeroDivisionError, 5), (KeyboardInterrupt, 1)):
         start = clock.now
-        with pytest.raises((error, tk.ForeignError)):
+        with pytest.raises((error, tk.errors.ForeignError)):
             tk.make_padded(taking(clock, 1, raising(error)), seconds=5)([1])
         assert clock.now - start == waited * SECOND
     start = clock.now
-    with pytest.raises(tk.DataError):
+    with pytest.raises(tk.errors.DataError):
         tk.make_padded(taking(clock, 1), seconds=5)([0.5])
     assert clock.now - start == 5 * SECOND
 
@@ -118,18 +118,20 @@ def test_the_clock_runs_while_the_argument_is_checked(clock: Clock, monkeypatch:
     start = clock.now
     assert set(named([1, 2, 3])) <= {"ash", "birch", "elm"}
     assert clock.now - start == 5 * SECOND
-    with pytest.raises(tk.DataError):
+    with pytest.raises(tk.errors.DataError):
         named([1, 2, 3, 4])
 
 
 def test_it_is_paid_for_in_a_ledger_and_a_composition(clock: Clock, tmp_path: Any) -> None:
     late, soon = (tk.make_padded(taking(clock, taken), seconds=5) for taken in (6, 1))
-    with tk.Ledger.create(
+    with tk.ledger.Ledger.create(
         tmp_path / "own.ledger", budget=2, measure=PURE, dataset="votes", metric=COUNTS[1], d_in=1
     ) as ledger:
-        with pytest.raises(tk.DeadlineError) as missed:
+        with pytest.raises(tk.errors.DeadlineError) as missed:
             ledger.release(late, [1, 2])
-        assert not isinstance(missed.value, tk.QueryError), "a caller who asks a busy queryable again would pay twice"
+        assert not isinstance(missed.value, tk.errors.QueryError), (
+            "a caller who asks a busy queryable again would pay twice"
+        )
         assert ledger.spent() == 1
         assert ledger.release(soon, [1, 2]) == 2
         assert ledger.remaining() == 0
@@ -143,7 +145,7 @@ def test_queries_of_a_conversation_are_padded_one_by_one(clock: Clock) -> None:
     queryable, start = talk([1, 2]), clock.now
     assert queryable(tk.make_padded(taking(clock, 1), seconds=5)) == 2
     assert clock.now - start == 5 * SECOND
-    raises_exactly(tk.SpaceError, lambda: tk.make_padded(talk, seconds=5), "pad each of them")
+    raises_exactly(tk.errors.SpaceError, lambda: tk.make_padded(talk, seconds=5), "pad each of them")
 
 
 def test_the_claim_on_time_is_an_assumption() -> None:
@@ -159,23 +161,25 @@ def test_the_claim_on_time_is_an_assumption() -> None:
         *COUNTS, tk.Approximate(PURE), function=len, privacy_map=lambda d_in: (0, Fraction(1, 4))
     )
     assert tk.make_padded(leaky, seconds=2, missed=Fraction(1, 8)).exact_map(1) == (0, Fraction(1, 2))
-    raises_exactly(tk.NotDeclaredError, lambda: timed.distribution([1]), "no exact distribution")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: timed.distribution([1]), "no exact distribution")
 
 
 def test_bad_arguments() -> None:
     for seconds in (0, -1, math.nan, math.inf, 10**6 + 1, "5", True, None):
-        with pytest.raises(tk.ParameterError, match="seconds must be"):
+        with pytest.raises(tk.errors.ParameterError, match="seconds must be"):
             tk.make_padded(top(), seconds=seconds)
     for missed in (0, 1, -1, math.nan, "1", True):
-        with pytest.raises(tk.ParameterError, match="missed must"):
+        with pytest.raises(tk.errors.ParameterError, match="missed must"):
             tk.make_padded(top(), seconds=1, missed=missed)
-    raises_exactly(tk.ParameterTypeError, lambda: tk.make_padded(top(ZCDP), seconds=1, missed=0.1), "convert it first")
-    raises_exactly(tk.ParameterTypeError, lambda: tk.make_padded(len, seconds=1), "must be a measurement")
+    raises_exactly(
+        tk.errors.ParameterTypeError, lambda: tk.make_padded(top(ZCDP), seconds=1, missed=0.1), "convert it first"
+    )
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.make_padded(len, seconds=1), "must be a measurement")
     padded = tk.make_padded(top(), seconds=1)
     for again in (padded, padded >> tuple):
-        raises_exactly(tk.SpaceError, lambda again=again: tk.make_padded(again, seconds=2), "padded already")
+        raises_exactly(tk.errors.SpaceError, lambda again=again: tk.make_padded(again, seconds=2), "padded already")
     rounds = tk.make_user_transformation(*COUNTS, *COUNTS, function=list, stability_map=lambda d_in: d_in)
-    raises_exactly(tk.SpaceError, lambda: rounds >> padded, "pad the whole chain")
+    raises_exactly(tk.errors.SpaceError, lambda: rounds >> padded, "pad the whole chain")
     assert tk.make_padded(rounds >> top(), seconds=1).map(1) == top().map(1)
 
 
@@ -218,6 +222,6 @@ def test_under_a_clock_that_stands_still_there_is_no_answer(monkeypatch: pytest.
 
     monkeypatch.setattr(padding, "time", Frozen)
     for seconds in (5, 0.01):
-        with pytest.raises(tk.DeadlineError, match="clock stands still"):
+        with pytest.raises(tk.errors.DeadlineError, match="clock stands still"):
             tk.make_padded(COUNTS >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0), seconds=seconds)([1, 2])
     assert 1 < sum(slept) < 10

@@ -160,34 +160,34 @@ def test_each_query_pays_its_own_delta() -> None:
 def test_steps_that_were_not_taken_are_given_back() -> None:
     queryable = talk(steps=6)(TABLE)
     assert queryable(best(5)).items == ("umbrella", "rain coat", "scarf")
-    raises_exactly(tk.BudgetError, lambda: queryable(best(3)), "may take 3 steps, and 2 are left")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(3)), "may take 3 steps, and 2 are left")
     assert queryable(best(1)).items == ("umbrella",)
-    raises_exactly(tk.BudgetError, lambda: queryable(best(2)), "1 are left")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(2)), "1 are left")
     assert queryable(best(1)).items == ("umbrella",)
-    raises_exactly(tk.BudgetError, lambda: queryable(best(1)), "all queries that were agreed")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(1)), "all queries that were agreed")
 
 
 def test_what_fails_has_used_all_its_steps() -> None:
     def fail(_: Any) -> Any:
-        raise tk.PlatformError("none")
+        raise tk.errors.PlatformError("none")
 
     queryable = talk()(TABLE)
-    raises_exactly(tk.PlatformError, lambda: queryable(replace(best(3), function=fail)), "none")
-    raises_exactly(tk.BudgetError, lambda: queryable(best(2)), "1 are left")
+    raises_exactly(tk.errors.PlatformError, lambda: queryable(replace(best(3), function=fail)), "none")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(2)), "1 are left")
     assert len(queryable(best(1)).items) == 1
 
 
 def test_refusals_are_free_and_say_what_is_missing() -> None:
     queryable = talk(steps=2, calls=1)(TABLE)
     for query, error, words in (
-        (best(3), tk.BudgetError, "3 steps, and 2 are left"),
-        (best(1, scale=3.999), tk.BudgetError, "larger range"),
-        (best(1, scale=0.0), tk.BudgetError, "larger range"),
-        (best(1, delta=1.01e-6), tk.BudgetError, "larger delta"),
-        (best(1, noise=tk.Exponential()), tk.ParameterTypeError, "step by step"),
-        (best(1) >> str, tk.ParameterTypeError, "step by step"),
-        (best(1, ZCDP), tk.SpaceError, "output_measure"),
-        (best, tk.ParameterTypeError, "query"),
+        (best(3), tk.errors.BudgetError, "3 steps, and 2 are left"),
+        (best(1, scale=3.999), tk.errors.BudgetError, "larger range"),
+        (best(1, scale=0.0), tk.errors.BudgetError, "larger range"),
+        (best(1, delta=1.01e-6), tk.errors.BudgetError, "larger delta"),
+        (best(1, noise=tk.noise.Exponential()), tk.errors.ParameterTypeError, "step by step"),
+        (best(1) >> str, tk.errors.ParameterTypeError, "step by step"),
+        (best(1, ZCDP), tk.errors.SpaceError, "output_measure"),
+        (best, tk.errors.ParameterTypeError, "query"),
     ):
         raises_exactly(error, lambda query=query: queryable(query), words)
     assert queryable(best(2)).items == ("umbrella", "rain coat")
@@ -205,7 +205,7 @@ def test_queries_after_a_transformation_count_in_its_input() -> None:
     talking = tk.make_pay_what_you_get(*space, MAX, **given)
     assert talking(frame)(query).stopped in (True, False)
     two = tk.make_pay_what_you_get(*space, MAX, **given | {"d_in": 2})
-    raises_exactly(tk.BudgetError, lambda: two(frame)(query), "larger range")
+    raises_exactly(tk.errors.BudgetError, lambda: two(frame)(query), "larger range")
 
 
 def test_the_map_is_that_of_all_steps_at_once() -> None:
@@ -225,16 +225,16 @@ def test_the_map_is_that_of_all_steps_at_once() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"calls": 5}, tk.ParameterError, "steps (4)"),
-        ({"width": -0.1}, tk.ParameterError, "width"),
-        ({"width": math.inf}, tk.ParameterError, "width"),
-        ({"width": "1"}, tk.ParameterTypeError, "width"),
-        ({"delta": 0}, tk.ParameterError, "delta"),
-        ({"delta": 1}, tk.ParameterError, "delta"),
-        ({"d_in": -1}, tk.ParameterError, "d_in"),
-        ({"d_in": 0.5}, tk.ParameterError, "d_in"),
-        ({"measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),
-        ({"measure": tk.Approximate(tk.RangeDivergence())}, tk.ParameterTypeError, "output_measure"),
+        ({"calls": 5}, tk.errors.ParameterError, "steps (4)"),
+        ({"width": -0.1}, tk.errors.ParameterError, "width"),
+        ({"width": math.inf}, tk.errors.ParameterError, "width"),
+        ({"width": "1"}, tk.errors.ParameterTypeError, "width"),
+        ({"delta": 0}, tk.errors.ParameterError, "delta"),
+        ({"delta": 1}, tk.errors.ParameterError, "delta"),
+        ({"d_in": -1}, tk.errors.ParameterError, "d_in"),
+        ({"d_in": 0.5}, tk.errors.ParameterError, "d_in"),
+        ({"measure": tk.MaxDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
+        ({"measure": tk.Approximate(tk.RangeDivergence())}, tk.errors.ParameterTypeError, "output_measure"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -259,9 +259,9 @@ def test_the_odometer_counts_the_steps_that_were_taken(measure: tk.Measure) -> N
 def test_a_filter_lets_what_was_given_back_be_spent() -> None:
     queryable = tk.make_privacy_filter(ODOMETER, d_in=1, d_out=(1.25, 1e-5))(TABLE)
     assert len(queryable(best(5)).items) == 3
-    raises_exactly(tk.BudgetError, lambda: queryable(best(2)), "above d_out")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(2)), "above d_out")
     assert len(queryable(best(1)).items) == 1
-    raises_exactly(tk.BudgetError, lambda: queryable(best(1)), "above d_out")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(1)), "above d_out")
 
 
 def test_a_query_under_another_measure_is_counted_whole() -> None:
@@ -276,7 +276,7 @@ def test_a_query_under_another_measure_is_counted_whole() -> None:
 def test_a_ledger_pays_for_the_whole_conversation_before_it_begins(tmp_path: Path) -> None:
     talking = talk()
     cost = tuple(map(Fraction, talking.map(1)))
-    with tk.Ledger.create(
+    with tk.ledger.Ledger.create(
         tmp_path / "budget.ledger", budget=("3/2", "1e-5"), measure=MAX, dataset="terms", metric=SPACE[1]
     ) as ledger:
         with ledger.reserve(cost=cost) as paid:
@@ -284,5 +284,5 @@ def test_a_ledger_pays_for_the_whole_conversation_before_it_begins(tmp_path: Pat
             assert len(queryable(best(4)).items) == 3
             assert ledger.spent()[0] == 1.0
             paid.settle()
-        raises_exactly(tk.BudgetError, lambda: ledger.reserve(cost=cost), "left")
-        raises_exactly(tk.ParameterError, lambda: ledger.release(talking, TABLE), "interactive")
+        raises_exactly(tk.errors.BudgetError, lambda: ledger.reserve(cost=cost), "left")
+        raises_exactly(tk.errors.ParameterError, lambda: ledger.release(talking, TABLE), "interactive")

@@ -98,10 +98,10 @@ def test_without_a_threshold_it_is_the_best_of_a_geometric_number() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "required"),
     [
-        ({"measurement": len}, tk.ParameterTypeError, "measurement must be a measurement"),
-        ({"stop_probability": 0}, tk.ParameterError, "strictly between 0 and 1"),
-        ({"stop_probability": "a"}, tk.ParameterTypeError, "stop_probability must be a number"),
-        ({"threshold": math.nan}, tk.ParameterError, "threshold must be finite"),
+        ({"measurement": len}, tk.errors.ParameterTypeError, "measurement must be a measurement"),
+        ({"stop_probability": 0}, tk.errors.ParameterError, "strictly between 0 and 1"),
+        ({"stop_probability": "a"}, tk.errors.ParameterTypeError, "stop_probability must be a number"),
+        ({"threshold": math.nan}, tk.errors.ParameterError, "threshold must be finite"),
     ],
     ids=repr,
 )

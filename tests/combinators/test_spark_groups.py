@@ -107,7 +107,7 @@ def test_a_group_in_two_places_releases_nothing(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(_spark_groups, "_AT_ONCE", 4)
     for torn in ([CELLS[:-1], CELLS[-1:]], [[*CELLS, (2, 2, 1)]]):
         release = partial(selected, monkeypatch, member(), [2, 7], *torn)
-        raises_exactly(tk.ForeignError, release, "nothing was released")
+        raises_exactly(tk.errors.ForeignError, release, "nothing was released")
 
 
 def test_workers_draw_where_counts_are_many_and_the_member_can_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_a_failing_worker_is_told_as_that_of_scores(
     top = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     scores = spark.range(9).selectExpr("id AS item", "id AS score")
     told = {
-        str(raises_exactly(tk.ForeignError, release, "nothing was released", "PYSPARK_PYTHON"))
+        str(raises_exactly(tk.errors.ForeignError, release, "nothing was released", "PYSPARK_PYTHON"))
         for release in (
             lambda: by_town(dict.fromkeys([0, 1], member()))(framed(spark, [(1, "a", 0), (2, "b", 1)])),
             lambda: tk.release_spark(

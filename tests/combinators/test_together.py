@@ -129,10 +129,10 @@ def test_releases_at_once_follow_the_law_and_do_not_depend_on_each_other() -> No
 
 def test_an_error_after_a_selection_is_raised() -> None:
     def fail(_: Any) -> Any:
-        raise tk.QueryError("nothing to see")
+        raise tk.errors.QueryError("nothing to see")
 
     member = counted() >> SELECTIONS["ranking"](1) >> fail
-    raises_exactly(tk.QueryError, lambda: by_town({1: member})(frame()), "nothing to see")
+    raises_exactly(tk.errors.QueryError, lambda: by_town({1: member})(frame()), "nothing to see")
 
 
 def test_queryables_after_a_selection_are_closed() -> None:
@@ -140,5 +140,5 @@ def test_queryables_after_a_selection_are_closed() -> None:
     data = pl.DataFrame([(1, "a")], schema=["reader", "book"], orient="row")
     member = counted() >> SELECTIONS["ranking"](1) >> (lambda _: talk(data))
     for queryable in by_town({1: member, 2: member})(frame()):
-        with pytest.raises(tk.QueryError, match="closed"):
+        with pytest.raises(tk.errors.QueryError, match="closed"):
             queryable(counted() >> SELECTIONS["one"](4))

@@ -24,7 +24,7 @@ HALF = Fraction(1, 2)
 CUTS = (1.0,)
 MAX = tk.MaxDivergence()
 INTEGERS = tk.VectorDomain(tk.AtomDomain(int))
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 Rows = Callable[[Any], Any]
 
 
@@ -52,7 +52,7 @@ def _single(make: Callable[..., Any], choice: Rows) -> list[Specimen]:
 
 def _canonical() -> list[Specimen]:
     found = []
-    for noise, law in ((tk.Gumbel(), canonical.gumbel_law), (tk.Exponential(), canonical.flip_law)):
+    for noise, law in ((tk.noise.Gumbel(), canonical.gumbel_law), (tk.noise.Exponential(), canonical.flip_law)):
         link = _built(tk.make_canonical_top_k, k=2, noise=noise)
         found.append(Specimen(link, CLOSER, lambda x, law=law: law(x, 2, Fraction(SCALE), HALF, "margin")))
     return found
@@ -88,7 +88,7 @@ def _peeled() -> list[Specimen]:
 def _report_noisy() -> list[Specimen]:
     return [
         Specimen(_built(tk.make_report_noisy_top_k, measure=measure, k=2), PAIR, _one_shot(noise, 2))
-        for measure, noise in ((MAX, tk.Exponential()), (tk.RangeDivergence(), tk.Gumbel()))
+        for measure, noise in ((MAX, tk.noise.Exponential()), (tk.RangeDivergence(), tk.noise.Gumbel()))
     ]
 
 
@@ -121,7 +121,7 @@ def _with_gaps() -> list[Specimen]:
     ]
 
 
-def _counted(name: str, measure: tk.Measure, winner: tk.Exponential | tk.Gumbel) -> Specimen:
+def _counted(name: str, measure: tk.Measure, winner: tk.noise.Exponential | tk.noise.Gumbel) -> Specimen:
     """The winner, and its noisy count, merged where it is further than 3 from what the first neighbour has."""
     select = _one_shot(winner, 1)
 
@@ -183,8 +183,8 @@ MECHANISMS: dict[str, Callable[[], list[Specimen]]] = {
     "make_permute_and_flip": lambda: _single(tk.make_permute_and_flip, floats.flip),
     "make_report_noisy_top_k": _report_noisy,
     "make_select_then_count": lambda: [
-        _counted("laplace", MAX, tk.Exponential()),
-        _counted("gaussian", tk.ZeroConcentratedDivergence(), tk.Gumbel()),
+        _counted("laplace", MAX, tk.noise.Exponential()),
+        _counted("gaussian", tk.ZeroConcentratedDivergence(), tk.noise.Gumbel()),
     ],
 }
 """How every mechanism that draws from scores is tried; the first specimen of each is the plainest."""

@@ -338,15 +338,17 @@ def test_each_oddity_is_named_with_its_first_candidate() -> None:
     ]
     wrong = []
     for listed, column, expected in cases:
-        found = tk.candidate_remarks(listed, column=column)
+        found = tk.planning.candidate_remarks(listed, column=column)
         if len(found) != len(expected) or not all(map(str.startswith, found, expected)):
             wrong.append((listed, found))
     assert wrong == []
 
 
 def test_what_is_no_list_is_refused() -> None:
-    raises_exactly(tk.ParameterError, lambda: tk.candidate_remarks([]), "at least one candidate")
-    raises_exactly(tk.ParameterTypeError, lambda: tk.candidate_remarks(["a"], column=3), "the name of a column")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.planning.candidate_remarks([]), "at least one candidate")
+    raises_exactly(
+        tk.errors.ParameterTypeError, lambda: tk.planning.candidate_remarks(["a"], column=3), "the name of a column"
+    )
 
 
 # The largest of noisy counts, and all from a threshold on: functions of a release, held against sorting by hand.
@@ -395,13 +397,13 @@ def test_they_are_values() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: tk.largest_counts(0), tk.ParameterError, "k must be an integer >= 1"),
-        (lambda: tk.largest_counts(True), tk.ParameterTypeError, "k must be an integer >= 1"),
-        (lambda: tk.largest_counts(1, []), tk.ParameterError, "at least one"),
-        (lambda: tk.counts_from(math.nan), tk.ParameterError, "threshold must be a number"),
-        (lambda: tk.counts_from("3"), tk.ParameterError, "threshold must be a number"),
-        (lambda: tk.largest_counts(3)(np.array([1, 2])), tk.DataError, "at least k (3)"),
-        (lambda: tk.counts_from(1, ["a"])(np.array([1, 2])), tk.DataError, "as many as the counts (2)"),
+        (lambda: tk.largest_counts(0), tk.errors.ParameterError, "k must be an integer >= 1"),
+        (lambda: tk.largest_counts(True), tk.errors.ParameterTypeError, "k must be an integer >= 1"),
+        (lambda: tk.largest_counts(1, []), tk.errors.ParameterError, "at least one"),
+        (lambda: tk.counts_from(math.nan), tk.errors.ParameterError, "threshold must be a number"),
+        (lambda: tk.counts_from("3"), tk.errors.ParameterError, "threshold must be a number"),
+        (lambda: tk.largest_counts(3)(np.array([1, 2])), tk.errors.DataError, "at least k (3)"),
+        (lambda: tk.counts_from(1, ["a"])(np.array([1, 2])), tk.errors.DataError, "as many as the counts (2)"),
     ],
 )
 def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:

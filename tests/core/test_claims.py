@@ -53,7 +53,7 @@ def test_a_replaced_field_leaves_no_proof(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["function", "privacy_map", "output_measure", "declared"])
 def test_a_field_of_another_type_is_refused(name: str) -> None:
-    with pytest.raises(tk.ParameterTypeError, match=name):
+    with pytest.raises(tk.errors.ParameterTypeError, match=name):
         dataclasses.replace(TOP, **{name: 0.5})
 
 
@@ -96,7 +96,7 @@ def test_a_proof_cannot_be_handed_in() -> None:
         with pytest.raises(TypeError, match="proof"):
             call()
     with pytest.raises(AttributeError):
-        TOP.proof = tk.Proof("core/chaining")  # type: ignore[misc]
+        TOP.proof = tk.audit.Proof("core/chaining")  # type: ignore[misc]
 
 
 def test_a_function_that_asks_to_change_the_measurement_is_not_asked() -> None:
@@ -211,9 +211,9 @@ def test_a_claim_is_about_what_was_there(kind: str, stored: bool) -> None:
         link, same = BUILDERS[kind](), BUILDERS[kind]()
         known, old = link.proof, functools.reduce(getattr, path, link)
         put(link, path, lambda *_: 0.0, stored)
-        assert link.proof == tk.Proof(None), path
+        assert link.proof == tk.audit.Proof(None), path
         assert link != same
-        with pytest.raises(tk.ParameterTypeError):
+        with pytest.raises(tk.errors.ParameterTypeError):
             pickle.dumps(link)
         put(link, path, old, stored)
         assert link.proof == known, "the same object is there again"
@@ -224,13 +224,13 @@ def test_a_claim_is_about_what_hides_a_method_too(kind: str) -> None:
     for name in ("map", "exact_map", "invoke", "anything", "_maps"):
         link = BUILDERS[kind]()
         vars(link)[name] = lambda *_: 0.0
-        assert link.proof == tk.Proof(None), name
+        assert link.proof == tk.audit.Proof(None), name
     link = BUILDERS[kind]()
     vars(link.input_metric)["distance"] = lambda *_: 0.0
-    assert link.proof == tk.Proof(None)
+    assert link.proof == tk.audit.Proof(None)
     link = BUILDERS[kind]()
     object.__setattr__(link, "__class__", type("Mine", (type(link),), {}))
-    assert link.proof == tk.Proof(None)
+    assert link.proof == tk.audit.Proof(None)
 
 
 @pytest.mark.parametrize("name", ["privacy_map", "_maps", "function", "_claim", "map"])
@@ -254,7 +254,7 @@ def test_a_claim_is_about_its_parts(name: str, stored: bool) -> None:
         whole = build(part)
         assert whole.proof.name is not None
         put(part, (name,), None, stored)
-        assert whole.proof == tk.Proof(None)
+        assert whole.proof == tk.audit.Proof(None)
 
 
 def test_use_changes_no_claim() -> None:
@@ -293,7 +293,7 @@ def test_a_partial_and_a_queryable_claim_nothing_themselves() -> None:
     object.__setattr__(partial, "constructor", tk.make_exponential_mechanism)
     assert (space() >> partial).proof.name == "measurements/exponential_mechanism"
     object.__setattr__(partial, "constructor", inspect.unwrap(tk.make_permute_and_flip))
-    assert (space() >> partial).proof == tk.Proof(None)
+    assert (space() >> partial).proof == tk.audit.Proof(None)
     assert not hasattr(ODOMETER([1, 2, 3]), "proof")
 
 

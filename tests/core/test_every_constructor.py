@@ -47,7 +47,7 @@ def built(name: str, link: Any) -> Iterator[Any]:
         options = given if measure is None else given | {"output_measure": measure}
         try:
             make(*space, **options).map(1)
-        except (tk.ParameterError, tk.ParameterTypeError, tk.SpaceError, tk.errors.ForeignError):
+        except (tk.errors.ParameterError, tk.errors.ParameterTypeError, tk.errors.SpaceError, tk.errors.ForeignError):
             continue
         yield check_constructor(make, then, space, **options)
 
@@ -102,5 +102,5 @@ def test_bad_arguments(name: str) -> None:
     for parameter in signature.parameters.keys() & WRONG.keys():
         if parameter in given or signature.parameters[parameter].default is not None:  # else it may exclude another
             for value in WRONG[parameter]:
-                error = tk.ParameterError if str(value) in OUTSIDE else tk.ParameterTypeError
+                error = tk.errors.ParameterError if str(value) in OUTSIDE else tk.errors.ParameterTypeError
                 raises_exactly(error, functools.partial(make, **given | {parameter: value}), parameter)

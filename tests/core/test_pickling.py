@@ -49,16 +49,16 @@ def shout(release: Any) -> str:
 
 
 def lomax_quantile(u: Any, precision: int) -> Any:
-    return tk.Intervals(precision).rational(u / (1 - u))
+    return tk.noise.Intervals(precision).rational(u / (1 - u))
 
 
 def lomax_survival(z: Any, precision: int) -> Any:
-    return tk.Intervals(precision).rational(1 / (1 + max(z, 0)))
+    return tk.noise.Intervals(precision).rational(1 / (1 + max(z, 0)))
 
 
 @functools.cache
 def lomax() -> Any:
-    return tk.CustomNoise("Lomax", quantile=lomax_quantile, survival=lomax_survival, condition="lipschitz")
+    return tk.noise.CustomNoise("Lomax", quantile=lomax_quantile, survival=lomax_survival, condition="lipschitz")
 
 
 def first_again(_: Any) -> tk.Measurement:
@@ -78,11 +78,11 @@ KEYED = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=2)
 UP_TO_DELTA = tk.Approximate(tk.MaxDivergence())
 MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_report_noisy_top_k": lambda: top(RANGE, FLOATS, release="set", optimize="min"),
-    "make_lipschitz_top_k": lambda: COUNTS >> tk.then_lipschitz_top_k(MAX, k=2, scale=1, noise=tk.Laplace()),
+    "make_lipschitz_top_k": lambda: COUNTS >> tk.then_lipschitz_top_k(MAX, k=2, scale=1, noise=tk.noise.Laplace()),
     "make_exponential_mechanism": lambda: COUNTS >> tk.then_exponential_mechanism(tk.PrivacyProfile(), scale=2),
     "make_permute_and_flip": lambda: COUNTS >> tk.then_permute_and_flip(MAX, scale=2.0),
     "make_peeled_top_k": lambda: COUNTS >> tk.then_peeled_top_k(ZCDP, k=2, scale=1, mechanism="permute_and_flip"),
-    "make_canonical_top_k": lambda: COUNTS >> tk.then_canonical_top_k(MAX, k=2, scale=1, noise=tk.Exponential()),
+    "make_canonical_top_k": lambda: COUNTS >> tk.then_canonical_top_k(MAX, k=2, scale=1, noise=tk.noise.Exponential()),
     "make_joint_top_k": lambda: COUNTS >> tk.then_joint_top_k(MAX, k=2, scale=1),
     "make_noisy_top_k_with_gaps": lambda: COUNTS >> tk.then_noisy_top_k_with_gaps(MAX, k=2, scale=1),
     "make_normalised_top_k": lambda: (
@@ -150,7 +150,8 @@ OTHERS: dict[str, Callable[[], Any]] = {
     ),
     "counts by key": lambda: ROWS >> tk.then_count_by_item(candidates=None, max_items=2),
     "make_unknown_domain_top_k": lambda: (
-        KEYED >> tk.then_unknown_domain_top_k(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6, noise=tk.Exponential())
+        KEYED
+        >> tk.then_unknown_domain_top_k(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6, noise=tk.noise.Exponential())
     ),
     "make_unknown_domain_counts": lambda: (
         KEYED >> tk.then_unknown_domain_counts(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6)
@@ -165,7 +166,9 @@ OTHERS: dict[str, Callable[[], Any]] = {
     ),
     "a curve with a delta": lambda: (
         KEYED
-        >> tk.then_unknown_domain_top_k(tk.PrivacyProfile(), k=1, scale=1, limit=3, delta=0.1, noise=tk.Exponential())
+        >> tk.then_unknown_domain_top_k(
+            tk.PrivacyProfile(), k=1, scale=1, limit=3, delta=0.1, noise=tk.noise.Exponential()
+        )
     ),
     "make_user_transformation": lambda: (
         COUNTS >> tk.then_user_transformation(*COUNTS, function=np.abs, stability_map=linear)
@@ -253,9 +256,19 @@ def test_a_pool_releases(method: str) -> None:
 
 
 def test_values_are_pickled() -> None:
-    noises = [tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic(), lomax()]
+    noises = [
+        tk.noise.Gumbel(),
+        tk.noise.Exponential(),
+        tk.noise.HalfLogistic(),
+        tk.noise.Laplace(),
+        tk.noise.Logistic(),
+        lomax(),
+    ]
     values = [*noises, *COUNTS, *FLOATS, *ROWS, *GROUPS, MAX, RANGE, ZCDP, tk.Approximate(ZCDP), tk.PrivacyProfile()]
-    values += [tk.Proof("core/chaining", (tk.Proof(None, assumption="a"),)), tk.index_candidates(["a", "b"])]
+    values += [
+        tk.audit.Proof("core/chaining", (tk.audit.Proof(None, assumption="a"),)),
+        tk.index_candidates(["a", "b"]),
+    ]
     values += [tk.then_laplace(MAX, scale=1), tk.then_user_measurement(MAX, function=first, privacy_map=linear)]
     for value in values:
         after = pickle.loads(pickle.dumps(value))
@@ -267,7 +280,7 @@ def test_a_library_with_other_claims_is_refused(monkeypatch: pytest.MonkeyPatch)
     plain, chained = pickle.dumps(top()), pickle.dumps(top() >> shout)
     monkeypatch.setattr(recipes, "claims_digest", lambda: "0" * 64)
     for text in (plain, chained):
-        raises_exactly(tk.ParameterError, lambda text=text: pickle.loads(text), "other sources or other proofs")
+        raises_exactly(tk.errors.ParameterError, lambda text=text: pickle.loads(text), "other sources or other proofs")
 
 
 def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,13 +316,13 @@ def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytes
         lambda: COUNTS >> tk.then_user_transformation(*COUNTS, function=np.abs, stability_map=lambda d: d),
         lambda: tk.make_composition([top(), top() >> (lambda release: release)]),
         lambda: tk.then_user_measurement(MAX, function=lambda x: 0, privacy_map=linear),
-        lambda: tk.CustomNoise(
+        lambda: tk.noise.CustomNoise(
             "Nameless", quantile=lambda u, p: lomax_quantile(u, p), survival=lomax_survival, condition="lipschitz"
         ),
     ],
 )
 def test_functions_without_a_name_are_refused(build: Callable[[], Any]) -> None:
-    raises_exactly(tk.ParameterTypeError, lambda: pickle.dumps(build()), "functions by name only")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: pickle.dumps(build()), "functions by name only")
 
 
 def test_what_no_constructor_made_is_refused() -> None:
@@ -320,15 +333,17 @@ def test_what_no_constructor_made_is_refused() -> None:
         tk.make_pureDP_to_zCDP(dataclasses.replace(top(), privacy_map=linear)),
     ):
         raises_exactly(
-            tk.ParameterTypeError, lambda odd=odd: pickle.dumps(odd), "no constructor of the library made it"
+            tk.errors.ParameterTypeError, lambda odd=odd: pickle.dumps(odd), "no constructor of the library made it"
         )
 
 
 def test_a_ledger_and_a_queryable_are_refused(tmp_path: Path) -> None:
-    with tk.Ledger.create(tmp_path / "a", budget=1, measure=MAX, dataset="a", metric=tk.LInfDistance()) as ledger:
-        raises_exactly(tk.ParameterTypeError, lambda: pickle.dumps(ledger), "Ledger(address)")
+    with tk.ledger.Ledger.create(
+        tmp_path / "a", budget=1, measure=MAX, dataset="a", metric=tk.LInfDistance()
+    ) as ledger:
+        raises_exactly(tk.errors.ParameterTypeError, lambda: pickle.dumps(ledger), "Ledger(address)")
     talk = OTHERS["make_adaptive_composition"]()([1, 2])
-    raises_exactly(tk.QueryError, lambda: pickle.dumps(talk), "spend the same budget twice")
+    raises_exactly(tk.errors.QueryError, lambda: pickle.dumps(talk), "spend the same budget twice")
 
 
 def test_arguments_are_kept_as_they_were() -> None:
@@ -397,7 +412,7 @@ def test_as_deep_as_is_allowed_all_is_answered(step: Callable[[tk.Measurement], 
 @pytest.mark.parametrize("step", [nested, chained])
 @pytest.mark.parametrize("times", [64, 200, 490])
 def test_deeper_is_refused_when_it_is_built(step: Callable[[tk.Measurement], tk.Measurement], times: int) -> None:
-    with pytest.raises(tk.CapacityError, match="nested 64 deep at most"):
+    with pytest.raises(tk.errors.CapacityError, match="nested 64 deep at most"):
         deep(step, times)
 
 
@@ -410,7 +425,7 @@ def test_functions_that_pickle_themselves_are_pickled(function: Any) -> None:
 def test_a_partial_of_a_nameless_function_is_refused_and_says_why() -> None:
     for function in (lambda one: one, functools.partial(lambda one: one)):
         with pytest.raises(
-            tk.ParameterTypeError, match=r"by cloudpickle too, holds functions by name only, and .*<lambda>"
+            tk.errors.ParameterTypeError, match=r"by cloudpickle too, holds functions by name only, and .*<lambda>"
         ):
             pickle.dumps(TOP >> function)
 
@@ -440,7 +455,7 @@ ALIKE: dict[str, Callable[[], Any]] = {
     "repetition": lambda: tk.make_repeat(ranking(), times=3),
     "padded": lambda: tk.make_padded(ranking(), seconds=0.5),
     "post-processing": lambda: ranking() >> sorted,
-    "noise of an argument": lambda: COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.Laplace()),
+    "noise of an argument": lambda: COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.noise.Laplace()),
 }
 UNEQUAL = [
     ranking(k=1),
@@ -450,7 +465,7 @@ UNEQUAL = [
     counted(["birch", "ash"]),
     tk.make_composition([ranking(k=1), ranking()]),
     ranking() >> list,
-    COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.Gumbel()),
+    COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.noise.Gumbel()),
     "a text",
 ]
 

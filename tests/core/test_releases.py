@@ -81,7 +81,7 @@ def test_counts_beyond_64_bits_come_into_a_frame() -> None:
 
 def test_a_frame_without_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
-    raises_exactly(tk.MissingExtraError, CASES[0][0].to_frame, 'pip install "opendp_topk[tables]"')
+    raises_exactly(tk.errors.MissingExtraError, CASES[0][0].to_frame, 'pip install "opendp_topk[tables]"')
 
 
 # What notebooks show of other values.
@@ -122,7 +122,7 @@ def test_a_proof_shows_its_state_first() -> None:
     ]
     mine = tk.make_user_measurement(*COUNTS, PURE, function=len, privacy_map=float).proof
     assert facts(mine._repr_html_())[""] == "Proof: unproven"
-    assumed = tk.Proof("core/chaining", assumption="<the map> is right")
+    assumed = tk.audit.Proof("core/chaining", assumption="<the map> is right")
     assert "if &lt;the map&gt; is right" in assumed._repr_html_()
 
 
@@ -137,7 +137,7 @@ def test_a_curve_shows_pairs_that_hold() -> None:
 
 @pytest.mark.parametrize("wrong", [float("nan"), 7, None, object(), np.array(3)], ids=lambda one: type(one).__name__)
 def test_items_are_an_iterable(wrong: Any) -> None:
-    raises_exactly(tk.ParameterTypeError, lambda: tk.Items(wrong), "items must be a list or another iterable")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.Items(wrong), "items must be a list or another iterable")
     assert tk.Items(iter("ab")) == ["a", "b"]
 
 
@@ -183,7 +183,7 @@ def test_values(value: Any, expected: Any) -> None:
 
 
 def test_what_is_no_release_is_refused() -> None:
-    with pytest.raises(tk.ParameterTypeError, match="object of type object"):
+    with pytest.raises(tk.errors.ParameterTypeError, match="object of type object"):
         tk.json_values([object()])
 
 
@@ -223,9 +223,9 @@ def test_a_partial_shows_no_data_of_its_arguments() -> None:
             tk.then_report_noisy_top_k(PURE, k=1, scale=data),
             tk.then_report_noisy_top_k(data, k=1, scale=2.0),
         ):
-            assert not leaks(tk.SpaceError(repr(partial))), kind
+            assert not leaks(tk.errors.SpaceError(repr(partial))), kind
             for wrong in (lambda one=partial: one(SPACE), lambda one=partial: one >> 3, lambda one=partial: 3 >> one):
-                with pytest.raises(tk.SpaceError) as caught:
+                with pytest.raises(tk.errors.SpaceError) as caught:
                     wrong()
                 assert not leaks(caught.value), kind
 
@@ -233,7 +233,7 @@ def test_a_partial_shows_no_data_of_its_arguments() -> None:
 def test_a_measurement_shows_no_data_of_its_parameters() -> None:
     for kind, data in frames().items():
         made = tk.Measurement(*SPACE, PURE, len, lambda d_in: d_in, parameters={"frame": data})
-        assert not leaks(tk.SpaceError(repr(made) + made._repr_html_())), kind
+        assert not leaks(tk.errors.SpaceError(repr(made) + made._repr_html_())), kind
         assert f"<{type(data).__name__}>" in repr(made)
 
 
@@ -258,8 +258,8 @@ def test_what_is_built_by_hand_is_checked() -> None:
         lambda: tk.Partial(1, (), {}),
         lambda: tk.Partial(tk.make_laplace, 2, {}),
         lambda: tk.Partial(tk.make_laplace, (), 3),
-        lambda: tk.Comparison(1, 2),
-        lambda: tk.Recommendation(1, 2, 3, 4, 5),
-        lambda: tk.Recommendation(None, "near", (), None, None),
+        lambda: tk.planning.Comparison(1, 2),
+        lambda: tk.planning.Recommendation(1, 2, 3, 4, 5),
+        lambda: tk.planning.Recommendation(None, "near", (), None, None),
     ):
-        raises_exactly(tk.ParameterTypeError, build, "must be")
+        raises_exactly(tk.errors.ParameterTypeError, build, "must be")

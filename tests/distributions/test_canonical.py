@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk import Exponential, Gumbel
 from opendp_topk.sampling.distributions import canonical, canonical_success
 from opendp_topk.sampling.distributions import quadrature as arrivals
 from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from opendp_topk.sampling.distributions.quadrature import LateCandidates
+from opendp_topk.sampling.noises import Exponential, Gumbel
 from tests.oracles import canonical as laws
 from tests.oracles import success as integrals
 from tests.samplers.test_subsets import SHAPES
@@ -116,14 +116,14 @@ def test_probabilities_that_float64_cannot_hold() -> None:
 
 @pytest.mark.parametrize(("noise", "d", "k"), [(Gumbel(), 20, 10), (Exponential(), 10, 5)])
 def test_enumerations_that_are_too_large(noise: Any, d: int, k: int) -> None:
-    with pytest.raises(tk.CapacityError, match=f"over {comb(d, k)} sets of {k} among {d}"):
+    with pytest.raises(tk.errors.CapacityError, match=f"over {comb(d, k)} sets of {k} among {d}"):
         canonical.output_distribution(noise, [Fraction(i) for i in range(d)], False, k, Fraction(1, 2), False)
 
 
 def test_more_winners_than_scores() -> None:
-    with pytest.raises(tk.ParameterError, match=r"at least k scores \(3\)"):
+    with pytest.raises(tk.errors.ParameterError, match=r"at least k scores \(3\)"):
         canonical.output_distribution(Gumbel(), [Fraction(1)], False, 3, Fraction(1, 2), False)
-    with pytest.raises(tk.ParameterError, match=r"n_candidates must be at least k \(3\)"):
+    with pytest.raises(tk.errors.ParameterError, match=r"n_candidates must be at least k \(3\)"):
         canonical.accuracy(2, 3, Fraction(1, 2), Fraction(1), 0.05)
 
 
@@ -146,7 +146,7 @@ def test_the_accuracy_bound_holds_in_the_exact_law(noise: Any) -> None:
 # Enclosures of the canonical mechanism's success: against all subsets, and against sums over all classes.
 
 
-NOISES = [tk.Gumbel(), tk.Exponential()]
+NOISES = [tk.noise.Gumbel(), tk.noise.Exponential()]
 SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 FEW_GAMMAS = [Fraction(0), Fraction(1, 3), Fraction(1)]
 
@@ -159,7 +159,7 @@ def measurement_of(noise: Any, k: int, scale: Any, **options: Any) -> tk.Measure
 
 @functools.cache
 def law_of(noise: Any, scores: tuple[int, ...], k: int, tau: Fraction, gamma: Fraction, kind: str) -> Any:
-    return (laws.gumbel_law if noise == tk.Gumbel() else laws.flip_law)(list(scores), k, tau, gamma, kind)
+    return (laws.gumbel_law if noise == tk.noise.Gumbel() else laws.flip_law)(list(scores), k, tau, gamma, kind)
 
 
 def enclosed(
@@ -238,7 +238,7 @@ def test_permute_and_flip_against_another_integral() -> None:
     w = np.exp([(x[t - 1] - x[h] - best) / (2 * scale) for h, t in sizes])
     n = np.array(list(sizes.values()), dtype=np.float64)
     expected = integrals.integral(lambda y: float(np.exp(np.sum(n * np.log1p(-w * y)))), 0, 1, 200)
-    found = measurement_of(tk.Exponential(), k, scale).success_probability(scores)
+    found = measurement_of(tk.noise.Exponential(), k, scale).success_probability(scores)
     assert found.upper - found.lower < 1e-9
     assert found.lower - 1e-12 < expected < found.upper + 1e-12
 
@@ -260,13 +260,13 @@ def test_the_margin_loss_finds_the_best_at_least_as_often(noise: Any, gamma: flo
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(tk.CapacityError, match="too many classes"):
-        measurement_of(tk.Gumbel(), 3, 1, gamma=Fraction(1, 10**400)).success_probability([5, 4, 3, 2])
-    with pytest.raises(tk.CapacityError, match="too many classes"):
-        measurement_of(tk.Gumbel(), 50_000, 1).success_probability(np.arange(10**5))
-    with pytest.raises(tk.DataError):
-        measurement_of(tk.Gumbel(), 3, 1).success_probability([1, 2])
-    assert measurement_of(tk.Gumbel(), 3, 1).success_probability([1, 2, 3]) == (1.0, 1.0)
+    with pytest.raises(tk.errors.CapacityError, match="too many classes"):
+        measurement_of(tk.noise.Gumbel(), 3, 1, gamma=Fraction(1, 10**400)).success_probability([5, 4, 3, 2])
+    with pytest.raises(tk.errors.CapacityError, match="too many classes"):
+        measurement_of(tk.noise.Gumbel(), 50_000, 1).success_probability(np.arange(10**5))
+    with pytest.raises(tk.errors.DataError):
+        measurement_of(tk.noise.Gumbel(), 3, 1).success_probability([1, 2])
+    assert measurement_of(tk.noise.Gumbel(), 3, 1).success_probability([1, 2, 3]) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
@@ -285,7 +285,7 @@ def test_bounds_lie_apart_by_all_that_is_said_to_be_rounded() -> None:
     """Of the Gumbel law, whose probability is a quotient: what (8) of the proof allows for each of the two sums."""
     d, k = 60, 20
     low, high = canonical_success.success_probability(
-        tk.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d
+        tk.noise.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d
     )
     assert high - low >= low * 2.0**-45 * (k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
 
@@ -312,7 +312,13 @@ def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPat
 # Arrival times of the five noises: values, moduli on discs, and crowds, against mpmath.
 
 
-ALL_NOISES = [tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic()]
+ALL_NOISES = [
+    tk.noise.Gumbel(),
+    tk.noise.Exponential(),
+    tk.noise.HalfLogistic(),
+    tk.noise.Laplace(),
+    tk.noise.Logistic(),
+]
 
 
 def arrival_law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:

@@ -73,14 +73,14 @@ def test_no_noise_and_no_choice() -> None:
 @pytest.mark.parametrize(("ordered", "d", "k"), [(False, 20, 10), (True, 20, 4)])
 def test_enumerations_that_are_too_large(ordered: bool, d: int, k: int) -> None:
     n = perm(d, k) if ordered else comb(d, k)
-    with pytest.raises(tk.CapacityError, match=f"over {n} outcomes"):
+    with pytest.raises(tk.errors.CapacityError, match=f"over {n} outcomes"):
         joint.output_distribution([Fraction(i) for i in range(d)], False, k, ordered)
 
 
 def test_more_winners_than_scores() -> None:
-    with pytest.raises(tk.ParameterError, match=r"at least k scores \(3\)"):
+    with pytest.raises(tk.errors.ParameterError, match=r"at least k scores \(3\)"):
         joint.output_distribution([Fraction(1)], False, 3, True)
-    with pytest.raises(tk.ParameterError, match=r"n_candidates must be at least k \(3\)"):
+    with pytest.raises(tk.errors.ParameterError, match=r"n_candidates must be at least k \(3\)"):
         joint.accuracy(2, 3, True, Fraction(1), 0.05)
 
 
@@ -190,8 +190,8 @@ def test_success_without_noise_and_beyond_its_reach(monkeypatch: pytest.MonkeyPa
     assert succeed([1, 2, 2], Fraction(0), 2, True, 2, 2) == (1.0, 1.0)
     low, high = succeed([1, 2, 4], Fraction(1, 10**8), 2, True, 2, 2)
     assert 1 - 1e-11 < low < high == 1
-    with pytest.raises(tk.CapacityError, match="at most 10 winners"):
+    with pytest.raises(tk.errors.CapacityError, match="at most 10 winners"):
         succeed(list(range(20)), Fraction(1), 11, True, 1, 20)
     monkeypatch.setattr(joint, "_MOST_LEVELS", 20)
-    with pytest.raises(tk.CapacityError, match="too many levels"):
+    with pytest.raises(tk.errors.CapacityError, match="too many levels"):
         succeed(list(range(20)), Fraction(1), 4, True, 1, 20)

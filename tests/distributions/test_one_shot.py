@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk import Exponential, Gumbel
 from opendp_topk.errors import CapacityError, ParameterError
 from opendp_topk.sampling.distributions import one_shot, one_shot_success
 from opendp_topk.sampling.distributions import quadrature as departures
 from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
+from opendp_topk.sampling.noises import Exponential, Gumbel
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import success as integrals
 
@@ -218,7 +218,7 @@ def test_accuracy_is_the_formula_rounded_up(name: str) -> None:
 # Enclosures of success: against all orders of small instances, and against other integrals of large ones.
 
 
-NOISES = [tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic()]
+NOISES = [tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic()]
 INTEGERS = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 FLOATS = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)
 
@@ -309,7 +309,7 @@ def test_many_candidates_against_another_integral(noise: Any, shape: str) -> Non
 @pytest.mark.parametrize(("k", "sure", "reach"), [(5, 1, 7), (10, 2, 14), (10, 10, 11), (12, 3, 12)])
 def test_counts_of_the_middle_against_another_integral(k: int, sure: int, reach: int) -> None:
     scores = 30 / np.arange(1, 301) ** 0.5 + np.linspace(0, 1, 300)[::-1]
-    found = one_shot_success.success_probability(tk.Gumbel(), scores, Fraction(1), k, 1, sure, reach)
+    found = one_shot_success.success_probability(tk.noise.Gumbel(), scores, Fraction(1), k, 1, sure, reach)
     expected = integrals.counts_by_quadrature(scores, k, sure, reach)
     assert expected > 1e-4
     assert abs(expected - found[0]) < 1e-8
@@ -362,7 +362,7 @@ def test_extreme_scores_and_scales(noise: Any) -> None:
 
 def test_many_winners_are_summed_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """No array holds more than a bounded number of (candidate, point) pairs, and the bounds do not depend on it."""
-    scores, k, noise = np.random.default_rng(6).integers(0, 10**5, 1000), 60, tk.Laplace()
+    scores, k, noise = np.random.default_rng(6).integers(0, 10**5, 1000), 60, tk.noise.Laplace()
     whole = one_shot_success.success_probability(noise, scores, Fraction(3), k, 1, k, k)
     largest, rate = [0], departures.departure_rate
 
@@ -377,9 +377,9 @@ def test_many_winners_are_summed_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_certain_events() -> None:
-    for measurement in (lipschitz(tk.Laplace(), 2, 0), lipschitz(tk.Laplace(), 3, 5)):
-        assert measurement.success_probability([1, 1, 1]) == tk.Enclosure(1.0, 1.0)
-    assert lipschitz(tk.Laplace(), 2, 0).success_probability([5, 4, 4, 4]) == (1.0, 1.0)
+    for measurement in (lipschitz(tk.noise.Laplace(), 2, 0), lipschitz(tk.noise.Laplace(), 3, 5)):
+        assert measurement.success_probability([1, 1, 1]) == tk.audit.Enclosure(1.0, 1.0)
+    assert lipschitz(tk.noise.Laplace(), 2, 0).success_probability([5, 4, 4, 4]) == (1.0, 1.0)
 
 
 def test_chains_push_it_forward() -> None:
@@ -387,7 +387,7 @@ def test_chains_push_it_forward() -> None:
         *INTEGERS, *INTEGERS, function=lambda x: 2 * np.asarray(x), stability_map=lambda d_in: 2 * d_in
     )
     scores = [5, 1, 9, 2]
-    plain = lipschitz(tk.Gumbel(), 2, 3)
+    plain = lipschitz(tk.noise.Gumbel(), 2, 3)
     assert (double >> plain).success_probability(scores) == plain.success_probability([10, 2, 18, 4])
     assert (plain >> tk.index_candidates(list("abcd")) >> str).success_probability(scores) == plain.success_probability(
         scores
@@ -399,27 +399,27 @@ def test_chains_push_it_forward() -> None:
 def test_single_choices_and_peeling() -> None:
     pure, scores = tk.MaxDivergence(), [4, 1, 2, 4, 0]
     for single, noise in (
-        (INTEGERS >> tk.then_exponential_mechanism(pure, scale=2), tk.Gumbel()),
-        (INTEGERS >> tk.then_permute_and_flip(pure, scale=2), tk.Exponential()),
+        (INTEGERS >> tk.then_exponential_mechanism(pure, scale=2), tk.noise.Gumbel()),
+        (INTEGERS >> tk.then_permute_and_flip(pure, scale=2), tk.noise.Exponential()),
     ):
         assert single.success_probability(scores) == lipschitz(noise, 1, 2).success_probability(scores)
     peeled = INTEGERS >> tk.then_peeled_top_k(pure, k=2, scale=2, mechanism="exponential")
-    assert peeled.success_probability(scores) == lipschitz(tk.Gumbel(), 2, 2).success_probability(scores)
+    assert peeled.success_probability(scores) == lipschitz(tk.noise.Gumbel(), 2, 2).success_probability(scores)
 
 
 def test_what_is_refused() -> None:
-    measurement = lipschitz(tk.Gumbel(), 3, 1)
+    measurement = lipschitz(tk.noise.Gumbel(), 3, 1)
     raises_exactly(
-        tk.ParameterError, lambda: measurement.success_probability([1, 2, 3, 4], "perfect"), "event", "great"
+        tk.errors.ParameterError, lambda: measurement.success_probability([1, 2, 3, 4], "perfect"), "event", "great"
     )
-    raises_exactly(tk.ParameterTypeError, lambda: measurement.success_probability([1, 2, 3, 4], 1), "event")
-    raises_exactly(tk.DataError, lambda: measurement.success_probability([1, 2]), "k elements")
-    with pytest.raises(tk.DataTypeError):
+    raises_exactly(tk.errors.ParameterTypeError, lambda: measurement.success_probability([1, 2, 3, 4], 1), "event")
+    raises_exactly(tk.errors.DataError, lambda: measurement.success_probability([1, 2]), "k elements")
+    with pytest.raises(tk.errors.DataTypeError):
         measurement.success_probability([1.5, 2.0, 3.0, 4.0])
     flip = INTEGERS >> tk.then_peeled_top_k(tk.MaxDivergence(), k=2, scale=2, mechanism="permute_and_flip")
-    raises_exactly(tk.NotDeclaredError, lambda: flip.success_probability([1, 2, 3]), "no probability of success")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: flip.success_probability([1, 2, 3]), "no probability of success")
     user = tk.make_user_measurement(*INTEGERS, tk.MaxDivergence(), function=lambda x: 0, privacy_map=lambda d_in: 0.0)
-    raises_exactly(tk.NotDeclaredError, lambda: user.success_probability([1]), "no probability of success")
-    large = lipschitz(tk.Gumbel(), 4000, 1)
+    raises_exactly(tk.errors.NotDeclaredError, lambda: user.success_probability([1]), "no probability of success")
+    large = lipschitz(tk.noise.Gumbel(), 4000, 1)
     with pytest.raises(CapacityError, match="too many sums"):
         large.success_probability(list(range(10**4)), "good")

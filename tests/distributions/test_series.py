@@ -15,11 +15,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk import CapacityError, Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from opendp_topk.errors import CapacityError
 from opendp_topk.sampling.distributions import one_shot
 from opendp_topk.sampling.distributions import one_shot as series
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 from opendp_topk.sampling.distributions.quadrature import MOST_PANELS, gauss_legendre_rule, integral_bounds
+from opendp_topk.sampling.noises import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from opendp_topk.sampling.noises.noise import Noise
 
 from ..oracles import quadrature

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk import Exponential, Gumbel
 from opendp_topk.errors import CapacityError
 from opendp_topk.sampling.distributions.unlisted import output_distribution
+from opendp_topk.sampling.noises import Exponential, Gumbel
 from opendp_topk.sampling.samplers.unlisted import Search
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import success as events
@@ -123,7 +123,7 @@ def test_success_without_noise_and_of_too_few_keys() -> None:
     table = {"a": 5, "b": 5, "c": 2}
     assert found(Gumbel(), 2, 3, 0, 5.0).success_probability(table) == (1.0, 1.0)
     assert found(Gumbel(), 2, 3, 0, 5.5).success_probability(table) == (0.0, 0.0)
-    raises_exactly(tk.DataError, lambda: found(Gumbel(), 3, 3, 1, 1.0).success_probability({"a": 5}), "3")
+    raises_exactly(tk.errors.DataError, lambda: found(Gumbel(), 3, 3, 1, 1.0).success_probability({"a": 5}), "3")
 
 
 def test_success_among_many_dummies() -> None:

@@ -106,7 +106,7 @@ def table():
 
 with tempfile.TemporaryDirectory() as folder:
     place = os.path.join(folder, "budget.ledger")
-    ledger = tk.Ledger.create(place, budget=100, measure=tk.MaxDivergence(), dataset="d", metric=space[1])
+    ledger = tk.ledger.Ledger.create(place, budget=100, measure=tk.MaxDivergence(), dataset="d", metric=space[1])
     ledger.release(top, table())
     found = []
     for _ in range(many):
@@ -114,7 +114,7 @@ with tempfile.TemporaryDirectory() as folder:
         if child == 0:
             try:
                 ledger.release(top, table())
-            except tk.TableError as error:
+            except tk.errors.TableError as error:
                 os._exit(3 if "spawn" in str(error) else 4)
             os._exit(5)
         for _ in range(1000):

@@ -22,7 +22,7 @@ def made_up(value: int) -> int:
 
 
 def test_a_call_warns_where_it_stands_and_does_what_it_did() -> None:
-    with pytest.warns(tk.ExperimentalWarning, match="^made_up is experimental .* it is made up$") as caught:
+    with pytest.warns(tk.errors.ExperimentalWarning, match="^made_up is experimental .* it is made up$") as caught:
         assert made_up(3) == 6
     assert caught[0].filename == __file__
     assert (made_up.__name__, made_up.__doc__) == ("made_up", "Twice the value.")
@@ -30,7 +30,7 @@ def test_a_call_warns_where_it_stands_and_does_what_it_did() -> None:
 
 def test_who_accepts_it_is_not_warned() -> None:
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore", tk.ExperimentalWarning)
+        warnings.simplefilter("ignore", tk.errors.ExperimentalWarning)
         made_up(3)
     assert caught == []
 
@@ -48,5 +48,5 @@ def test_docstrings_have_the_mark(name: str) -> None:
 
 @pytest.mark.parametrize("name", MARKED)
 def test_a_marked_name_warns_before_it_looks_at_its_arguments(name: str) -> None:
-    with pytest.warns(tk.ExperimentalWarning, match=name), pytest.raises(tk.TopKError):
+    with pytest.warns(tk.errors.ExperimentalWarning, match=name), pytest.raises(tk.errors.TopKError):
         getattr(tk, name)(None)

@@ -29,7 +29,7 @@ def verified(**options: Any) -> tk.audit.Report:
 
 
 def refuted(**options: Any) -> tk.audit.Report:
-    with pytest.raises(tk.PrivacyViolationError) as caught:
+    with pytest.raises(tk.errors.PrivacyViolationError) as caught:
         verified(**options)
     return caught.value.report
 

@@ -199,7 +199,7 @@ def led(noise: Any, k: int, scale: float) -> PrivacyCurve:
 
 def normalised(scale: float) -> PrivacyCurve:
     space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.PerCandidateDistance(bounds=[99, 1, 1])
-    return (space >> tk.then_normalised_top_k(PROFILE, scale=scale, noise=tk.Gumbel())).map(1)  # type: ignore[no-any-return]
+    return (space >> tk.then_normalised_top_k(PROFILE, scale=scale, noise=tk.noise.Gumbel())).map(1)  # type: ignore[no-any-return]
 
 
 def quartiles(scale: float) -> PrivacyCurve:
@@ -268,26 +268,26 @@ def weighted_keys(rounds: int, times_over: int) -> tuple[PrivacyCurve, Bounds]:
 
 # What a release costs, how many there are, the deltas, and how far a pessimistic estimate may be above the curve.
 PRICES: dict[str, tuple[Callable[[], tuple[PrivacyCurve, Bounds]], int, float]] = {
-    "logistic, 3 of scale 10": (lambda: (ranked(tk.Logistic(), 3, 10.0), choices(0.1, 12)), 4, 1.15),
-    "logistic, 2 of scale 4": (lambda: (ranked(tk.Logistic(), 2, 4.0), choices(0.25, 20)), 10, 1.16),
-    "Laplace, 1 of scale 4": (lambda: (ranked(tk.Laplace(), 1, 4.0), of_pairs([(laplace(4)[1], 20)])), 20, 1.001),
+    "logistic, 3 of scale 10": (lambda: (ranked(tk.noise.Logistic(), 3, 10.0), choices(0.1, 12)), 4, 1.15),
+    "logistic, 2 of scale 4": (lambda: (ranked(tk.noise.Logistic(), 2, 4.0), choices(0.25, 20)), 10, 1.16),
+    "Laplace, 1 of scale 4": (lambda: (ranked(tk.noise.Laplace(), 1, 4.0), of_pairs([(laplace(4)[1], 20)])), 20, 1.001),
     "half-logistic, 2 of scale 4": (
-        lambda: (ranked(tk.HalfLogistic(), 2, 4.0), of_pairs([(laplace(2)[1], 5)])),
+        lambda: (ranked(tk.noise.HalfLogistic(), 2, 4.0), of_pairs([(laplace(2)[1], 5)])),
         5,
         1.001,
     ),
     "Gumbel leads, 3 of scale 10": (
-        lambda: (led(tk.Gumbel(), 3, 10.0), concentrated(6 * 4 * gumbel_rho(0.1))),
+        lambda: (led(tk.noise.Gumbel(), 3, 10.0), concentrated(6 * 4 * gumbel_rho(0.1))),
         6,
         1.002,
     ),
     "logistic leads, 9 of scale 20": (
-        lambda: (led(tk.Logistic(), 9, 20.0), concentrated(8 * 10 * gumbel_rho(0.05))),
+        lambda: (led(tk.noise.Logistic(), 9, 20.0), concentrated(8 * 10 * gumbel_rho(0.05))),
         8,
         1.002,
     ),
     "exponential leads, 1 of scale 4": (
-        lambda: (led(tk.Exponential(), 1, 4.0), of_pairs([(laplace(4)[1], 20)])),
+        lambda: (led(tk.noise.Exponential(), 1, 4.0), of_pairs([(laplace(4)[1], 20)])),
         20,
         1.001,
     ),
@@ -363,7 +363,13 @@ def apart(noise: Any) -> Made:
 SELECTIONS: dict[str, tuple[Made, Any, Callable[[], Callable[[bool], Any]]]] = {
     **{
         f"above a threshold, {noise.name}": (watched(noise), PURE, lambda noise=noise: answered(noise))
-        for noise in (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+        for noise in (
+            tk.noise.Gumbel(),
+            tk.noise.Exponential(),
+            tk.noise.HalfLogistic(),
+            tk.noise.Laplace(),
+            tk.noise.Logistic(),
+        )
     },
     "the best of many runs": (best_of_many, PURE, lambda: declared(best_of_many(PURE), (0, 0, 0), (0, 0, 1))),
     "a run that is good enough": (good_enough, PURE, lambda: declared(good_enough(PURE), (0, 0, 0), (0, 0, 1))),
@@ -373,7 +379,7 @@ SELECTIONS: dict[str, tuple[Made, Any, Callable[[], Callable[[bool], Any]]]] = {
             RELAXED,
             lambda noise=noise: declared(apart(noise)(RELAXED), (250, 0, -250), (251, 1, -250)),
         )
-        for noise in (tk.Exponential(), tk.Gumbel())
+        for noise in (tk.noise.Exponential(), tk.noise.Gumbel())
     },
 }
 

@@ -33,7 +33,7 @@ def kept(name: str, folder: Path) -> Path:
     return Path(shutil.copyfile(HERE / name, folder / name))
 
 
-def disagreeing(fields: dict[str, Any], ledger: tk.Ledger | None = None) -> list[str]:
+def disagreeing(fields: dict[str, Any], ledger: tk.ledger.Ledger | None = None) -> list[str]:
     """What does not agree, but for proofs, which were read again since the record was made."""
     found = verify_record(fields, ledger)
     return [one.what for one in found if one.verdict == DISAGREES and not one.what.startswith("proof ")]
@@ -41,7 +41,7 @@ def disagreeing(fields: dict[str, Any], ledger: tk.Ledger | None = None) -> list
 
 def test_a_ledger_with_filters_and_planned_releases_is_read_and_goes_on(tmp_path: Path) -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), NEIGHBOURS
-    with tk.Ledger(kept("filters.ledger.v1", tmp_path)) as ledger:
+    with tk.ledger.Ledger(kept("filters.ledger.v1", tmp_path)) as ledger:
         assert ledger.verify() == []
         assert [(one.adds, one.limit, one.alive) for one in ledger.filters()[1:3]] == [
             ("epsilon", 2, True), ("steps", 24, True)
@@ -54,7 +54,7 @@ def test_a_ledger_with_filters_and_planned_releases_is_read_and_goes_on(tmp_path
 
 def test_a_ledger_with_a_conversation_is_read_and_goes_on(tmp_path: Path) -> None:
     head = "9-b9056caeb014f0edcc1e6402e042ed28d5c321172de2f5998062cbc0a57b6bec"
-    with tk.Ledger(kept("conversation.ledger.v1", tmp_path)) as ledger:
+    with tk.ledger.Ledger(kept("conversation.ledger.v1", tmp_path)) as ledger:
         assert (ledger.head(), ledger.verify(head), ledger.spent()) == (head, [], 1.35)
         states = [(one.cost, one.state, one.operator) for one in ledger.history()]
         assert states == [
@@ -63,13 +63,13 @@ def test_a_ledger_with_a_conversation_is_read_and_goes_on(tmp_path: Path) -> Non
         ]  # fmt: skip
         ledger.release(costing(0.5), [1])
         assert (ledger.spent(), ledger.verify(head), ledger.accepted) == (1.85, [], ())
-        raises_exactly(tk.QueryError, lambda: ledger.resume(3, [1])(costing(0.25)), "closed")
+        raises_exactly(tk.errors.QueryError, lambda: ledger.resume(3, [1])(costing(0.25)), "closed")
 
 
 @pytest.mark.further
 def test_a_record_and_the_ledger_that_has_paid_for_it_agree(tmp_path: Path) -> None:
     fields = record_file.read_fields(str(HERE / "release.v1.json"))
-    with tk.Ledger(kept("ledger.v1", tmp_path)) as ledger:
+    with tk.ledger.Ledger(kept("ledger.v1", tmp_path)) as ledger:
         assert (ledger.user, ledger.person, ledger.stated["purpose"]) == ("visitor", "guest", "a plan of buses")
         assert [(one.d_in, one.at_most, one.shared) for one in ledger.history()] == [
             ("1", None, None),
@@ -108,7 +108,7 @@ def test_a_record_of_any_other_version_is_refused(tmp_path: Path, other: str) ->
     path = tmp_path / "release.json"
     path.write_text(json.dumps({**fields, "format": f"opendp_topk.release.{other}"}), "utf-8")
     words = repr(f"opendp_topk.release.{other}"), f"reads {release_record.FORMAT} only", "the version of opendp_topk"
-    raises_exactly(tk.TableError, lambda: record_file.read_record(str(path)), *words)
+    raises_exactly(tk.errors.TableError, lambda: record_file.read_record(str(path)), *words)
 
 
 def test_every_file_is_of_the_version_that_is_written_and_has_a_row() -> None:

@@ -30,11 +30,11 @@ METRICS = {
     "range": tk.RangeDistance(),
 }
 NOISES = {
-    "gumbel": tk.Gumbel(),
-    "exponential": tk.Exponential(),
-    "half-logistic": tk.HalfLogistic(),
-    "laplace": tk.Laplace(),
-    "logistic": tk.Logistic(),
+    "gumbel": tk.noise.Gumbel(),
+    "exponential": tk.noise.Exponential(),
+    "half-logistic": tk.noise.HalfLogistic(),
+    "laplace": tk.noise.Laplace(),
+    "logistic": tk.noise.Logistic(),
 }
 CLASS_A = {**NOISES, "own-class-a": OWN["AsymmetricLaplace"]}
 ALL_NOISES = {**CLASS_A, "own-lipschitz": OWN["Lomax"]}

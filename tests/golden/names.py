@@ -53,7 +53,7 @@ def command() -> Any:
 
 def new_ledger(address: Any, **given: Any) -> Any:
     """A new ledger at an address."""
-    return tk.Ledger.create(address, **given)
+    return tk.ledger.Ledger.create(address, **given)
 
 
 def source() -> Any:

@@ -103,7 +103,7 @@ def text(words: str) -> str:
 
 def refusal(error: BaseException) -> Any:
     """The class of an error, and of the library's own the parameter with which its words begin; never the words."""
-    first = re.match(r"\w+", str(error)) if isinstance(error, tk.TopKError) else None
+    first = re.match(r"\w+", str(error)) if isinstance(error, tk.errors.TopKError) else None
     about = f": {first[0]}" if first and first[0] in parameters() else ""
     return {"refused": f"{type(error).__name__}{about}"}
 

@@ -60,7 +60,7 @@ def test_no_case_depends_on_another() -> None:
 
 
 REQUIRED = re.compile(r"\b(must|needs?|cannot|can|may|is|are|does|do|has|have|declares|gives?|takes|was|were)\b")
-ABOUT_ONE = tk.ParameterError, tk.ParameterError
+ABOUT_ONE = tk.errors.ParameterError, tk.errors.ParameterError
 
 
 @pytest.mark.further
@@ -70,7 +70,7 @@ def test_the_words_of_every_kind_of_refusal(monkeypatch: pytest.MonkeyPatch) -> 
 
     def heard(error: BaseException) -> Any:
         found = refusal(error)
-        if isinstance(error, tk.TopKError):
+        if isinstance(error, tk.errors.TopKError):
             said.setdefault(found["refused"], set()).add(str(error))
             assert not isinstance(error, ABOUT_ONE) or not parameters().isdisjoint(re.findall(r"\w+", str(error))), (
                 error

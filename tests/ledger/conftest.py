@@ -13,7 +13,7 @@ import opendp_topk as tk
 from .server import Server
 from .workers import PURE, VOTES
 
-Make = Callable[..., tk.Ledger]
+Make = Callable[..., tk.ledger.Ledger]
 BACK_ENDS = ["file", pytest.param("server", marks=pytest.mark.slow)]
 
 
@@ -47,13 +47,13 @@ def make(connect: str) -> Make:
 
 
 @pytest.fixture
-def ledger(connect: str) -> Iterator[tk.Ledger]:
+def ledger(connect: str) -> Iterator[tk.ledger.Ledger]:
     """A ledger with epsilon 1."""
     with new(connect, 1) as made:
         yield made
 
 
-def new(connect: Any, budget: Any, measure: tk.Measure = PURE, **more: Any) -> tk.Ledger:
+def new(connect: Any, budget: Any, measure: tk.Measure = PURE, **more: Any) -> tk.ledger.Ledger:
     """A ledger for votes."""
     given = {"dataset": "votes", "metric": VOTES, **more}
-    return tk.Ledger.create(connect, budget=budget, measure=measure, **given)
+    return tk.ledger.Ledger.create(connect, budget=budget, measure=measure, **given)

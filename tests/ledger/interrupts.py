@@ -61,9 +61,9 @@ def tried(path: Path, count: int) -> Found:
     return Found(came, held, leaked, len(released), ledger.count())
 
 
-def _new(path: Path) -> tk.Ledger:
+def _new(path: Path) -> tk.ledger.Ledger:
     given: dict[str, Any] = {"budget": 10**6, **FOR_VOTES}
-    return tk.Ledger.create(path, **given)
+    return tk.ledger.Ledger.create(path, **given)
 
 
 def free(path: Path) -> bool:

@@ -104,18 +104,18 @@ def test_the_budget_is_exhausted_and_not_exceeded(make: Make) -> None:
     ledger = make((1, "1e-6"), PROFILE, own_delta="5e-7")
     left = ledger.remaining()
     ledger.reserve(cost=(Fraction(left[0]), 0))
-    raises_exactly(tk.BudgetError, lambda: ledger.release(costing(2.0**-20, ZCDP), [1]))
-    raises_exactly(tk.BudgetError, lambda: ledger.release(costing((0.0, 0.001), tk.Approximate(ZCDP)), [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing(2.0**-20, ZCDP), [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing((0.0, 0.001), tk.Approximate(ZCDP)), [1]))
     ledger.release(costing((0.0, 2.0**-22), tk.Approximate(ZCDP)), [1])
     assert ledger.spent()[0] <= ledger.limit[0]
 
 
 def test_a_delta_is_for_curves_alone(make: Make) -> None:
     ledger = make((1, "1e-6"), PROFILE)
-    raises_exactly(tk.ParameterError, lambda: ledger.release(costing(0.1), [1], delta=1e-8), "delta is for")
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(costing(0.1), [1], delta=1e-8), "delta is for")
     curve = SPACE >> tk.then_report_noisy_top_k(PROFILE, k=1, scale=100.0)
     for delta in (-1, 2, "x", math.nan):
-        with pytest.raises(tk.ParameterError):
+        with pytest.raises(tk.errors.ParameterError):
             ledger.release(curve, [1, 2], delta=delta)
     assert ledger.history() == []
 
@@ -128,7 +128,7 @@ def top(measure: tk.Measure, scale: Any, k: int = 1) -> tk.Measurement:
     return SPACE >> tk.then_report_noisy_top_k(measure, k=k, scale=scale)
 
 
-def paid(ledger: tk.Ledger, query: tk.Measurement, most: int = 100) -> int:
+def paid(ledger: tk.ledger.Ledger, query: tk.Measurement, most: int = 100) -> int:
     """How often ``query`` is released before it is refused."""
     for times in range(most):
         if not ledger.fits(query):
@@ -209,9 +209,9 @@ def test_sums_of_many_unlike_losses_stay_short(path: Path) -> None:
 
 
 def test_stated_amounts_that_add_up_to_endless_digits_are_refused(path: Path) -> None:
-    with tk.Ledger.create(path, budget=1, measure=PURE, dataset="votes", metric=SPACE[1]) as ledger:
+    with tk.ledger.Ledger.create(path, budget=1, measure=PURE, dataset="votes", metric=SPACE[1]) as ledger:
         some = (ledger.reserve(cost=f"1/{10**295 + n}") for n in range(60))
-        with pytest.raises(tk.ParameterError, match="cost must have fewer digits"):
+        with pytest.raises(tk.errors.ParameterError, match="cost must have fewer digits"):
             list(some)
         assert (5 < ledger.count() < 60, ledger.verify()) == (True, [])
         ledger.release(top(PURE, 100), [1, 2])
@@ -244,7 +244,7 @@ class _OwnMeasure(tk.MaxDivergence):
         return False
 
 
-DOORS: dict[str, Callable[[tk.Ledger, Any], Any]] = {
+DOORS: dict[str, Callable[[tk.ledger.Ledger, Any], Any]] = {
     "map": lambda ledger, value: ledger.release(costing(value), [1]),
     "measure": lambda ledger, value: ledger.release(
         tk.make_user_measurement(*SPACE, _OwnMeasure(), function=len, privacy_map=lambda d_in: value), [1]
@@ -265,7 +265,7 @@ def test_no_number_lowers_what_was_spent(path: Path, door: str, value: Any) -> N
         value = Float("-inf")
     ledger = new(path, 4)
     ledger.release(costing(1.0), [1])
-    with pytest.raises(tk.TopKError):
+    with pytest.raises(tk.errors.TopKError):
         DOORS[door](ledger, value)
     assert (ledger.spent(), ledger.count(), ledger.verify()) == (1.0, 1, [])
 
@@ -274,8 +274,8 @@ def test_no_number_lowers_what_was_spent(path: Path, door: str, value: Any) -> N
 @pytest.mark.parametrize("name", ["budget", "d_in", "own_delta"])
 def test_no_ledger_is_made_with_such_a_number(path: Path, name: str, value: Any) -> None:
     given = {"budget": (1, "1e-6"), "measure": tk.PrivacyProfile(), "dataset": "votes", "metric": VOTES}
-    with pytest.raises(tk.ParameterError):
-        tk.Ledger.create(path, **{**given, name: (value, "1e-6") if name == "budget" else value})
+    with pytest.raises(tk.errors.ParameterError):
+        tk.ledger.Ledger.create(path, **{**given, name: (value, "1e-6") if name == "budget" else value})
     assert list(path.parent.iterdir()) == []
 
 
@@ -288,7 +288,7 @@ def test_nor_does_a_second_number(path: Path, where: str, value: Any) -> None:
     curve.bounds[0].value = value if where == "curve" else 0.0  # type: ignore[attr-defined]
     mine = costing(curve, tk.PrivacyProfile())
     stated: dict[str, Any] = {"cost": (0.1, value)} if where == "cost" else {"measurement": mine}
-    with pytest.raises(tk.TopKError):
+    with pytest.raises(tk.errors.TopKError):
         ledger.reserve(**stated, delta=value if where == "delta" else None)
     assert (ledger.spent(), ledger.count(), ledger.verify()) == ((0.0, 0.0), 0, [])
 
@@ -309,8 +309,8 @@ def test_a_text_is_held_to_what_it_is(path: Path) -> None:
         lambda: ledger.reserve(cost=1, label=Text("x" * 2000)),
         lambda: ledger.reserve(cost=Text("-5")),
         lambda: new(path.with_name("other"), 1, dataset=Text("a\nb")),
-        lambda: tk.Ledger(path, operator=Text("a\nb")),
+        lambda: tk.ledger.Ledger(path, operator=Text("a\nb")),
     ):
-        with pytest.raises(tk.ParameterError):
+        with pytest.raises(tk.errors.ParameterError):
             what()
     assert ledger.count() == 0

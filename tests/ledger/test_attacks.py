@@ -51,7 +51,7 @@ def resealed(fields: Fields) -> list[str]:
     return made
 
 
-def spend(ledger: tk.Ledger, *losses: float) -> None:
+def spend(ledger: tk.ledger.Ledger, *losses: float) -> None:
     for loss in losses:
         ledger.release(costing(loss), [1])
 
@@ -62,12 +62,12 @@ def spend(ledger: tk.Ledger, *losses: float) -> None:
 def alternately(*names: Path) -> tuple[int, float]:
     """How many releases of 1/4 two names of a ledger with budget 1 give together, and what both tell was spent."""
     released = 0
-    ledgers = [tk.Ledger(name) for name in names]
+    ledgers = [tk.ledger.Ledger(name) for name in names]
     for turn in range(16):
         try:
             spend(ledgers[turn % len(ledgers)], 0.25)
             released += 1
-        except tk.BudgetError:
+        except tk.errors.BudgetError:
             break
     spent = {one.spent() for one in ledgers}
     assert len(spent) == 1
@@ -101,7 +101,7 @@ def test_two_names_by_a_bind_mount_spend_one_budget(tmp_path: Path) -> None:
     if done.returncode in (1, 77) and not done.stdout:
         pytest.skip("mounts need a right that this account does not have; the test with links shows the same")
     released = sum(map(int, done.stdout.split()))
-    with tk.Ledger(first) as ledger:
+    with tk.ledger.Ledger(first) as ledger:
         assert (released, ledger.spent()) == (12, 12.0), done.stderr
         assert ledger.verify() == []
 
@@ -123,7 +123,7 @@ def test_a_file_that_is_copied_or_moved_after_a_death_keeps_all_debits(path: Pat
     moved = path.parent / "elsewhere" / "b"
     moved.parent.mkdir()
     take(path, moved)
-    with tk.Ledger(moved) as ledger:
+    with tk.ledger.Ledger(moved) as ledger:
         assert ledger.spent() == len(ledger.history()) == found[-2][3] >= found[-2][2]
         assert ledger.verify() == []
         spend(ledger, 1.0)
@@ -168,9 +168,9 @@ def test_an_edited_file_is_noticed(path: Path, attack: Callable[[list[str]], lis
     assert edited != texts(path)
     overwrite(path, edited)
     try:
-        with tk.Ledger(path) as again:
+        with tk.ledger.Ledger(path) as again:
             without, found = again.verify(), again.verify(head)
-    except tk.LedgerError:
+    except tk.errors.LedgerError:
         return  # what is wrong in the first or in the last record shows when it is opened
     assert found != []
     assert without != [] or attack is delete_the_last_rows, "only a head that was kept tells of a whole older copy"
@@ -210,7 +210,7 @@ def test_a_file_that_was_rewritten_with_all_digests_is_told_by_its_head(
     head = ledger.head()
     ledger.close()
     overwrite(path, resealed(attack([json.loads(one[65:]) for one in texts(path)])))
-    with tk.Ledger(path) as again:
+    with tk.ledger.Ledger(path) as again:
         assert again.verify() == [], "what is whole in itself shows only against a head"
         (found,) = again.verify(head)
     assert "kept" in found
@@ -222,14 +222,14 @@ def test_totals_that_do_not_add_up_are_found_whatever_the_digests_say(path: Path
     fields = [json.loads(one[65:]) for one in texts(path)]
     fields[3]["spent"] = ["1/8"]
     overwrite(path, resealed(fields))
-    assert tk.Ledger(path).verify() == ["record 3 does not add up with those before it"]
+    assert tk.ledger.Ledger(path).verify() == ["record 3 does not add up with those before it"]
     fields = [json.loads(one[65:]) for one in texts(path)]
     fields[1] |= {"cost": ["2"], "spent": ["2"]}
     overwrite(path, resealed(fields[:2]))
-    again = tk.Ledger(path)
+    again = tk.ledger.Ledger(path)
     assert again.verify() == ["record 1 does not add up with those before it"], "more was spent than there is"
     assert again.remaining() == 0.0, "what is left of an overspent budget is nothing"
-    raises_exactly(tk.BudgetError, lambda: spend(again, 0.0))
+    raises_exactly(tk.errors.BudgetError, lambda: spend(again, 0.0))
 
 
 def test_an_old_copy_restored_in_place_is_told_by_its_head(path: Path) -> None:
@@ -240,7 +240,7 @@ def test_an_old_copy_restored_in_place_is_told_by_its_head(path: Path) -> None:
     head = ledger.head()
     ledger.close()
     path.write_bytes(old)
-    with tk.Ledger(path) as again:
+    with tk.ledger.Ledger(path) as again:
         assert again.verify() == []
         assert again.verify(head) == ["record 4, which was kept, is missing: the ledger was set back, or cut"]
         spend(again, 0.125, 0.125)
@@ -255,16 +255,16 @@ def test_an_old_copy_restored_under_an_open_ledger_takes_no_debit(path: Path) ->
     spend(ledger, 0.25)
     path.write_bytes(old)
     mine = costing(0.25, function=drawn.append)
-    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "older copy")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "older copy")
     path.unlink()
     new(path, 1).close()
-    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "taken its place")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "taken its place")
     assert drawn == []
 
 
 @pytest.mark.parametrize("head", ["", "1-abc", "x" * 70, 7, "1-" + "g" * 64])
 def test_a_head_is_a_line_of_its_own_form(path: Path, head: Any) -> None:
-    raises_exactly(tk.ParameterError, lambda: new(path, 1).verify(head), "`head` printed")
+    raises_exactly(tk.errors.ParameterError, lambda: new(path, 1).verify(head), "`head` printed")
 
 
 # The same on a server.
@@ -291,8 +291,8 @@ def test_an_edited_table_is_noticed(server: Server, tmp_path: Path, statement: s
     spend(ledger, 0.25, 0.25, 0.25)
     sql(server, statement, tmp_path.name)
     try:
-        found = tk.Ledger(address).verify()
-    except tk.LedgerError as error:
+        found = tk.ledger.Ledger(address).verify()
+    except tk.errors.LedgerError as error:
         found = [str(error)]
     assert len(found) == 1
     assert re.search("damaged|does not follow|does not add up", found[0])
@@ -306,9 +306,9 @@ def test_rows_taken_back_and_written_otherwise_under_an_open_ledger_take_no_debi
     ledger = new(server.address(tmp_path.name), 1)
     spend(ledger, 0.25)
     sql(server, "DELETE FROM opendp_topk_ledger WHERE number > 0 AND ledger = %s", tmp_path.name)
-    with tk.Ledger(server.address(tmp_path.name)) as other:
+    with tk.ledger.Ledger(server.address(tmp_path.name)) as other:
         spend(other, 0.125)
-    raises_exactly(tk.LedgerError, lambda: spend(ledger, 0.25), "older copy")
+    raises_exactly(tk.errors.LedgerError, lambda: spend(ledger, 0.25), "older copy")
 
 
 def test_a_record_that_was_rewritten_with_its_own_digest_alone_is_noticed(path: Path) -> None:
@@ -317,12 +317,12 @@ def test_a_record_that_was_rewritten_with_its_own_digest_alone_is_noticed(path: 
     listed = texts(path)
     forged = records.seal_record({**json.loads(listed[1][65:]), "label": "somebody else's"})
     overwrite(path, [listed[0], forged, *listed[2:]])
-    found = tk.Ledger(path).verify()
+    found = tk.ledger.Ledger(path).verify()
     assert found == ["record 2 does not follow record 1: one was removed, added or rewritten"]
 
 
 @pytest.fixture
-def signed(path: Path) -> tuple[tk.Ledger, str, Path]:
+def signed(path: Path) -> tuple[tk.ledger.Ledger, str, Path]:
     """A ledger, its signed head, and the public key."""
     pytest.importorskip("cryptography", reason="heads are signed with cryptography, of the extra sign")
     private, public = signing_keys(path.parent)
@@ -331,7 +331,7 @@ def signed(path: Path) -> tuple[tk.Ledger, str, Path]:
     return ledger, ledger.head(sign=private), public
 
 
-def test_a_signed_head_is_the_head_and_agrees(signed: tuple[tk.Ledger, str, Path]) -> None:
+def test_a_signed_head_is_the_head_and_agrees(signed: tuple[tk.ledger.Ledger, str, Path]) -> None:
     ledger, line, key = signed
     assert line.split(":")[:2] == [ledger.head(), "ed25519"]
     assert ledger.verify(line, key=key) == []
@@ -340,19 +340,19 @@ def test_a_signed_head_is_the_head_and_agrees(signed: tuple[tk.Ledger, str, Path
     assert ledger.head(1, sign=key.with_suffix(".pem")).startswith(ledger.head(1))
 
 
-def test_one_changed_byte_of_the_line_is_refused(signed: tuple[tk.Ledger, str, Path]) -> None:
+def test_one_changed_byte_of_the_line_is_refused(signed: tuple[tk.ledger.Ledger, str, Path]) -> None:
     ledger, line, key = signed
     for place, letter in enumerate(line):
         other = line[:place] + chr(ord(letter) ^ 1) + line[place + 1 :]
         try:
             found = ledger.verify(other, key=key)
-        except tk.ParameterError:
+        except tk.errors.ParameterError:
             continue
         assert any("not signed with this key" in one for one in found), place
     assert any("not signed" in one for one in ledger.verify(ledger.head(), key=key))
 
 
-def test_another_key_and_another_purpose_are_refused(signed: tuple[tk.Ledger, str, Path]) -> None:
+def test_another_key_and_another_purpose_are_refused(signed: tuple[tk.ledger.Ledger, str, Path]) -> None:
     from cryptography.hazmat.primitives import serialization as keys
     from cryptography.hazmat.primitives.asymmetric import ed25519
 
@@ -368,7 +368,7 @@ def test_another_key_and_another_purpose_are_refused(signed: tuple[tk.Ledger, st
 
 
 def test_a_ledger_that_was_rewritten_does_not_fit_its_signed_head(
-    path: Path, signed: tuple[tk.Ledger, str, Path]
+    path: Path, signed: tuple[tk.ledger.Ledger, str, Path]
 ) -> None:
     from opendp_topk.apps.ledger.records import unseal_record
 
@@ -377,21 +377,25 @@ def test_a_ledger_that_was_rewritten_does_not_fit_its_signed_head(
     fields = [found.fields for found in map(unseal_record, texts(path)) if found is not None]
     fields[1] = {**fields[1], "label": "nothing of interest"}
     overwrite(path, resealed(fields))
-    with tk.Ledger(path) as again:
+    with tk.ledger.Ledger(path) as again:
         assert again.verify() == []
         assert again.verify(line, key=key) != []
 
 
-def test_a_signed_head_needs_its_key_and_a_key_its_head(signed: tuple[tk.Ledger, str, Path]) -> None:
+def test_a_signed_head_needs_its_key_and_a_key_its_head(signed: tuple[tk.ledger.Ledger, str, Path]) -> None:
     ledger, line, key = signed
-    raises_exactly(tk.ParameterError, lambda: ledger.verify(line), "give the key")
-    raises_exactly(tk.ParameterError, lambda: ledger.verify(key=key), "give the head")
-    raises_exactly(tk.LedgerError, lambda: ledger.head(sign=key), "no private Ed25519 key")
-    raises_exactly(tk.LedgerError, lambda: ledger.verify(line, key=key.with_suffix(".pem")), "no public Ed25519 key")
-    raises_exactly(tk.LedgerError, lambda: ledger.head(sign=key.with_suffix(".none")), "does not exist")
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.verify(line), "give the key")
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.verify(key=key), "give the head")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.head(sign=key), "no private Ed25519 key")
+    raises_exactly(
+        tk.errors.LedgerError, lambda: ledger.verify(line, key=key.with_suffix(".pem")), "no public Ed25519 key"
+    )
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.head(sign=key.with_suffix(".none")), "does not exist")
 
 
-def test_keys_of_other_kinds_are_told_without_a_word_of_them(path: Path, signed: tuple[tk.Ledger, str, Path]) -> None:
+def test_keys_of_other_kinds_are_told_without_a_word_of_them(
+    path: Path, signed: tuple[tk.ledger.Ledger, str, Path]
+) -> None:
     from cryptography.hazmat.primitives import serialization as keys
     from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
@@ -407,5 +411,5 @@ def test_keys_of_other_kinds_are_told_without_a_word_of_them(path: Path, signed:
     }.items():
         file = path.with_name(name)
         file.write_bytes(content)
-        raises_exactly(tk.LedgerError, lambda file=file: ledger.head(sign=file), "no private Ed25519 key")
-        raises_exactly(tk.LedgerError, lambda file=file: ledger.verify(line, key=file), "no public Ed25519 key")
+        raises_exactly(tk.errors.LedgerError, lambda file=file: ledger.head(sign=file), "no private Ed25519 key")
+        raises_exactly(tk.errors.LedgerError, lambda file=file: ledger.verify(line, key=file), "no public Ed25519 key")

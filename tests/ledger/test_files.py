@@ -26,11 +26,11 @@ from .workers import costing
 
 
 @pytest.fixture
-def ledger(path: Path) -> tk.Ledger:
+def ledger(path: Path) -> tk.ledger.Ledger:
     return new(path, 4)
 
 
-def spend(ledger: tk.Ledger, *losses: float) -> None:
+def spend(ledger: tk.ledger.Ledger, *losses: float) -> None:
     for loss in losses:
         ledger.release(costing(loss), [1])
 
@@ -42,7 +42,7 @@ def test_a_relative_name_is_that_of_the_first_folder(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path / "other")
     spend(ledger, 1.0)
     assert list((tmp_path / "other").iterdir()) == []
-    assert tk.Ledger(tmp_path / "budget").spent() == 1.0
+    assert tk.ledger.Ledger(tmp_path / "budget").spent() == 1.0
 
 
 def test_a_ledger_is_made_where_a_dangling_link_points(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_ledger_is_made_where_a_dangling_link_points(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
-def test_only_its_owner_may_read_it_its_backup_and_its_drafts(path: Path, ledger: tk.Ledger) -> None:
+def test_only_its_owner_may_read_it_its_backup_and_its_drafts(path: Path, ledger: tk.ledger.Ledger) -> None:
     ledger.backup(path.with_name("copy"))
     assert [stat.S_IMODE(one.stat().st_mode) for one in (path, path.with_name("copy"))] == [0o600] * 2
 
@@ -79,7 +79,7 @@ def test_a_file_that_appears_while_one_is_made_is_left_alone(path: Path, monkeyp
         return real(draft, where)
 
     monkeypatch.setattr(files, "_publish_draft", late)
-    raises_exactly(tk.LedgerError, lambda: new(path, 4), "something of that name already")
+    raises_exactly(tk.errors.LedgerError, lambda: new(path, 4), "something of that name already")
     assert path.read_text() == "somebody else's"
     assert os.listdir(path.parent) == [path.name]
 
@@ -90,13 +90,13 @@ def test_no_hard_links_are_needed(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(os, "link", refuse)
     spend(new(path, 4), 1.0)
-    raises_exactly(tk.LedgerError, lambda: new(path, 4), "something of that name already")
-    assert tk.Ledger(path).spent() == 1.0
+    raises_exactly(tk.errors.LedgerError, lambda: new(path, 4), "something of that name already")
+    assert tk.ledger.Ledger(path).spent() == 1.0
     assert os.listdir(path.parent) == [path.name]
 
 
 def test_every_debit_waits_for_the_disk_and_comes_before_the_release(
-    path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch
+    path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
     write, sync = files.write_all_bytes, files._sync_to_disk
@@ -109,7 +109,7 @@ def test_every_debit_waits_for_the_disk_and_comes_before_the_release(
 @pytest.mark.parametrize("error", [OSError(5, "gone"), KeyboardInterrupt()])
 @pytest.mark.parametrize("step", ["write_all_bytes", "_sync_to_disk", "_read_bytes"])
 def test_a_debit_that_fails_releases_nothing_and_leaves_no_lock(
-    path: Path, ledger: tk.Ledger, step: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+    path: Path, ledger: tk.ledger.Ledger, step: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[int] = []
 
@@ -118,31 +118,31 @@ def test_a_debit_that_fails_releases_nothing_and_leaves_no_lock(
 
     with monkeypatch.context() as patched:
         patched.setattr(files, step, fail)
-        with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else tk.LedgerError):
+        with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else tk.errors.LedgerError):
             ledger.release(costing(1.0, function=drawn.append), [1])
     assert drawn == []
     spent = 1.0 if step == "_sync_to_disk" else 0.0  # what was written and not confirmed counts
-    with tk.Ledger(path) as other:
+    with tk.ledger.Ledger(path) as other:
         spend(other, 1.0)
     assert ledger.spent() == spent + 1.0
     assert ledger.verify() == []
 
 
 @pytest.mark.parametrize("size", [1, 30, 66, 300])
-def test_what_a_death_left_unfinished_is_no_record(path: Path, ledger: tk.Ledger, size: int) -> None:
+def test_what_a_death_left_unfinished_is_no_record(path: Path, ledger: tk.ledger.Ledger, size: int) -> None:
     spend(ledger, 1.0)
     whole = path.read_bytes()
     spend(ledger, 1.0)
     last = path.read_bytes()[len(whole) :]
     path.write_bytes(whole + last[:size])
-    with tk.Ledger(path) as again:
+    with tk.ledger.Ledger(path) as again:
         assert again.spent() == 1.0
         spend(again, 1.0)
         assert (again.spent(), len(again.history()), again.verify()) == (2.0, 2, [])
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_flipped_bit_loses_a_debit(path: Path, ledger: tk.Ledger, seed: int) -> None:
+def test_no_flipped_bit_loses_a_debit(path: Path, ledger: tk.ledger.Ledger, seed: int) -> None:
     """A flipped bit is noticed when it is opened or verified, and never makes the total smaller unnoticed."""
     spend(ledger, 1.0, 1.0, 0.5)
     whole, choice = path.read_bytes(), random.Random(seed)
@@ -152,10 +152,10 @@ def test_no_flipped_bit_loses_a_debit(path: Path, ledger: tk.Ledger, seed: int) 
         flipped[at // 8] ^= 1 << at % 8
         path.write_bytes(flipped)
         try:
-            with tk.Ledger(path) as again:
+            with tk.ledger.Ledger(path) as again:
                 assert again.spent() == 2.5, at
                 assert again.verify() != [], at
-        except tk.LedgerError:
+        except tk.errors.LedgerError:
             continue
 
 
@@ -170,8 +170,8 @@ def test_no_flipped_bit_loses_a_debit(path: Path, ledger: tk.Ledger, seed: int) 
 )
 def test_what_is_no_ledger_is_refused_and_left_as_it_is(path: Path, content: bytes, says: str) -> None:
     path.write_bytes(content)
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), says)
-    raises_exactly(tk.LedgerError, lambda: new(path, 1), "something of that name")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), says)
+    raises_exactly(tk.errors.LedgerError, lambda: new(path, 1), "something of that name")
     assert path.read_bytes() == content
 
 
@@ -182,25 +182,29 @@ def test_any_other_version_of_the_format_is_refused(path: Path, version: Any) ->
     assert first is not None
     path.write_text(f"\x1e{records.seal_record({**first.fields, 'version': version})}\n", "ascii")
     words = f"version '{version}'", f"reads version {records.VERSION} only", "the version of opendp_topk that wrote it"
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), *words)
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), *words)
 
 
 def test_a_missing_file_or_folder_is_an_error(path: Path) -> None:
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "create one with Ledger.create")
-    raises_exactly(tk.LedgerError, lambda: new(path / "no" / "file", 1), "No such file")
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path.parent), "it is a folder")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "create one with Ledger.create")
+    raises_exactly(tk.errors.LedgerError, lambda: new(path / "no" / "file", 1), "No such file")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path.parent), "it is a folder")
     assert not path.exists()
 
 
-def test_locks_that_do_not_hold_are_noticed(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locks_that_do_not_hold_are_noticed(
+    path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn: list[int] = []
     monkeypatch.setattr(locks, "_lock", lambda handle, wanted: None)
     mine = costing(1.0, function=drawn.append)
-    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "locks of its file system do not hold")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "locks of its file system do not hold")
     assert (drawn, ledger.spent()) == ([], 0.0)
 
 
-def test_a_writer_who_has_no_lock_is_noticed(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_who_has_no_lock_is_noticed(
+    path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a mount without locks two write at the same place: the second of them sees another's record there."""
     drawn: list[int] = []
     write = files.write_all_bytes
@@ -211,7 +215,7 @@ def test_a_writer_who_has_no_lock_is_noticed(path: Path, ledger: tk.Ledger, monk
 
     monkeypatch.setattr(files, "write_all_bytes", slow)
     mine = costing(1.0, function=drawn.append)
-    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "do not hold")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "do not hold")
     assert drawn == []
 
 
@@ -230,7 +234,7 @@ def test_the_table_of_mounts_is_read() -> None:
 
 
 def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(
-    path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch
+    path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spend(ledger, 1.0)
     monkeypatch.setattr(journal, "utc_timestamp", lambda: "1970-01-01T00:00:00+00:00")
@@ -241,7 +245,7 @@ def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(
     assert (ledger.spent(), ledger.verify()) == (3.0, [])
 
 
-def test_opening_looks_once_over_a_long_history_and_a_debit_at_its_end(path: Path, ledger: tk.Ledger) -> None:
+def test_opening_looks_once_over_a_long_history_and_a_debit_at_its_end(path: Path, ledger: tk.ledger.Ledger) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(files, "_sync_to_disk", lambda handle: None)
         spend(ledger, *[0.0] * 140)
@@ -255,22 +259,22 @@ def test_opening_looks_once_over_a_long_history_and_a_debit_at_its_end(path: Pat
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(files, "_read_bytes", watched)
-        with tk.Ledger(path) as again:
+        with tk.ledger.Ledger(path) as again:
             opened = sum(read)
             spend(again, 1.0)
             assert again.count() == 141
     assert sum(read) - opened < files._BLOCK < 7 * files._BLOCK < opened < 1.3 * path.stat().st_size
 
 
-def test_a_backup_is_a_ledger_and_is_not_written_over(path: Path, ledger: tk.Ledger) -> None:
+def test_a_backup_is_a_ledger_and_is_not_written_over(path: Path, ledger: tk.ledger.Ledger) -> None:
     spend(ledger, 1.0)
     head, copy = ledger.head(), path.with_name("copy")
     ledger.backup(copy)
-    with tk.Ledger(copy) as again:
+    with tk.ledger.Ledger(copy) as again:
         assert (again.spent(), again.verify(head)) == (1.0, [])
-    raises_exactly(tk.LedgerError, lambda: ledger.backup(copy), "exists already")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.backup(copy), "exists already")
     path.write_bytes(path.read_bytes().replace(b'"cost":["1"]', b'"cost":["0"]'))
-    with pytest.raises(tk.LedgerError):
+    with pytest.raises(tk.errors.LedgerError):
         ledger.backup(path.with_name("more"))
 
 
@@ -302,29 +306,29 @@ def test_what_is_no_ordinary_file_is_told_at_once(tmp_path: Path, monkeypatch: p
     """Nothing waits for the other end of a pipe. The name is short since that of a socket must be."""
     monkeypatch.chdir(tmp_path)
     STRANGE[says](Path("a"))
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger("a"), says)
-    raises_exactly(tk.LedgerError, lambda: new("a", 1), "of that name already")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger("a"), says)
+    raises_exactly(tk.errors.LedgerError, lambda: new("a", 1), "of that name already")
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "/dev/tty"])
 def test_a_device_is_no_ledger(device: str) -> None:
     if not Path(device).exists():
         pytest.skip("the system has no such device")
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(device), "is a device")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(device), "is a device")
 
 
-def test_a_pipe_that_takes_the_place_of_an_open_ledger_is_told_at_once(path: Path, ledger: tk.Ledger) -> None:
+def test_a_pipe_that_takes_the_place_of_an_open_ledger_is_told_at_once(path: Path, ledger: tk.ledger.Ledger) -> None:
     path.unlink()
     os.mkfifo(path)
     for look in (ledger.spent, ledger.history, ledger.head, lambda: spend(ledger, 1.0)):
-        raises_exactly(tk.LedgerError, look, "is a pipe")
+        raises_exactly(tk.errors.LedgerError, look, "is a pipe")
     assert "is a pipe" in ledger.verify()[0]
 
 
 @pytest.mark.parametrize("name", ["x" * 100_000, "/".join(["x" * 200] * 500), "y" * 300, "/", "\udcff/no"], ids=len)
 def test_a_name_that_no_file_can_have_is_told_in_few_words(tmp_path: Path, name: str) -> None:
-    for what in (lambda: tk.Ledger(tmp_path / name), lambda: new(tmp_path / name, 1)):
-        with pytest.raises(tk.LedgerError) as caught:
+    for what in (lambda: tk.ledger.Ledger(tmp_path / name), lambda: new(tmp_path / name, 1)):
+        with pytest.raises(tk.errors.LedgerError) as caught:
             what()
         assert len(str(caught.value)) < 600
         str(caught.value).encode()
@@ -333,11 +337,11 @@ def test_a_name_that_no_file_can_have_is_told_in_few_words(tmp_path: Path, name:
 def test_names_of_all_lengths_that_a_file_can_have_are_taken(tmp_path: Path) -> None:
     for name in ("x" * 255, "\u1234" * 85, "a"):
         new(tmp_path / name, 1).close()
-        assert tk.Ledger(tmp_path / name).spent() == 0.0
+        assert tk.ledger.Ledger(tmp_path / name).spent() == 0.0
 
 
 TOLD = "it was cut, or an older copy or another file has taken its place"
-READERS: dict[str, Callable[[tk.Ledger], Any]] = {
+READERS: dict[str, Callable[[tk.ledger.Ledger], Any]] = {
     "spent": lambda ledger: ledger.spent(),
     "remaining": lambda ledger: ledger.remaining(),
     "fits": lambda ledger: ledger.fits(costing(0.0)),
@@ -362,10 +366,10 @@ def test_ten_debits_that_are_cut_are_all_told(path: Path) -> None:
     for _ in range(10):
         try:
             ledger.reserve(cost=1)
-        except tk.LedgerError:
+        except tk.errors.LedgerError:
             break
         cut(path, 2)
-    raises_exactly(tk.LedgerError, ledger.spent, TOLD)
+    raises_exactly(tk.errors.LedgerError, ledger.spent, TOLD)
     (found,) = ledger.verify()
     assert TOLD in found
 
@@ -381,7 +385,7 @@ def test_every_reader_is_told_that_the_last_record_was_cut(path: Path, reader: s
     size = path.stat().st_size
     left = {"two bytes": size - 2, "to its first half": (size + sizes[-1]) // 2}
     os.truncate(path, left.get(how, sizes[-1] if how == "at its beginning" else sizes[-2]))
-    raises_exactly(tk.LedgerError, lambda: READERS[reader](ledger), TOLD)
+    raises_exactly(tk.errors.LedgerError, lambda: READERS[reader](ledger), TOLD)
     (found,) = ledger.verify()
     assert TOLD in found
 
@@ -398,11 +402,11 @@ def test_a_record_that_lost_its_line_feed_is_whole(path: Path) -> None:
 @pytest.mark.parametrize("reader", ["spent", "history"])
 def test_what_another_process_wrote_is_missed_once_it_was_read(path: Path, reader: str) -> None:
     new(path, 100).close()
-    ledger = tk.Ledger(path)
-    tk.Ledger(path).reserve(cost=1)
+    ledger = tk.ledger.Ledger(path)
+    tk.ledger.Ledger(path).reserve(cost=1)
     READERS[reader](ledger)
     cut(path, 2)
-    raises_exactly(tk.LedgerError, ledger.spent, TOLD)
+    raises_exactly(tk.errors.LedgerError, ledger.spent, TOLD)
 
 
 def test_who_reads_late_does_not_forget_what_was_written_meanwhile(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,7 +430,7 @@ def test_who_reads_late_does_not_forget_what_was_written_meanwhile(path: Path, m
     written.set()
     late.join(60)
     cut(path, 2)
-    raises_exactly(tk.LedgerError, log.last_record, TOLD)
+    raises_exactly(tk.errors.LedgerError, log.last_record, TOLD)
 
 
 def files_text(last: Any, ledger: str) -> str:

@@ -66,7 +66,7 @@ def interrupted_at(
     return None
 
 
-WORK: dict[str, Callable[[tk.Ledger], Any]] = {
+WORK: dict[str, Callable[[tk.ledger.Ledger], Any]] = {
     "debit": lambda ledger: ledger._journal.settle(1, "failed"),
     "read": lambda ledger: ledger.spent(),
 }
@@ -120,7 +120,11 @@ def test_a_handler_that_releases_in_the_middle_of_a_debit_is_told_at_once(
     mine = costing(1.0, function=drawn.append)
 
     def handler(*_: Any) -> None:
-        told.append(raises_exactly(tk.LedgerError, lambda: (tk.Ledger(path) if other else ledger).release(mine, [2])))
+        told.append(
+            raises_exactly(
+                tk.errors.LedgerError, lambda: (tk.ledger.Ledger(path) if other else ledger).release(mine, [2])
+            )
+        )
 
     write = files.write_all_bytes
 
@@ -170,7 +174,7 @@ def test_a_reservation_is_used_once_though_a_handler_uses_it_too(path: Path) -> 
 
     sys.setprofile(twice)
     try:
-        raises_exactly(tk.QueryError, lambda: reserved.release([2]), "already")
+        raises_exactly(tk.errors.QueryError, lambda: reserved.release([2]), "already")
     finally:
         sys.setprofile(None)
     assert drawn == [[1]]
@@ -188,7 +192,7 @@ def test_a_file_that_is_made_is_closed_and_removed_wherever_it_is_interrupted(tm
         moment += 1
     assert moment > 30
     for found in tmp_path.iterdir():
-        assert found.name.startswith(".") or tk.Ledger(found).verify() == [], "what has the name is whole"
+        assert found.name.startswith(".") or tk.ledger.Ledger(found).verify() == [], "what has the name is whole"
 
 
 def test_only_where_descriptors_are_listed_this_shows_anything() -> None:
@@ -209,7 +213,7 @@ def test_a_measure_and_a_metric_whose_repr_was_interrupted_are_what_they_were(pa
         interrupting(during, lambda: repr(metric))
     assert repr(measure) == repr(metric) == "..."
     with new(path, 1, measure, metric=metric) as ledger:
-        assert (repr(tk.Ledger(path).measure), ledger.metric) == ("MaxDivergence()", repr(tk.RangeDistance()))
+        assert (repr(tk.ledger.Ledger(path).measure), ledger.metric) == ("MaxDivergence()", repr(tk.RangeDistance()))
         space = tk.VectorDomain(tk.AtomDomain(int)), metric
         ledger.release(space >> tk.then_report_noisy_top_k(measure, k=1, scale=4.0), [1, 2])
 

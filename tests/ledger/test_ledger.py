@@ -26,7 +26,7 @@ def test_ten_tenths_fit_in_one(make: Make) -> None:
     for amount in ("0.1", 0.1, Decimal("0.1"), Fraction(1, 10), "1/10", "1e-1", 0.1, "0.10", "0.1", "0.1"):
         ledger.reserve(cost=amount)
     assert (ledger.spent(), ledger.remaining()) == (1.0, 0.0)
-    raises_exactly(tk.BudgetError, lambda: ledger.reserve(cost="1e-300"), "0.0 is left")
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.reserve(cost="1e-300"), "0.0 is left")
 
 
 def test_a_cost_that_a_map_computed_is_exact(make: Make) -> None:
@@ -36,19 +36,19 @@ def test_a_cost_that_a_map_computed_is_exact(make: Make) -> None:
         assert ledger.fits(tenth)
         assert ledger.release(tenth, [1, 2, 3]) == 3
     assert not ledger.fits(tenth)
-    raises_exactly(tk.BudgetError, lambda: ledger.release(tenth, [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(tenth, [1]))
     assert str(ledger.remaining()) == "0.0"
     assert ledger.spent() >= Fraction(0.1) * 3
 
 
-def test_a_cost_one_ulp_above_what_is_left_is_refused(ledger: tk.Ledger) -> None:
+def test_a_cost_one_ulp_above_what_is_left_is_refused(ledger: tk.ledger.Ledger) -> None:
     ledger.release(costing(0.5), [1])
-    raises_exactly(tk.BudgetError, lambda: ledger.release(costing(math.nextafter(0.5, 1)), [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing(math.nextafter(0.5, 1)), [1]))
     ledger.release(costing(0.5), [1])
     assert ledger.remaining() == 0.0
 
 
-def test_an_entry_keeps_the_digest_of_its_record_and_no_later_one(ledger: tk.Ledger) -> None:
+def test_an_entry_keeps_the_digest_of_its_record_and_no_later_one(ledger: tk.ledger.Ledger) -> None:
     seen: list[Any] = []
     reserved = ledger.reserve(costing(0.25))
     head = ledger.head()
@@ -61,7 +61,7 @@ def test_an_entry_keeps_the_digest_of_its_record_and_no_later_one(ledger: tk.Led
     assert ledger.verify(head) == []
 
 
-def test_where_no_record_can_be_made_nothing_was_released(ledger: tk.Ledger) -> None:
+def test_where_no_record_can_be_made_nothing_was_released(ledger: tk.ledger.Ledger) -> None:
     def failing(released: Any) -> str:
         raise OSError
 
@@ -71,13 +71,13 @@ def test_where_no_record_can_be_made_nothing_was_released(ledger: tk.Ledger) -> 
     assert (ledger.history()[0].state, ledger.history()[0].record, ledger.spent()) == ("failed", None, 0.25)
 
 
-def test_the_debit_is_made_before_the_data_are_looked_at(connect: str, ledger: tk.Ledger) -> None:
+def test_the_debit_is_made_before_the_data_are_looked_at(connect: str, ledger: tk.ledger.Ledger) -> None:
     def function(data: Any) -> list[str]:
-        with tk.Ledger(connect) as other:
+        with tk.ledger.Ledger(connect) as other:
             return [one.state for one in other.history()]
 
     assert ledger.release(costing(0.25, function=function), [1]) == ["reserved"]
-    with pytest.raises(tk.DataError) as caught:
+    with pytest.raises(tk.errors.DataError) as caught:
         ledger.release(costing(0.25), ["not a number"])
     assert caught.value.__notes__ == ["the budget was spent: the ledger keeps the debit of entry 2"]
     assert ledger.spent() == 0.5, "a release that fails on its data has still cost"
@@ -91,11 +91,11 @@ def test_the_debit_is_made_before_the_data_are_looked_at(connect: str, ledger: t
     assert [one.state for one in ledger.history()] == ["released", "failed", "failed"]
 
 
-def test_what_is_refused_costs_nothing_and_draws_nothing(ledger: tk.Ledger) -> None:
+def test_what_is_refused_costs_nothing_and_draws_nothing(ledger: tk.ledger.Ledger) -> None:
     drawn: list[int] = []
-    with pytest.raises(tk.BudgetError, match=r"cost 1\.5 of epsilon, and 1\.0 is left"):
+    with pytest.raises(tk.errors.BudgetError, match=r"cost 1\.5 of epsilon, and 1\.0 is left"):
         ledger.release(costing(1.5, function=drawn.append), [1])
-    with pytest.raises(tk.BudgetError, match="inf"):
+    with pytest.raises(tk.errors.BudgetError, match="inf"):
         ledger.release(costing(math.inf, function=drawn.append), [1])
     assert drawn == []
     assert ledger.spent() == 0.0
@@ -103,12 +103,12 @@ def test_what_is_refused_costs_nothing_and_draws_nothing(ledger: tk.Ledger) -> N
     ledger.release(costing(1.0), [1])
 
 
-def test_deeds_are_logged_without_data(ledger: tk.Ledger, caplog: pytest.LogCaptureFixture) -> None:
+def test_deeds_are_logged_without_data(ledger: tk.ledger.Ledger, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="opendp_topk")
     ledger.release(SPACE >> tk.then_report_noisy_top_k(PURE, k=2, scale=8.0), [48_151_623, 7, 42])
-    with pytest.raises(tk.BudgetError):
+    with pytest.raises(tk.errors.BudgetError):
         ledger.release(costing(1.5), [48_151_623])
-    with pytest.raises(tk.DataError):
+    with pytest.raises(tk.errors.DataError):
         ledger.release(costing(0.25), ["48151623"])
     said = [record.getMessage().rpartition(": ")[2] for record in caplog.records if record.name.startswith("opendp")]
     assert said[:2] == ["entry 1 is debited, and 0.75 is left", "entry 1 is released"]
@@ -121,7 +121,7 @@ def test_deeds_are_logged_without_data(ledger: tk.Ledger, caplog: pytest.LogCapt
     assert "48151623" not in caplog.text
 
 
-def test_a_notebook_shows_what_is_left(ledger: tk.Ledger) -> None:
+def test_a_notebook_shows_what_is_left(ledger: tk.ledger.Ledger) -> None:
     ledger.reserve(cost="0.25", label="<b>")
     shown = ledger._repr_html_()
     rows = dict(re.findall(r'<th scope="row"[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td>', shown))
@@ -160,50 +160,50 @@ def test_every_additive_measure(connect: str, measure: tk.Measure, budget: Any, 
     ledger = new(connect, budget, measure)
     for _ in range(2):
         ledger.release(costing(cost, measure), [1])
-    raises_exactly(tk.BudgetError, lambda: ledger.release(costing(cost, measure), [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing(cost, measure), [1]))
     ledger.close()
-    again = tk.Ledger(connect)
+    again = tk.ledger.Ledger(connect)
     assert again.measure == measure
     assert again.spent() == measure.distance(tuple(2 * part for part in cost) if isinstance(cost, tuple) else 1, "x")
 
 
 def test_delta_is_a_budget_of_its_own(make: Make) -> None:
     ledger = make((10, 1e-6), APPROXIMATE)
-    raises_exactly(tk.BudgetError, lambda: ledger.release(costing((0.0, 2e-6), APPROXIMATE), [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing((0.0, 2e-6), APPROXIMATE), [1]))
     ledger.release(costing((10.0, 0.0), APPROXIMATE), [1])
-    raises_exactly(tk.BudgetError, lambda: ledger.release(costing((0.1, 0.0), APPROXIMATE), [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing((0.1, 0.0), APPROXIMATE), [1]))
 
 
-def test_a_free_release_fits_into_a_spent_budget(ledger: tk.Ledger) -> None:
+def test_a_free_release_fits_into_a_spent_budget(ledger: tk.ledger.Ledger) -> None:
     ledger.release(costing(1.0), [1])
     assert ledger.release(costing(0.0), [1, 2]) == 2
 
 
-def test_reopening_keeps_the_debits(connect: str, ledger: tk.Ledger) -> None:
+def test_reopening_keeps_the_debits(connect: str, ledger: tk.ledger.Ledger) -> None:
     ledger.release(costing(0.75), [1])
     ledger.close()
-    with tk.Ledger(connect) as again:
+    with tk.ledger.Ledger(connect) as again:
         assert again.remaining() == 0.25
         assert (again.dataset, again.metric, again.d_in) == ("votes", "LInfDistance(monotonic=True)", 1)
     assert repr(again).endswith("budget=1.0, measure=MaxDivergence(), dataset='votes')")
 
 
-def test_a_measurement_under_another_measure_is_refused(ledger: tk.Ledger) -> None:
-    raises_exactly(tk.SpaceError, lambda: ledger.release(costing(0.1, ZCDP), [1]))
-    raises_exactly(tk.SpaceError, lambda: ledger.release(costing((0.1, 0.0), APPROXIMATE), [1]))
-    raises_exactly(tk.ParameterTypeError, lambda: ledger.release(len, [1]))  # type: ignore[arg-type]
-    raises_exactly(tk.ParameterError, lambda: ledger.release(costing(0.1), [1], d_in=-1))
-    raises_exactly(tk.ParameterError, lambda: ledger.release(costing(0.1), [1], delta=0.1))
+def test_a_measurement_under_another_measure_is_refused(ledger: tk.ledger.Ledger) -> None:
+    raises_exactly(tk.errors.SpaceError, lambda: ledger.release(costing(0.1, ZCDP), [1]))
+    raises_exactly(tk.errors.SpaceError, lambda: ledger.release(costing((0.1, 0.0), APPROXIMATE), [1]))
+    raises_exactly(tk.errors.ParameterTypeError, lambda: ledger.release(len, [1]))  # type: ignore[arg-type]
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(costing(0.1), [1], d_in=-1))
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(costing(0.1), [1], delta=0.1))
     assert ledger.spent() == 0.0
 
 
-def test_a_conversation_of_the_library_is_refused(ledger: tk.Ledger) -> None:
+def test_a_conversation_of_the_library_is_refused(ledger: tk.ledger.Ledger) -> None:
     talk = SPACE >> tk.then_adaptive_composition(PURE, d_in=1, d_mids=[0.5])
-    raises_exactly(tk.ParameterError, lambda: ledger.release(talk, [1]), "interactive")
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(talk, [1]), "interactive")
     assert ledger.history() == []
 
 
-def test_what_is_left_is_rounded_down_and_what_is_spent_up(ledger: tk.Ledger) -> None:
+def test_what_is_left_is_rounded_down_and_what_is_spent_up(ledger: tk.ledger.Ledger) -> None:
     ledger.release(costing(2.0**-60), [1])
     assert ledger.remaining() == math.nextafter(1, 0)
     ledger.release(costing(0.5), [1])
@@ -211,10 +211,10 @@ def test_what_is_left_is_rounded_down_and_what_is_spent_up(ledger: tk.Ledger) ->
     assert Fraction(ledger.spent()) + Fraction(ledger.remaining()) >= 1 - Fraction(1, 2**53)
 
 
-def test_a_closed_ledger_releases_nothing(ledger: tk.Ledger) -> None:
+def test_a_closed_ledger_releases_nothing(ledger: tk.ledger.Ledger) -> None:
     drawn: list[int] = []
     ledger.close()
-    raises_exactly(tk.LedgerError, lambda: ledger.release(costing(0.1, function=drawn.append), [1]), "closed")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(costing(0.1, function=drawn.append), [1]), "closed")
     assert drawn == []
 
 
@@ -226,7 +226,7 @@ def test_threads_share_one_object(make: Make) -> None:
         for _ in range(15):
             try:
                 ledger.release(costing(1.0), [1])
-            except tk.BudgetError:
+            except tk.errors.BudgetError:
                 refused.append(1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -239,14 +239,14 @@ def test_threads_share_one_object(make: Make) -> None:
     assert ledger.verify() == []
 
 
-def test_two_objects_on_one_ledger_see_each_other(connect: str, ledger: tk.Ledger) -> None:
-    other = tk.Ledger(connect)
+def test_two_objects_on_one_ledger_see_each_other(connect: str, ledger: tk.ledger.Ledger) -> None:
+    other = tk.ledger.Ledger(connect)
     ledger.release(costing(0.75), [1])
     assert other.remaining() == 0.25
-    raises_exactly(tk.BudgetError, lambda: other.release(costing(0.5), [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: other.release(costing(0.5), [1]))
 
 
 @pytest.mark.parametrize("label", [7, "two\nlines", "x" * 1001, None])
-def test_a_label_is_one_line(ledger: tk.Ledger, label: Any) -> None:
-    raises_exactly(tk.ParameterError, lambda: ledger.release(costing(0.1), [1], label=label), "label")
+def test_a_label_is_one_line(ledger: tk.ledger.Ledger, label: Any) -> None:
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(costing(0.1), [1], label=label), "label")
     assert ledger.history() == []

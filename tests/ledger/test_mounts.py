@@ -40,11 +40,13 @@ def test_a_kind_that_is_not_relied_on_is_refused_unless_it_is_named(
     path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on(kind, monkeypatch)
-    raises_exactly(tk.LedgerError, lambda: new(path, 4), f"its file system is {kind}", f"accept_file_system='{kind}'")
+    raises_exactly(
+        tk.errors.LedgerError, lambda: new(path, 4), f"its file system is {kind}", f"accept_file_system='{kind}'"
+    )
     assert list(path.parent.iterdir()) == []
     with new(path, 4, accept_file_system=kind) as ledger:
         ledger.release(costing(1.0), [1])
-    with tk.Ledger(path) as again:
+    with tk.ledger.Ledger(path) as again:
         again.release(costing(1.0), [1])
         assert (again.spent(), again.accepted, again.verify()) == (2.0, (kind,), [])
 
@@ -55,7 +57,9 @@ def test_others_are_not(path: Path, kind: str | None, monkeypatch: pytest.Monkey
     with new(path, 4) as ledger:
         ledger.release(costing(1.0), [1])
         assert ledger.accepted == ()
-    raises_exactly(tk.ParameterError, lambda: tk.Ledger(path, accept_file_system=kind or "x"), "accept_file_system")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: tk.ledger.Ledger(path, accept_file_system=kind or "x"), "accept_file_system"
+    )
 
 
 def test_a_ledger_that_came_to_lie_there_is_read_and_takes_debits_once_it_is_accepted(
@@ -64,21 +68,21 @@ def test_a_ledger_that_came_to_lie_there_is_read_and_takes_debits_once_it_is_acc
     new(path, 4).close()
     on("overlay", monkeypatch)
     drawn: list[int] = []
-    with tk.Ledger(path) as ledger:
+    with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.verify()) == (0.0, [])
         mine = costing(1.0, function=drawn.append)
-        raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "has the whole budget again")
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path, accept_file_system="tmpfs"), "overlay")
+        raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "has the whole budget again")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path, accept_file_system="tmpfs"), "overlay")
     with (
-        tk.Ledger(path, accept_file_system="overlay") as ledger,
-        tk.Ledger(path, accept_file_system="overlay") as again,
+        tk.ledger.Ledger(path, accept_file_system="overlay") as ledger,
+        tk.ledger.Ledger(path, accept_file_system="overlay") as again,
     ):
         ledger.release(mine, [1])
         again.release(mine, [1])
         assert (ledger.spent(), ledger.accepted, ledger.count(), ledger.verify()) == (2.0, ("overlay",), 2, [])
         assert len(list(ledger._journal.log.iter_records())) == 6, "it is said once"
     on("tmpfs", monkeypatch)
-    with tk.Ledger(path, accept_file_system="tmpfs") as ledger:
+    with tk.ledger.Ledger(path, accept_file_system="tmpfs") as ledger:
         assert ledger.accepted == ("overlay", "tmpfs")
         head = ledger.head()
         assert ledger.verify(head) == []
@@ -93,7 +97,7 @@ def test_only_a_record_of_its_own_accepts(path: Path) -> None:
     fields = [json.loads(one[65:]) for one in texts(path)]
     fields[2]["accepted"] = ["overlay"]
     overwrite(path, resealed(fields))
-    assert tk.Ledger(path).verify() == ["record 2 does not add up with those before it"]
+    assert tk.ledger.Ledger(path).verify() == ["record 2 does not add up with those before it"]
 
 
 def mounted(script: str, *arguments: object) -> str:
@@ -202,7 +206,9 @@ def test_a_file_that_the_table_of_mounts_does_not_list_is_refused_unless_that_is
 ) -> None:
     monkeypatch.setattr(mounts, "file_system_kind", KIND_OF)
     monkeypatch.setattr(mounts, "_read_proc_file", lambda name: table if "mountinfo" in name else "mnt_id: 7")
-    raises_exactly(tk.LedgerError, lambda: new(path, 4), "its file system is unknown", "accept_file_system='unknown'")
+    raises_exactly(
+        tk.errors.LedgerError, lambda: new(path, 4), "its file system is unknown", "accept_file_system='unknown'"
+    )
     with new(path, 4, accept_file_system="unknown") as ledger:
         ledger.release(costing(1.0), [1])
         assert ledger.accepted == ("unknown",)
@@ -224,7 +230,7 @@ def test_only_a_system_without_a_table_of_mounts_is_taken_at_its_word(
     monkeypatch.setattr(mounts, "file_system_kind", KIND_OF)
     monkeypatch.setattr(mounts.sys, "platform", "linux")
     monkeypatch.setattr("builtins.open", failing)
-    raises_exactly(tk.LedgerError, lambda: ledger.release(costing(1.0), [1]), os.strerror(error))
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(costing(1.0), [1]), os.strerror(error))
     error = errno.ENOENT
     ledger.release(costing(1.0), [1])
     assert ledger.spent() == 1.0
@@ -286,7 +292,9 @@ def test_the_command_states_it_and_shows_it(path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("kind", ["ext4", "", 7, "fuseblk", "Overlay"])
 def test_only_a_kind_that_is_refused_can_be_accepted(path: Path, kind: Any) -> None:
-    raises_exactly(tk.ParameterError, lambda: new(path, 1, accept_file_system=kind), "accept_file_system must be")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: new(path, 1, accept_file_system=kind), "accept_file_system must be"
+    )
     assert not os.path.exists(path)
 
 

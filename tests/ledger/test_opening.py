@@ -26,12 +26,14 @@ APPROXIMATE = tk.Approximate(PURE)
 
 def test_creating_is_not_opening(connect: str) -> None:
     """One that vanished is not made anew with its whole budget, and one that is there is not taken for a new one."""
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(connect), "create one with Ledger.create")
-    raises_exactly(TypeError, lambda: tk.Ledger(connect, budget=1), "budget")  # type: ignore[call-arg]
-    with tk.Ledger.create(connect, **GOOD) as made:
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(connect), "create one with Ledger.create")
+    raises_exactly(TypeError, lambda: tk.ledger.Ledger(connect, budget=1), "budget")  # type: ignore[call-arg]
+    with tk.ledger.Ledger.create(connect, **GOOD) as made:
         made.release(costing(0.75), [1])
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger.create(connect, **GOOD), "open a ledger with Ledger(address)")
-    with tk.Ledger(connect) as again:
+    raises_exactly(
+        tk.errors.LedgerError, lambda: tk.ledger.Ledger.create(connect, **GOOD), "open a ledger with Ledger(address)"
+    )
+    with tk.ledger.Ledger(connect) as again:
         assert again.spent() == 0.75
 
 
@@ -39,14 +41,14 @@ def test_a_ledger_that_vanished_under_its_user_is_not_there_any_more(path: Path)
     ledger, drawn = new(path, 1), []
     path.unlink()
     mine = costing(1.0, function=drawn.append)
-    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "any more: restore it")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "any more: restore it")
     assert (drawn, path.exists()) == ([], False)
 
 
 @pytest.mark.parametrize("missing", list(GOOD))
 def test_all_of_the_unit_is_needed(path: Path, missing: str) -> None:
     given = {name: value for name, value in GOOD.items() if name != missing}
-    raises_exactly(TypeError, lambda: tk.Ledger.create(path, **given), missing)  # type: ignore[arg-type]
+    raises_exactly(TypeError, lambda: tk.ledger.Ledger.create(path, **given), missing)  # type: ignore[arg-type]
     assert list(path.parent.iterdir()) == []
 
 
@@ -61,26 +63,26 @@ WRONG_VALUES: dict[str, list[Any]] = {
 }
 WRONG_TYPES: dict[str, list[Any]] = {"budget": [True, [1]], "measure": ["pure"], "metric": ["users"]}
 BAD: list[tuple[dict[str, Any], type[Exception]]] = [
-    *(({name: value}, tk.ParameterError) for name, values in WRONG_VALUES.items() for value in values),
-    *(({name: value}, tk.ParameterTypeError) for name, values in WRONG_TYPES.items() for value in values),
-    ({"budget": PAIR, "measure": tk.Approximate(tk.RangeDivergence())}, tk.ParameterError),
-    ({"budget": (1, 2), "measure": APPROXIMATE}, tk.ParameterError),
-    ({"budget": (0, 1e-6), "measure": PROFILE}, tk.ParameterError),
-    ({"budget": PAIR, "measure": PROFILE, "own_delta": 2e-6}, tk.ParameterError),
-    ({"d_in": "1.5", "metric": tk.UserDistance()}, tk.ParameterError),
+    *(({name: value}, tk.errors.ParameterError) for name, values in WRONG_VALUES.items() for value in values),
+    *(({name: value}, tk.errors.ParameterTypeError) for name, values in WRONG_TYPES.items() for value in values),
+    ({"budget": PAIR, "measure": tk.Approximate(tk.RangeDivergence())}, tk.errors.ParameterError),
+    ({"budget": (1, 2), "measure": APPROXIMATE}, tk.errors.ParameterError),
+    ({"budget": (0, 1e-6), "measure": PROFILE}, tk.errors.ParameterError),
+    ({"budget": PAIR, "measure": PROFILE, "own_delta": 2e-6}, tk.errors.ParameterError),
+    ({"d_in": "1.5", "metric": tk.UserDistance()}, tk.errors.ParameterError),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "kind"), BAD)
 def test_bad_arguments_make_no_file(path: Path, arguments: dict[str, Any], kind: type[Exception]) -> None:
-    raises_exactly(kind, lambda: tk.Ledger.create(path, **{**GOOD, **arguments}))
+    raises_exactly(kind, lambda: tk.ledger.Ledger.create(path, **{**GOOD, **arguments}))
     if "operator" not in arguments:
         assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("bad", ["", 7, None, b"file", "a\0b", "\ud800"])
 def test_a_path_must_name_a_file(bad: Any) -> None:
-    raises_exactly(tk.ParameterError, lambda: tk.Ledger.create(bad, **GOOD), "address must be")  # type: ignore[arg-type]
+    raises_exactly(tk.errors.ParameterError, lambda: tk.ledger.Ledger.create(bad, **GOOD), "address must be")  # type: ignore[arg-type]
 
 
 def test_distance_zero_is_no_free_release(path: Path) -> None:
@@ -89,7 +91,7 @@ def test_distance_zero_is_no_free_release(path: Path) -> None:
     for d_in in (0, 0.5, Fraction(99, 100)):
         exact = costing(0.0, function=drawn.append)
         raises_exactly(
-            tk.ParameterError, lambda d_in=d_in, exact=exact: ledger.release(exact, [1], d_in=d_in), "at least 1"
+            tk.errors.ParameterError, lambda d_in=d_in, exact=exact: ledger.release(exact, [1], d_in=d_in), "at least 1"
         )
     assert drawn == []
     assert ledger.history() == []
@@ -102,7 +104,7 @@ def test_a_larger_distance_is_charged_as_such(path: Path) -> None:
     assert ledger.spent() == top.map(2) == 0.25
     ledger.release(top, [1, 2], d_in=3)
     assert ledger.spent() == 0.25 + top.map(3)
-    raises_exactly(tk.ParameterError, lambda: ledger.release(top, [1, 2], d_in=1), "at least 2")
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(top, [1, 2], d_in=1), "at least 2")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,9 @@ def test_a_larger_distance_is_charged_as_such(path: Path) -> None:
 )
 def test_a_release_in_another_unit_is_refused(path: Path, metric: tk.Metric) -> None:
     ledger = new(path, 1, metric=metric)
-    raises_exactly(tk.SpaceError, lambda: ledger.release(costing(0.1), [1]), "build it under the ledger's metric")
+    raises_exactly(
+        tk.errors.SpaceError, lambda: ledger.release(costing(0.1), [1]), "build it under the ledger's metric"
+    )
     assert ledger.history() == []
 
 

@@ -27,15 +27,15 @@ SUMS = SUMMED >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=100.0
 FRAME = pl.DataFrame({"u": [1, 2], "i": ["a", "b"], "v": [0, 1]})
 VOTED = SPACE >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=100.0)
 
-TABLES: dict[str, tuple[tk.Measurement, Any, type[tk.TopKError]]] = {
-    "None": (TOP, None, tk.DataTypeError),
-    "a path": (TOP, "visits.parquet", tk.DataTypeError),
-    "a path object": (TOP, Path("visits.parquet"), tk.DataTypeError),
-    "rows": (TOP, [(1, "a")], tk.DataTypeError),
-    "a column is missing": (TOP, FRAME.drop("i"), tk.DataError),
-    "users are floats": (TOP, FRAME.with_columns(u=pl.lit(1.5)), tk.DataError),
-    "lazy floats": (TOP, FRAME.lazy().with_columns(u=pl.lit(1.5)), tk.DataError),
-    "values are text": (SUMS, FRAME.with_columns(v=pl.lit("1")), tk.DataError),
+TABLES: dict[str, tuple[tk.Measurement, Any, type[tk.errors.TopKError]]] = {
+    "None": (TOP, None, tk.errors.DataTypeError),
+    "a path": (TOP, "visits.parquet", tk.errors.DataTypeError),
+    "a path object": (TOP, Path("visits.parquet"), tk.errors.DataTypeError),
+    "rows": (TOP, [(1, "a")], tk.errors.DataTypeError),
+    "a column is missing": (TOP, FRAME.drop("i"), tk.errors.DataError),
+    "users are floats": (TOP, FRAME.with_columns(u=pl.lit(1.5)), tk.errors.DataError),
+    "lazy floats": (TOP, FRAME.lazy().with_columns(u=pl.lit(1.5)), tk.errors.DataError),
+    "values are text": (SUMS, FRAME.with_columns(v=pl.lit("1")), tk.errors.DataError),
 }
 VECTORS: dict[str, Any] = {
     "None": None,
@@ -77,7 +77,7 @@ ENGINES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def ways(measurement: tk.Measurement, ledger: tk.Ledger, data: Any) -> dict[str, Callable[[], Any]]:
+def ways(measurement: tk.Measurement, ledger: tk.ledger.Ledger, data: Any) -> dict[str, Callable[[], Any]]:
     """Everything that pays and releases, begun with what it needs."""
     talk = ledger.conversation(data)
     planned = ledger.reserve_all([(measurement, "one")])
@@ -87,15 +87,17 @@ def ways(measurement: tk.Measurement, ledger: tk.Ledger, data: Any) -> dict[str,
         "conversation": lambda: talk(measurement),
         "planned": lambda: planned.release("one", data),
         "reserved": lambda: reserved.release(data),
-        "recorded": lambda: tk.release_with_record(ledger, measurement, data),
+        "recorded": lambda: tk.planning.release_with_record(ledger, measurement, data),
     }
 
 
-def require_unpaid(ledger: tk.Ledger, measurement: tk.Measurement, data: Any, error: type[tk.TopKError]) -> None:
+def require_unpaid(
+    ledger: tk.ledger.Ledger, measurement: tk.Measurement, data: Any, error: type[tk.errors.TopKError]
+) -> None:
     asked = ways(measurement, ledger, data)
     before = [one.state for one in ledger.history()]
     for way, ask in asked.items():
-        with pytest.raises(error if way != "recorded" else (error, tk.ParameterError)):
+        with pytest.raises(error if way != "recorded" else (error, tk.errors.ParameterError)):
             ask()
         assert [one.state for one in ledger.history()] == before, way
     assert ledger.planned(2).left() == ("one",)
@@ -114,8 +116,8 @@ def test_a_list_of_another_kind_than_its_column_is_not_paid(name: str, path: Pat
     measurement, column, what = LISTED[name]
     numbered = TEXTS.with_columns(pl.lit(7).alias(column))
     with new(path, 100, metric=USERS) as ledger:
-        require_unpaid(ledger, measurement, numbered, tk.DataError)
-        with pytest.raises(tk.DataError, match=f"column '{column}' holds integers but the {what} are strings"):
+        require_unpaid(ledger, measurement, numbered, tk.errors.DataError)
+        with pytest.raises(tk.errors.DataError, match=f"column '{column}' holds integers but the {what} are strings"):
             ledger.release(measurement, numbered)
         ledger.release(measurement, TEXTS)
 
@@ -125,7 +127,7 @@ def test_integers_for_a_column_of_strings_are_not_paid(engine: str, path: Path) 
     table = ENGINES[engine](FRAME.select("u", "i"))
     counted = FRAMED >> tk.then_count_by_item(candidates=np.array([7, 8]))
     with new(path, 100, metric=USERS) as ledger:
-        with pytest.raises(tk.DataError, match="column 'i' holds strings but the candidates are integers"):
+        with pytest.raises(tk.errors.DataError, match="column 'i' holds strings but the candidates are integers"):
             ledger.release(counted >> tk.then_report_noisy_top_k(PURE, k=1, scale=100.0), table)
         assert ledger.count() == 0
         assert ledger.release(TOP, table).size == 1
@@ -145,7 +147,7 @@ def test_nothing_is_known_of_columns_that_a_function_of_the_caller_makes(path: P
 @pytest.mark.parametrize("kind", VECTORS)
 def test_what_is_no_vector_is_not_paid(kind: str, path: Path) -> None:
     with new(path, 100) as ledger:
-        require_unpaid(ledger, VOTED, VECTORS[kind], tk.DataTypeError)
+        require_unpaid(ledger, VOTED, VECTORS[kind], tk.errors.DataTypeError)
         assert ledger.release(VOTED, [1, 2]).size == 1
 
 
@@ -153,14 +155,14 @@ def test_what_is_no_vector_is_not_paid(kind: str, path: Path) -> None:
 def test_a_missing_extra_is_not_paid(module: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with new(path, 100, metric=USERS) as ledger:
-        require_unpaid(ledger, TOP, FRAME, tk.MissingExtraError)
+        require_unpaid(ledger, TOP, FRAME, tk.errors.MissingExtraError)
 
 
 def test_elements_are_looked_at_after_the_debit(path: Path) -> None:
     """An error that depends on the data is paid: whether it comes tells of them."""
-    with new(path, 100) as ledger, pytest.raises(tk.DataError):
+    with new(path, 100) as ledger, pytest.raises(tk.errors.DataError):
         ledger.release(costing(0.25), ["not a number"])
-    with tk.Ledger(path) as ledger:
+    with tk.ledger.Ledger(path) as ledger:
         assert [one.state for one in ledger.history()] == ["failed"]
 
 
@@ -171,15 +173,15 @@ def test_a_file_that_is_read_first_costs_nothing_where_it_is_damaged(text: bytes
     content = file.read_bytes()
     file.write_bytes(content.replace(b"aaaa", text))
     with new(path, 100, metric=USERS) as ledger:
-        rows = TOP.input_domain.validate(tk.read_table(file))
-        with pytest.raises(tk.TableError):
+        rows = TOP.input_domain.validate(tk.tables.read_table(file))
+        with pytest.raises(tk.errors.TableError):
             rows.read_snapshot()
         assert ledger.count() == 0
-        with pytest.raises(tk.TableError):
-            ledger.release(TOP, tk.read_table(file))
+        with pytest.raises(tk.errors.TableError):
+            ledger.release(TOP, tk.tables.read_table(file))
         assert ledger.count() == 1
         file.write_bytes(content)
-        rows = TOP.input_domain.validate(tk.read_table(file))
+        rows = TOP.input_domain.validate(tk.tables.read_table(file))
         rows.read_snapshot()
         file.unlink()  # it is not read again
         assert ledger.release(TOP, rows).size == 1

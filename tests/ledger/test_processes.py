@@ -36,14 +36,14 @@ class Found(NamedTuple):
     recorded: int
 
 
-def until_it_fails(ledger: tk.Ledger) -> int:
+def until_it_fails(ledger: tk.ledger.Ledger) -> int:
     """How many releases a ledger makes before its server is gone."""
     released: list[int] = []
     mine = costing(1.0, function=released.append)
     try:
         while True:
             ledger.release(mine, [1])
-    except tk.LedgerError as error:
+    except tk.errors.LedgerError as error:
         said = str(error)
     assert "Nothing was released" in said
     return len(released)
@@ -103,7 +103,7 @@ def test_sixteen_processes_spend_the_budget_and_no_more(connect: str) -> None:
     assert [one["failed"] for one in found] == [[]] * 16
     assert sum(one["released"] for one in found) == 480
     assert sum(one["refused"] for one in found) == 160
-    with tk.Ledger(connect) as ledger:
+    with tk.ledger.Ledger(connect) as ledger:
         assert (ledger.spent(), ledger.remaining()) == (480.0, 0.0)
         assert ledger.verify() == []
 
@@ -214,7 +214,7 @@ def test_ctrl_c_acts_while_another_process_holds_the_lock(path: Path) -> None:
     (seconds,) = run("interrupted", path)
     os.close(handle)
     assert seconds < 0.5
-    assert tk.Ledger(path).spent() == 0.0
+    assert tk.ledger.Ledger(path).spent() == 0.0
 
 
 @pytest.mark.slow
@@ -227,7 +227,7 @@ def test_ctrl_c_acts_while_another_process_holds_the_lock_of_a_server(server: Se
         other.execute("SELECT pg_advisory_lock(%s, %s)", postgres.PostgresLog(address)._key)
         (seconds,) = run("interrupted", address)
     assert seconds < 0.5
-    assert tk.Ledger(address).spent() == 0.0
+    assert tk.ledger.Ledger(address).spent() == 0.0
 
 
 def test_who_waits_too_long_for_a_lock_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_who_waits_too_long_for_a_lock_is_told(path: Path, monkeypatch: pytest.M
     assert locks.acquire_lock(handle)
     monkeypatch.setattr(locks, "PATIENCE", 0.05)
     start = time.monotonic()
-    with pytest.raises(tk.LedgerError, match="another process kept it locked"):
+    with pytest.raises(tk.errors.LedgerError, match="another process kept it locked"):
         ledger.release(costing(1.0), [1])
     assert time.monotonic() - start < 60
     os.close(handle)

@@ -29,7 +29,7 @@ from .workers import costing
 HERE = Path(__file__).parent
 
 
-def spend(ledger: tk.Ledger, *losses: float) -> None:
+def spend(ledger: tk.ledger.Ledger, *losses: float) -> None:
     for loss in losses:
         ledger.release(costing(loss), [1])
 
@@ -60,11 +60,11 @@ def test_a_repair_after_any_flipped_bit_lowers_no_total_or_is_refused(path: Path
         damaged[at // 8] ^= 1 << at % 8
         path.write_bytes(damaged)
         try:
-            assert tk.Ledger.repair(path, charge_rest=True)
-        except tk.LedgerError:
+            assert tk.ledger.Ledger.repair(path, charge_rest=True)
+        except tk.errors.LedgerError:
             assert path.read_bytes() == damaged, at
             continue
-        with tk.Ledger(path) as ledger:
+        with tk.ledger.Ledger(path) as ledger:
             assert ledger.spent() >= 2.5, at
             assert ledger.verify() == [], at
 
@@ -82,26 +82,26 @@ def zeroed(whole: bytes, *numbers: int) -> bytes:
 def test_records_between_others_are_charged_what_the_next_total_tells(path: Path, lost: tuple[int, ...]) -> None:
     whole, head = filled(path)
     path.write_bytes(zeroed(whole, *lost))
-    found = tk.Ledger.repair(path)
+    found = tk.ledger.Ledger.repair(path)
     assert found[0].startswith("lost: record")
-    with tk.Ledger(path) as ledger:
+    with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.count(), ledger.verify()) == (2.5, 4, [])
         assert sum(one.cost for one in ledger.history()) == 2.5
         assert ledger.verify(head) == ["record 7 is not the one that was kept: the ledger was rewritten since"]
         told = ledger._journal.last_record().fields
         assert (told["kind"], told["told"]) == ("repair", found)
         spend(ledger, 1.5)
-        raises_exactly(tk.BudgetError, lambda: spend(ledger, 0.1))
+        raises_exactly(tk.errors.BudgetError, lambda: spend(ledger, 0.1))
         assert ledger.verify() == []
-    assert tk.Ledger.repair(path) == []
+    assert tk.ledger.Ledger.repair(path) == []
 
 
 def test_records_that_are_missing_altogether_are_charged_as_well(path: Path) -> None:
     whole, _ = filled(path)
     pieces = whole.split(SEPARATOR)
     path.write_bytes(SEPARATOR.join([*pieces[:2], *pieces[4:]]))
-    assert "records 1 to 2, with 1 entry, charged 1" in tk.Ledger.repair(path)[0]
-    with tk.Ledger(path) as ledger:
+    assert "records 1 to 2, with 1 entry, charged 1" in tk.ledger.Ledger.repair(path)[0]
+    with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.count(), ledger.verify()) == (2.5, 4, [])
 
 
@@ -110,12 +110,12 @@ def test_what_is_lost_at_the_end_costs_all_that_is_left_or_is_not_repaired(path:
     whole, _ = filled(path)
     damaged = zeroed(whole, *lost)
     path.write_bytes(damaged)
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "--charge-rest", "backup")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest", "backup")
     assert (path.read_bytes(), beside(path)) == (damaged, [])
-    assert any("all that was left" in one for one in tk.Ledger.repair(path, charge_rest=True))
-    with tk.Ledger(path) as ledger:
+    assert any("all that was left" in one for one in tk.ledger.Ledger.repair(path, charge_rest=True))
+    with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.remaining(), ledger.verify()) == (4.0, 0.0, [])
-        raises_exactly(tk.BudgetError, lambda: spend(ledger, 1e-9))
+        raises_exactly(tk.errors.BudgetError, lambda: spend(ledger, 1e-9))
 
 
 def header_lost(whole: bytes) -> bytes:
@@ -136,8 +136,8 @@ def test_what_nobody_can_tell_is_not_repaired(path: Path, damage: Callable[[byte
     damaged = damage(filled(path)[0])
     path.write_bytes(damaged)
     for flag in (False, True):
-        with pytest.raises(tk.LedgerError):
-            tk.Ledger.repair(path, charge_rest=flag)
+        with pytest.raises(tk.errors.LedgerError):
+            tk.ledger.Ledger.repair(path, charge_rest=flag)
     assert (path.read_bytes(), beside(path)) == (damaged, [])
 
 
@@ -145,19 +145,19 @@ def test_what_nobody_can_tell_is_not_repaired(path: Path, damage: Callable[[byte
 def test_older_records_that_were_appended_are_refused_and_left_out_at_no_charge(path: Path, back: int) -> None:
     """By whoever opens it, and by who had it open; a copy as old as its first record, or some of its last ones."""
     whole, head = filled(path)
-    pieces, opened, drawn = whole.split(SEPARATOR), tk.Ledger(path), []
+    pieces, opened, drawn = whole.split(SEPARATOR), tk.ledger.Ledger(path), []
     for copy in (pieces[1 : back + 1], pieces[-back:], pieces[-1:] * back):
         path.write_bytes(whole + b"".join(SEPARATOR + one for one in copy))
         mine = costing(0.0, function=drawn.append)
-        for look in (lambda: tk.Ledger(path), lambda: opened.release(mine, [1]), opened.spent, opened.head):  # noqa: B023
-            raises_exactly(tk.LedgerError, look, "does not follow the one before it", "ledger repair")
-        found = tk.Ledger.repair(path)
+        for look in (lambda: tk.ledger.Ledger(path), lambda: opened.release(mine, [1]), opened.spent, opened.head):  # noqa: B023
+            raises_exactly(tk.errors.LedgerError, look, "does not follow the one before it", "ledger repair")
+        found = tk.ledger.Ledger.repair(path)
         assert found[0] == f"{back} record{'s' if back > 1 else ''} that stood there twice were left out"
         assert path.read_bytes().startswith(whole)
-        with tk.Ledger(path) as ledger:
+        with tk.ledger.Ledger(path) as ledger:
             assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
             spend(ledger, 1.5)
-            raises_exactly(tk.BudgetError, lambda: spend(ledger, 0.1))
+            raises_exactly(tk.errors.BudgetError, lambda: spend(ledger, 0.1))
     assert drawn == []
 
 
@@ -166,13 +166,13 @@ def test_what_went_on_from_an_older_record_costs_all_that_is_left(path: Path) ->
     whole, _ = filled(path)
     other = path.with_name("other")
     other.write_bytes(SEPARATOR.join(whole.split(SEPARATOR)[:2]))
-    with tk.Ledger(other) as ledger:
+    with tk.ledger.Ledger(other) as ledger:
         ledger.release(costing(1.0), [1], label="again")
     path.write_bytes(whole + other.read_bytes())
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "does not follow")
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "--charge-rest")
-    assert any("all that was left" in one for one in tk.Ledger.repair(path, charge_rest=True))
-    with tk.Ledger(path) as ledger:
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
+    assert any("all that was left" in one for one in tk.ledger.Ledger.repair(path, charge_rest=True))
+    with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.verify()) == (4.0, [])
 
 
@@ -181,23 +181,23 @@ def test_a_last_record_of_another_branch_is_refused(path: Path) -> None:
     whole, _ = filled(path)
     for name in ("one", "other"):
         path.with_name(name).write_bytes(whole)
-        with tk.Ledger(path.with_name(name)) as ledger:
+        with tk.ledger.Ledger(path.with_name(name)) as ledger:
             ledger.reserve(cost="0.25", label=name)
             ledger.reserve(cost="0.25", label=name)
     pieces = [path.with_name(name).read_bytes().split(SEPARATOR) for name in ("one", "other")]
     path.write_bytes(whole + SEPARATOR + pieces[0][-2] + SEPARATOR + pieces[1][-1])
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "does not follow")
-    with pytest.raises(tk.LedgerError):
-        tk.Ledger.repair(path)
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
+    with pytest.raises(tk.errors.LedgerError):
+        tk.ledger.Ledger.repair(path)
 
 
 def test_records_that_changed_places_cost_all_that_is_left(path: Path) -> None:
     damaged = exchanged(filled(path)[0])
     path.write_bytes(damaged)
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "does not follow")
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "--charge-rest")
-    tk.Ledger.repair(path, charge_rest=True)
-    with tk.Ledger(path) as ledger:
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
+    tk.ledger.Ledger.repair(path, charge_rest=True)
+    with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.verify()) == (4.0, [])
 
 
@@ -207,13 +207,13 @@ def test_records_that_changed_places_cost_all_that_is_left(path: Path) -> None:
 def test_what_is_no_record_behind_the_last_one_is_left_out_at_no_charge(path: Path, stray: bytes) -> None:
     whole, head = filled(path)
     path.write_bytes(whole + stray)
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "ledger repair")
-    found = tk.Ledger.repair(path)
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "ledger repair")
+    found = tk.ledger.Ledger.repair(path)
     assert found[0] == "what stood behind record 7 was no record and was left out, at no charge"
-    with tk.Ledger(path) as ledger:
+    with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
         spend(ledger, 0.5)
-    assert tk.Ledger.repair(path) == []
+    assert tk.ledger.Ledger.repair(path) == []
 
 
 def test_a_record_that_lost_its_separator_and_more_is_not_left_out_at_no_charge(path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_record_that_lost_its_separator_and_more_is_not_left_out_at_no_charge(
     damaged[start] ^= 1
     damaged[start + 100] ^= 3
     path.write_bytes(damaged)
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "--charge-rest")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
 
 
 def test_a_disk_that_fails_in_a_repair_is_told_as_that(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_a_disk_that_fails_in_a_repair_is_told_as_that(path: Path, monkeypatch: 
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(files.FileLog, "_read_block", convert_to_ledger_error("read")(failing))
-    error = raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), os.strerror(errno.EIO))
+    error = raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), os.strerror(errno.EIO))
     assert "backup" not in str(error)
 
 
@@ -248,15 +248,15 @@ def test_a_total_that_was_lowered_by_hand_is_not_taken_over(path: Path) -> None:
     overwrite(path, resealed(fields))
     damaged = zeroed(path.read_bytes(), 3)
     path.write_bytes(damaged)
-    with pytest.raises(tk.LedgerError):
-        tk.Ledger.repair(path)
+    with pytest.raises(tk.errors.LedgerError):
+        tk.ledger.Ledger.repair(path)
     assert path.read_bytes() == damaged
 
 
 def test_a_ledger_that_is_whole_is_left_as_it_is(path: Path) -> None:
     whole, _ = filled(path)
     path.write_bytes(whole + SEPARATOR + b"unfinished")
-    assert tk.Ledger.repair(path) == []
+    assert tk.ledger.Ledger.repair(path) == []
     assert (path.read_bytes(), beside(path)) == (whole + SEPARATOR + b"unfinished", [])
 
 
@@ -266,12 +266,12 @@ def test_the_damaged_file_is_no_second_budget_by_any_name(path: Path) -> None:
     path.write_bytes(zeroed(whole, 1))
     link = path.parent / "link"
     os.link(path, link)
-    before = tk.Ledger(path)
-    found = tk.Ledger.repair(path)
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(link), "empty")
+    before = tk.ledger.Ledger(path)
+    found = tk.ledger.Ledger.repair(path)
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(link), "empty")
     kept = path.with_name(found[-1].split()[-1])
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(kept), "not a ledger")
-    raises_exactly(tk.LedgerError, lambda: spend(before, 0.25), "taken its place")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(kept), "not a ledger")
+    raises_exactly(tk.errors.LedgerError, lambda: spend(before, 0.25), "taken its place")
 
 
 @pytest.mark.further
@@ -285,11 +285,13 @@ def test_conversations_of_which_steps_may_be_lost_are_closed(path: Path) -> None
     whole = path.read_bytes()
     for lost in ((2,), (4,), (1,), (6, 7)):
         path.write_bytes(zeroed(whole, *lost))
-        assert tk.Ledger.repair(path)
-        with tk.Ledger(path) as again:
+        assert tk.ledger.Ledger.repair(path)
+        with tk.ledger.Ledger(path) as again:
             assert (again.spent(), again.verify()) == (1.5, []), lost
             for number in (talk.number, paid.number):
-                raises_exactly(tk.QueryError, lambda number=number: again.resume(number, [1])(costing(0.0)), "closed")
+                raises_exactly(
+                    tk.errors.QueryError, lambda number=number: again.resume(number, [1])(costing(0.0)), "closed"
+                )
 
 
 def test_the_repair_leaves_the_file_alone_when_it_cannot_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,13 +303,13 @@ def test_the_repair_leaves_the_file_alone_when_it_cannot_write(path: Path, monke
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(repair, "write_new_file", full)
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), os.strerror(28))
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), os.strerror(28))
     assert (path.read_bytes(), beside(path)) == (damaged, [])
 
 
 def test_only_a_file_is_repaired(path: Path) -> None:
-    raises_exactly(tk.ParameterError, lambda: tk.Ledger.repair("postgresql://x@y/z"), "file")
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "no ledger of that name")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.ledger.Ledger.repair("postgresql://x@y/z"), "file")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "no ledger of that name")
 
 
 @pytest.mark.further

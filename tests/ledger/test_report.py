@@ -29,12 +29,12 @@ HOSTILE = "<script>alert(1)</script> & \"quoted\" =cmd|'x'"
 
 
 @pytest.fixture
-def ledger(path: Path) -> tk.Ledger:
+def ledger(path: Path) -> tk.ledger.Ledger:
     """A budget (epsilon, delta) with an entry of each state, and a hostile label and data set."""
     made = new(path, ("1", "1e-6"), tk.PrivacyProfile(), own_delta="5e-7", dataset=f"visits {HOSTILE}", operator="=Ada")
     made.release(costing(2.0**-8, ZCDP), [1], label=HOSTILE)
     made.reserve(cost=("0.001", "1e-8"), label="a survey")
-    with pytest.raises(tk.DataError):
+    with pytest.raises(tk.errors.DataError):
         made.release(costing(2.0**-10, ZCDP), ["x"], label="=1+1")
     return made
 
@@ -55,7 +55,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.Ledger) -> None:
+def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -> None:
     text = report.ledger_page(ledger)
     page = Page(text)
     assert "script" not in page.tags
@@ -72,12 +72,12 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.Ledger) -> None:
     assert "http" not in re.sub(r"http-equiv", "", text), "it needs no other file and no network"
 
 
-def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger: tk.Ledger) -> None:
+def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger: tk.ledger.Ledger) -> None:
     content = path.read_bytes().split(b"\x1e")
     path.write_bytes(b"\x1e".join([*content[:3], *content[4:]]))
     assert (
         "This ledger contradicts itself: record 3 does not follow record 1"
-        in Page(report.ledger_page(tk.Ledger(path))).text
+        in Page(report.ledger_page(tk.ledger.Ledger(path))).text
     )
 
 
@@ -94,7 +94,7 @@ def test_a_long_list_is_paged_in_a_report(path: Path, monkeypatch: pytest.Monkey
     assert "4 entries: 4 reserved" in text
 
 
-def test_exports_are_read_by_others(ledger: tk.Ledger) -> None:
+def test_exports_are_read_by_others(ledger: tk.ledger.Ledger) -> None:
     first, *entries = map(json.loads, report.json_lines(ledger).splitlines())
     assert (first["budget"], first["head"]) == ("1, 1e-06", ledger.head())
     assert [one["state"] for one in entries] == ["released", "reserved", "failed"]
@@ -108,7 +108,7 @@ def test_exports_are_read_by_others(ledger: tk.Ledger) -> None:
 def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
     words = {"publisher": "the city", "period": "2026", "purpose": "a plan of buses", "person": "guest"}
     given = {"dataset": "visits", "metric": tk.UserDistance("replace"), "user": "card", "d_in": 2}
-    ledger = tk.Ledger.create(path, budget=2, measure=tk.MaxDivergence(), **given, **words)
+    ledger = tk.ledger.Ledger.create(path, budget=2, measure=tk.MaxDivergence(), **given, **words)
     ledger.reserve(cost=1, label="a survey", period="May", purpose="a poster")
     shown = re.sub(r"<details>.*?</details>|<style>.*?</style>", "", report.ledger_page(ledger), flags=re.DOTALL)
     text = Page(shown.partition("In numbers of the ledger")[0]).text
@@ -134,9 +134,9 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
 
 
 @pytest.fixture
-def busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> tk.Ledger:
+def busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> tk.ledger.Ledger:
     """A ledger of 100 from which somebody takes 1 whenever its last record, or its size, has been read."""
-    ledger, other, working = new(path, 100), tk.Ledger(path), []
+    ledger, other, working = new(path, 100), tk.ledger.Ledger(path), []
 
     def then_debited(real: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: files.FileLog) -> Any:
@@ -154,20 +154,20 @@ def busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> tk.Ledger:
     return ledger
 
 
-def test_a_summary_is_of_one_moment(busy: tk.Ledger) -> None:
+def test_a_summary_is_of_one_moment(busy: tk.ledger.Ledger) -> None:
     for _ in range(2):
         found = report.ledger_summary(busy)
         assert found["spent"] + found["left"] == 100
         assert found["head"].startswith(f"{found['spent']:.0f}-")
 
 
-def test_entries_are_those_of_the_summary_beside_them(busy: tk.Ledger) -> None:
+def test_entries_are_those_of_the_summary_beside_them(busy: tk.ledger.Ledger) -> None:
     busy.spent()
     whole, *entries = map(json.loads, report.json_lines(busy).splitlines())
     assert len(entries) == whole["spent"] > 0
 
 
-def test_a_report_is_of_one_moment(busy: tk.Ledger) -> None:
+def test_a_report_is_of_one_moment(busy: tk.ledger.Ledger) -> None:
     busy.spent()
     text = report.ledger_page(busy)
     (entries,) = re.findall(r"(\d+) entr(?:y|ies): ", text)
@@ -177,21 +177,21 @@ def test_a_report_is_of_one_moment(busy: tk.Ledger) -> None:
     assert "contradicts" not in text
 
 
-def test_a_moment_is_read_and_not_written(busy: tk.Ledger) -> None:
+def test_a_moment_is_read_and_not_written(busy: tk.ledger.Ledger) -> None:
     now = busy.at_one_moment()
     before = now.spent(), now.count(), now.head(), len(now.history()), now.remaining()
     busy.reserve(cost=5)
     assert before == (now.spent(), now.count(), now.head(), len(now.history()), now.remaining())
     assert (now.verify(), now.verify(now.head()), now.at_one_moment().head()) == ([], [], now.head())
-    raises_exactly(tk.LedgerError, lambda: now.reserve(cost=1), "as it was at one moment")
-    raises_exactly(tk.ParameterError, lambda: now.entry(busy.count()), "number must be that of an entry")
+    raises_exactly(tk.errors.LedgerError, lambda: now.reserve(cost=1), "as it was at one moment")
+    raises_exactly(tk.errors.ParameterError, lambda: now.entry(busy.count()), "number must be that of an entry")
     assert busy.spent() > now.spent()
 
 
-def test_a_backup_is_of_one_moment_and_so_is_the_head_beside_it(busy: tk.Ledger, path: Path) -> None:
+def test_a_backup_is_of_one_moment_and_so_is_the_head_beside_it(busy: tk.ledger.Ledger, path: Path) -> None:
     now, copy = busy.at_one_moment(), path.with_name("copy")
     now.backup(copy)
-    assert (tk.Ledger(copy).head(), tk.Ledger(copy).spent()) == (now.head(), now.spent())
+    assert (tk.ledger.Ledger(copy).head(), tk.ledger.Ledger(copy).spent()) == (now.head(), now.spent())
 
 
 BUDGET = ("1", "1e-6")

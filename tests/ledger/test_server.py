@@ -63,7 +63,7 @@ def own(second: Server) -> Iterator[Server]:
 
 
 def refused(call: Callable[[], Any], *fragments: str) -> None:
-    raises_exactly(tk.LedgerError, call, *fragments)
+    raises_exactly(tk.errors.LedgerError, call, *fragments)
 
 
 # What somebody can make of the table, and what is said of it. {t} is the table, {s} its schema.
@@ -136,7 +136,7 @@ def test_a_table_that_is_none_of_a_ledger_takes_no_debit_and_is_not_opened(
     ledger.release(costing(1.0), [1])
     server.sql(*(one.format(t=f"{schema}.{TABLE}", s=schema) for one in statements))
     refused(lambda: ledger.release(costing(1.0, function=drawn.append), [1]), says)
-    refused(lambda: tk.Ledger(address), says.replace("any more", "create one with"))
+    refused(lambda: tk.ledger.Ledger(address), says.replace("any more", "create one with"))
     found = ledger.verify()
     assert [one for one in found if says in one] != []
     assert drawn == []
@@ -159,14 +159,14 @@ def test_an_unlogged_table_does_not_forget_what_was_released(own: Server) -> Non
     new(address, 2).close()
     own.sql(f"ALTER TABLE {TABLE} SET UNLOGGED")
     for _ in range(3):
-        with contextlib.suppress(tk.LedgerError), tk.Ledger(address) as ledger:
+        with contextlib.suppress(tk.errors.LedgerError), tk.ledger.Ledger(address) as ledger:
             while True:
                 ledger.release(costing(1.0), [1])
                 released += 1
         own.stop()
         own.start()
     own.sql(f"ALTER TABLE {TABLE} SET LOGGED")
-    refused(lambda: tk.Ledger(address), "create one with Ledger.create")
+    refused(lambda: tk.ledger.Ledger(address), "create one with Ledger.create")
     assert released == 0
 
 
@@ -177,7 +177,7 @@ def spent_by(*addresses: str) -> int:
     """How many releases of 1 these addresses give together."""
     released = 0
     for address in addresses:
-        with contextlib.suppress(tk.BudgetError, tk.LedgerError), tk.Ledger(address) as ledger:
+        with contextlib.suppress(tk.errors.BudgetError, tk.errors.LedgerError), tk.ledger.Ledger(address) as ledger:
             while True:
                 ledger.release(costing(1.0), [1])
                 released += 1
@@ -195,7 +195,7 @@ def test_another_search_path_is_no_other_ledger(own: Server) -> None:
     own.sql(f"CREATE TABLE other.{TABLE} AS SELECT * FROM {TABLE}", f"CREATE TABLE third.{TABLE} AS TABLE {TABLE}")
     assert spent_by(first, second, third) == 2
     assert spent_by(*(one.replace("#one", "#public/one") for one in (first, second, third))) == 0
-    assert "#public/one" in repr(tk.Ledger(second))
+    assert "#public/one" in repr(tk.ledger.Ledger(second))
 
 
 @pytest.mark.slow
@@ -203,8 +203,8 @@ def test_the_schema_is_part_of_the_address(server: Server, schema: str) -> None:
     address = server.address(f"{schema}/one")
     with new(address, 2) as ledger:
         assert f"/postgres#{schema}/one" in repr(ledger)
-    refused(lambda: tk.Ledger(server.address("one")), "create one with")
-    refused(lambda: tk.Ledger(address.replace(schema, "nowhere")), "#nowhere/one", "no such schema")
+    refused(lambda: tk.ledger.Ledger(server.address("one")), "create one with")
+    refused(lambda: tk.ledger.Ledger(address.replace(schema, "nowhere")), "#nowhere/one", "no such schema")
     refused(lambda: new(address.replace(schema, "nowhere"), 2), "no such schema")
     refused(lambda: new(address.replace(schema, "pg_temp"), 2), "could not be created")
 
@@ -216,7 +216,7 @@ def test_a_temporary_table_of_that_name_is_not_taken_for_it(server: Server, sche
     connection.execute(f"CREATE TEMP TABLE {TABLE} AS TABLE {schema}.{TABLE}")
     for _ in range(2):
         ledger.release(costing(1.0), [1])
-    raises_exactly(tk.BudgetError, lambda: ledger.release(costing(1.0), [1]))
+    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing(1.0), [1]))
     assert (server.sql(f"SELECT count(*) FROM {schema}.{TABLE}"), ledger.verify()) == ([(5,)], [])
 
 
@@ -281,7 +281,7 @@ def test_a_server_that_may_lose_what_it_wrote_is_refused(own: Server, setting: s
         time.sleep(0.01)
     time.sleep(0.2)  # the ledger's own connection reads it at its next statement
     refused(lambda: ledger.release(costing(1.0, function=drawn.append), [1]), says)
-    refused(lambda: tk.Ledger(address), says)
+    refused(lambda: tk.ledger.Ledger(address), says)
     assert drawn == []
 
 
@@ -294,9 +294,9 @@ def test_a_server_that_goes_on_behind_records_that_it_could_not_restore_is_refus
         own.start()
         assert own.sql("SHOW ignore_invalid_pages") == [(setting,)]
         if setting == "on":
-            refused(lambda: tk.Ledger(own.address("one")), "ignore_invalid_pages is on")
+            refused(lambda: tk.ledger.Ledger(own.address("one")), "ignore_invalid_pages is on")
         own.sql("ALTER SYSTEM RESET ignore_invalid_pages")
-    assert tk.Ledger(own.address("one")).verify() == []
+    assert tk.ledger.Ledger(own.address("one")).verify() == []
 
 
 @pytest.mark.slow
@@ -329,7 +329,7 @@ def test_a_commit_that_did_not_wait_for_its_replica_releases_nothing(own: Server
     def work() -> None:
         try:
             ledger.release(costing(1.0, function=drawn.append), [1])
-        except tk.LedgerError as error:
+        except tk.errors.LedgerError as error:
             said.append(str(error))
 
     thread = threading.Thread(target=work)
@@ -348,7 +348,7 @@ def test_a_standby_is_refused(own: Server) -> None:
     new(own.address("one"), 2).close()
     twin = own.twin()
     try:
-        refused(lambda: tk.Ledger(twin.address("one")), "a standby, which may lag behind")
+        refused(lambda: tk.ledger.Ledger(twin.address("one")), "a standby, which may lag behind")
         refused(lambda: new(twin.address("two"), 2), "standby")
     finally:
         twin.close()
@@ -359,14 +359,14 @@ def test_an_account_that_may_only_read_and_insert_is_enough(own: Server) -> None
     new(own.address("one"), 2).close()
     own.sql("CREATE ROLE clerk LOGIN", "CREATE ROLE reader LOGIN", "CREATE ROLE stranger LOGIN")
     own.sql(f"GRANT SELECT, INSERT ON {TABLE} TO clerk", f"GRANT SELECT ON {TABLE} TO reader")
-    with tk.Ledger(own.address("one", "clerk")) as ledger:
+    with tk.ledger.Ledger(own.address("one", "clerk")) as ledger:
         ledger.release(costing(1.0), [1])
         head = ledger.head()
     new(own.address("two", "clerk"), 2).close()
-    with tk.Ledger(own.address("one", "reader")) as ledger:
+    with tk.ledger.Ledger(own.address("one", "reader")) as ledger:
         assert (ledger.verify(head), ledger.head(1)[:2], ledger.history()[0].state) == ([], "1-", "released")
         refused(lambda: ledger.release(costing(1.0), [1]), "this account may not do that")
-    refused(lambda: tk.Ledger(own.address("one", "stranger")), "this account may not do that")
+    refused(lambda: tk.ledger.Ledger(own.address("one", "stranger")), "this account may not do that")
 
 
 # Errors of a server, and addresses that are none.
@@ -383,7 +383,7 @@ SECRET = "s3cr3t-word"
 )  # fmt: skip
 def test_what_a_server_refuses_is_told_in_its_words(server: Server, change: dict[str, str], says: str) -> None:
     caught = raises_exactly(
-        tk.LedgerError, lambda: tk.Ledger(server.address("one", **change)), "could not be reached", says
+        tk.errors.LedgerError, lambda: tk.ledger.Ledger(server.address("one", **change)), "could not be reached", says
     )
     assert SECRET not in str(caught)
     assert caught.__cause__ is None
@@ -414,7 +414,7 @@ def test_a_server_that_is_not_there_is_told() -> None:
     pytest.importorskip("psycopg")
     address = f"postgresql://one:{SECRET}@{HERE}:1/x?sslmode=disable#name"
     caught = raises_exactly(
-        tk.LedgerError, lambda: tk.Ledger(address), f"postgresql://{HERE}:1/x#public/name", "refused"
+        tk.errors.LedgerError, lambda: tk.ledger.Ledger(address), f"postgresql://{HERE}:1/x#public/name", "refused"
     )
     assert SECRET not in str(caught)
 
@@ -422,7 +422,10 @@ def test_a_server_that_is_not_there_is_told() -> None:
 def test_without_its_driver_a_server_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     raises_exactly(
-        tk.MissingExtraError, lambda: tk.Ledger("postgresql://one"), "needs psycopg 3", "opendp_topk[postgres]"
+        tk.errors.MissingExtraError,
+        lambda: tk.ledger.Ledger("postgresql://one"),
+        "needs psycopg 3",
+        "opendp_topk[postgres]",
     )
 
 
@@ -437,7 +440,9 @@ def test_without_its_driver_a_server_is_not_asked(monkeypatch: pytest.MonkeyPatc
 )  # fmt: skip
 def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
     pytest.importorskip("psycopg")
-    caught = raises_exactly(tk.LedgerError, lambda: tk.Ledger(address), "the address of the ledger's server is refused")
+    caught = raises_exactly(
+        tk.errors.LedgerError, lambda: tk.ledger.Ledger(address), "the address of the ledger's server is refused"
+    )
     assert SECRET not in str(caught)
     assert len(str(caught)) < 400
 
@@ -451,13 +456,15 @@ def test_an_address_has_at_most_two_thousand_characters() -> None:
 
 def test_a_fragment_shows_no_password() -> None:
     pytest.importorskip("psycopg")
-    caught = raises_exactly(tk.LedgerError, lambda: tk.Ledger(f"postgresql://u:a#{SECRET}@h/x"), "neither `@` nor `#`")
+    caught = raises_exactly(
+        tk.errors.LedgerError, lambda: tk.ledger.Ledger(f"postgresql://u:a#{SECRET}@h/x"), "neither `@` nor `#`"
+    )
     assert SECRET not in str(caught)
 
 
 def test_an_option_that_libpq_does_not_know_is_named() -> None:
     pytest.importorskip("psycopg")
-    refused(lambda: tk.Ledger("postgresql://h/x?colour=red#a"), "no option 'colour'")
+    refused(lambda: tk.ledger.Ledger("postgresql://h/x?colour=red#a"), "no option 'colour'")
 
 
 def test_what_an_address_leaves_open_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -495,12 +502,12 @@ HANDLER = """
 import os, signal, sys
 import opendp_topk as tk
 from tests.ledger.workers import costing
-ledger, other, found = tk.Ledger(sys.argv[1]), tk.Ledger(sys.argv[1]), []
+ledger, other, found = tk.ledger.Ledger(sys.argv[1]), tk.ledger.Ledger(sys.argv[1]), []
 def handler(*_):
     for one in (ledger, other):
         try:
             one.release(costing(1.0), [1])
-        except tk.LedgerError as error:
+        except tk.errors.LedgerError as error:
             found.append(str(error))
 signal.signal(signal.SIGUSR1, handler)
 log = ledger._journal.log
@@ -531,7 +538,7 @@ WITHIN = "opendp_topk", "contextlib"  # where the lock would be taken, or held b
 def test_no_moment_of_a_debit_leaves_a_lock_of_a_server(server: Server, schema: str, work: str) -> None:
     """While its traceback lives, another thread of this process and another connection have their turn at once."""
     address = server.address(f"{schema}/one")
-    ledger, other = new(address, 100), tk.Ledger(address)
+    ledger, other = new(address, 100), tk.ledger.Ledger(address)
     ledger.reserve(cost=1)
     moment, kept = 0, []
     while (error := interrupted_at(moment, lambda: WORK[work](ledger), WITHIN)) is not None:

@@ -56,25 +56,27 @@ def crash(server: Server) -> None:
 
 
 # What another process does that comes first after the crash, and what must not be done after it.
-DRAWN: dict[str, tuple[Callable[[tk.Ledger], Any], Callable[[Any], Any], Callable[[Any], Any], type[Exception]]] = {
+DRAWN: dict[
+    str, tuple[Callable[[tk.ledger.Ledger], Any], Callable[[Any], Any], Callable[[Any], Any], type[Exception]]
+] = {
     "plan": (
         lambda ledger: ledger.planned(1),
         lambda plan: plan.release("place 1", [1], ONE),
         lambda plan: plan.release("place 0", [1], ONE) and plan.left(),
-        tk.QueryError,
+        tk.errors.QueryError,
     ),
     "conversation": (
         lambda ledger: ledger.resume(2, [1]),
         lambda talk: talk(costing(0.75)),
         lambda talk: talk(ONE) and talk.remaining(),
-        tk.BudgetError,
+        tk.errors.BudgetError,
     ),
 }
 
 
 def refused_step(found: Any, server: Server) -> None:
     """A step that is refused when it has read what others wrote."""
-    with contextlib.suppress(tk.QueryError, tk.BudgetError):
+    with contextlib.suppress(tk.errors.QueryError, tk.errors.BudgetError):
         found.release("place 0", [1], ONE) if hasattr(found, "left") else found(costing(1.0))
 
 
@@ -94,7 +96,7 @@ def failed_commit(found: Any, server: Server) -> None:
 
     postgres.execute_statements = said  # type: ignore[attr-defined]
     try:
-        raises_exactly(tk.LedgerError, lambda: next_step(found))
+        raises_exactly(tk.errors.LedgerError, lambda: next_step(found))
     finally:
         postgres.execute_statements = real  # type: ignore[attr-defined]
 
@@ -105,14 +107,14 @@ def failed_commit(found: Any, server: Server) -> None:
 def test_what_a_crash_takes_back_is_read_again(losing: Server, address: str, what: str, last: Any) -> None:
     """The number of what was lost goes to a draw of another process, which the first one must see."""
     find, other, own, error = DRAWN[what]
-    mine = find(tk.Ledger(address))
+    mine = find(tk.ledger.Ledger(address))
     own(mine)
     if last is not None:
         last(mine, losing)
     crash(losing)
-    other(find(tk.Ledger(address)))
+    other(find(tk.ledger.Ledger(address)))
     raises_exactly(error, lambda: other(mine))
-    assert tk.Ledger(address).verify() == []
+    assert tk.ledger.Ledger(address).verify() == []
 
 
 @pytest.mark.slow
@@ -121,19 +123,19 @@ def test_pages_of_records_from_before_and_after_a_crash_are_not_joined(
 ) -> None:
     """A page may end with a record that is lost then, whose number a draw has when the next page is read."""
     monkeypatch.setattr(postgres, "_PAGE", 1)
-    ledger = tk.Ledger(address)
+    ledger = tk.ledger.Ledger(address)
     plan = ledger.planned(1)
     plan.release("place 0", [1], ONE)
     listed = ledger._journal.log.iter_records()
     seen = [next(listed) for _ in range(5)]
     assert seen[-1].fields["kind"] == "state"
     crash(losing)
-    tk.Ledger(address).planned(1).release("place 1", [1], ONE)
-    raises_exactly(tk.LedgerError, lambda: next(listed), "its server crashed while it was read")
+    tk.ledger.Ledger(address).planned(1).release("place 1", [1], ONE)
+    raises_exactly(tk.errors.LedgerError, lambda: next(listed), "its server crashed while it was read")
     assert plan.left() == ("place 2", "place 3")
 
 
-HEADS: dict[str, Callable[[tk.Ledger], str]] = {
+HEADS: dict[str, Callable[[tk.ledger.Ledger], str]] = {
     "head": lambda ledger: ledger.head(),
     "summary": lambda ledger: str(ledger_summary(ledger)["head"]),
 }
@@ -144,7 +146,7 @@ HEADS: dict[str, Callable[[tk.Ledger], str]] = {
 def test_a_head_that_is_taken_while_others_write_stays_true_after_a_crash(
     losing: Server, address: str, how: str
 ) -> None:
-    ledger, other = tk.Ledger(address), tk.Ledger(address)
+    ledger, other = tk.ledger.Ledger(address), tk.ledger.Ledger(address)
     reserved, log = other.reserve(cost=1), ledger._journal.log
     real = log.sync_records
 
@@ -156,11 +158,11 @@ def test_a_head_that_is_taken_while_others_write_stays_true_after_a_crash(
     log.sync_records = sync  # type: ignore[method-assign]
     head = HEADS[how](ledger)
     crash(losing)
-    tk.Ledger(address).reserve(cost=1)
-    assert tk.Ledger(address).verify(head) == []
+    tk.ledger.Ledger(address).reserve(cost=1)
+    assert tk.ledger.Ledger(address).verify(head) == []
 
 
-READERS: dict[str, Callable[[tk.Ledger], Any]] = {
+READERS: dict[str, Callable[[tk.ledger.Ledger], Any]] = {
     "spent": lambda ledger: ledger.spent(),
     "history": lambda ledger: ledger.history(),
     "verify": lambda ledger: ledger.verify(),
@@ -183,24 +185,24 @@ def set_back(server: Server, address: str, count: int) -> None:
 def test_a_ledger_that_has_only_read_misses_what_was_set_back(losing: Server, address: str, reader: str) -> None:
     """What ended the records was a state, which is not missed; the debit before it is."""
     drawn: list[Any] = []
-    mine, other = tk.Ledger(address), tk.Ledger(address)
+    mine, other = tk.ledger.Ledger(address), tk.ledger.Ledger(address)
     other.release(costing(1.0), [1])
     other.reserve(cost=1)
     other.release(costing(1.0), [1])
     READERS[reader](mine)
     set_back(losing, address, 6)
-    raises_exactly(tk.LedgerError, lambda: mine.release(costing(1.0, function=drawn.append), [1]), TAKEN_BACK)
-    raises_exactly(tk.LedgerError, mine.history, TAKEN_BACK)
-    raises_exactly(tk.LedgerError, mine.spent, TAKEN_BACK)
+    raises_exactly(tk.errors.LedgerError, lambda: mine.release(costing(1.0, function=drawn.append), [1]), TAKEN_BACK)
+    raises_exactly(tk.errors.LedgerError, mine.history, TAKEN_BACK)
+    raises_exactly(tk.errors.LedgerError, mine.spent, TAKEN_BACK)
     (problem,) = mine.verify()
     assert TAKEN_BACK in problem
-    tk.Ledger(address).release(costing(1.0), [1])  # who opens it anew cannot know, but with a head that was kept
+    tk.ledger.Ledger(address).release(costing(1.0), [1])  # who opens it anew cannot know, but with a head that was kept
     assert drawn == []
 
 
 @pytest.mark.slow
 def test_what_may_be_lost_is_not_missed(losing: Server, address: str) -> None:
-    ledger = tk.Ledger(address)
+    ledger = tk.ledger.Ledger(address)
     ledger.release(costing(1.0), [1])
     assert ledger.history()[-1].state == "released"
     crash(losing)
@@ -212,7 +214,7 @@ def test_what_may_be_lost_is_not_missed(losing: Server, address: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["fast", "stop", "kill"])
 def test_a_connection_that_was_ended_while_it_was_idle_is_made_again(losing: Server, address: str, way: str) -> None:
-    ledger = tk.Ledger(address)
+    ledger = tk.ledger.Ledger(address)
     ledger.release(costing(1.0), [1])
     getattr(losing, way)()
     losing.start()
@@ -226,9 +228,9 @@ def test_a_connection_that_was_ended_while_it_was_idle_is_made_again(losing: Ser
 def moved(address: str) -> str:
     """What the error names that a ledger is bound to elsewhere; nothing was drawn."""
     drawn: list[Any] = []
-    with tk.Ledger(address) as ledger:
+    with tk.ledger.Ledger(address) as ledger:
         work = functools.partial(ledger.release, costing(1.0, function=drawn.append), [1])
-        caught = raises_exactly(tk.LedgerError, work, MOVED, "accept_file_system")
+        caught = raises_exactly(tk.errors.LedgerError, work, MOVED, "accept_file_system")
         (problem,) = ledger.verify()
     assert MOVED in problem
     assert drawn == []
@@ -237,9 +239,9 @@ def moved(address: str) -> str:
 
 def accepted(address: str) -> None:
     """Accept what :func:`moved` found; then the rest of the budget, one release, is left."""
-    with tk.Ledger(address, accept_file_system=moved(address)) as ledger:
+    with tk.ledger.Ledger(address, accept_file_system=moved(address)) as ledger:
         ledger.release(costing(1.0), [1])
-        raises_exactly(tk.BudgetError, lambda: ledger.release(costing(1.0), [1]))
+        raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing(1.0), [1]))
         assert (ledger.verify(), len(ledger.accepted)) == ([], 2)
 
 
@@ -280,12 +282,12 @@ def test_all_timelines_of_a_server_can_be_accepted_before_it_fails_over(losing: 
     name = f"one{os.urandom(4).hex()}"
     ledger = new(losing.address(name), 3)
     (kind,) = ledger.accepted
-    with tk.Ledger(losing.address(name), accept_file_system=kind.rpartition("/")[0]) as mine:
+    with tk.ledger.Ledger(losing.address(name), accept_file_system=kind.rpartition("/")[0]) as mine:
         assert mine.accepted == (kind.rpartition("/")[0], kind)
     twin = losing.twin()
     try:
         twin.promote()
-        tk.Ledger(twin.address(name)).release(costing(1.0), [1])
+        tk.ledger.Ledger(twin.address(name)).release(costing(1.0), [1])
     finally:
         twin.close()
 
@@ -299,7 +301,7 @@ def test_a_ledger_that_is_bound_to_no_server_is_bound_with_its_next_debit(losing
     del fields["accepted"]
     text = seal_record(fields)
     losing.sql(f"UPDATE {TABLE} SET record = '{text}' WHERE ledger = '{name}'")
-    with tk.Ledger(losing.address(name)) as old:
+    with tk.ledger.Ledger(losing.address(name)) as old:
         assert old.accepted == ()
         old.release(costing(1.0), [1])
         assert (len(old.accepted), old.verify(), old.count(), old.spent()) == (1, [], 1, 1.0)
@@ -327,12 +329,16 @@ def test_the_target_of_a_subscription_takes_no_debit() -> None:
         end = time.monotonic() + 60
         while target.sql(f"SELECT count(*) FROM {TABLE} WHERE ledger = 'one'") != [(3,)] and time.monotonic() < end:
             time.sleep(0.05)
-        raises_exactly(tk.LedgerError, lambda: tk.Ledger(target.address("one")), "the target of a subscription")
+        raises_exactly(
+            tk.errors.LedgerError, lambda: tk.ledger.Ledger(target.address("one")), "the target of a subscription"
+        )
         target.sql("ALTER SUBSCRIPTION all_of_it DISABLE")
-        raises_exactly(tk.LedgerError, lambda: tk.Ledger(target.address("other")), "the target of a subscription")
+        raises_exactly(
+            tk.errors.LedgerError, lambda: tk.ledger.Ledger(target.address("other")), "the target of a subscription"
+        )
         target.sql("DROP SUBSCRIPTION all_of_it")
-        with tk.Ledger(target.address("one")) as copy:
-            raises_exactly(tk.LedgerError, lambda: copy.release(costing(1.0, function=drawn.append), [1]), MOVED)
+        with tk.ledger.Ledger(target.address("one")) as copy:
+            raises_exactly(tk.errors.LedgerError, lambda: copy.release(costing(1.0, function=drawn.append), [1]), MOVED)
     finally:
         for one in made:
             one.close()

@@ -96,7 +96,7 @@ def test_what_is_looked_up_is_little_of_a_long_log(path: Path, monkeypatch: pyte
 
 def test_others_write_while_a_debit_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three threads with an object each: the first two wait for the disk until the third has its release."""
-    ledgers = [new(path, 9), tk.Ledger(path), tk.Ledger(path)]
+    ledgers = [new(path, 9), tk.ledger.Ledger(path), tk.ledger.Ledger(path)]
     done, waiting, order = threading.Event(), threading.Semaphore(0), []
     real = files._sync_to_disk
 
@@ -119,7 +119,7 @@ def test_others_write_while_a_debit_waits_for_the_disk(path: Path, monkeypatch: 
     assert (ledgers[0].spent(), ledgers[1].verify()) == (3.0, [])
 
 
-def spent(ledger: tk.Ledger, order: list[str], name: str) -> None:
+def spent(ledger: tk.ledger.Ledger, order: list[str], name: str) -> None:
     ledger.release(costing(1.0, function=lambda data: order.append(name)), [1])
 
 
@@ -139,7 +139,7 @@ def test_a_disk_that_fails_after_the_write_releases_nothing(path: Path, monkeypa
         raise OSError(5, "gone")
 
     monkeypatch.setattr(files, "_sync_to_disk", broken)
-    with pytest.raises(tk.LedgerError, match="gone"):
+    with pytest.raises(tk.errors.LedgerError, match="gone"):
         ledger.release(costing(1.0, function=drawn.append), [1])
     assert (drawn, len(handles)) == ([], 1)
 

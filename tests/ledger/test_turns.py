@@ -25,7 +25,7 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no f
 
 
 @contextmanager
-def hanging(path: Path) -> Iterator[tuple[tk.Ledger, int]]:
+def hanging(path: Path) -> Iterator[tuple[tk.ledger.Ledger, int]]:
     """A ledger from which a thread cannot release, as long as the block lasts: somebody else has locked its file."""
     ledger, waits = new(path, 10), threading.Event()
     handle, take = os.open(path, os.O_RDWR), locks.acquire_lock
@@ -97,9 +97,9 @@ def test_what_belongs_to_a_process_is_refused_in_a_child_that_has_its_number(
     talk = tk.make_adaptive_composition(*SPACE, PURE, d_in=1, d_mids=[1.0])([1])
 
     def refused() -> None:
-        raises_exactly(tk.QueryError, lambda: reserved.release([1]), "another process")
-        raises_exactly(tk.QueryError, lambda: reserved.settle("failed"), "another process")
-        raises_exactly(tk.QueryError, lambda: talk(costing(0.5)), "the process that made it")
+        raises_exactly(tk.errors.QueryError, lambda: reserved.release([1]), "another process")
+        raises_exactly(tk.errors.QueryError, lambda: reserved.settle("failed"), "another process")
+        raises_exactly(tk.errors.QueryError, lambda: talk(costing(0.5)), "the process that made it")
 
     assert ended(child(refused)) == 0
     reserved.release([1])

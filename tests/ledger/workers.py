@@ -50,7 +50,7 @@ def ended(process: int) -> int:
 
 def attempts(connect: str, processes: str, each: str, budget: str) -> None:
     """So many processes with so many attempts each; prints how many were released, refused, and failed otherwise."""
-    tk.Ledger.create(connect, budget=budget, **FOR_VOTES).close()
+    tk.ledger.Ledger.create(connect, budget=budget, **FOR_VOTES).close()
     pipes = []
     for _ in range(int(processes)):
         reader, writer = os.pipe()
@@ -58,12 +58,12 @@ def attempts(connect: str, processes: str, each: str, budget: str) -> None:
         def work(writer: int = writer) -> None:
             found: dict[str, Any] = {"released": 0, "refused": 0, "failed": []}
             try:
-                ledger = tk.Ledger(connect)
+                ledger = tk.ledger.Ledger(connect)
                 for _ in range(int(each)):
                     try:
                         ledger.release(costing(1.0), [1, 2])
                         found["released"] += 1
-                    except tk.BudgetError:
+                    except tk.errors.BudgetError:
                         found["refused"] += 1
             except BaseException as error:
                 found["failed"].append(repr(error))
@@ -126,7 +126,7 @@ def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
 
     Prints releases seen and debits found after each.
     """
-    tk.Ledger.create(connect, budget=10**9, **FOR_VOTES).close()
+    tk.ledger.Ledger.create(connect, budget=10**9, **FOR_VOTES).close()
     moments = [("random", n) for n in range(int(random_kills))]
     moments += [(name, n) for n in range(int(planned_kills)) for name in PLANS]
     seen = 0
@@ -134,7 +134,7 @@ def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
         reader, writer = os.pipe()
 
         def work(name: str = name, turn: int = turn, writer: int = writer) -> None:
-            ledger = tk.Ledger(connect)
+            ledger = tk.ledger.Ledger(connect)
             measurement = planned(name, turn % 4)
             os.write(writer, b"ready")
             while True:
@@ -153,9 +153,9 @@ def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
             seen += len(block)
         os.close(reader)
         death = -ended(process)
-        with tk.Ledger(connect) as ledger:
+        with tk.ledger.Ledger(connect) as ledger:
             print(json.dumps([name, death, seen, ledger.spent()]))
-    with tk.Ledger(connect) as ledger:
+    with tk.ledger.Ledger(connect) as ledger:
         print(json.dumps(["end", 0, len(ledger.history()), ledger.verify()]))
 
 
@@ -165,16 +165,16 @@ def draws(connect: str, kills: str, each: str) -> None:
     Prints after each round the places whose release was seen so far, those that are left, and what the records lack.
     """
     one, labels = costing(0.25), [f"place {n}" for n in range(int(kills) * int(each))]
-    ledger = tk.Ledger.create(connect, budget=10**6, **FOR_VOTES)
+    ledger = tk.ledger.Ledger.create(connect, budget=10**6, **FOR_VOTES)
     ledger.reserve_all([(one, label) for label in labels])
     seen: list[int] = []
     for turn in range(int(kills) // 4):
         reader, writer = os.pipe()
 
         def work(writer: int = writer) -> None:
-            plan = tk.Ledger(connect).planned(1)
+            plan = tk.ledger.Ledger(connect).planned(1)
             for label in plan.left():
-                with contextlib.suppress(tk.QueryError):
+                with contextlib.suppress(tk.errors.QueryError):
                     plan.release(label, [1, 2], one)
                     os.write(writer, labels.index(label).to_bytes(2, "big"))
 
@@ -199,7 +199,7 @@ def crowds(connect: str, rounds: str, writers: str) -> None:
 
     Prints releases seen and debits found after each round; and what contradicts the signed head of the round before.
     """
-    ledger = tk.Ledger.create(connect, budget=10**9, **FOR_VOTES)
+    ledger = tk.ledger.Ledger.create(connect, budget=10**9, **FOR_VOTES)
     with tempfile.TemporaryDirectory() as folder:
         private, public = signing_keys(Path(folder))
         seen, kept = 0, ledger.head(sign=private)
@@ -209,7 +209,7 @@ def crowds(connect: str, rounds: str, writers: str) -> None:
                 reader, writer = os.pipe()
 
                 def work(writer: int = writer) -> None:
-                    mine, measurement = tk.Ledger(connect), costing(1.0)
+                    mine, measurement = tk.ledger.Ledger(connect), costing(1.0)
                     while True:
                         mine.release(measurement, [1, 2])
                         os.write(writer, b".")
@@ -248,7 +248,7 @@ def full_disk(path: str) -> None:
     """Releases under a limit on the size of files until the ledger fails; lifts the limit; releases again."""
     drawn: list[int] = []
     released = 0
-    ledger = tk.Ledger.create(path, budget=10**6, **FOR_VOTES)
+    ledger = tk.ledger.Ledger.create(path, budget=10**6, **FOR_VOTES)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
     message = kind = ""
@@ -256,7 +256,7 @@ def full_disk(path: str) -> None:
         while released < 10_000:
             ledger.release(costing(1.0, function=lambda data: drawn.append(1)), [1, 2])
             released += 1
-    except tk.TopKError as error:
+    except tk.errors.TopKError as error:
         message, kind = str(error), type(error).__name__
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
     found = {"released": released, "drawn": len(drawn), "message": message, "kind": kind}
@@ -283,7 +283,7 @@ def descriptors(folder: str) -> None:
     path, real, found = os.path.join(folder, f"{os.getpid()}.ledger"), mounts.file_system_kind, []
     try:
         mounts.file_system_kind = lambda handle: None  # type: ignore[assignment]
-        ledger = tk.Ledger.create(path, budget=100, **FOR_VOTES)
+        ledger = tk.ledger.Ledger.create(path, budget=100, **FOR_VOTES)
         ledger.release(costing(1.0), [1])
         mounts.file_system_kind = real
         most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -293,7 +293,7 @@ def descriptors(folder: str) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (used + free, most[1]))
             try:
                 ledger.release(costing(1.0, function=released.append), [1])
-            except tk.LedgerError:
+            except tk.errors.LedgerError:
                 pass
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, most)
@@ -310,11 +310,11 @@ def read_only(path: str) -> None:
     if os.geteuid() == 0:
         obey_permissions()
     message = kind = ""
-    ledger = tk.Ledger(path)
+    ledger = tk.ledger.Ledger(path)
     spent, problems = ledger.spent(), ledger.verify()
     try:
         ledger.release(measurement, [1, 2])
-    except tk.TopKError as error:
+    except tk.errors.TopKError as error:
         message, kind = str(error), type(error).__name__
     print(json.dumps({"drawn": len(drawn), "message": message, "kind": kind, "spent": spent, "problems": problems}))
 
@@ -324,7 +324,7 @@ def threads_and_forks(connect: str, forks: str) -> None:
 
     One release comes first: a child that is forked while a thread imports a module waits for ever if it imports it too.
     """
-    ledger = tk.Ledger.create(connect, budget=10**6, **FOR_VOTES)
+    ledger = tk.ledger.Ledger.create(connect, budget=10**6, **FOR_VOTES)
     ledger.release(costing(1.0), [1])
     stop, released = threading.Event(), [1]
 
@@ -354,11 +354,11 @@ def births(connect: str, files: str) -> None:
             os.close(opened)
             os.read(gate, 1)
             created = False
-            with contextlib.suppress(tk.LedgerError):
-                tk.Ledger.create(name, budget=10**6, **FOR_VOTES).close()
+            with contextlib.suppress(tk.errors.LedgerError):
+                tk.ledger.Ledger.create(name, budget=10**6, **FOR_VOTES).close()
                 created = True
             for _ in range(5):
-                with tk.Ledger(name) as ledger:
+                with tk.ledger.Ledger(name) as ledger:
                     ledger.release(costing(1.0), [1])
             os._exit(CREATED if created else 0)
 
@@ -366,7 +366,7 @@ def births(connect: str, files: str) -> None:
         os.close(opened)
         codes = sorted(ended(process) for process in processes)
         os.close(gate)
-        found.append([codes, tk.Ledger(name).spent()])
+        found.append([codes, tk.ledger.Ledger(name).spent()])
     print(json.dumps(found))
 
 
@@ -380,7 +380,7 @@ def interrupted(path: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
-    ledger = tk.Ledger(path)
+    ledger = tk.ledger.Ledger(path)
     threading.Thread(target=press).start()
     try:
         ledger.release(costing(1.0), [1])
@@ -390,7 +390,7 @@ def interrupted(path: str) -> None:
 
 def two_names(path: str) -> None:
     """Releases twice, and dies in the middle of a third; prints how many were released."""
-    ledger = tk.Ledger(path)
+    ledger = tk.ledger.Ledger(path)
     for _ in range(2):
         ledger.release(costing(1.0), [1])
     print(2, flush=True)
@@ -400,7 +400,7 @@ def two_names(path: str) -> None:
 
 def spend_all(path: str) -> None:
     """Releases until the budget is spent; prints how many were released."""
-    ledger, released = tk.Ledger(path), 0
+    ledger, released = tk.ledger.Ledger(path), 0
     while ledger.fits(costing(1.0)):
         ledger.release(costing(1.0), [1])
         released += 1
@@ -409,15 +409,15 @@ def spend_all(path: str) -> None:
 
 def creates(path: str, accept: str | None = None) -> None:
     """Creates a ledger with a budget of 1, and spends it."""
-    _tried(lambda: tk.Ledger.create(path, budget=1, accept_file_system=accept, **FOR_VOTES))  # type: ignore[arg-type]
+    _tried(lambda: tk.ledger.Ledger.create(path, budget=1, accept_file_system=accept, **FOR_VOTES))  # type: ignore[arg-type]
 
 
 def releases(path: str, accept: str | None = None) -> None:
     """Spends all of a ledger."""
-    _tried(lambda: tk.Ledger(path, accept_file_system=accept))
+    _tried(lambda: tk.ledger.Ledger(path, accept_file_system=accept))
 
 
-def _tried(opened: Callable[[], tk.Ledger]) -> None:
+def _tried(opened: Callable[[], tk.ledger.Ledger]) -> None:
     """Prints how many releases a ledger gave, what it accepts, and the error that ended this."""
     found: dict[str, Any] = {"released": 0, "accepted": [], "told": ""}
     try:
@@ -426,7 +426,7 @@ def _tried(opened: Callable[[], tk.Ledger]) -> None:
             while ledger.fits(costing(1.0)):
                 ledger.release(costing(1.0), [1])
                 found["released"] += 1
-    except tk.LedgerError as error:
+    except tk.errors.LedgerError as error:
         found["told"] = str(error)
     print(json.dumps(found))
 

@@ -22,7 +22,7 @@ from tests.concepts.specimens import Law, Specimen
 from tests.oracles import above as oracle
 from tests.oracles.chi_square import assert_follows, enough
 
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 MEASURES = MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 BOTH_WAYS, ONE_WAY = tk.LInfDistance(), tk.LInfDistance(monotonic=True)
 every_noise = pytest.mark.parametrize("noise", NOISES, ids=repr)
@@ -43,7 +43,7 @@ def talk(measurement: tk.Measurement, scores: Any) -> tuple[bool, ...]:
     for index in range(len(scores)):
         try:
             found.append(queryable(index))
-        except tk.BudgetError:
+        except tk.errors.BudgetError:
             break
     return tuple(found)
 
@@ -91,10 +91,10 @@ def test_no_law_exceeds_the_map(noise: Any, metric: tk.Metric) -> None:
         assert within(tk.PrivacyProfile(), before, after, curve)
 
 
-@pytest.mark.parametrize("noise", [tk.Gumbel(), tk.Logistic(), tk.Laplace()], ids=repr)
+@pytest.mark.parametrize("noise", [tk.noise.Gumbel(), tk.noise.Logistic(), tk.noise.Laplace()], ids=repr)
 def test_true_answers_add_up_under_zcdp(noise: Any) -> None:
     """What many questions about scores near the threshold tell, until k are found, is below a rho that grows with k."""
-    steepest = 1.443 if noise == tk.Laplace() else 1
+    steepest = 1.443 if noise == tk.noise.Laplace() else 1
     lapse = lambda loss: loss + math.exp(-loss) - 1  # noqa: E731
     shares, added = [], 0
     for s, t, k, level, questions in ((1, 9, 2, 0, 6), (5, 5, 2, 1, 7), (0.5, 20, 1, 1, 9), (3, 2, 3, -1, 5)):
@@ -206,7 +206,7 @@ def test_the_compared_value_itself_would_leak() -> None:
     assert density(2.0, 1.0) == 0, "a score of 2 found below, and then a value of 1 above"
 
 
-SAMPLED = [(tk.Exponential(), 2, 1, 2, (1, 0, 2)), (tk.Laplace(), 1, 2, 1, (0, -1, 1))]
+SAMPLED = [(tk.noise.Exponential(), 2, 1, 2, (1, 0, 2)), (tk.noise.Laplace(), 1, 2, 1, (0, -1, 1))]
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_answers_follow_the_law(at_once: bool, case: tuple[Any, ...]) -> None:
 @pytest.mark.slow
 def test_an_error_of_a_twentieth_would_show_with_gumbel_noise() -> None:
     """The second and the third of three scores are mostly found above; 11,000 draws."""
-    measurement = build(MAX, noise=tk.Gumbel(), scale=2, k=2, threshold_scale=1, ask=range(3))
+    measurement = build(MAX, noise=tk.noise.Gumbel(), scale=2, k=2, threshold_scale=1, ask=range(3))
     law = oracle.law("Gumbel", (-4, 5, 6), 2.0, 1.0, 2)
     found = Counter(tuple(measurement((-4, 5, 6)).tolist()) for _ in range(enough(max(law.values()))))
     assert_follows(found, law)
@@ -241,7 +241,7 @@ def test_scores_may_be_asked_for_in_any_order_again_and_in_lists() -> None:
     assert queryable([2, 0, 0]).tolist() == [False, False, False]
     assert queryable(np.array([0, 1, 2])).tolist() == [False, True, False]
     assert queryable(range(3)).tolist() == [False, True], "it ends with the k-th True"
-    raises_exactly(tk.BudgetError, lambda: queryable(0), "used up")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(0), "used up")
     assert build(MAX, threshold=1000, ask=(2, 1, 0))([10, 5000, 20]).tolist() == [False, True]
     floats = tk.VectorDomain(tk.AtomDomain(float)), ONE_WAY
     exact = floats >> tk.then_above_threshold(MAX, threshold=Fraction(1, 3), scale=0, ask=[0, 1])
@@ -258,23 +258,23 @@ def test_a_conversation_about_a_vector_is_about_that_vector() -> None:
 
 @pytest.mark.parametrize("query", ["0", 0.0, True, None, [0, "1"], [[0]], {0}])
 def test_a_query_that_is_no_index_is_refused(query: Any) -> None:
-    raises_exactly(tk.ParameterTypeError, lambda: build(MAX)([1, 2])(query), "query")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: build(MAX)([1, 2])(query), "query")
 
 
 @pytest.mark.parametrize("query", [-1, 2, [0, 2], []])
 def test_a_query_out_of_range_is_refused(query: Any) -> None:
-    raises_exactly(tk.ParameterError, lambda: build(MAX)([1, 2])(query), "query")
+    raises_exactly(tk.errors.ParameterError, lambda: build(MAX)([1, 2])(query), "query")
 
 
 @pytest.mark.parametrize(
     ("options", "error", "word"),
     [
-        ({"threshold": math.nan}, tk.ParameterError, "threshold"),
-        ({"threshold": -math.inf}, tk.ParameterError, "threshold"),
-        ({"noise": "Laplace"}, tk.ParameterTypeError, "noise"),
-        ({"ask": 3}, tk.ParameterTypeError, "ask"),
-        ({"ask": [-1]}, tk.ParameterError, "ask"),
-        ({"ask": []}, tk.ParameterError, "ask"),
+        ({"threshold": math.nan}, tk.errors.ParameterError, "threshold"),
+        ({"threshold": -math.inf}, tk.errors.ParameterError, "threshold"),
+        ({"noise": "Laplace"}, tk.errors.ParameterTypeError, "noise"),
+        ({"ask": 3}, tk.errors.ParameterTypeError, "ask"),
+        ({"ask": [-1]}, tk.errors.ParameterError, "ask"),
+        ({"ask": []}, tk.errors.ParameterError, "ask"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
@@ -282,15 +282,17 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 
 def test_other_spaces_and_noises_are_refused() -> None:
-    raises_exactly(tk.ParameterTypeError, lambda: build(MAX, tk.RangeDistance()), "LInfDistance")
-    raises_exactly(tk.ParameterTypeError, lambda: build(tk.Approximate(MAX)), "output_measure")
-    own = tk.CustomNoise("own", quantile=own_noises.asymmetric_laplace, survival=own_noises.asymmetric_laplace_survival)
-    raises_exactly(tk.ParameterError, lambda: build(MAX, noise=own), "noise")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: build(MAX, tk.RangeDistance()), "LInfDistance")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: build(tk.Approximate(MAX)), "output_measure")
+    own = tk.noise.CustomNoise(
+        "own", quantile=own_noises.asymmetric_laplace, survival=own_noises.asymmetric_laplace_survival
+    )
+    raises_exactly(tk.errors.ParameterError, lambda: build(MAX, noise=own), "noise")
     sized = tk.VectorDomain(tk.AtomDomain(int), size=2), ONE_WAY
     raises_exactly(
-        tk.ParameterError, lambda: tk.make_above_threshold(*sized, MAX, threshold=0, scale=1, ask=[2]), "ask"
+        tk.errors.ParameterError, lambda: tk.make_above_threshold(*sized, MAX, threshold=0, scale=1, ask=[2]), "ask"
     )
-    raises_exactly(tk.DataError, lambda: build(MAX, ask=[2])([1, 2]), "ask")
+    raises_exactly(tk.errors.DataError, lambda: build(MAX, ask=[2])([1, 2]), "ask")
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, tk.PrivacyProfile()], ids=repr)
@@ -306,7 +308,7 @@ def test_the_frame(measure: tk.Measure, ask: Any) -> None:
 
 def test_it_is_paid_from_a_ledger_round_by_round(tmp_path: Path) -> None:
     """Each round is an entry before it is drawn, also one that ends without an answer above."""
-    ledger = tk.Ledger.create(
+    ledger = tk.ledger.Ledger.create(
         tmp_path / "ledger", budget=1, measure=MAX, metric=ONE_WAY, d_in=1, dataset="counts of a week"
     )
     conversation = ledger.conversation([10, 5000, 20, 9000])
@@ -322,7 +324,7 @@ def test_it_is_paid_from_a_ledger_round_by_round(tmp_path: Path) -> None:
     assert spent == [0.25, 0.5]
     conversation(build(MAX, threshold=10**6, scale=8, ask=range(4)))
     assert ledger.spent() == 0.75, "a round without an answer above costs as much"
-    raises_exactly(tk.BudgetError, lambda: conversation(build(MAX, threshold=0, scale=1, ask=[0])), "left")
+    raises_exactly(tk.errors.BudgetError, lambda: conversation(build(MAX, threshold=0, scale=1, ask=[0])), "left")
 
 
 def test_an_interactive_one_in_a_conversation_is_closed_by_the_next_query() -> None:
@@ -331,5 +333,5 @@ def test_an_interactive_one_in_a_conversation_is_closed_by_the_next_query() -> N
     first = outer(build(MAX, threshold=1000))
     assert first(0) is False
     second = outer(build(MAX, threshold=1000))
-    raises_exactly(tk.QueryError, lambda: first(1), "closed")
+    raises_exactly(tk.errors.QueryError, lambda: first(1), "closed")
     assert second(1) is True

@@ -25,7 +25,7 @@ from tests.oracles import maps, rhos
 from tests.oracles.chi_square import ODDS, assert_follows, enough, p_value
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
-NOISES = (tk.Gumbel(), tk.Exponential())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential())
 GAMMAS = [Fraction(n, 4) for n in range(5)]
 
 
@@ -35,7 +35,7 @@ def build(d: int | None, metric: tk.Metric, measure: tk.Measure, **options: Any)
 
 @functools.cache
 def law(noise: str, scores: tuple[int, ...], k: int, scale: Fraction, gamma: Fraction, utility: str) -> Any:
-    options = {"k": k, "scale": scale, "gamma": gamma, "utility": utility, "noise": getattr(tk, noise)()}
+    options = {"k": k, "scale": scale, "gamma": gamma, "utility": utility, "noise": getattr(tk.noise, noise)()}
     return build(None, tk.RangeDistance(), tk.MaxDivergence(), **options).distribution(scores)
 
 
@@ -70,7 +70,7 @@ def test_no_neighbour_exceeds_the_map(d: int, k: int, gamma: Fraction, noise: st
     worst = dict.fromkeys(MEASURES, mpmath.mpf(0))
     for metric in (tk.LInfDistance(monotonic=True), tk.LInfDistance()):
         claims = {
-            m: claim(m, metric, d, 1, k=k, scale=scale, gamma=gamma, noise=getattr(tk, noise)()) for m in MEASURES
+            m: claim(m, metric, d, 1, k=k, scale=scale, gamma=gamma, noise=getattr(tk.noise, noise)()) for m in MEASURES
         }
         chosen = moves(metric, d)[:: max(1, d - 2)]
         for x, utility in zip(shapes, ("margin", "distance", "margin", "distance"), strict=True):
@@ -96,7 +96,7 @@ def test_two_candidates_meet_the_bounds_at_r_or_at_gamma_r(r: Fraction, gamma: F
         bound = number(reached if noise == "Gumbel" else permute_and_flip_range(reached))
         assert 0.999999 * bound <= spread <= bound * (1 + 1e-15)
         assert 0.99 * number(reached) <= pure <= number(reached) * (1 + 1e-15)
-        options = {"k": 1, "scale": 1 / r, "noise": getattr(tk, noise)(), "gamma": gamma, "utility": utility}
+        options = {"k": 1, "scale": 1 / r, "noise": getattr(tk.noise, noise)(), "gamma": gamma, "utility": utility}
         claims = [claim(m, tk.RangeDistance(), 2, 1, **options) for m in MEASURES]
         assert 0.99 * claims[0] <= pure <= claims[0] * (1 + 1e-15)
         assert 0.999999 * claims[1] <= spread <= claims[1] * (1 + 1e-15)
@@ -127,7 +127,7 @@ def test_many_copies_lose_by_the_distance_what_the_map_says() -> None:
         chances = []
         for utilities in (before, after):
             weights = {y: math.exp(u - max(utilities.values())) for y, u in utilities.items()}
-            if noise == tk.Gumbel():
+            if noise == tk.noise.Gumbel():
                 total = sum(classes[y] * w for y, w in weights.items())
                 chances.append(weights[0, 1] / total)
             else:
@@ -167,7 +167,7 @@ def test_the_map_is_the_formula(measure: tk.Measure, noise: Any, utility: str) -
             [Fraction(2, 7), Fraction(1, 10**9), Fraction(40), Fraction(10**6, 3)], [0, 1]
         ):
             found = claim(measure, tk.LInfDistance(), 9, 1, k=4, scale=2 / r, gamma=gamma, noise=noise, utility=utility)
-            flips = noise == tk.Exponential()
+            flips = noise == tk.noise.Exponential()
             exact = maps.widest(r) if flips and measure != tk.MaxDivergence() else r
             if measure == tk.ZeroConcentratedDivergence():
                 exact = min(rhos.of_laplace(r), rhos.of_range(exact)) if flips else rhos.of_range(r)
@@ -182,7 +182,9 @@ def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> Non
     """The law and the frequencies of releases are those of gamma m - (1 - gamma) M, and not of its mirror image."""
     scores, k, scale = (8, 4, 0, 0, 0), 2, Fraction(4)
     exact = {"Gumbel": oracle.gumbel_law, "Exponential": oracle.flip_law}[noise]
-    made = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=k, scale=4, gamma=float(gamma), noise=getattr(tk, noise)())
+    made = build(
+        5, tk.LInfDistance(), tk.MaxDivergence(), k=k, scale=4, gamma=float(gamma), noise=getattr(tk.noise, noise)()
+    )
     expected, mirrored = (exact(scores, k, scale, one, "margin") for one in (gamma, 1 - gamma))
     assert max(abs(expected[one] - mirrored[one]) for one in expected) > 0.05
     declared = made.distribution(scores)
@@ -202,7 +204,7 @@ def test_many_releases_at_once_follow_the_law_where_subsets_are_not_listed(
     monkeypatch.setattr(listed, "draw_listed_subsets", lambda *_, **__: None)
     options = {"k": 2, "scale": Fraction(3, 2), "gamma": Fraction(1, 4), "utility": utility, "noise": noise}
     drawn = build(None, tk.LInfDistance(), tk.MaxDivergence(), optimize="min", **options)
-    by_hand = oracle.flip_law if noise == tk.Exponential() else oracle.gumbel_law
+    by_hand = oracle.flip_law if noise == tk.noise.Exponential() else oracle.gumbel_law
     known = by_hand((30, 7, 0, 5), 2, Fraction(3, 2), Fraction(1, 4), utility)
     releases = tk.make_repeat(drawn, times=enough(max(known.values()), 0.1))([-30, -7, 0, -5])
     assert_follows(Counter(map(tuple, releases.tolist())), known, detects=0.1)
@@ -250,5 +252,5 @@ def test_accuracy_is_the_theorem() -> None:
     assert half.accuracy(10, 0.05) == pytest.approx(6 * math.log(45 / 0.05))
     assert build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=0).accuracy(10, 0.05) == 0
     none = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=3, gamma=0)
-    raises_exactly(tk.NotDeclaredError, lambda: none.accuracy(10, 0.05), "no accuracy theorem")
-    raises_exactly(tk.ParameterError, lambda: half.accuracy(1, 0.05), "n_candidates must be at least k (2)")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: none.accuracy(10, 0.05), "no accuracy theorem")
+    raises_exactly(tk.errors.ParameterError, lambda: half.accuracy(1, 0.05), "n_candidates must be at least k (2)")

@@ -21,7 +21,7 @@ from tests.oracles import floats
 
 MAX, RANGE, ZCDP = MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 UP, BOTH, SPREAD = METRICS = (tk.LInfDistance(monotonic=True), tk.LInfDistance(), tk.RangeDistance())
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 GAMMAS = [Fraction(n, 4) for n in range(5)]
 SHAPES = [(d, k) for d in range(1, 6) for k in range(1, 4) if k <= d]
 CHOICES = [(d, k) for d, k in SHAPES if k < d]
@@ -94,7 +94,7 @@ def assert_bounded(build: Callable[..., tk.Measurement], law: Law, d: int, scale
 @pytest.mark.parametrize(("d", "k"), CHOICES)
 def test_canonical(d: int, k: int, utility: str, gamma: Fraction) -> None:
     for scale, (noise, draw) in itertools.product(
-        (Fraction(1), Fraction(1, 4)), ((tk.Gumbel(), floats.softmax), (tk.Exponential(), floats.flip))
+        (Fraction(1), Fraction(1, 4)), ((tk.noise.Gumbel(), floats.softmax), (tk.noise.Exponential(), floats.flip))
     ):
         share = assert_bounded(
             functools.partial(tk.make_canonical_top_k, k=k, gamma=gamma, utility=utility, noise=noise),

@@ -35,7 +35,7 @@ from tests.oracles.chi_square import LARGEST_ERROR, ODDS, assert_follows, enough
 
 MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 UP = tk.LInfDistance(monotonic=True)
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 FLOATS = tk.VectorDomain(tk.AtomDomain(float), size=2)
 Wrong = tuple[str, Any, type[Exception], str]
 
@@ -54,16 +54,18 @@ ROWS = {
     "make_canonical_top_k": Row(
         tuple(
             {"noise": noise, "optimize": optimize, "utility": utility}
-            for noise in (tk.Gumbel(), tk.Exponential())
+            for noise in (tk.noise.Gumbel(), tk.noise.Exponential())
             for optimize, utility in (("max", "margin"), ("min", "distance"))
         ),
-        wrong=tuple(("noise", one, tk.ParameterError, "must be Gumbel() or Exponential()") for one in NOISES[2:]),
+        wrong=tuple(
+            ("noise", one, tk.errors.ParameterError, "must be Gumbel() or Exponential()") for one in NOISES[2:]
+        ),
     ),
     "make_exponential_mechanism": Row(({}, {"optimize": "min"})),
     "make_gaussian": Row(
         measures=(ZCDP,),
         metric=tk.L2Distance(),
-        wrong=tuple(("output_measure", one, tk.ParameterTypeError, "must be Zero") for one in (MAX, RANGE)),
+        wrong=tuple(("output_measure", one, tk.errors.ParameterTypeError, "must be Zero") for one in (MAX, RANGE)),
     ),
     "make_joint_top_k": Row(({}, {"optimize": "min", "release": "set"})),
     "make_laplace": Row(metric=tk.L1Distance()),
@@ -73,8 +75,13 @@ ROWS = {
     "make_noisy_histogram": Row(
         metric=tk.L01InfDistance(changes=2),
         wrong=(
-            ("gaussian", True, tk.ParameterTypeError, "must be ZeroConcentratedDivergence() or PrivacyProfile()"),
-            ("input_domain", FLOATS, tk.SpaceError, "does not measure"),
+            (
+                "gaussian",
+                True,
+                tk.errors.ParameterTypeError,
+                "must be ZeroConcentratedDivergence() or PrivacyProfile()",
+            ),
+            ("input_domain", FLOATS, tk.errors.SpaceError, "does not measure"),
         ),
     ),
     "make_noisy_top_k_with_gaps": Row(tuple({"noise": noise} for noise in NOISES)),
@@ -87,8 +94,8 @@ ROWS = {
         ({}, {"release": "set"}),
         (MAX, ZCDP),
         wrong=(
-            ("input_metric", tk.RangeDistance(), tk.ParameterTypeError, "counts need a bound on every score"),
-            ("output_measure", RANGE, tk.ParameterTypeError, "must be MaxDivergence(), Zero"),
+            ("input_metric", tk.RangeDistance(), tk.errors.ParameterTypeError, "counts need a bound on every score"),
+            ("output_measure", RANGE, tk.errors.ParameterTypeError, "must be MaxDivergence(), Zero"),
         ),
     ),
 }
@@ -221,23 +228,23 @@ def test_bad_scores_are_refused_before_anything_is_drawn(
     monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
     kind, grid = (int if name == "make_noisy_histogram" else float), {"granularity": 1} if name in ON_A_GRID else {}
     cases: list[tuple[Any, type[Exception], str]] = [
-        ([], tk.DataError, "at least one element"),
-        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
-        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
+        ([], tk.errors.DataError, "at least one element"),
+        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.errors.DataTypeError, "one-dimensional"),
+        (None, tk.errors.DataTypeError, "one-dimensional array, list or tuple"),
     ]
     if kind is float:
         found = (math.nan, math.inf, -math.inf)
-        cases += [([SENTINEL_FLOAT, one, 1.0], tk.DataError, "scores must be finite") for one in found]
-        cases += [([SENTINEL_INT, 2], tk.DataTypeError, "must be floats")]
+        cases += [([SENTINEL_FLOAT, one, 1.0], tk.errors.DataError, "scores must be finite") for one in found]
+        cases += [([SENTINEL_INT, 2], tk.errors.DataTypeError, "must be floats")]
     if "k" in taken(name):
-        cases += [([kind(SENTINEL_INT)], tk.DataError, "at least k")]
+        cases += [([kind(SENTINEL_INT)], tk.errors.DataError, "at least k")]
     for scale in (0, 1.0):
         measurement = built(name, options, sized(3 if grid and "k" not in taken(name) else None, kind), scale, **grid)
         for scores, error, words in cases:
             raises_exactly(error, functools.partial(measurement, scores), words)
         if "k" in taken(name):
             call = functools.partial(measurement.accuracy, 1)
-            raises_exactly(tk.ParameterError, call, "n_candidates must be at least k")
+            raises_exactly(tk.errors.ParameterError, call, "n_candidates must be at least k")
 
 
 @EVERY
@@ -258,23 +265,28 @@ def test_the_map_at_the_ends(name: str, options: dict[str, Any]) -> None:
 
 
 WRONG: dict[str, list[tuple[Any, type[Exception], str]]] = {
-    "k": [(6, tk.ParameterError, "k must be at most the size of input_domain (5)")],
-    "scale": [(-1.0, tk.ParameterError, "scale must be >= 0"), (math.inf, tk.ParameterError, "scale must be finite")],
-    "optimize": [("largest", tk.ParameterError, "optimize must be one of 'max', 'min'")],
-    "release": [("list", tk.ParameterError, "release must be one of 'ranking', 'set'")],
-    "utility": [("published", tk.ParameterError, "utility must be one of 'margin', 'distance'")],
-    "mechanism": [("gumbel", tk.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'")],
-    "granularity": [(1, tk.ParameterError, "granularity must be left out")],
+    "k": [(6, tk.errors.ParameterError, "k must be at most the size of input_domain (5)")],
+    "scale": [
+        (-1.0, tk.errors.ParameterError, "scale must be >= 0"),
+        (math.inf, tk.errors.ParameterError, "scale must be finite"),
+    ],
+    "optimize": [("largest", tk.errors.ParameterError, "optimize must be one of 'max', 'min'")],
+    "release": [("list", tk.errors.ParameterError, "release must be one of 'ranking', 'set'")],
+    "utility": [("published", tk.errors.ParameterError, "utility must be one of 'margin', 'distance'")],
+    "mechanism": [("gumbel", tk.errors.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'")],
+    "granularity": [(1, tk.errors.ParameterError, "granularity must be left out")],
     "gamma": [
         *(
-            (one, tk.ParameterError, "gamma must lie between 0 and 1")
+            (one, tk.errors.ParameterError, "gamma must lie between 0 and 1")
             for one in (-0.01, Fraction(101, 100), math.nan, math.inf)
         ),
-        *((one, tk.ParameterTypeError, "gamma must be a number in [0, 1]") for one in (True, "1/2", None)),
+        *((one, tk.errors.ParameterTypeError, "gamma must be a number in [0, 1]") for one in (True, "1/2", None)),
     ],
-    "noise": [(one, tk.ParameterTypeError, "noise must be Gumbel()") for one in (tk.Gumbel, "Gumbel", None)],
+    "noise": [
+        (one, tk.errors.ParameterTypeError, "noise must be Gumbel()") for one in (tk.noise.Gumbel, "Gumbel", None)
+    ],
     "input_domain": [
-        (one, tk.SpaceError, "does not measure") for one in (tk.AtomDomain(int), tk.FrameDomain("u", "i"))
+        (one, tk.errors.SpaceError, "does not measure") for one in (tk.AtomDomain(int), tk.FrameDomain("u", "i"))
     ],
 }
 """Beyond what every constructor refuses of such parameters."""
@@ -291,16 +303,17 @@ def test_bad_arguments(name: str) -> None:
     strange: list[Any] = [one for one in (tk.L1Distance(), tk.L2Distance()) if one != row.metric]
     cases = WRONG | {
         "input_metric": [
-            (one, tk.ParameterTypeError, f"input_metric must be {metric}") for one in (*strange, tk.UserDistance())
+            (one, tk.errors.ParameterTypeError, f"input_metric must be {metric}")
+            for one in (*strange, tk.UserDistance())
         ],
         "output_measure": [
-            (one, tk.ParameterTypeError, f"output_measure must be {measure}")
+            (one, tk.errors.ParameterTypeError, f"output_measure must be {measure}")
             for one in (tk.Approximate(RANGE), tk.Approximate(MAX))
         ],
     }
     own: list[Wrong] = [(one, *case) for one in taken(name) & cases.keys() for case in cases[one]]
     if name in ON_A_GRID:
-        own.append(("input_domain", FLOATS, tk.ParameterError, "granularity must be given"))
+        own.append(("input_domain", FLOATS, tk.errors.ParameterError, "granularity must be given"))
     for parameter, value, error, words in (*own, *row.wrong):
         raises_exactly(error, functools.partial(getattr(tk, name), **right | {parameter: value}), words)
 
@@ -476,7 +489,10 @@ def releases() -> dict[str, Callable[[], Any]]:
             ALIKE,
         ),
         "canonical": (COUNTS >> tk.then_canonical_top_k(PURE, k=5, scale=2.0), ALIKE),
-        "canonical exponential": (COUNTS >> tk.then_canonical_top_k(PURE, k=5, scale=2, noise=tk.Exponential()), ALIKE),
+        "canonical exponential": (
+            COUNTS >> tk.then_canonical_top_k(PURE, k=5, scale=2, noise=tk.noise.Exponential()),
+            ALIKE,
+        ),
         "joint": (COUNTS >> tk.then_joint_top_k(PURE, k=5, scale=2.0), ALIKE),
         "joint set": (COUNTS >> tk.then_joint_top_k(PURE, k=5, scale=2.0, release="set"), ALIKE),
         "gaps": (COUNTS >> tk.then_noisy_top_k_with_gaps(PURE, k=5, scale=2.0), ALIKE),

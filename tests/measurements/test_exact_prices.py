@@ -108,7 +108,7 @@ def _pairs(d: int) -> Iterator[tuple[int, ...]]:
 
 
 def lipschitz(noise: str, k: int, release: str) -> tuple[Any, dict[str, Any], Law, int]:
-    options = {"k": k, "noise": getattr(tk, noise)(), "release": release}
+    options = {"k": k, "noise": getattr(tk.noise, noise)(), "release": release}
     return tk.make_lipschitz_top_k, options, one_shot(noise, k, release == "ranking"), 3
 
 
@@ -119,7 +119,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], Law, int]] = {
     "peeled": (tk.make_peeled_top_k, {"k": 2, "mechanism": "permute_and_flip"}, peeled_flips, 3),
     "joint": (tk.make_joint_top_k, {"k": 2}, weighted(joint, softmax), 3),
     "canonical, Gumbel": (tk.make_canonical_top_k, {"k": 2}, weighted(margins, softmax), 3),
-    "canonical": (tk.make_canonical_top_k, {"k": 2, "noise": tk.Exponential()}, weighted(margins, flips), 3),
+    "canonical": (tk.make_canonical_top_k, {"k": 2, "noise": tk.noise.Exponential()}, weighted(margins, flips), 3),
     **{
         f"{noise} {k} {kind}": lipschitz(noise, k, kind)
         for noise in NOISES
@@ -232,7 +232,7 @@ def test_many_copies_of_two_scores_nearly_attain_the_price_of_logistic_rankings(
     """Rho, and deltas of the curve of two steps: e^9 copies, the lower ones of which are raised by 1."""
     before, after = (ranking_by_blocks(8103, scores[1]) for scores in worst_odds(1.0))
     assert abs(before.sum() - 1) < 1e-9
-    options = {"k": 2, "noise": tk.Logistic(), "scale": 1}
+    options = {"k": 2, "noise": tk.noise.Logistic(), "scale": 1}
     domain = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
     claimed = tk.make_lipschitz_top_k(*domain, ZCDP, **options).map(1)
     assert 0.999 * claimed < losses(before, after)[ZCDP] <= claimed
@@ -311,7 +311,7 @@ def response(measure: tk.Measure) -> tk.Measurement:
 CHOICES: list[tuple[Any, dict[str, Any]]] = [
     (tk.make_exponential_mechanism, {}),
     (tk.make_report_noisy_top_k, {"k": 1}),
-    (tk.make_lipschitz_top_k, {"k": 1, "noise": tk.Gumbel()}),
+    (tk.make_lipschitz_top_k, {"k": 1, "noise": tk.noise.Gumbel()}),
     (tk.make_peeled_top_k, {"k": 1, "mechanism": "exponential"}),
     (tk.make_joint_top_k, {"k": 1}),
     (tk.make_canonical_top_k, {"k": 1}),
@@ -337,7 +337,7 @@ def test_no_sum_over_the_winners_bounds_exponential_noise() -> None:
     )
     found = losses(np.array(before), np.array(after))[ZCDP]
     space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance(), ZCDP
-    one, both = (tk.make_lipschitz_top_k(*space, k=k, scale=1, noise=tk.Exponential()).map(0.1) for k in (1, 2))
+    one, both = (tk.make_lipschitz_top_k(*space, k=k, scale=1, noise=tk.noise.Exponential()).map(0.1) for k in (1, 2))
     flips = tk.make_peeled_top_k(*space, k=2, scale=1, mechanism="permute_and_flip").map(0.1)
     assert max(2 * (0.1 + math.expm1(-0.1)), 2 * one, flips) < 0.01001 < found <= both
 
@@ -354,7 +354,7 @@ def test_a_map_smaller_by_2_per_cent_is_refuted(measurement: tk.Measurement, d_i
     report = tk.audit.verify(measurement, d_in=d_in, pairs=[pair], relative_error=Fraction(1, 10**12))
     assert report.tightness is not None
     assert 0.98 < report.tightness <= 1
-    with pytest.raises(tk.PrivacyViolationError, match="refutes"):
+    with pytest.raises(tk.errors.PrivacyViolationError, match="refutes"):
         tk.audit.verify(scaled(measurement, 0.98), d_in=d_in, pairs=[pair], relative_error=Fraction(1, 10**12))
 
 
@@ -367,5 +367,5 @@ def test_integer_noise_smaller_by_2_per_cent_is_refuted(scale: Any, d_in: int) -
     report = tk.audit.verify(measurement, **options)
     assert report.tightness is not None
     assert 0.999 < report.tightness <= 1
-    with pytest.raises(tk.PrivacyViolationError, match="refutes"):
+    with pytest.raises(tk.errors.PrivacyViolationError, match="refutes"):
         tk.audit.verify(scaled(measurement, 0.98), **options)

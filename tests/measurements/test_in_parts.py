@@ -35,7 +35,7 @@ RACES = [
     top(2),
     top(2, release="set"),
     top(3, optimize="min", scale=1e-30),
-    COUNTS >> tk.then_lipschitz_top_k(PURE, k=2, scale=1e-30, noise=tk.Laplace()),
+    COUNTS >> tk.then_lipschitz_top_k(PURE, k=2, scale=1e-30, noise=tk.noise.Laplace()),
     COUNTS >> tk.then_exponential_mechanism(PURE, scale=1e-30),
     COUNTS >> tk.then_permute_and_flip(PURE, scale=0, optimize="min"),
 ]
@@ -79,13 +79,13 @@ def test_releases_follow_the_declared_law() -> None:
 @pytest.mark.parametrize(
     ("parts", "error", "required"),
     [
-        ([[0.5, 0.1], [0.2, float("nan"), 0.1]], tk.DataError, "must be finite"),
-        ([[0.5, 0.1], [0.2, 1.5, 0.1]], tk.DataError, "within the bounds (0.0, 1.0)"),
-        ([[0.5, 0.1], [0.2, 0.1]], tk.DataError, "exactly 5 elements"),
-        ([[0.5, 0.1], [SENTINEL_INT, 3, 4]], tk.DataTypeError, "must be floats"),
-        ([[0.5, 0.1], None], tk.DataTypeError, "one-dimensional array"),
-        ([[], []], tk.DataError, "at least one element"),
-        ([], tk.DataError, "at least one element"),
+        ([[0.5, 0.1], [0.2, float("nan"), 0.1]], tk.errors.DataError, "must be finite"),
+        ([[0.5, 0.1], [0.2, 1.5, 0.1]], tk.errors.DataError, "within the bounds (0.0, 1.0)"),
+        ([[0.5, 0.1], [0.2, 0.1]], tk.errors.DataError, "exactly 5 elements"),
+        ([[0.5, 0.1], [SENTINEL_INT, 3, 4]], tk.errors.DataTypeError, "must be floats"),
+        ([[0.5, 0.1], None], tk.errors.DataTypeError, "one-dimensional array"),
+        ([[], []], tk.errors.DataError, "at least one element"),
+        ([], tk.errors.DataError, "at least one element"),
     ],
 )
 def test_what_is_no_member_is_refused(parts: Any, error: type[Exception], required: str) -> None:
@@ -94,7 +94,7 @@ def test_what_is_no_member_is_refused(parts: Any, error: type[Exception], requir
 
 
 def test_too_few_scores_are_refused() -> None:
-    raises_exactly(tk.DataError, lambda: tk.release_in_parts(top(4), [[1], [2, 3]]), "at least k elements (4)")
+    raises_exactly(tk.errors.DataError, lambda: tk.release_in_parts(top(4), [[1], [2, 3]]), "at least k elements (4)")
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,10 @@ def test_too_few_scores_are_refused() -> None:
     ids=lambda one: str(one.parameters.get("mechanism")),
 )
 def test_only_races_can_be_run_in_parts(other: tk.Measurement) -> None:
-    raises_exactly(tk.ParameterError, lambda: tk.release_in_parts(other, [[1, 2, 3]]), "one-shot selection")
-    raises_exactly(tk.ParameterTypeError, lambda: tk.release_in_parts(other.function, [[1]]), "measurement must be")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.release_in_parts(other, [[1, 2, 3]]), "one-shot selection")
+    raises_exactly(
+        tk.errors.ParameterTypeError, lambda: tk.release_in_parts(other.function, [[1]]), "measurement must be"
+    )
 
 
 def twice(function: Callable[[Any], Any], parts: Iterable[Any]) -> Any:
@@ -130,7 +132,7 @@ def lazy(function: Callable[[Any], Any], parts: Iterable[Any]) -> Any:
 
 @pytest.mark.parametrize(("map", "required"), [(twice, "a part twice"), (lossy, "every part"), (lazy, "every part")])
 def test_each_part_counts_once(map: Callable[..., Any], required: str) -> None:
-    raises_exactly(tk.ForeignError, lambda: tk.release_in_parts(top(1), [[1], [2], [3]], map=map), required)
+    raises_exactly(tk.errors.ForeignError, lambda: tk.release_in_parts(top(1), [[1], [2], [3]], map=map), required)
 
 
 def test_the_order_of_results_does_not_matter() -> None:
@@ -144,7 +146,7 @@ def test_parts_are_raced_by_other_processes() -> None:
     with ProcessPoolExecutor(1) as pool:
         assert tk.release_in_parts(top(2), [[3, 1], [], [4, 1, 5]], map=pool.map).tolist() == [4, 2]
         edited = [[SENTINEL_INT, "a"]]
-        raises_exactly(tk.DataTypeError, lambda: tk.release_in_parts(top(1), edited, map=pool.map), "not str")
+        raises_exactly(tk.errors.DataTypeError, lambda: tk.release_in_parts(top(1), edited, map=pool.map), "not str")
 
 
 def test_parts_show_nothing() -> None:
@@ -173,7 +175,7 @@ def test_the_race_is_that_of_the_measurement(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_makes_the_parts_is_a_function() -> None:
     wrong: Any = 3
-    raises_exactly(tk.ParameterTypeError, lambda: tk.release_in_parts(top(1), [[1]], map=wrong), "map")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.release_in_parts(top(1), [[1]], map=wrong), "map")
 
 
 # The part of a selection's function that releases on each of several inputs at once.

@@ -160,7 +160,7 @@ def test_more_winners_than_sums_allow_are_refused(release: str) -> None:
     options: dict[str, Any] = {"scale": 1, "release": release}
     for size in (None, 2**23):
         build(size, tk.LInfDistance(), MEASURES[0], k=2**22, **options)
-        with pytest.raises(tk.ParameterError, match=r"^k must be at most 2\^22"):
+        with pytest.raises(tk.errors.ParameterError, match=r"^k must be at most 2\^22"):
             build(size, tk.LInfDistance(), MEASURES[0], k=2**22 + 1, **options)
 
 
@@ -218,7 +218,9 @@ def test_accuracy_is_the_theorem() -> None:
         noisy = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=3, release=release)
         assert noisy.accuracy(10, 0.05) == pytest.approx(3 * math.log(n / 0.05))
         assert build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=0, release=release).accuracy(10) == 0
-        raises_exactly(tk.ParameterError, lambda m=noisy: m.accuracy(1, 0.05), "n_candidates must be at least k (2)")
+        raises_exactly(
+            tk.errors.ParameterError, lambda m=noisy: m.accuracy(1, 0.05), "n_candidates must be at least k (2)"
+        )
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -235,4 +237,4 @@ def test_success_is_that_of_the_law(optimize: str, release: str) -> None:
             low, high = noisy.success_probability(scores, event)
             assert low <= exact <= high < low + 1e-10
     many = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=11, scale=2, release=release)
-    raises_exactly(tk.CapacityError, lambda: many.success_probability(list(range(20))), "at most 10 winners")
+    raises_exactly(tk.errors.CapacityError, lambda: many.success_probability(list(range(20))), "at most 10 winners")

@@ -27,7 +27,7 @@ from tests.oracles import maps, quadrature, rhos
 from tests.oracles.chi_square import assert_follows
 from tests.oracles.one_shot import sets
 
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 every_noise = pytest.mark.parametrize("noise", NOISES, ids=repr)
 
@@ -79,14 +79,14 @@ def test_the_names_of_the_field_are_a_noise_and_a_k(d: int | None, metric: tk.Me
     space = tk.VectorDomain(tk.AtomDomain(int), size=d), metric
     scores = [5, 0, 7, 1, 5][:d]
     for measure in (*MEASURES, tk.PrivacyProfile()):
-        usual = tk.Exponential() if measure == tk.MaxDivergence() else tk.Gumbel()
+        usual = tk.noise.Exponential() if measure == tk.MaxDivergence() else tk.noise.Gumbel()
         named: list[tuple[tk.Measurement, Noise, dict[str, Any]]] = [
-            (tk.make_exponential_mechanism(*space, measure, scale=3), tk.Gumbel(), {"k": 1}),
-            (tk.make_permute_and_flip(*space, measure, scale=3), tk.Exponential(), {"k": 1}),
+            (tk.make_exponential_mechanism(*space, measure, scale=3), tk.noise.Gumbel(), {"k": 1}),
+            (tk.make_permute_and_flip(*space, measure, scale=3), tk.noise.Exponential(), {"k": 1}),
         ]
         for k in range(1, min(3, d or 3) + 1):
             peeled = tk.make_peeled_top_k(*space, measure, k=k, scale=3, mechanism="exponential")
-            named.append((peeled, tk.Gumbel(), {"k": k}))
+            named.append((peeled, tk.noise.Gumbel(), {"k": k}))
             for release in ("ranking", "set"):
                 options = {"k": k, "release": release}
                 named.append((tk.make_report_noisy_top_k(*space, measure, scale=3, **options), usual, options))
@@ -139,31 +139,31 @@ def test_no_corner_exceeds_the_map_for_more_candidates(noise: Noise, d: int, k: 
 def test_k_r_is_no_range_map_of_gumbel_noise() -> None:
     """s = (0, -g, -g, -2g), delta = (0, r, r, 0), k = 2: the map that is planted here is refuted."""
     x, y = (0, -12, -12, -24), (0, -11, -11, -24)
-    found = realised(tk.RangeDivergence(), *(law(tk.Gumbel(), z, 2, Fraction(1)) for z in (x, y)))
+    found = realised(tk.RangeDivergence(), *(law(tk.noise.Gumbel(), z, 2, Fraction(1)) for z in (x, y)))
     planted = 2.0
     assert found > 1.4 * planted
-    assert 0.97 * 3 <= found <= build(4, tk.RangeDivergence(), k=2, scale=1, noise=tk.Gumbel()).map(1) == 3
+    assert 0.97 * 3 <= found <= build(4, tk.RangeDivergence(), k=2, scale=1, noise=tk.noise.Gumbel()).map(1) == 3
 
 
 def test_k_r_squared_half_is_no_zcdp_map_of_exponential_noise() -> None:
     """s = (0, -r/2, -r), delta = (0, r, r), k = 2, r = 1e-3, alpha = 300: 1.0705 of the planted map."""
     r, alpha, scale = mpmath.mpf("1e-3"), 300, Fraction(2000)
-    before, after = (law(tk.Exponential(), z, 2, scale) for z in ((0, -1, -2), (0, 1, 0)))
+    before, after = (law(tk.noise.Exponential(), z, 2, scale) for z in ((0, -1, -2), (0, 1, 0)))
     with mpmath.workdps(40):
         moment = mpmath.fsum(p * (after[outcome] / p) ** alpha for outcome, p in before.items())
         found = mpmath.log(moment) / (alpha - 1) / alpha
         planted = 2 * r**2 / 2
         assert 1.0704 < found / planted < 1.0706
         measure = tk.ZeroConcentratedDivergence()
-        assert found <= build(3, measure, k=2, scale=scale, noise=tk.Exponential()).map(2)
+        assert found <= build(3, measure, k=2, scale=scale, noise=tk.noise.Exponential()).map(2)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("release", ["ranking", "set"])
 def test_the_pure_loss_of_exponential_noise_is_attained(k: int, release: str) -> None:
     x, y = (1, *[0] * k), (1, *[1] * k)
-    found = realised(tk.MaxDivergence(), *(law(tk.Exponential(), z, k, Fraction(1), release) for z in (x, y)))
-    claimed = build(k + 1, tk.MaxDivergence(), k=k, scale=1, noise=tk.Exponential(), release=release).map(1)
+    found = realised(tk.MaxDivergence(), *(law(tk.noise.Exponential(), z, k, Fraction(1), release) for z in (x, y)))
+    claimed = build(k + 1, tk.MaxDivergence(), k=k, scale=1, noise=tk.noise.Exponential(), release=release).map(1)
     assert 0.999 * claimed <= found
 
 
@@ -177,30 +177,30 @@ def joined(pure: Fraction, width: Fraction) -> Fraction:
 
 RHO_PF = joined(R, A_PF)
 TABLE = [
-    (tk.Gumbel(), 3, None, "ranking", 3 * R, 5 * R, 3 * rhos.of_range(R)),
-    (tk.Gumbel(), 3, 5, "set", 3 * R, 4 * R, 3 * rhos.of_range(R)),
-    (tk.Gumbel(), 5, 5, "ranking", 4 * R, 4 * R, 4 * rhos.of_range(R)),
-    (tk.Exponential(), 1, None, "ranking", R, A_PF, RHO_PF),
-    (tk.Exponential(), 1, 9, "set", R, A_PF, RHO_PF),
-    (tk.Exponential(), 2, 2, "ranking", R, A_PF, RHO_PF),
-    (tk.Exponential(), 2, None, "ranking", 2 * R, 4 * R, joined(2 * R, 4 * R)),
-    (tk.Exponential(), 2, 3, "ranking", 2 * R, 3 * R, joined(2 * R, 3 * R)),
-    (tk.HalfLogistic(), 1, None, "ranking", R, 2 * R, RHO_PF),
-    (tk.HalfLogistic(), 4, 5, "set", 4 * R, 5 * R, joined(4 * R, 5 * R)),
-    (tk.HalfLogistic(), 5, 5, "ranking", 4 * R, 5 * R, joined(4 * R, 5 * R)),
-    (tk.Laplace(), 4, None, "set", 4 * R, 8 * R, rhos.of_laplace(4 * R)),
-    (tk.Laplace(), 4, 5, "ranking", 2 * R, 4 * R, rhos.of_laplace(2 * R)),
-    (tk.Laplace(), 4, 5, "set", R, 2 * R, RHO_PF),
-    (tk.Laplace(), 1, 9, "ranking", R, 2 * R, RHO_PF),
-    (tk.Laplace(), 2, 3, "ranking", R, 2 * R, rhos.of_laplace(R)),
-    (tk.Logistic(), 2, 9, "ranking", 2 * R, 4 * R, 2 * rhos.of_range(R)),
-    (tk.Logistic(), 5, 5, "ranking", 2 * R, 4 * R, 4 * rhos.of_range(R)),
-    (tk.Logistic(), 2, 9, "set", 2 * R, 2 * R, 2 * rhos.of_range(R)),
-    (tk.Logistic(), 7, 9, "set", 2 * R, 2 * R, 2 * rhos.of_range(R)),
-    (tk.Logistic(), 3, None, "set", 3 * R, 3 * R, 3 * rhos.of_range(R)),
-    (tk.Logistic(), 1, 9, "ranking", R, R, rhos.of_range(R)),
-    (tk.Logistic(), 1, None, "set", R, R, rhos.of_range(R)),
-    (tk.Logistic(), 2, 2, "ranking", R, R, rhos.of_range(R)),
+    (tk.noise.Gumbel(), 3, None, "ranking", 3 * R, 5 * R, 3 * rhos.of_range(R)),
+    (tk.noise.Gumbel(), 3, 5, "set", 3 * R, 4 * R, 3 * rhos.of_range(R)),
+    (tk.noise.Gumbel(), 5, 5, "ranking", 4 * R, 4 * R, 4 * rhos.of_range(R)),
+    (tk.noise.Exponential(), 1, None, "ranking", R, A_PF, RHO_PF),
+    (tk.noise.Exponential(), 1, 9, "set", R, A_PF, RHO_PF),
+    (tk.noise.Exponential(), 2, 2, "ranking", R, A_PF, RHO_PF),
+    (tk.noise.Exponential(), 2, None, "ranking", 2 * R, 4 * R, joined(2 * R, 4 * R)),
+    (tk.noise.Exponential(), 2, 3, "ranking", 2 * R, 3 * R, joined(2 * R, 3 * R)),
+    (tk.noise.HalfLogistic(), 1, None, "ranking", R, 2 * R, RHO_PF),
+    (tk.noise.HalfLogistic(), 4, 5, "set", 4 * R, 5 * R, joined(4 * R, 5 * R)),
+    (tk.noise.HalfLogistic(), 5, 5, "ranking", 4 * R, 5 * R, joined(4 * R, 5 * R)),
+    (tk.noise.Laplace(), 4, None, "set", 4 * R, 8 * R, rhos.of_laplace(4 * R)),
+    (tk.noise.Laplace(), 4, 5, "ranking", 2 * R, 4 * R, rhos.of_laplace(2 * R)),
+    (tk.noise.Laplace(), 4, 5, "set", R, 2 * R, RHO_PF),
+    (tk.noise.Laplace(), 1, 9, "ranking", R, 2 * R, RHO_PF),
+    (tk.noise.Laplace(), 2, 3, "ranking", R, 2 * R, rhos.of_laplace(R)),
+    (tk.noise.Logistic(), 2, 9, "ranking", 2 * R, 4 * R, 2 * rhos.of_range(R)),
+    (tk.noise.Logistic(), 5, 5, "ranking", 2 * R, 4 * R, 4 * rhos.of_range(R)),
+    (tk.noise.Logistic(), 2, 9, "set", 2 * R, 2 * R, 2 * rhos.of_range(R)),
+    (tk.noise.Logistic(), 7, 9, "set", 2 * R, 2 * R, 2 * rhos.of_range(R)),
+    (tk.noise.Logistic(), 3, None, "set", 3 * R, 3 * R, 3 * rhos.of_range(R)),
+    (tk.noise.Logistic(), 1, 9, "ranking", R, R, rhos.of_range(R)),
+    (tk.noise.Logistic(), 1, None, "set", R, R, rhos.of_range(R)),
+    (tk.noise.Logistic(), 2, 2, "ranking", R, R, rhos.of_range(R)),
     *((noise, 1, 1, "ranking", Fraction(0), Fraction(0), Fraction(0)) for noise in NOISES),
     *((noise, 5, 5, "set", Fraction(0), Fraction(0), Fraction(0)) for noise in NOISES),
 ]
@@ -218,7 +218,7 @@ def test_the_map_is_the_table_rounded_up(
 
 
 @pytest.mark.parametrize(
-    ("measure", "noise"), [*zip(MEASURES, (tk.Exponential(), tk.Gumbel(), tk.Gumbel()), strict=True)]
+    ("measure", "noise"), [*zip(MEASURES, (tk.noise.Exponential(), tk.noise.Gumbel(), tk.noise.Gumbel()), strict=True)]
 )
 def test_noise_of_report_noisy_top_k_is_the_same_mechanism(measure: tk.Measure, noise: Noise) -> None:
     domain = tk.VectorDomain(tk.AtomDomain(int))
@@ -275,13 +275,25 @@ def strange(**flags: bool) -> Noise:
 @pytest.mark.parametrize(
     ("options", "error", "required"),
     [
-        ({"noise": strange(is_class_a=False)}, tk.ParameterError, 'class A for release="ranking"'),
-        ({"noise": strange(is_class_a=False, is_lipschitz=False), "release": "set"}, tk.ParameterError, "be Lipschitz"),
-        ({"noise": strange()}, tk.ParameterError, "noise must be Gumbel(), Exponential(), HalfLogistic(), Laplace()"),
-        ({"noise": replace(tk.Gumbel(), quantile=_Strange.quantile)}, tk.ParameterError, "noise must be Gumbel()"),
+        ({"noise": strange(is_class_a=False)}, tk.errors.ParameterError, 'class A for release="ranking"'),
         (
-            {"noise": replace(tk.Gumbel(), quantile_floats=_Strange.quantile)},
-            tk.ParameterError,
+            {"noise": strange(is_class_a=False, is_lipschitz=False), "release": "set"},
+            tk.errors.ParameterError,
+            "be Lipschitz",
+        ),
+        (
+            {"noise": strange()},
+            tk.errors.ParameterError,
+            "noise must be Gumbel(), Exponential(), HalfLogistic(), Laplace()",
+        ),
+        (
+            {"noise": replace(tk.noise.Gumbel(), quantile=_Strange.quantile)},
+            tk.errors.ParameterError,
+            "noise must be Gumbel()",
+        ),
+        (
+            {"noise": replace(tk.noise.Gumbel(), quantile_floats=_Strange.quantile)},
+            tk.errors.ParameterError,
             "noise must be Gumbel()",
         ),
     ],
@@ -294,6 +306,6 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], required
         "output_measure": tk.MaxDivergence(),
         "k": 2,
         "scale": 1.0,
-        "noise": tk.Laplace(),
+        "noise": tk.noise.Laplace(),
     }
     raises_exactly(error, lambda: make_lipschitz_top_k(**(arguments | options)), required)

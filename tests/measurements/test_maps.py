@@ -15,7 +15,7 @@ from opendp_topk.spaces.metrics import ScoreMetric, attainable_distance
 from tests.oracles import maps, rhos
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 SHAPES = [(size, k) for size in (None, 2, 3, 4, 5, 7, 1000) for k in (1, 2, 3, 5, 600) if size is None or k <= size]
 SHAPES += [(None, 1000), (None, 10**6)]
 
@@ -93,8 +93,8 @@ def test_peeled() -> None:
 def test_canonical(gamma: float) -> None:
     for size, k in ((5, 1), (5, 2), (5, 4), (None, 3), (None, 1000)):
         options = {"k": k, "gamma": gamma}
-        check(tk.make_canonical_top_k, size, maps.exponential_mechanism, noise=tk.Gumbel(), **options)
-        check(tk.make_canonical_top_k, size, maps.permute_and_flip, noise=tk.Exponential(), **options)
+        check(tk.make_canonical_top_k, size, maps.exponential_mechanism, noise=tk.noise.Gumbel(), **options)
+        check(tk.make_canonical_top_k, size, maps.permute_and_flip, noise=tk.noise.Exponential(), **options)
 
 
 @pytest.mark.parametrize("release", ["ranking", "set"])
@@ -104,7 +104,7 @@ def test_joint(release: str) -> None:
 
 
 @pytest.mark.further
-@pytest.mark.parametrize("noise", [tk.Gumbel(), tk.Exponential(), tk.Laplace()], ids=repr)
+@pytest.mark.parametrize("noise", [tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.Laplace()], ids=repr)
 def test_gaps(noise: Any) -> None:
     for size, k in [(None, k) for k in (1, 2, 3, 5, 1000)] + [(size, k) for size in (4, 5, 900) for k in (1, 2, 3)]:
 

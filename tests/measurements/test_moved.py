@@ -266,7 +266,7 @@ FEW_CASES = [(d, k, changes) for d in (3, 4) for k in range(1, d) for changes in
 
 def test_no_neighbour_of_few_changes_exceeds_a_claim_and_some_come_close() -> None:
     """Two of three scores, in all blocks, of which any one moves."""
-    for noise in (tk.Laplace(), tk.Logistic()):
+    for noise in (tk.noise.Laplace(), tk.noise.Logistic()):
         shares = attack(noise, 3, 2, 1, (0, 1, FAR), "ranking")
         assert max(shares.values()) <= 1 + 1e-6, (noise, shares)
         assert shares[MAX] > 0.999, (noise, shares)
@@ -282,7 +282,7 @@ def test_with_other_noises_one_changed_score_costs_what_all_winners_do() -> None
 @pytest.mark.slow
 def test_no_neighbour_exceeds_a_claim_whatever_is_selected() -> None:
     exceeded = []
-    for noise in (tk.Laplace(), tk.Logistic()):
+    for noise in (tk.noise.Laplace(), tk.noise.Logistic()):
         for (d, k, changes), release in itertools.product(FEW_CASES, ("ranking", "set")):
             gaps = (0, 1, 3, FAR) if d == 3 else (0, 2, FAR)
             shares = attack(noise, d, k, changes, gaps, release)
@@ -295,13 +295,16 @@ def test_the_least_of_both_bounds_is_charged() -> None:
     wrong = []
     rho_of = {"Laplace": lambda h: rhos.of_laplace(h), "Logistic": lambda h: number(h) / mpmath.tanh(number(h) / 2) - 2}
     for noise, changes, size, d_in in itertools.product(
-        (tk.Laplace(), tk.Logistic(), tk.Gumbel(), tk.Exponential()), (1, 3, 30), (None, 4, 50), (1, 2)
+        (tk.noise.Laplace(), tk.noise.Logistic(), tk.noise.Gumbel(), tk.noise.Exponential()),
+        (1, 3, 30),
+        (None, 4, 50),
+        (1, 2),
     ):
         k, h, moved = min(size or 20, 20), Fraction(d_in, 7), min(changes, size or changes)
         whole = moved * h, 2 * moved * h, moved * rho_of.get(noise.name, float)(h)
         winners = maps.one_shot(noise.name, k, size, "ranking", h)
         for measure, all_scores, alone in zip(MEASURES, whole, winners, strict=False):
-            least = min(all_scores, alone, key=number) if noise in (tk.Laplace(), tk.Logistic()) else alone
+            least = min(all_scores, alone, key=number) if noise in (tk.noise.Laplace(), tk.noise.Logistic()) else alone
             found = selection(noise, measure, changes, size, k=k, scale=7).map(d_in)
             if not math.isclose(found, least, rel_tol=1e-12):
                 wrong.append((noise, changes, size, d_in, measure, found, float(least)))
@@ -312,7 +315,7 @@ def test_logistic_noise_on_one_score_costs_its_divergence() -> None:
     """At orders near one it is met, and at none exceeded; small moves are summed by another formula."""
     z, weights = np.linspace(-60, 60, 240_001), 120 / 240_000
     for scale in (Fraction(1, 6), 1, 7):
-        claimed = selection(tk.Logistic(), ZCDP, 1, k=50, scale=scale).map(1)
+        claimed = selection(tk.noise.Logistic(), ZCDP, 1, k=50, scale=scale).map(1)
         before, after = (-np.abs(at) - 2 * np.log1p(np.exp(-np.abs(at))) for at in (z, z - float(1 / Fraction(scale))))
         found = [
             math.log(np.exp(before + order * (after - before)).sum() * weights) / (order * (order - 1))
@@ -324,14 +327,16 @@ def test_logistic_noise_on_one_score_costs_its_divergence() -> None:
         h = Fraction(1, 2**power)
         with mpmath.workdps(60):
             exact = mpmath.mpf(1) / 2**power * mpmath.coth(mpmath.mpf(1) / 2 ** (power + 1)) - 2
-        assert math.isclose(selection(tk.Logistic(), ZCDP, 1, k=50, scale=1 / h).map(1), float(exact), rel_tol=1e-15)
+        assert math.isclose(
+            selection(tk.noise.Logistic(), ZCDP, 1, k=50, scale=1 / h).map(1), float(exact), rel_tol=1e-15
+        )
 
 
 def test_a_set_of_all_and_no_noise_and_no_distance_stay_what_they_were() -> None:
     for measure in MEASURES:
-        everybody = selection(tk.Laplace(), measure, 1, 3, k=3, scale=1, release="set")
+        everybody = selection(tk.noise.Laplace(), measure, 1, 3, k=3, scale=1, release="set")
         assert measure.at_most(everybody.map(5), 0.0)
-        noisy, bare = (selection(tk.Laplace(), measure, 1, 3, k=2, scale=scale) for scale in (1, 0))
+        noisy, bare = (selection(tk.noise.Laplace(), measure, 1, 3, k=2, scale=scale) for scale in (1, 0))
         assert measure.at_most(noisy.map(0.5), 0.0)
         assert bare.map(1) == noisy.map(math.inf) == measure.infinite
 
@@ -356,7 +361,7 @@ def laplace_pairs(h: float, count: int, epsilon: float, up: bool) -> float:
 def test_the_curve_is_that_of_the_scores_that_move() -> None:
     """One score alone, and ten with the noise of scale ten: the tenfold composition, where adding up tells less."""
     for changes, scale in ((1, 2), (3, 2), (10, 10)):
-        curve = selection(tk.Laplace(), PROFILE, changes, k=2 * changes, scale=scale).map(1)
+        curve = selection(tk.noise.Laplace(), PROFILE, changes, k=2 * changes, scale=scale).map(1)
         for epsilon in (0.1, 0.5, 0.8):
             low, high = (laplace_pairs(1 / scale, changes, epsilon, up) for up in (False, True))
             assert low <= curve.delta(epsilon) * (1 + 1e-9)
@@ -365,7 +370,7 @@ def test_the_curve_is_that_of_the_scores_that_move() -> None:
 
 def test_a_curve_states_the_rho_that_is_charged() -> None:
     """Of one score, and of several together: filters of zero-concentrated privacy read it from the curve."""
-    for noise, changes in itertools.product((tk.Laplace(), tk.Logistic()), (1, 5)):
+    for noise, changes in itertools.product((tk.noise.Laplace(), tk.noise.Logistic()), (1, 5)):
         charged, curve = (selection(noise, one, changes, k=60, scale=7).map(1) for one in (ZCDP, PROFILE))
         assert math.isclose(rho_of(curve), charged, rel_tol=1e-9), (noise, changes)
 
@@ -374,7 +379,7 @@ def test_a_curve_states_the_rho_that_is_charged() -> None:
 def test_gaps_cost_no_more_than_all_scores_and_counts_only_those_that_move() -> None:
     domain = tk.VectorDomain(tk.AtomDomain(int), size=50)
     few, all_of_them = tk.L01InfDistance(changes=2, monotonic=True), tk.LInfDistance(monotonic=True)
-    gaps = (domain, few) >> tk.then_noisy_top_k_with_gaps(MAX, k=20, scale=10, noise=tk.Laplace())
+    gaps = (domain, few) >> tk.then_noisy_top_k_with_gaps(MAX, k=20, scale=10, noise=tk.noise.Laplace())
     assert gaps.map(1) == 0.2
     for measure, one in ((MAX, 2 / 10), (ZCDP, 2 / 800)):
         counted = [

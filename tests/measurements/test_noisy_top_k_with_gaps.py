@@ -24,7 +24,7 @@ from tests.oracles import gaps as oracle
 from tests.oracles import rhos
 from tests.oracles.chi_square import assert_follows
 
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 MEASURES = MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 METRICS = (tk.RangeDistance(), tk.LInfDistance(), tk.LInfDistance(monotonic=True))
 GRID = (1e-9, 0.05, 0.4, 1.0, 1.7, 3.0, 8.0, 25.0)
@@ -128,7 +128,7 @@ def test_no_law_of_binned_gaps_exceeds_the_map(noise: Noise, metric: tk.Metric) 
 
 @pytest.mark.slow
 def test_binned_gaps_of_three_winners_stay_below_the_map() -> None:
-    before, after = _binned(tk.Exponential(), (0, -1, -1, 0), 3), _binned(tk.Exponential(), (0, 0, 0, 0), 3)
+    before, after = _binned(tk.noise.Exponential(), (0, -1, -1, 0), 3), _binned(tk.noise.Exponential(), (0, 0, 0, 0), 3)
     for measure in MEASURES:
         assert realised(measure, before, after) <= build(4, measure, k=3, scale=1).map(1) + 1e-7
 
@@ -170,7 +170,7 @@ def test_witness_the_range_map_is_reached(noise: Noise, d: int, k: int) -> None:
 
 
 @pytest.mark.parametrize(("d", "k"), [(3, 2), (5, 3), (5, 4)])
-@pytest.mark.parametrize("noise", [tk.Laplace(), tk.Logistic()], ids=repr)
+@pytest.mark.parametrize("noise", [tk.noise.Laplace(), tk.noise.Logistic()], ids=repr)
 def test_witness_the_cap_of_two_sided_noise_is_reached(noise: Noise, d: int, k: int) -> None:
     """floor(d / 2) items rise and are found far in front of all others."""
     m = d // 2
@@ -188,21 +188,21 @@ def test_gaps_are_not_free_for_gumbel_noise_under_bounded_range() -> None:
     for d, k in ((2, 1), (4, 2)):
         x, y = (0.0,) * d, (1.0,) * k + (0.0,) * (d - k)
         ups, others = range(k), range(k, 2 * k)
-        found = loss_at(tk.Gumbel(), x, y, ups, [25.0] * k) - loss_at(tk.Gumbel(), x, y, others, [25.0] * k)
+        found = loss_at(tk.noise.Gumbel(), x, y, ups, [25.0] * k) - loss_at(tk.noise.Gumbel(), x, y, others, [25.0] * k)
         domain = tk.VectorDomain(tk.AtomDomain(int), size=d)
-        planted = tk.make_lipschitz_top_k(domain, tk.RangeDistance(), RANGE, k=k, scale=1, noise=tk.Gumbel())
+        planted = tk.make_lipschitz_top_k(domain, tk.RangeDistance(), RANGE, k=k, scale=1, noise=tk.noise.Gumbel())
         assert planted.map(1) == 2 * k - 1
         assert found > 1.3 * planted.map(1)
-        assert found <= build(d, RANGE, k=k, scale=1, noise=tk.Gumbel()).map(1) + ERROR
+        assert found <= build(d, RANGE, k=k, scale=1, noise=tk.noise.Gumbel()).map(1) + ERROR
     cuts = [b / 4 for b in range(1, 25)]
     before, after = (oracle.binned("Gumbel", scores, 1, cuts) for scores in ((0, 0), (1, 0)))
     assert realised(ZCDP, before, after) > 1.2 * 1**2 / 8
-    assert realised(ZCDP, before, after) <= build(2, ZCDP, k=1, scale=1, noise=tk.Gumbel()).map(1)
+    assert realised(ZCDP, before, after) <= build(2, ZCDP, k=1, scale=1, noise=tk.noise.Gumbel()).map(1)
 
 
 def test_gaps_are_not_free_for_one_winner_with_exponential_noise_under_bounded_range() -> None:
     x, y = (0.0, 0.0), (1.0, 0.0)
-    found = loss_at(tk.Exponential(), x, y, [0], [5.0]) - loss_at(tk.Exponential(), x, y, [1], [5.0])
+    found = loss_at(tk.noise.Exponential(), x, y, [0], [5.0]) - loss_at(tk.noise.Exponential(), x, y, [1], [5.0])
     planted = tk.make_permute_and_flip(tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance(), RANGE, scale=1)
     assert found > 1.05 * planted.map(1)
     assert 1.99 < found <= 2 + ERROR
@@ -214,16 +214,16 @@ def joined(pure: Fraction, width: Fraction) -> Fraction:
 
 R = Fraction(2, 7)
 TABLE = [
-    (tk.Exponential(), 1, None, R, 2 * R, joined(R, 2 * R)),
-    (tk.Exponential(), 3, None, 3 * R, 6 * R, joined(3 * R, 6 * R)),
-    (tk.Exponential(), 3, 4, 3 * R, 4 * R, joined(3 * R, 4 * R)),
-    (tk.HalfLogistic(), 2, 3, 2 * R, 3 * R, joined(2 * R, 3 * R)),
-    (tk.Gumbel(), 1, 2, R, 2 * R, 2 * rhos.of_range(R)),
-    (tk.Gumbel(), 3, 9, 3 * R, 6 * R, 4 * rhos.of_range(R)),
-    (tk.Laplace(), 3, None, 3 * R, 6 * R, rhos.of_laplace(3 * R)),
-    (tk.Laplace(), 4, 5, 2 * R, 4 * R, rhos.of_laplace(2 * R)),
-    (tk.Logistic(), 3, 4, 2 * R, 4 * R, 4 * rhos.of_range(R)),
-    (tk.Logistic(), 1, 2, R, 2 * R, 2 * rhos.of_range(R)),
+    (tk.noise.Exponential(), 1, None, R, 2 * R, joined(R, 2 * R)),
+    (tk.noise.Exponential(), 3, None, 3 * R, 6 * R, joined(3 * R, 6 * R)),
+    (tk.noise.Exponential(), 3, 4, 3 * R, 4 * R, joined(3 * R, 4 * R)),
+    (tk.noise.HalfLogistic(), 2, 3, 2 * R, 3 * R, joined(2 * R, 3 * R)),
+    (tk.noise.Gumbel(), 1, 2, R, 2 * R, 2 * rhos.of_range(R)),
+    (tk.noise.Gumbel(), 3, 9, 3 * R, 6 * R, 4 * rhos.of_range(R)),
+    (tk.noise.Laplace(), 3, None, 3 * R, 6 * R, rhos.of_laplace(3 * R)),
+    (tk.noise.Laplace(), 4, 5, 2 * R, 4 * R, rhos.of_laplace(2 * R)),
+    (tk.noise.Logistic(), 3, 4, 2 * R, 4 * R, 4 * rhos.of_range(R)),
+    (tk.noise.Logistic(), 1, 2, R, 2 * R, 2 * rhos.of_range(R)),
 ]
 
 
@@ -257,7 +257,7 @@ def spacings(n: int, risen: int, r: float, alpha: float) -> float:
 def test_gaps_of_many_equal_scores_nearly_cost_what_the_map_says() -> None:
     """A map that is 4 per cent smaller is refuted by d = k + 1 = 101 candidates."""
     for k, r, near in ((1, 1.0, 0.6), (2, 1.0, 0.7), (10, 0.2, 0.9), (30, 0.05, 0.96), (100, 0.5, 0.985)):
-        claimed = build(k + 1, ZCDP, k=k, scale=1 / r, noise=tk.Gumbel()).map(1)
+        claimed = build(k + 1, ZCDP, k=k, scale=1 / r, noise=tk.noise.Gumbel()).map(1)
         found = [
             spacings(k + 1, risen, r, alpha)
             for risen in {max(1, round((k + 1) * share)) for share in (0.3, 0.4, 0.45, 0.5, 0.55)}
@@ -276,7 +276,7 @@ def test_no_gap_of_one_winner_costs_more_than_two_steps() -> None:
     weights = np.gradient(z)
     weights[0] /= 2
     draw = np.random.default_rng(5)
-    claimed, best = build(None, ZCDP, k=1, scale=1, noise=tk.Gumbel()).map(1.0), 0.0
+    claimed, best = build(None, ZCDP, k=1, scale=1, noise=tk.noise.Gumbel()).map(1.0), 0.0
 
     def law(logs: Any, copies: Any) -> Any:
         rates = np.exp(logs)
@@ -294,7 +294,7 @@ def test_no_gap_of_one_winner_costs_more_than_two_steps() -> None:
     assert 0.5 * claimed < best <= claimed * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("noise", [tk.Exponential(), tk.Laplace(), tk.Gumbel()], ids=repr)
+@pytest.mark.parametrize("noise", [tk.noise.Exponential(), tk.noise.Laplace(), tk.noise.Gumbel()], ids=repr)
 def test_a_curve_bounds_merged_gaps(noise: Noise) -> None:
     """The winner and the cell of its gap, among quarters: no delta of theirs exceeds the curve."""
     cuts = [b / 4 for b in range(1, 25)]
@@ -401,10 +401,10 @@ def test_winners_become_items_and_gaps_stay() -> None:
     assert noisy([4, 9, 6]).items == ["birch", "cedar"]
     assert noisy.map(1) == build(None, MAX, k=2, scale=1e-6).map(1)
     assert noisy.accuracy(3, 0.1) == build(None, MAX, k=2, scale=1e-6).accuracy(3, 0.1)
-    raises_exactly(tk.DataError, lambda: chain([1, 2, 3, 4]), "exactly 3")
+    raises_exactly(tk.errors.DataError, lambda: chain([1, 2, 3, 4]), "exactly 3")
     two = build(None, MAX, k=2, scale=1) >> tk.index_candidates(trees[:2])
-    raises_exactly(tk.DataError, lambda: two([1, 2]), "at least k + 1 elements (3)")
-    raises_exactly(tk.DataError, lambda: two.success_probability([1, 2]), "at least k + 1 elements (3)")
+    raises_exactly(tk.errors.DataError, lambda: two([1, 2]), "at least k + 1 elements (3)")
+    raises_exactly(tk.errors.DataError, lambda: two.success_probability([1, 2]), "at least k + 1 elements (3)")
 
 
 @every_noise
@@ -415,16 +415,24 @@ def test_accuracy_is_that_of_the_ranking(noise: Noise) -> None:
 
 
 def test_no_finite_law_is_declared() -> None:
-    raises_exactly(tk.NotDeclaredError, lambda: build(None, MAX, k=1, scale=1).distribution([1, 2]), "no exact")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: build(None, MAX, k=1, scale=1).distribution([1, 2]), "no exact")
 
 
 @pytest.mark.parametrize(
     ("options", "error", "required"),
     [
-        ({"k": 5}, tk.ParameterError, "k must be at most the size of input_domain less 1 (4): the last gap is to the"),
-        ({"noise": replace(tk.Gumbel(), is_proven=False)}, tk.ParameterError, "one of the five"),
-        ({"noise": replace(tk.Gumbel(), is_class_a=False)}, tk.ParameterError, "class A"),
-        ({"noise": replace(tk.Gumbel(), name="Strange")}, tk.ParameterError, "noise must be Gumbel(), Exponential()"),
+        (
+            {"k": 5},
+            tk.errors.ParameterError,
+            "k must be at most the size of input_domain less 1 (4): the last gap is to the",
+        ),
+        ({"noise": replace(tk.noise.Gumbel(), is_proven=False)}, tk.errors.ParameterError, "one of the five"),
+        ({"noise": replace(tk.noise.Gumbel(), is_class_a=False)}, tk.errors.ParameterError, "class A"),
+        (
+            {"noise": replace(tk.noise.Gumbel(), name="Strange")},
+            tk.errors.ParameterError,
+            "noise must be Gumbel(), Exponential()",
+        ),
     ],
     ids=named,
 )
@@ -435,7 +443,7 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], required
         "output_measure": tk.MaxDivergence(),
         "k": 2,
         "scale": 1.0,
-        "noise": tk.Laplace(),
+        "noise": tk.noise.Laplace(),
     }
     raises_exactly(error, lambda: make_noisy_top_k_with_gaps(**(arguments | options)), required)
 
@@ -444,7 +452,7 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], required
 @pytest.mark.parametrize("scores", [[SENTINEL_INT], [SENTINEL_INT, 1], [SENTINEL_INT, 1, 2]])
 def test_too_few_scores_are_refused(scores: list[int], scale: float) -> None:
     measurement = build(None, MAX, k=3, scale=scale)
-    raises_exactly(tk.DataError, lambda: measurement(scores), "at least k + 1 elements (4)")
+    raises_exactly(tk.errors.DataError, lambda: measurement(scores), "at least k + 1 elements (4)")
 
 
 def test_without_noise_many_releases_are_the_exact_one() -> None:

@@ -19,7 +19,7 @@ from tests.concepts.specimens import Specimen
 from tests.oracles.chi_square import assert_follows
 
 MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
-NOISES = (tk.Exponential(), tk.Gumbel())
+NOISES = (tk.noise.Exponential(), tk.noise.Gumbel())
 BOUNDS = (4, 1, 1)
 
 
@@ -48,7 +48,7 @@ def units(x: Sequence[Any], bounds: Sequence[Any], monotonic: bool, penalty: Any
 def winners(noise: tk.Noise, scores: Sequence[float]) -> dict[tuple[int], float]:
     """How likely each of some scores is the largest with noise of scale 1."""
     weights = np.exp(np.array(scores, dtype=float) - float(max(scores)))
-    if noise == tk.Gumbel():
+    if noise == tk.noise.Gumbel():
         return {(i,): float(weight / weights.sum()) for i, weight in enumerate(weights)}
     found = {}
     for i, weight in enumerate(weights):
@@ -75,7 +75,7 @@ def specimens() -> list[Specimen]:
             (x, other),
             lambda s, n=noise: law(s, n, 9, (99, 1, 1), False),
         )
-        for measure, noise in ((RANGE, tk.Gumbel()), (RANGE, tk.Exponential()))
+        for measure, noise in ((RANGE, tk.noise.Gumbel()), (RANGE, tk.noise.Exponential()))
     ]
 
 
@@ -122,8 +122,8 @@ def test_noise_by_the_bound_of_each_candidate_alone_would_leak() -> None:
     ],
 )
 def test_the_range_is_attained(bounds: Any, monotonic: bool, x: Any, other: Any) -> None:
-    found = losses(*(law(s, tk.Gumbel(), 2, bounds, monotonic) for s in (x, other)))
-    assert max(found) - min(found) == pytest.approx(build(RANGE, bounds, monotonic, noise=tk.Gumbel()).map(1))
+    found = losses(*(law(s, tk.noise.Gumbel(), 2, bounds, monotonic) for s in (x, other)))
+    assert max(found) - min(found) == pytest.approx(build(RANGE, bounds, monotonic, noise=tk.noise.Gumbel()).map(1))
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
@@ -143,7 +143,7 @@ def test_the_declared_law_is_that_of_the_mechanism(noise: tk.Noise, monotonic: b
 def test_releases_follow_the_law() -> None:
     measurement = build(MAX, (4, 1, 1), True, float, scale=1, penalty=1)
     drawn = Counter(tuple(measurement([9.0, 3.5, 4.0]).tolist()) for _ in range(1500))
-    assert_follows(drawn, law([9.0, 3.5, 4.0], tk.Exponential(), 1, (4, 1, 1), True, penalty=1), detects=0.4)
+    assert_follows(drawn, law([9.0, 3.5, 4.0], tk.noise.Exponential(), 1, (4, 1, 1), True, penalty=1), detects=0.4)
 
 
 def test_the_exact_best_is_that_of_the_comparisons() -> None:
@@ -170,7 +170,9 @@ def test_a_candidate_with_a_large_bound_does_not_drown_the_others() -> None:
 
 def test_k_winners_cost_what_they_do_elsewhere() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.RangeDistance()
-    for measure, noise, release in itertools.product((MAX, RANGE, ZCDP), (*NOISES, tk.Laplace()), ("ranking", "set")):
+    for measure, noise, release in itertools.product(
+        (MAX, RANGE, ZCDP), (*NOISES, tk.noise.Laplace()), ("ranking", "set")
+    ):
         options = {"k": 2, "scale": 2, "noise": noise, "release": release}
         usual = space >> tk.then_lipschitz_top_k(measure, **options)
         for d_in in (1, 3):
@@ -182,13 +184,13 @@ def test_k_winners_cost_what_they_do_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"k": 4}, tk.ParameterError, "number of bounds"),
-        ({"noise": "Gumbel"}, tk.ParameterError, "noise"),
-        ({"measure": tk.Approximate(MAX)}, tk.ParameterTypeError, "output_measure"),
-        ({"bounds": (1, 0)}, tk.ParameterError, "bounds must be > 0"),
-        ({"bounds": (1, -1)}, tk.ParameterError, "bounds"),
-        ({"bounds": (1, math.inf)}, tk.ParameterError, "bounds"),
-        ({"bounds": ("1", 1)}, tk.ParameterTypeError, "bounds"),
+        ({"k": 4}, tk.errors.ParameterError, "number of bounds"),
+        ({"noise": "Gumbel"}, tk.errors.ParameterError, "noise"),
+        ({"measure": tk.Approximate(MAX)}, tk.errors.ParameterTypeError, "output_measure"),
+        ({"bounds": (1, 0)}, tk.errors.ParameterError, "bounds must be > 0"),
+        ({"bounds": (1, -1)}, tk.errors.ParameterError, "bounds"),
+        ({"bounds": (1, math.inf)}, tk.errors.ParameterError, "bounds"),
+        ({"bounds": ("1", 1)}, tk.errors.ParameterTypeError, "bounds"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -197,7 +199,9 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 
 def test_bounds_are_a_list() -> None:
     for bounds in ((), 3, "11", None):
-        raises_exactly(tk.ParameterTypeError, lambda bounds=bounds: tk.PerCandidateDistance(bounds=bounds), "bounds")
+        raises_exactly(
+            tk.errors.ParameterTypeError, lambda bounds=bounds: tk.PerCandidateDistance(bounds=bounds), "bounds"
+        )
     assert tk.PerCandidateDistance(bounds=[1, 2]) == tk.PerCandidateDistance(bounds=(1, 2))
 
 
@@ -206,8 +210,12 @@ def test_only_it_takes_the_metric_and_it_takes_no_other() -> None:
     domain, metric = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.PerCandidateDistance(bounds=(4, 1, 1))
     for size in (None, 2):
         wrong = tk.VectorDomain(tk.AtomDomain(int), size=size), metric
-        raises_exactly(tk.SpaceError, lambda wrong=wrong: make_normalised_top_k(*wrong, MAX, scale=1), "measure")
+        raises_exactly(tk.errors.SpaceError, lambda wrong=wrong: make_normalised_top_k(*wrong, MAX, scale=1), "measure")
     for make in (tk.make_report_noisy_top_k, tk.make_canonical_top_k, tk.make_joint_top_k):
-        raises_exactly(tk.ParameterTypeError, lambda make=make: make(domain, metric, MAX, k=1, scale=1), "input_metric")
+        raises_exactly(
+            tk.errors.ParameterTypeError, lambda make=make: make(domain, metric, MAX, k=1, scale=1), "input_metric"
+        )
     other = domain, tk.LInfDistance()
-    raises_exactly(tk.ParameterTypeError, lambda: make_normalised_top_k(*other, MAX, scale=1), "PerCandidateDistance")
+    raises_exactly(
+        tk.errors.ParameterTypeError, lambda: make_normalised_top_k(*other, MAX, scale=1), "PerCandidateDistance"
+    )

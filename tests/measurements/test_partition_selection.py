@@ -191,17 +191,19 @@ def test_releases_follow_the_law() -> None:
 
 
 def test_too_many_keys_for_a_law() -> None:
-    raises_exactly(tk.CapacityError, lambda: build().distribution(dict.fromkeys(range(13), 1)), "too many outcomes")
+    raises_exactly(
+        tk.errors.CapacityError, lambda: build().distribution(dict.fromkeys(range(13), 1)), "too many outcomes"
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"delta": 0}, tk.ParameterError, "delta"),
-        ({"delta": 1.5}, tk.ParameterError, "delta"),
-        ({"delta": Fraction(1, 2**130)}, tk.ParameterError, "too small"),
-        ({"most": None}, tk.ParameterError, "max_items"),
-        ({"measure": tk.Approximate(tk.ZeroConcentratedDivergence())}, tk.ParameterTypeError, "output_measure"),
+        ({"delta": 0}, tk.errors.ParameterError, "delta"),
+        ({"delta": 1.5}, tk.errors.ParameterError, "delta"),
+        ({"delta": Fraction(1, 2**130)}, tk.errors.ParameterError, "too small"),
+        ({"most": None}, tk.errors.ParameterError, "max_items"),
+        ({"measure": tk.Approximate(tk.ZeroConcentratedDivergence())}, tk.errors.ParameterTypeError, "output_measure"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -210,4 +212,4 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 
 @pytest.mark.slow
 def test_a_table_that_does_not_reach_one_is_refused() -> None:
-    raises_exactly(tk.ParameterError, lambda: build(epsilon=0, delta=1e-7), "does not reach 1")
+    raises_exactly(tk.errors.ParameterError, lambda: build(epsilon=0, delta=1e-7), "does not reach 1")

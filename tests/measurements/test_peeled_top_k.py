@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk import Exponential, Gumbel
 from opendp_topk.measurements.peeled_top_k import make_peeled_top_k
 from opendp_topk.sampling.distributions import peeled as laws
+from opendp_topk.sampling.noises import Exponential, Gumbel
 from opendp_topk.sampling.samplers import peeled
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly
@@ -189,7 +189,7 @@ def test_peeled_exponential_is_one_shot_gumbel(k: int) -> None:
     scores, space = [6, 0, -1, 6], (tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance())
     chain = laws.output_distribution(Gumbel(), [Fraction(score, 3) for score in scores], False, k)
     for measure in MEASURES:
-        noisy = tk.make_lipschitz_top_k(*space, measure, k=k, scale=3, noise=tk.Gumbel())
+        noisy = tk.make_lipschitz_top_k(*space, measure, k=k, scale=3, noise=tk.noise.Gumbel())
         peeling = make_peeled_top_k(*space, measure, k=k, scale=3, mechanism="exponential")
         assert noisy.map(2) == peeling.map(2)
         with mpmath.workdps(50):
@@ -265,7 +265,7 @@ def test_accuracy_bound_fails_no_more_often_than_it_says(mechanism: str) -> None
 
 def test_too_few_scores_and_laws_that_are_too_large() -> None:
     measurement = build(None, tk.MaxDivergence(), k=3, scale=1, mechanism="permute_and_flip")
-    raises_exactly(tk.DataError, lambda: measurement([1, 2]), "at least k elements (3)")
-    raises_exactly(tk.ParameterError, lambda: measurement.distribution([1, 2]), "at least k scores (3)")
-    raises_exactly(tk.ParameterError, lambda: measurement.accuracy(2), "n_candidates must be at least k (3)")
-    raises_exactly(tk.CapacityError, lambda: measurement.distribution(list(range(100))), "970200 rankings")
+    raises_exactly(tk.errors.DataError, lambda: measurement([1, 2]), "at least k elements (3)")
+    raises_exactly(tk.errors.ParameterError, lambda: measurement.distribution([1, 2]), "at least k scores (3)")
+    raises_exactly(tk.errors.ParameterError, lambda: measurement.accuracy(2), "n_candidates must be at least k (3)")
+    raises_exactly(tk.errors.CapacityError, lambda: measurement.distribution(list(range(100))), "970200 rankings")

@@ -147,8 +147,8 @@ def test_the_frame(make: Any) -> None:
     trees = pure >> tk.index_candidates(["ash", "birch", "cedar"])
     assert trees([0, 10**6, 5]) == "birch"
     assert set(trees.distribution([0, 1, 2])) == {"ash", "birch", "cedar"}
-    raises_exactly(tk.DataError, lambda: _floats(make)([1.0, math.nan]), "scores must be finite")
-    raises_exactly(tk.DataError, lambda: pure([]), "at least one element")
+    raises_exactly(tk.errors.DataError, lambda: _floats(make)([1.0, math.nan]), "scores must be finite")
+    raises_exactly(tk.errors.DataError, lambda: pure([]), "at least one element")
 
 
 def _floats(make: Any) -> Any:

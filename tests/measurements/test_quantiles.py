@@ -185,7 +185,7 @@ def test_versions_that_leave_a_level_unpaid_are_refuted(version: str) -> None:
     def law(counts: Any) -> dict[Any, float]:
         return dict(broken(tuple(map(int, counts))))
 
-    with pytest.raises(tk.PrivacyViolationError) as caught:
+    with pytest.raises(tk.errors.PrivacyViolationError) as caught:
         tk.audit.verify_probabilities(law, *space, MAX, privacy_map=sound.map, pairs=more)
     assert caught.value.report.loss > 1.2 * sound.map(1)
 
@@ -274,15 +274,15 @@ def test_quartiles_of_a_table() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"quantiles": []}, tk.ParameterError, "at least one"),
-        ({"quantiles": [Fraction(1, 2), Fraction(1, 4)]}, tk.ParameterError, "ascending"),
-        ({"quantiles": [Fraction(1, 2), Fraction(1, 2)]}, tk.ParameterError, "distinct"),
-        ({"quantiles": [Fraction(1, 999), Fraction(1, 2)]}, tk.ParameterError, "common denominator"),
-        ({"quantiles": [0.1]}, tk.ParameterError, "Fraction(9, 10)"),
-        ({"quantiles": [1]}, tk.ParameterError, "quantiles"),
-        ({"quantiles": Fraction(1, 2)}, tk.ParameterTypeError, "list"),
-        ({"quantiles": ["1/2"]}, tk.ParameterTypeError, "quantiles"),
-        ({"places": 2**23}, tk.ParameterError, "2^24 / size"),
+        ({"quantiles": []}, tk.errors.ParameterError, "at least one"),
+        ({"quantiles": [Fraction(1, 2), Fraction(1, 4)]}, tk.errors.ParameterError, "ascending"),
+        ({"quantiles": [Fraction(1, 2), Fraction(1, 2)]}, tk.errors.ParameterError, "distinct"),
+        ({"quantiles": [Fraction(1, 999), Fraction(1, 2)]}, tk.errors.ParameterError, "common denominator"),
+        ({"quantiles": [0.1]}, tk.errors.ParameterError, "Fraction(9, 10)"),
+        ({"quantiles": [1]}, tk.errors.ParameterError, "quantiles"),
+        ({"quantiles": Fraction(1, 2)}, tk.errors.ParameterTypeError, "list"),
+        ({"quantiles": ["1/2"]}, tk.errors.ParameterTypeError, "quantiles"),
+        ({"places": 2**23}, tk.errors.ParameterError, "2^24 / size"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -292,13 +292,13 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 def test_other_spaces_are_refused() -> None:
     for domain in (tk.VectorDomain(tk.AtomDomain(int)), tk.VectorDomain(tk.AtomDomain(float), size=3)):
         raises_exactly(
-            tk.ParameterError,
+            tk.errors.ParameterError,
             lambda domain=domain: tk.make_quantiles(domain, tk.L1Distance(), MAX, quantiles=HALF, scale=1),
             "declared size",
         )
-    with pytest.raises((tk.SpaceError, tk.ParameterTypeError), match="L1Distance"):
+    with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError), match="L1Distance"):
         tk.make_quantiles(tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(), MAX, quantiles=HALF, scale=1)  # type: ignore[arg-type]
-    raises_exactly(tk.ParameterTypeError, lambda: build(tk.Approximate(MAX)), "output_measure")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: build(tk.Approximate(MAX)), "output_measure")
 
 
 def specimens() -> list[Specimen]:

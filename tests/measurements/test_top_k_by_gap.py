@@ -22,7 +22,7 @@ from tests.oracles.chi_square import assert_follows
 
 MAX, PROFILE = tk.Approximate(tk.MaxDivergence()), tk.PrivacyProfile()
 CONCENTRATED = tk.Approximate(tk.ZeroConcentratedDivergence())
-NOISES = (tk.Exponential(), tk.Gumbel())
+NOISES = (tk.noise.Exponential(), tk.noise.Gumbel())
 WHOLE = tk.VectorDomain(tk.AtomDomain(int))
 MONOTONIC = tk.LInfDistance(monotonic=True)
 Law = Mapping[Hashable, float]
@@ -36,7 +36,7 @@ def build(measure: tk.Measure = MAX, domain: Any = WHOLE, metric: Any = MONOTONI
 def best(noise: tk.Noise, units: Sequence[float]) -> list[float]:
     """How likely each of some scores is the largest with noise of scale 1."""
     weights = np.exp(np.array(units, dtype=float) - max(units))
-    if noise == tk.Gumbel():
+    if noise == tk.noise.Gumbel():
         return list(weights / weights.sum())
     found = []
     for i, weight in enumerate(weights):  # it wins with exp(-noisy score) = x, and the others are beyond x
@@ -49,7 +49,7 @@ def best(noise: tk.Noise, units: Sequence[float]) -> list[float]:
 
 def passes(noise: tk.Noise, lead: float) -> float:
     """How likely a gap passes that is ahead of the threshold by so many scales."""
-    if noise == tk.Gumbel():
+    if noise == tk.noise.Gumbel():
         return 1 / (1 + math.exp(-lead))
     return math.exp(lead) / 2 if lead < 0 else 1 - math.exp(-lead) / 2
 
@@ -182,7 +182,7 @@ def test_versions_that_leave_out_a_step_are_refuted(version: str, noise: tk.Nois
 def test_epsilon_is_attained_by_a_set_that_both_release() -> None:
     options = {"k": 2, "scale": 2, "test_scale": 1, "threshold": 3}
     epsilon, _ = build(**options).map(1)
-    mass, other = (law(tk.Exponential(), x, **options)[0, 1] for x in ((9, 0, 0), (9, 1, 0)))
+    mass, other = (law(tk.noise.Exponential(), x, **options)[0, 1] for x in ((9, 0, 0), (9, 1, 0)))
     assert math.log(other / mass) == pytest.approx(epsilon)
 
 
@@ -251,7 +251,7 @@ def test_a_group_moves_gaps_by_as_much_as_its_users_do_together() -> None:
     for noise in NOISES:
         epsilon, delta = build(noise=noise, scale=4, test_scale=2, threshold=9).map(3)
         assert (epsilon, delta) == (2 * 3 / 4 + 3 / 2, pytest.approx(passes(noise, (3 - 9) / 2)))
-    assert build(threshold=1, test_scale=1).map(4)[1] == pytest.approx(passes(tk.Exponential(), 3))
+    assert build(threshold=1, test_scale=1).map(4)[1] == pytest.approx(passes(tk.noise.Exponential(), 3))
 
 
 @pytest.mark.slow
@@ -265,14 +265,14 @@ def test_planned_together_several_cost_less_than_their_sum(tmp_path: Path) -> No
             "k": 10,
             "threshold": None,
             "delta": Fraction(1, 2 * times * 10**9),
-            "noise": tk.Gumbel(),
+            "noise": tk.noise.Gumbel(),
         }
         assert times * build(MAX, scale=added, **given).map(1)[0] == 1
-        with tk.Ledger.create(tmp_path / str(times), metric=MONOTONIC, **whole) as ledger:
+        with tk.ledger.Ledger.create(tmp_path / str(times), metric=MONOTONIC, **whole) as ledger:
             for at in (0.99 * scale, scale):
                 weeks = [(build(tk.PrivacyProfile(), scale=at, **given), f"week {n}") for n in range(times)]
                 if at < scale:
-                    with pytest.raises(tk.BudgetError):
+                    with pytest.raises(tk.errors.BudgetError):
                         ledger.reserve_all(weeks)
             assert ledger.reserve_all(weeks).release("week 2", [10**6] * 3 + [*range(20)]).tolist() == [0, 1, 2]
 
@@ -288,15 +288,15 @@ def test_without_noise_nothing_is_promised() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"k": 3, "domain": tk.VectorDomain(tk.AtomDomain(int), size=3)}, tk.ParameterError, "less 1 (2)"),
-        ({"threshold": None}, tk.ParameterError, "either delta or threshold"),
-        ({"delta": 0.1}, tk.ParameterError, "either delta or threshold"),
-        ({"delta": 1, "threshold": None}, tk.ParameterError, "delta"),
-        ({"threshold": -1}, tk.ParameterError, "threshold"),
-        ({"noise": tk.Laplace()}, tk.ParameterError, "noise"),
-        ({"noise": "Gumbel"}, tk.ParameterError, "noise"),
-        ({"measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),
-        ({"metric": tk.L1Distance()}, tk.ParameterTypeError, "LInfDistance"),
+        ({"k": 3, "domain": tk.VectorDomain(tk.AtomDomain(int), size=3)}, tk.errors.ParameterError, "less 1 (2)"),
+        ({"threshold": None}, tk.errors.ParameterError, "either delta or threshold"),
+        ({"delta": 0.1}, tk.errors.ParameterError, "either delta or threshold"),
+        ({"delta": 1, "threshold": None}, tk.errors.ParameterError, "delta"),
+        ({"threshold": -1}, tk.errors.ParameterError, "threshold"),
+        ({"noise": tk.noise.Laplace()}, tk.errors.ParameterError, "noise"),
+        ({"noise": "Gumbel"}, tk.errors.ParameterError, "noise"),
+        ({"measure": tk.MaxDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
+        ({"metric": tk.L1Distance()}, tk.errors.ParameterTypeError, "LInfDistance"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -304,5 +304,5 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 
 
 def test_too_few_scores() -> None:
-    raises_exactly(tk.DataError, lambda: build()([1, 2]), "k + 1")
-    raises_exactly(tk.DataError, lambda: build().distribution([1, 2]), "k + 1")
+    raises_exactly(tk.errors.DataError, lambda: build()([1, 2]), "k + 1")
+    raises_exactly(tk.errors.DataError, lambda: build().distribution([1, 2]), "k + 1")

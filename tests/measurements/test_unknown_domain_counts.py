@@ -26,7 +26,7 @@ from tests.oracles.unlisted import Counts, Setting
 MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
 PROFILE = tk.PrivacyProfile()
 SPACE = tk.KeyedCountsDomain(), tk.KeyedCountDistance()
-NOISES = {"Gumbel": tk.Gumbel(), "Exponential": tk.Exponential()}
+NOISES = {"Gumbel": tk.noise.Gumbel(), "Exponential": tk.noise.Exponential()}
 KEYS = "abc"
 REACH = 4
 """Noisy counts are merged beyond it."""
@@ -314,14 +314,18 @@ def test_counts_cost_no_more_than_winners_by_default() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({}, tk.ParameterError, "either delta or threshold"),
-        ({"delta": 1}, tk.ParameterError, "delta"),
-        ({"delta": 1e-3, "count_scale": -1}, tk.ParameterError, "count_scale"),
-        ({"delta": 1e-3, "count_scale": math.nan}, tk.ParameterError, "count_scale"),
-        ({"delta": 1e-3, "k": 3}, tk.ParameterError, "limit (2)"),
-        ({"delta": 1e-3, "noise": tk.Laplace()}, tk.ParameterError, "Gumbel() or Exponential()"),
-        ({"delta": 1e-3, "measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),
-        ({"delta": 1e-3, "measure": ZCDP, "noise": tk.Exponential()}, tk.ParameterTypeError, "exponential noise"),
+        ({}, tk.errors.ParameterError, "either delta or threshold"),
+        ({"delta": 1}, tk.errors.ParameterError, "delta"),
+        ({"delta": 1e-3, "count_scale": -1}, tk.errors.ParameterError, "count_scale"),
+        ({"delta": 1e-3, "count_scale": math.nan}, tk.errors.ParameterError, "count_scale"),
+        ({"delta": 1e-3, "k": 3}, tk.errors.ParameterError, "limit (2)"),
+        ({"delta": 1e-3, "noise": tk.noise.Laplace()}, tk.errors.ParameterError, "Gumbel() or Exponential()"),
+        ({"delta": 1e-3, "measure": tk.MaxDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
+        (
+            {"delta": 1e-3, "measure": ZCDP, "noise": tk.noise.Exponential()},
+            tk.errors.ParameterTypeError,
+            "exponential noise",
+        ),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -25,7 +25,7 @@ from tests.oracles.unlisted import Counts, Setting
 MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
 PROFILE = tk.PrivacyProfile()
 SPACE = tk.KeyedCountsDomain(), tk.KeyedCountDistance()
-NOISES = {"Gumbel": tk.Gumbel(), "Exponential": tk.Exponential()}
+NOISES = {"Gumbel": tk.noise.Gumbel(), "Exponential": tk.noise.Exponential()}
 SIZES = [(k, limit) for limit in (1, 2, 3) for k in range(1, limit + 1)]
 LEVELS = [(1.0, 1.5), (2.0, 1.0), (1.0, 4.0), (0.5, 3.0), (2.0, 0.0)]
 """Scales and thresholds, whose quotients are multiples of a half."""
@@ -346,19 +346,19 @@ def test_a_search_for_the_scale_meets_both_numbers() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"delta": None}, tk.ParameterError, "either delta or threshold"),
-        ({"threshold": 5}, tk.ParameterError, "either delta or threshold"),
-        ({"delta": 0}, tk.ParameterError, "delta"),
-        ({"delta": 1.0}, tk.ParameterError, "delta"),
-        ({"delta": "1e-6"}, tk.ParameterTypeError, "delta"),
-        ({"delta": Fraction(1, 10**400)}, tk.ParameterError, "too small"),
-        ({"delta": None, "threshold": -1}, tk.ParameterError, "threshold"),
-        ({"delta": None, "threshold": math.inf}, tk.ParameterError, "threshold"),
-        ({"k": 3}, tk.ParameterError, "limit (2)"),
-        ({"noise": tk.Laplace()}, tk.ParameterError, "Gumbel() or Exponential()"),
-        ({"noise": "Gumbel"}, tk.ParameterError, "Gumbel() or Exponential()"),
-        ({"measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),
-        ({"measure": ZCDP, "noise": tk.Exponential()}, tk.ParameterTypeError, "with exponential noise"),
+        ({"delta": None}, tk.errors.ParameterError, "either delta or threshold"),
+        ({"threshold": 5}, tk.errors.ParameterError, "either delta or threshold"),
+        ({"delta": 0}, tk.errors.ParameterError, "delta"),
+        ({"delta": 1.0}, tk.errors.ParameterError, "delta"),
+        ({"delta": "1e-6"}, tk.errors.ParameterTypeError, "delta"),
+        ({"delta": Fraction(1, 10**400)}, tk.errors.ParameterError, "too small"),
+        ({"delta": None, "threshold": -1}, tk.errors.ParameterError, "threshold"),
+        ({"delta": None, "threshold": math.inf}, tk.errors.ParameterError, "threshold"),
+        ({"k": 3}, tk.errors.ParameterError, "limit (2)"),
+        ({"noise": tk.noise.Laplace()}, tk.errors.ParameterError, "Gumbel() or Exponential()"),
+        ({"noise": "Gumbel"}, tk.errors.ParameterError, "Gumbel() or Exponential()"),
+        ({"measure": tk.MaxDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
+        ({"measure": ZCDP, "noise": tk.noise.Exponential()}, tk.errors.ParameterTypeError, "with exponential noise"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -368,17 +368,25 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 def test_spaces_that_do_not_fit() -> None:
     scores = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     options = {"k": 1, "scale": 1.0, "limit": 2, "delta": 1e-6}
-    raises_exactly(tk.ParameterTypeError, lambda: make_unknown_domain_top_k(*scores, MAX, **options), "KeyedCount")
-    raises_exactly(tk.SpaceError, lambda: make_unknown_domain_top_k(scores[0], SPACE[1], MAX, **options), "measure")
+    raises_exactly(
+        tk.errors.ParameterTypeError, lambda: make_unknown_domain_top_k(*scores, MAX, **options), "KeyedCount"
+    )
+    raises_exactly(
+        tk.errors.SpaceError, lambda: make_unknown_domain_top_k(scores[0], SPACE[1], MAX, **options), "measure"
+    )
 
 
 @pytest.mark.parametrize("limit", [2**22 + 1, 2**26, 2**33, 2**63])
 def test_a_limit_for_which_there_may_be_no_memory_is_refused_when_it_is_built(limit: int) -> None:
-    raises_exactly(tk.ParameterError, lambda: build(limit=limit, delta=1e-9), "limit must be at most 2^22 (4194304)")
-    raises_exactly(tk.ParameterError, lambda: build(limit=2**22, k=limit, delta=1e-9), "k must be at most limit")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: build(limit=limit, delta=1e-9), "limit must be at most 2^22 (4194304)"
+    )
+    raises_exactly(tk.errors.ParameterError, lambda: build(limit=2**22, k=limit, delta=1e-9), "k must be at most limit")
     counts = {"k": 1, "scale": 2.0, "count_scale": 2.0, "delta": 1e-9}
     raises_exactly(
-        tk.ParameterError, lambda: tk.make_unknown_domain_counts(*SPACE, MAX, limit=limit, **counts), "limit must be"
+        tk.errors.ParameterError,
+        lambda: tk.make_unknown_domain_counts(*SPACE, MAX, limit=limit, **counts),
+        "limit must be",
     )
 
 

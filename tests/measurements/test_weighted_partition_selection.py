@@ -214,19 +214,19 @@ def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({}, tk.ParameterError, "either epsilon or scale"),
-        ({"epsilon": 1, "scale": 1}, tk.ParameterError, "either epsilon or scale"),
-        ({"scale": 1, "delta": 1}, tk.ParameterError, "delta"),
-        ({"scale": Fraction(1, 2**20)}, tk.ParameterError, "2^-16"),
-        ({"epsilon": 1e300}, tk.ParameterError, "2^-16"),
-        ({"epsilon": 10**400}, tk.ParameterError, "2^-16"),
-        ({"epsilon": 0, "delta": 1e-100}, tk.ParameterError, "too small for any noise"),
-        ({"epsilon": math.inf}, tk.ParameterError, "epsilon"),
-        ({"scale": 1, "max_items": 0}, tk.ParameterError, "max_items"),
-        ({"scale": 1, "rounds": 3}, tk.ParameterError, "rounds"),
-        ({"scale": 1, "minimum_users": 0}, tk.ParameterError, "minimum_users"),
-        ({"scale": 1, "measure": MAX}, tk.ParameterTypeError, "where scale is given"),
-        ({"epsilon": 1, "measure": tk.ZeroConcentratedDivergence()}, tk.ParameterTypeError, "output_measure"),
+        ({}, tk.errors.ParameterError, "either epsilon or scale"),
+        ({"epsilon": 1, "scale": 1}, tk.errors.ParameterError, "either epsilon or scale"),
+        ({"scale": 1, "delta": 1}, tk.errors.ParameterError, "delta"),
+        ({"scale": Fraction(1, 2**20)}, tk.errors.ParameterError, "2^-16"),
+        ({"epsilon": 1e300}, tk.errors.ParameterError, "2^-16"),
+        ({"epsilon": 10**400}, tk.errors.ParameterError, "2^-16"),
+        ({"epsilon": 0, "delta": 1e-100}, tk.errors.ParameterError, "too small for any noise"),
+        ({"epsilon": math.inf}, tk.errors.ParameterError, "epsilon"),
+        ({"scale": 1, "max_items": 0}, tk.errors.ParameterError, "max_items"),
+        ({"scale": 1, "rounds": 3}, tk.errors.ParameterError, "rounds"),
+        ({"scale": 1, "minimum_users": 0}, tk.errors.ParameterError, "minimum_users"),
+        ({"scale": 1, "measure": MAX}, tk.errors.ParameterTypeError, "where scale is given"),
+        ({"epsilon": 1, "measure": tk.ZeroConcentratedDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -284,7 +284,7 @@ def test_the_threshold_keeps_delta_and_is_about_the_least() -> None:
         assert noise.new_partition_probability(1, keys, level) <= delta
         assert delta > 0.1 or noise.new_partition_probability(1, keys, level - scale / 1000) > delta
         assert (level / noise.step).denominator == 1
-    raises_exactly(tk.ParameterError, lambda: noise.threshold_for_delta(1, Fraction(1, 10**2000)), "too small")
+    raises_exactly(tk.errors.ParameterError, lambda: noise.threshold_for_delta(1, Fraction(1, 10**2000)), "too small")
 
 
 def test_the_threshold_of_equal_weights_is_that_of_the_paper() -> None:

@@ -41,7 +41,7 @@ def refusal(build: Any) -> str:
     """The message of the error of the library that is raised."""
     try:
         build()
-    except tk.ParameterError as refused:
+    except tk.errors.ParameterError as refused:
         return str(refused)
     raise AssertionError("it was not refused")
 
@@ -70,7 +70,7 @@ def answers() -> dict[str, Any]:
         "planned": command(*PLAN, "--mechanism", ROW),
         "audit": audited(),
         "refused": refusal(lambda: tk.make_lipschitz_top_k(*COUNTS, tk.MaxDivergence(), k=1, scale=1, noise="no")),
-        "taken": refusal(lambda: tk.CustomNoise("Sixth", **own)),
+        "taken": refusal(lambda: tk.noise.CustomNoise("Sixth", **own)),
     }
 
 

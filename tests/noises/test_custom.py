@@ -61,12 +61,12 @@ def build(name: str, measure: tk.Measure, d: int | None = None, **options: Any) 
 
 
 def exponential_tail(z: mpq, precision: int) -> Interval:
-    at = tk.Intervals(precision)
+    at = tk.noise.Intervals(precision)
     return at.exp(at.rational(-max(z, mpq(0))))
 
 
 def exponential(u: mpq, precision: int) -> Interval:
-    at = tk.Intervals(precision)
+    at = tk.noise.Intervals(precision)
     return at.negative(at.log(at.rational(1 - u)))
 
 
@@ -74,7 +74,7 @@ def faster(rate: mpq) -> tuple[Callable[[mpq, int], Interval], Callable[[mpq, in
     """Exponential noise of another rate."""
 
     def quantile(u: mpq, precision: int) -> Interval:
-        at = tk.Intervals(precision)
+        at = tk.noise.Intervals(precision)
         return at.divide(exponential(u, precision), at.rational(rate))
 
     return quantile, lambda z, precision: exponential_tail(rate * z, precision)
@@ -82,7 +82,7 @@ def faster(rate: mpq) -> tuple[Callable[[mpq, int], Interval], Callable[[mpq, in
 
 @functools.cache
 def normal_tail(z: mpq, precision: int) -> Interval:
-    at = tk.Intervals(precision)
+    at = tk.noise.Intervals(precision)
     root = gmpy2.isqrt(mpq(2 * 4**precision).numerator)
     x = at.divide(at.rational(z * 2**precision), (at.rational(mpq(root))[0], at.rational(mpq(root + 1))[1]))
     with gmpy2.context(precision=precision, round=gmpy2.RoundDown):
@@ -106,12 +106,12 @@ def normal(u: mpq, precision: int) -> Interval:
             break
         else:
             bits += precision // 2
-    at = tk.Intervals(precision)
+    at = tk.noise.Intervals(precision)
     return at.rational(low)[0], at.rational(high)[1]
 
 
 def rounded(value: Interval, bits: int) -> Interval:
-    return tk.Intervals(bits).add(value, (mpfr(0), mpfr(0)))
+    return tk.noise.Intervals(bits).add(value, (mpfr(0), mpfr(0)))
 
 
 def wide_tail(z: mpq, precision: int) -> Interval:
@@ -126,45 +126,69 @@ def unordered(u: mpq, precision: int) -> Interval:
 REFUSED: list[Any] = [
     pytest.param(
         {"quantile": normal, "survival": normal_tail},
-        tk.ParameterError,
+        tk.errors.ParameterError,
         'condition="lipschitz"',
         marks=pytest.mark.slow,
     ),
     pytest.param(
         {"quantile": normal, "survival": normal_tail, "condition": "lipschitz"},
-        tk.ParameterError,
+        tk.errors.ParameterError,
         '"lipschitz"',
         marks=pytest.mark.slow,
     ),
-    ({"quantile": lomax, "survival": lomax_tail}, tk.ParameterError, 'must meet condition="class_a"'),
-    (dict(zip(("quantile", "survival"), faster(1 + mpq(1, 2**30)), strict=True)), tk.ParameterError, '"lipschitz"'),
-    ({"quantile": lambda u, p: math.log(u)}, tk.ParameterTypeError, "quantile must return an enclosure"),
-    ({"quantile": lambda u, p: (0.0, 1.0)}, tk.ParameterTypeError, "a pair (lower, upper) of gmpy2.mpfr numbers"),
-    ({"quantile": lambda u, p: exponential(u, p)[0]}, tk.ParameterTypeError, "quantile must return an enclosure"),
-    ({"quantile": lambda u, p: rounded(exponential(u, p), 53)}, tk.ParameterError, "narrow as the precision grows"),
-    ({"quantile": unordered}, tk.ParameterError, "quantile must return finite numbers lower <= upper"),
-    ({"quantile": lambda u, p: (mpfr("nan"),) * 2}, tk.ParameterError, "quantile must return finite numbers"),
-    ({"quantile": lambda u, p: (mpfr(0), mpfr("inf"))}, tk.ParameterError, "quantile must return finite numbers"),
-    ({"quantile": lambda u, p: (mpfr(p), mpfr(p))}, tk.ParameterError, "enclosures of one number"),
-    ({"quantile": lambda u, p: exponential(1 - u, p)}, tk.ParameterError, "quantile must not decrease"),
-    ({"quantile": faster(1 - mpq(1, 2**50))[0]}, tk.ParameterError, "inverse to each other"),
-    ({"quantile": faster(1 + mpq(1, 2**50))[0]}, tk.ParameterError, "inverse to each other"),
-    ({"quantile": faster(mpq(1, 2**1000))[0]}, tk.ParameterError, "within 2^1000"),
-    ({"survival": lambda z, p: float(z)}, tk.ParameterTypeError, "survival must return an enclosure"),
-    ({"survival": wide_tail}, tk.ParameterError, "survival must lie in (0, 1]"),
-    ({"survival": lambda z, p: (mpfr(0), mpfr(0))}, tk.ParameterError, "inverse to each other"),
-    ({"survival": lambda z, p: exponential_tail(z - 1, p)}, tk.ParameterError, "inverse to each other"),
-    ({"survival": lambda z, p: tk.Intervals(p).exp(tk.Intervals(p).rational(-z / 2 + 9))}, tk.ParameterError, "(0, 1]"),
-    ({"name": "Gumbel"}, tk.ParameterError, "name must not be empty, nor that of a noise of the library"),
-    ({"name": ""}, tk.ParameterError, "name must not be empty"),
-    ({"name": 3}, tk.ParameterTypeError, "name must be a string, not int"),
-    ({"condition": "A"}, tk.ParameterError, "condition must be one of 'class_a', 'lipschitz'"),
-    ({"condition": None}, tk.ParameterTypeError, "condition must be one of"),
-    ({"quantile": 3}, tk.ParameterTypeError, "quantile must be callable"),
-    ({"survival": None}, tk.ParameterTypeError, "survival must be callable"),
+    ({"quantile": lomax, "survival": lomax_tail}, tk.errors.ParameterError, 'must meet condition="class_a"'),
+    (
+        dict(zip(("quantile", "survival"), faster(1 + mpq(1, 2**30)), strict=True)),
+        tk.errors.ParameterError,
+        '"lipschitz"',
+    ),
+    ({"quantile": lambda u, p: math.log(u)}, tk.errors.ParameterTypeError, "quantile must return an enclosure"),
+    (
+        {"quantile": lambda u, p: (0.0, 1.0)},
+        tk.errors.ParameterTypeError,
+        "a pair (lower, upper) of gmpy2.mpfr numbers",
+    ),
+    (
+        {"quantile": lambda u, p: exponential(u, p)[0]},
+        tk.errors.ParameterTypeError,
+        "quantile must return an enclosure",
+    ),
+    (
+        {"quantile": lambda u, p: rounded(exponential(u, p), 53)},
+        tk.errors.ParameterError,
+        "narrow as the precision grows",
+    ),
+    ({"quantile": unordered}, tk.errors.ParameterError, "quantile must return finite numbers lower <= upper"),
+    ({"quantile": lambda u, p: (mpfr("nan"),) * 2}, tk.errors.ParameterError, "quantile must return finite numbers"),
+    (
+        {"quantile": lambda u, p: (mpfr(0), mpfr("inf"))},
+        tk.errors.ParameterError,
+        "quantile must return finite numbers",
+    ),
+    ({"quantile": lambda u, p: (mpfr(p), mpfr(p))}, tk.errors.ParameterError, "enclosures of one number"),
+    ({"quantile": lambda u, p: exponential(1 - u, p)}, tk.errors.ParameterError, "quantile must not decrease"),
+    ({"quantile": faster(1 - mpq(1, 2**50))[0]}, tk.errors.ParameterError, "inverse to each other"),
+    ({"quantile": faster(1 + mpq(1, 2**50))[0]}, tk.errors.ParameterError, "inverse to each other"),
+    ({"quantile": faster(mpq(1, 2**1000))[0]}, tk.errors.ParameterError, "within 2^1000"),
+    ({"survival": lambda z, p: float(z)}, tk.errors.ParameterTypeError, "survival must return an enclosure"),
+    ({"survival": wide_tail}, tk.errors.ParameterError, "survival must lie in (0, 1]"),
+    ({"survival": lambda z, p: (mpfr(0), mpfr(0))}, tk.errors.ParameterError, "inverse to each other"),
+    ({"survival": lambda z, p: exponential_tail(z - 1, p)}, tk.errors.ParameterError, "inverse to each other"),
+    (
+        {"survival": lambda z, p: tk.noise.Intervals(p).exp(tk.noise.Intervals(p).rational(-z / 2 + 9))},
+        tk.errors.ParameterError,
+        "(0, 1]",
+    ),
+    ({"name": "Gumbel"}, tk.errors.ParameterError, "name must not be empty, nor that of a noise of the library"),
+    ({"name": ""}, tk.errors.ParameterError, "name must not be empty"),
+    ({"name": 3}, tk.errors.ParameterTypeError, "name must be a string, not int"),
+    ({"condition": "A"}, tk.errors.ParameterError, "condition must be one of 'class_a', 'lipschitz'"),
+    ({"condition": None}, tk.errors.ParameterTypeError, "condition must be one of"),
+    ({"quantile": 3}, tk.errors.ParameterTypeError, "quantile must be callable"),
+    ({"survival": None}, tk.errors.ParameterTypeError, "survival must be callable"),
     (
         {"quantile": type("Unhashable", (), {"__call__": exponential, "__hash__": None})()},
-        tk.ParameterTypeError,
+        tk.errors.ParameterTypeError,
         "hashable",
     ),
 ]
@@ -173,14 +197,14 @@ REFUSED: list[Any] = [
 @pytest.mark.parametrize(("options", "error", "required"), REFUSED)
 def test_what_is_refused(options: dict[str, Any], error: type[Exception], required: str) -> None:
     arguments: dict[str, Any] = {"name": "Own", "quantile": exponential, "survival": exponential_tail}
-    raises_exactly(error, lambda: tk.CustomNoise(**(arguments | options)), required)
+    raises_exactly(error, lambda: tk.noise.CustomNoise(**(arguments | options)), required)
 
 
 @pytest.mark.further
 def test_a_tail_just_within_the_condition_is_accepted() -> None:
     for rate in (mpq(1), 1 - mpq(1, 2**30), mpq(1, 3)):
         quantile, survival = faster(rate)
-        assert tk.CustomNoise("Own", quantile=quantile, survival=survival).is_class_a
+        assert tk.noise.CustomNoise("Own", quantile=quantile, survival=survival).is_class_a
 
 
 SURVIVAL: dict[str, Callable[[Any], Any]] = {
@@ -196,17 +220,17 @@ SURVIVAL: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", oracle.NAMES)
 def test_the_five_noises_pass_the_checks_of_their_condition(name: str) -> None:
     """So the checks refuse nothing that is right, and the flags of the five hold on the same grid."""
-    own = getattr(tk, name)()
+    own = getattr(tk.noise, name)()
 
     def survival(z: mpq, precision: int) -> Interval:
         with mpmath.workprec(2 * precision + 200):
             value = SURVIVAL[name](mpmath.mpf(int(z.numerator)) / int(z.denominator))
             mantissa, exponent = int(value.man), int(value.exp)
-        at, exact = tk.Intervals(precision), mpq(mantissa) * mpq(2) ** exponent
+        at, exact = tk.noise.Intervals(precision), mpq(mantissa) * mpq(2) ** exponent
         slack = exact / 2 ** (precision + 50)
         return at.rational(exact - slack)[0], at.rational(exact + slack)[1]
 
-    made = tk.CustomNoise("Own", quantile=own.quantile, survival=survival)
+    made = tk.noise.CustomNoise("Own", quantile=own.quantile, survival=survival)
     assert own.is_class_a == made.is_class_a
     assert own.is_lipschitz == made.is_lipschitz
     assert own.is_proven
@@ -387,7 +411,7 @@ def test_the_lipschitz_condition_is_not_enough_for_rankings() -> None:
     options = {"k": 2, "scale": 1, "noise": NOISES["Gapped"]}
     space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance()
     raises_exactly(
-        tk.ParameterError,
+        tk.errors.ParameterError,
         lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), **options),
         'noise must be of class A for release="ranking"',
     )
@@ -425,14 +449,14 @@ def test_measurements_are_marked_as_unproven(name: str) -> None:
     assert "proofs/measurements/lipschitz_top_k.tex (current)" in str(measurement.proof)
     assert measurement.parameters["noise"] == name
     space = measurement.input_domain, measurement.input_metric
-    five = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=2, scale=1, noise=tk.Laplace())
+    five = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=2, scale=1, noise=tk.noise.Laplace())
     assert five.proof.status == "current"
 
 
 @every_noise
 def test_no_exact_law_is_declared(name: str) -> None:
     measurement = build(name, tk.MaxDivergence(), k=2, scale=1, release="set")
-    raises_exactly(tk.NotDeclaredError, lambda: measurement.distribution([1, 2, 3]), "no exact distribution")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: measurement.distribution([1, 2, 3]), "no exact distribution")
 
 
 @every_noise
@@ -444,7 +468,9 @@ def test_accuracy_is_the_spread_of_two_quantiles(name: str, alpha: Any) -> None:
         quantile = oracle.QUANTILE[name]
         true = 3 * (quantile(1 - tail) - quantile(tail))
         assert true <= found <= true * (1 + mpmath.mpf(2) ** -51)
-    raises_exactly(tk.ParameterError, lambda: measurement.accuracy(1, alpha), "n_candidates must be at least k (2)")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: measurement.accuracy(1, alpha), "n_candidates must be at least k (2)"
+    )
     assert build(name, tk.MaxDivergence(), k=2, scale=0, release="set").accuracy(40, alpha) == 0
 
 
@@ -492,7 +518,7 @@ def test_other_mechanisms_refuse_the_noise() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     own = NOISES["AsymmetricLaplace"]
     raises_exactly(
-        tk.ParameterError,
+        tk.errors.ParameterError,
         lambda: tk.make_canonical_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=own),
         "noise must be Gumbel() or Exponential()",
     )
@@ -511,22 +537,22 @@ def test_a_noise_of_the_callers_claims_nothing_that_only_a_proof_can_give(name: 
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     options = {"k": 1, "scale": 1, "noise": noise, "release": "set"}
     own = tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), **options)
-    raises_exactly(tk.NotDeclaredError, lambda: own.distribution([1, 2]), "declares no exact distribution")
-    raises_exactly(tk.NotDeclaredError, lambda: own.success_probability([1, 2]), "declares no")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: own.distribution([1, 2]), "declares no exact distribution")
+    raises_exactly(tk.errors.NotDeclaredError, lambda: own.success_probability([1, 2]), "declares no")
 
 
 @pytest.mark.further
 def test_noises_are_values() -> None:
     def make(**options: Any) -> Noise:
         arguments = {"quantile": asymmetric_laplace, "survival": asymmetric_laplace_survival}
-        return tk.CustomNoise(**({"name": "AsymmetricLaplace"} | arguments | options))
+        return tk.noise.CustomNoise(**({"name": "AsymmetricLaplace"} | arguments | options))
 
     noise = NOISES["AsymmetricLaplace"]
     assert make() == noise
     assert hash(make()) == hash(noise)
     assert pickle.loads(pickle.dumps(noise)) == copy.deepcopy(noise) == noise
     assert quantile_table(make()) is quantile_table(noise)
-    for other in (make(name="Other"), make(condition="lipschitz"), NOISES["Lomax"], tk.Laplace()):
+    for other in (make(name="Other"), make(condition="lipschitz"), NOISES["Lomax"], tk.noise.Laplace()):
         assert other != noise
     assert repr(noise) == "CustomNoise('AsymmetricLaplace')"
 
@@ -535,7 +561,7 @@ def test_a_noise_that_only_claims_to_be_one_of_the_five_is_refused() -> None:
     forged = replace(NOISES["AsymmetricLaplace"], is_proven=True)
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     raises_exactly(
-        tk.ParameterError,
+        tk.errors.ParameterError,
         lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
         "noise must be Gumbel()",
     )
@@ -546,7 +572,7 @@ def test_a_noise_that_claims_what_is_known_of_the_five_alone_is_refused(claim: s
     forged = replace(NOISES["AsymmetricLaplace"], **{claim: CLAIMS[claim]})  # type: ignore[arg-type]
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     raises_exactly(
-        tk.ParameterError,
+        tk.errors.ParameterError,
         lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
         "noise must be Gumbel()",
     )

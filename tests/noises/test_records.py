@@ -139,7 +139,7 @@ def _twice_as_fast(function: Any) -> Any:
 
 
 def test_wrong_facts_are_refuted() -> None:
-    laplace, logistic = tk.Laplace(), tk.Logistic()
+    laplace, logistic = tk.noise.Laplace(), tk.noise.Logistic()
     assert refuted(replace(laplace, tail=Fraction(49, 100))) == {"tail"}
     assert refuted(replace(laplace, quantile=logistic.quantile)) == {"quantile"}
     assert refuted(replace(laplace, density=logistic.density)) == {"density"}

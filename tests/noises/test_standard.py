@@ -23,7 +23,7 @@ from opendp_topk.sampling.noises.standard import STANDARD
 
 from ..oracles import noise as oracle
 
-ALL = [getattr(tk, name)() for name in oracle.NAMES]
+ALL = [getattr(tk.noise, name)() for name in oracle.NAMES]
 SUPPORT = {
     "Gumbel": (-mpmath.inf, mpmath.inf),
     "Exponential": (0, mpmath.inf),
@@ -93,7 +93,7 @@ def test_quantile_ignores_the_callers_context(noise: Noise) -> None:
 
 @every_noise
 def test_noises_are_values_known_by_name(noise: Noise) -> None:
-    assert noise == getattr(tk, noise.name)()
+    assert noise == getattr(tk.noise, noise.name)()
     assert sum(noise == other for other in ALL) == 1
     assert repr(noise) == f"{noise.name}()"
 

@@ -316,7 +316,7 @@ def intervals(rng: random.Random) -> list[tuple[Any, Any]]:
 @pytest.mark.quick(precision=(2, 53))
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_products_and_quotients_are_the_exact_ones_rounded_outward(precision: int) -> None:
-    at, rng = tk.Intervals(precision), random.Random(precision)
+    at, rng = tk.noise.Intervals(precision), random.Random(precision)
     for x in intervals(rng):
         for y in intervals(rng):
             corners = [fraction(a) * fraction(b) for a in x for b in y]
@@ -335,7 +335,7 @@ def assert_rounded(found: tuple[Any, Any], corners: list[Fraction], precision: i
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_exponentials_enclose_the_true_ones(precision: int) -> None:
-    at, rng = tk.Intervals(precision), random.Random(precision)
+    at, rng = tk.noise.Intervals(precision), random.Random(precision)
     with mpmath.workprec(precision + 200):
         for x in intervals(rng):
             small = at.divide(x, at.rational(2**20))
@@ -346,7 +346,7 @@ def test_exponentials_enclose_the_true_ones(precision: int) -> None:
 
 
 def test_the_callers_context_does_not_matter() -> None:
-    at, x, y = tk.Intervals(100), (mpfr(1), mpfr(2)), (mpfr(3), mpfr(7))
+    at, x, y = tk.noise.Intervals(100), (mpfr(1), mpfr(2)), (mpfr(3), mpfr(7))
     expected = at.multiply(x, y), at.divide(x, y), at.exp(x)
     with gmpy2.context(precision=5, round=gmpy2.RoundAwayZero):
         assert (at.multiply(x, y), at.divide(x, y), at.exp(x)) == expected

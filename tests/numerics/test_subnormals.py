@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opendp_topk import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from opendp_topk.errors import PlatformError
 from opendp_topk.numerics import floats as subnormals
 from opendp_topk.numerics.floats import require_subnormals
+from opendp_topk.sampling.noises import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.samplers.quantile_tables import quantile_table
 
@@ -37,7 +37,7 @@ library, bits = ctypes.CDLL(sys.argv[1]), int(sys.argv[2])
 def refused(call):
     try:
         call()
-    except tk.PlatformError as error:
+    except tk.errors.PlatformError as error:
         assert "nothing was released" in str(error)
         return True
     return False
@@ -88,7 +88,7 @@ def test_every_kind_of_release_is_refused_and_none_afterwards(library: Path, bit
         library,
         bits,
         """
-measure, gumbel, three = tk.MaxDivergence(), tk.Gumbel(), [1.0, 2.0, 3.0]
+measure, gumbel, three = tk.MaxDivergence(), tk.noise.Gumbel(), [1.0, 2.0, 3.0]
 ranges = floats, tk.RangeDistance()
 counts = integers, tk.LInfDistance(monotonic=True)
 cases = [
@@ -129,13 +129,13 @@ import numpy as np
 from fractions import Fraction
 from opendp_topk.sampling.samplers import merge
 from opendp_topk.sampling.samplers.quantile_tables import quantile_table
-race = merge.Race(Fraction(normal), tk.Gumbel(), 1, 1, True)
+race = merge.Race(Fraction(normal), tk.noise.Gumbel(), 1, 1, True)
 parts = [merge.select_part_finalists([place], np.array([score]), race) for place, score in enumerate(near)]
-joined = merge.merge_finalists(parts, merge.Race(Fraction(normal), tk.Gumbel(), 2, 1, True))
+joined = merge.merge_finalists(parts, merge.Race(Fraction(normal), tk.noise.Gumbel(), 2, 1, True))
 calls = (
     lambda: merge.merge_finalists(parts, race),
     lambda: merge.finish_race(joined, race),
-    lambda: quantile_table(tk.Laplace()),
+    lambda: quantile_table(tk.noise.Laplace()),
 )
 library.set_mode(bits)
 assert [refused(call) for call in calls] == [True, True, True]

@@ -15,7 +15,7 @@ from typing import Any
 import opendp_topk as tk
 from tests.oracles import above as oracle
 
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 _FAR, _FARTHER = 9, 25  # scales: beyond them noise is all but exponential, and an answer hardly depends on nearer ones
 _ORDERS = (1.0, 1.5, 2.0, 4.0, 12.0)
@@ -123,7 +123,7 @@ def cases() -> Iterator[Case]:
     for noise, k, measure in itertools.product(NOISES, (1, 2), MEASURES):
         yield _case(noise, k, measure, monotonic=True)
     for k, measure in itertools.product((1, 2), MEASURES):
-        yield _case(tk.Exponential(), k, measure, monotonic=False)
+        yield _case(tk.noise.Exponential(), k, measure, monotonic=False)
 
 
 def _case(noise: Any, k: int, measure: tk.Measure, *, monotonic: bool) -> Case:
@@ -131,7 +131,7 @@ def _case(noise: Any, k: int, measure: tk.Measure, *, monotonic: bool) -> Case:
     made = tk.make_above_threshold(*space, threshold=0, scale=1, noise=noise, k=k)
     up, down = 1, 0 if monotonic else -1
     questions: tuple[Question, ...]
-    if measure == tk.ZeroConcentratedDivergence() and noise == tk.Exponential():
+    if measure == tk.ZeroConcentratedDivergence() and noise == tk.noise.Exponential():
         questions, most = ((0.5, 0.5 + up), (0.5, 0.5 + down), (-0.25, up - 0.25)), 9 - k  # the best of a random search
     elif measure == tk.ZeroConcentratedDivergence():
         questions, most = ((0, up), (0, down)), 8 if k == 1 else 6

@@ -19,7 +19,7 @@ import numpy as np
 import opendp_topk as tk
 from tests.oracles import above as oracle
 
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 DELTAS = (0.1, 0.01, 1e-6)
 LEADS = np.arange(-14, 20, 0.25)
 """How far scores that may be asked for are above the threshold."""
@@ -161,7 +161,7 @@ class Case:
 
 def cases() -> Iterator[Case]:
     """Every noise for scores that go one way, exponential noise for others."""
-    kinds = [(noise, True) for noise in NOISES] + [(tk.Exponential(), False)]
+    kinds = [(noise, True) for noise in NOISES] + [(tk.noise.Exponential(), False)]
     for (noise, monotonic), k in itertools.product(kinds, (1, 2)):
         space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=monotonic), tk.PrivacyProfile()
         made = tk.make_above_threshold(*space, threshold=0, scale=1, noise=noise, k=k)

@@ -209,7 +209,7 @@ def cases() -> Iterator[Case]:
     for changes, measure in itertools.product(K, MEASURES):
         metric = tk.L01InfDistance(changes=changes, monotonic=True)
         space = tk.VectorDomain(tk.AtomDomain(int)), metric, measure
-        for noise in (tk.Laplace(), tk.Logistic()):
+        for noise in (tk.noise.Laplace(), tk.noise.Logistic()):
             cells, told = continuous(noise.name), f"changes={changes}, k={K[changes]}, noise={noise.name}()"
             options = {"k": K[changes], "scale": 1, "noise": noise}
             for release in ("ranking", "set"):

@@ -38,8 +38,8 @@ PAIR = 1.0, 1e-6
 
 
 @functools.cache
-def compared(measure: tk.Measure, **options: Any) -> tk.Comparison:
-    return tk.compare(*SPACE, measure, **options)
+def compared(measure: tk.Measure, **options: Any) -> tk.planning.Comparison:
+    return tk.planning.compare(*SPACE, measure, **options)
 
 
 @pytest.mark.further
@@ -55,7 +55,9 @@ def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
 
 @pytest.mark.slow
 def test_what_may_be_best_by_far_has_a_row() -> None:
-    said = {(k, kind): repr(tk.compare(*SPACE, ZCDP, k=k, d_out=1, release=kind)) for k in (1, 2) for kind in KINDS}
+    said = {
+        (k, kind): repr(tk.planning.compare(*SPACE, ZCDP, k=k, d_out=1, release=kind)) for k in (1, 2) for kind in KINDS
+    }
     assert "may be best" not in said[1, "ranking"] + said[1, "set"]
     assert "stand out, joint may be best by far" in said[2, "ranking"]
     assert "stand out, canonical and joint may be best by far" in said[2, "set"]
@@ -64,7 +66,7 @@ def test_what_may_be_best_by_far_has_a_row() -> None:
 @pytest.mark.further
 def test_noise_on_all_counts_whose_steps_have_no_rho_of_their_own_is_shown() -> None:
     few = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.L01InfDistance(changes=3, monotonic=True)
-    found = tk.compare(*few, tk.ZeroConcentratedDivergence(), k=5, d_out=0.02)
+    found = tk.planning.compare(*few, tk.ZeroConcentratedDivergence(), k=5, d_out=0.02)
     assert found["histogram_laplace"].bound in WORDS
     assert "histogram_laplace" in repr(found)
 
@@ -75,7 +77,7 @@ def test_noise_on_all_counts_whose_steps_have_no_rho_of_their_own_is_shown() -> 
 def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str) -> None:
     k, tiny = 20, 1e-307  # k / tiny exceeds every float64, and 1 / tiny does not
     space = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.LInfDistance(monotonic=True)
-    found = {row.name: row for row in tk.compare(*space, tk.MaxDivergence(), k=k, d_out=tiny, release=release)}
+    found = {row.name: row for row in tk.planning.compare(*space, tk.MaxDivergence(), k=k, d_out=tiny, release=release)}
     asked = {row.name: row for row in capable_mechanisms(k, 50, release)}
     assert found.keys() < asked.keys()
     assert all(row.measurement.check(1, tiny) for row in found.values())
@@ -218,14 +220,14 @@ def test_a_comparison_prints_as_a_table() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"k": 901, "d_out": 1}, tk.ParameterError, "the number of candidates"),
-        ({"k": 900, "d_out": 1, "release": "set"}, tk.ParameterError, "the same for all neighbours"),
-        ({"k": 1, "d_out": 0}, tk.ParameterError, "> 0"),
-        ({"k": 1, "d_out": math.inf}, tk.ParameterError, "finite"),
-        ({"k": 1, "d_out": (1, 0.1)}, tk.ParameterError, "d_out"),
-        ({"k": 1, "d_out": 1, "releases": 0}, tk.ParameterError, "releases"),
-        ({"k": 1, "d_out": 1, "release": "list"}, tk.ParameterError, "release"),
-        ({"k": 1, "d_out": 1, "alpha": 1}, tk.ParameterError, "alpha"),
+        ({"k": 901, "d_out": 1}, tk.errors.ParameterError, "the number of candidates"),
+        ({"k": 900, "d_out": 1, "release": "set"}, tk.errors.ParameterError, "the same for all neighbours"),
+        ({"k": 1, "d_out": 0}, tk.errors.ParameterError, "> 0"),
+        ({"k": 1, "d_out": math.inf}, tk.errors.ParameterError, "finite"),
+        ({"k": 1, "d_out": (1, 0.1)}, tk.errors.ParameterError, "d_out"),
+        ({"k": 1, "d_out": 1, "releases": 0}, tk.errors.ParameterError, "releases"),
+        ({"k": 1, "d_out": 1, "release": "list"}, tk.errors.ParameterError, "release"),
+        ({"k": 1, "d_out": 1, "alpha": 1}, tk.errors.ParameterError, "alpha"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], error: type[Exception], says: str) -> None:
@@ -237,16 +239,18 @@ NO_PAIRS = {"one": (1, 1), "alone": (1,), "curve": tk.PrivacyCurve(lambda _: 0.1
 
 @pytest.mark.parametrize("d_out", NO_PAIRS.values(), ids=NO_PAIRS)
 def test_budgets_that_are_no_pair_are_refused(d_out: Any) -> None:
-    raises_exactly(tk.ParameterError, lambda: compared(PROFILE, k=1, d_out=d_out), "d_out")
+    raises_exactly(tk.errors.ParameterError, lambda: compared(PROFILE, k=1, d_out=d_out), "d_out")
 
 
 @pytest.mark.further
 def test_the_number_of_candidates_must_be_known() -> None:
     space = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
-    raises_exactly(tk.ParameterError, lambda: tk.compare(*space, tk.MaxDivergence(), k=1, d_out=1), "n_candidates")
-    known = tk.compare(*space, tk.MaxDivergence(), k=1, d_out=1, n_candidates=900)
+    raises_exactly(
+        tk.errors.ParameterError, lambda: tk.planning.compare(*space, tk.MaxDivergence(), k=1, d_out=1), "n_candidates"
+    )
+    known = tk.planning.compare(*space, tk.MaxDivergence(), k=1, d_out=1, n_candidates=900)
     assert known["permute_and_flip"].accuracy == pytest.approx(math.log(900 / 0.05))
-    raises_exactly(tk.ParameterError, lambda: known["best"], "no such row")
+    raises_exactly(tk.errors.ParameterError, lambda: known["best"], "no such row")
 
 
 @pytest.mark.slow
@@ -277,7 +281,7 @@ def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("matplotlib", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, module, None)
     found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
-    raises_exactly(tk.MissingExtraError, found.plot, 'pip install "opendp_topk[plot]"')
+    raises_exactly(tk.errors.MissingExtraError, found.plot, 'pip install "opendp_topk[plot]"')
 
 
 @pytest.mark.slow

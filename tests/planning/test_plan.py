@@ -214,7 +214,7 @@ def test_sets_come_as_often_as_is_promised(alpha: Fraction, budget: Budget) -> N
     scores = [sum(gaps[at:]) for at in range(4)] + [0, 0]
     space = tk.VectorDomain(tk.AtomDomain(int), size=6), tk.LInfDistance(monotonic=True)
     options = {name: known[name] for name in ("k", "scale", "test_scale", "threshold")}
-    noise = {"Gumbel": tk.Gumbel(), "Exponential": tk.Exponential()}[known["noise"]]
+    noise = {"Gumbel": tk.noise.Gumbel(), "Exponential": tk.noise.Exponential()}[known["noise"]]
     law = tk.make_top_k_by_gap(*space, budget.measure, **options, noise=noise).distribution(scores)
     assert sum(law.values()) == pytest.approx(1)
     assert law[0, 1] >= 1 - alpha
@@ -237,7 +237,7 @@ def test_one_gap_is_no_choice() -> None:
 
 @pytest.mark.parametrize("k", [0, 6, 7])
 def test_a_gap_has_two_sides(k: int) -> None:
-    with pytest.raises(tk.ParameterError, match="k must be"):
+    with pytest.raises(tk.errors.ParameterError, match="k must be"):
         SetByGap(k, 6)
 
 

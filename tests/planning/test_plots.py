@@ -22,8 +22,8 @@ def agg() -> None:
     matplotlib.use("agg")
 
 
-def at(budget: float) -> tk.Comparison:
-    return tk.compare(*SPACE, PURE, k=2, d_out=budget, release="set")
+def at(budget: float) -> tk.planning.Comparison:
+    return tk.planning.compare(*SPACE, PURE, k=2, d_out=budget, release="set")
 
 
 def points(axes: Any) -> dict[str, list[tuple[float, float]]]:
@@ -66,7 +66,7 @@ def test_success_against_cost() -> None:
 def test_budgets_of_its_own_and_of_pairs() -> None:
     axes = at(1.0).plot_accuracy()
     assert [x for x, _ in points(axes)["joint"]] == [0.125, 0.25, 0.5, 1, 2, 4, 8]
-    pair = tk.compare(*SPACE, tk.PrivacyProfile(), k=1, d_out=(1.0, 1e-6), releases=1)
+    pair = tk.planning.compare(*SPACE, tk.PrivacyProfile(), k=1, d_out=(1.0, 1e-6), releases=1)
     assert pair.plot_accuracy([1.0]).get_xlabel() == "epsilon at delta = 1e-06"
     assert len(pair.plot_accuracy([1.0]).lines) >= 1
 
@@ -74,10 +74,10 @@ def test_budgets_of_its_own_and_of_pairs() -> None:
 @pytest.mark.slow
 def test_bad_arguments() -> None:
     found = at(1.0)
-    raises_exactly(tk.ParameterError, lambda: found.plot_accuracy([]), "budgets must be")
-    raises_exactly(tk.ParameterError, lambda: found.plot_accuracy([0.0]), "budgets must be")
-    raises_exactly(tk.ParameterError, lambda: found.plot_success(SCORES, "perfect"), "event must be")
-    raises_exactly(tk.DataError, lambda: found.plot_success(SCORES[1:]), "exactly 9")
+    raises_exactly(tk.errors.ParameterError, lambda: found.plot_accuracy([]), "budgets must be")
+    raises_exactly(tk.errors.ParameterError, lambda: found.plot_accuracy([0.0]), "budgets must be")
+    raises_exactly(tk.errors.ParameterError, lambda: found.plot_success(SCORES, "perfect"), "event must be")
+    raises_exactly(tk.errors.DataError, lambda: found.plot_success(SCORES[1:]), "exactly 9")
 
 
 @pytest.mark.further
@@ -94,4 +94,4 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     found = at(1.0)
     for name in ("matplotlib", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, name, None)
-    raises_exactly(tk.MissingExtraError, found.plot_accuracy, 'pip install "opendp_topk[plot]"')
+    raises_exactly(tk.errors.MissingExtraError, found.plot_accuracy, 'pip install "opendp_topk[plot]"')

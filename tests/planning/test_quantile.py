@@ -164,13 +164,13 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
 
 def test_quantiles_that_do_not_ascend_are_refused() -> None:
     for quantiles in ((HALF, HALF), (HALF, Fraction(1, 3)), (Fraction(1, 997), Fraction(1, 991))):
-        with pytest.raises(tk.ParameterError, match="quantiles"):
+        with pytest.raises(tk.errors.ParameterError, match="quantiles"):
             Quantile.from_columns(replace(columns(), quantiles=quantiles))
 
 
 def test_a_grid_that_has_too_few_numbers_is_refused() -> None:
     for own in (columns(bounds=(1, 1)), columns(bounds=(0, 2**25)), columns(bounds=(0, 9), step=Fraction(10))):
-        with pytest.raises(tk.ParameterError, match="bounds"):
+        with pytest.raises(tk.errors.ParameterError, match="bounds"):
             Quantile.from_columns(own)
 
 
@@ -237,7 +237,7 @@ def test_every_row_gets_a_number_and_every_row_counts_for_a_quantile() -> None:
 
 
 def test_a_column_of_that_name_is_not_overwritten() -> None:
-    with pytest.raises(tk.DataError, match="rename it"):
+    with pytest.raises(tk.errors.DataError, match="rename it"):
         numbered_rows(pl.DataFrame({ROW: [7, 7], "item": ["a", "b"]}))
 
 
@@ -271,7 +271,7 @@ def test_a_frame_joins_as_the_function_does() -> None:
 def test_columns_that_hold_no_identifiers_are_refused() -> None:
     frame = pl.DataFrame({"a": ["x"], "f": [1.5], "b": [True], "^t$": ["x"]})
     for name in ("f", "b", "^t$"):
-        with pytest.raises(tk.DataError, match="integers, strings or categories"):
+        with pytest.raises(tk.errors.DataError, match="integers, strings or categories"):
             add_joined_column(frame, ["a", name])
 
 

@@ -21,8 +21,8 @@ SPACE = tk.VectorDomain(tk.AtomDomain(int), size=20), tk.LInfDistance(monotonic=
 
 def best(
     k: int, budget: Any, proxy: Any = None, *, goal: str | None = None, measure: Any = PURE, **options: Any
-) -> tk.Recommendation:
-    return tk.compare(*SPACE, measure, k=k, d_out=budget, **options).best(proxy, goal=goal)
+) -> tk.planning.Recommendation:
+    return tk.planning.compare(*SPACE, measure, k=k, d_out=budget, **options).best(proxy, goal=goal)
 
 
 @pytest.mark.further
@@ -40,8 +40,8 @@ def test_by_theorems_the_smallest_bound_is_taken() -> None:
 @pytest.mark.slow
 def test_the_caution_names_what_was_compared_and_whose_counts_are_meant() -> None:
     """Canonical releases sets alone; of one winner joint is the exponential mechanism; and capped counts are others."""
-    bounded = tk.compare(SPACE[0], tk.L01InfDistance(changes=1, monotonic=True), PURE, k=3, d_out=1.0)
-    ranked, few = (found.best().caution for found in (tk.compare(*SPACE, PURE, k=3, d_out=1.0), bounded))
+    bounded = tk.planning.compare(SPACE[0], tk.L01InfDistance(changes=1, monotonic=True), PURE, k=3, d_out=1.0)
+    ranked, few = (found.best().caution for found in (tk.planning.compare(*SPACE, PURE, k=3, d_out=1.0), bounded))
     assert "from the rest, joint may" in ranked
     assert "canonical" not in ranked
     assert "canonical and joint" in best(3, 1.0, release="set").caution
@@ -67,10 +67,10 @@ def test_what_the_next_best_would_cost_by_theorems() -> None:
 def test_on_a_proxy_the_likeliest_is_taken(release: str) -> None:
     advice = best(3, 0.6, proxy=CLIFF, release=release)
     likely: dict[str, float] = {}
-    for row in tk.compare(*SPACE, PURE, k=3, d_out=0.6, release=release):
+    for row in tk.planning.compare(*SPACE, PURE, k=3, d_out=0.6, release=release):
         try:
             likely[row.name] = row.measurement.success_probability(CLIFF).lower
-        except tk.NotDeclaredError:
+        except tk.errors.NotDeclaredError:
             continue
     highest = max(likely.values())
     assert likely[advice.name] == pytest.approx(highest)
@@ -89,7 +89,7 @@ def test_the_next_best_reaches_the_goal_at_its_price() -> None:
     target = advice.options[0].success.lower  # type: ignore[union-attr]
 
     def likely(budget: float) -> float:
-        row = tk.compare(*SPACE, PURE, k=3, d_out=budget, release="set")[other.name]
+        row = tk.planning.compare(*SPACE, PURE, k=3, d_out=budget, release="set")[other.name]
         return row.measurement.success_probability(STEEP).lower
 
     assert advice.as_good > 0.3
@@ -120,7 +120,9 @@ def test_where_there_is_one_candidate_nothing_is_to_be_lost() -> None:
     """No scale is the least: the search ends among the least floats, whatever the budget."""
     single = tk.VectorDomain(tk.AtomDomain(int), size=1), SPACE[1]
     for measure, budget in ((PURE, 1), (tk.PrivacyProfile(), (1, 1e-6))):
-        assert 0 < tk.compare(*single, measure, k=1, d_out=budget).best().measurement.parameters["scale"] < 1e-300
+        assert (
+            0 < tk.planning.compare(*single, measure, k=1, d_out=budget).best().measurement.parameters["scale"] < 1e-300
+        )
 
 
 @pytest.mark.slow
@@ -136,12 +138,12 @@ def test_it_shows_itself() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"goal": "exact"}, tk.ParameterError, "needs a proxy"),
-        ({"goal": "best"}, tk.ParameterError, "goal must be"),
-        ({"proxy": [1, 2]}, tk.DataError, "exactly 20"),
-        ({"proxy": [0.5] * 20}, tk.DataTypeError, "int"),
-        ({"k": 21}, tk.ParameterError, "k must"),
-        ({"budget": 0.0}, tk.ParameterError, "d_out"),
+        ({"goal": "exact"}, tk.errors.ParameterError, "needs a proxy"),
+        ({"goal": "best"}, tk.errors.ParameterError, "goal must be"),
+        ({"proxy": [1, 2]}, tk.errors.DataError, "exactly 20"),
+        ({"proxy": [0.5] * 20}, tk.errors.DataTypeError, "int"),
+        ({"k": 21}, tk.errors.ParameterError, "k must"),
+        ({"budget": 0.0}, tk.errors.ParameterError, "d_out"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[BaseException], words: str) -> None:
@@ -150,8 +152,8 @@ def test_bad_arguments(options: dict[str, Any], error: type[BaseException], word
 
 def test_a_proxy_has_one_score_a_candidate_also_if_the_domain_has_no_size() -> None:
     unsized = tk.VectorDomain(tk.AtomDomain(int)), SPACE[1]
-    found = tk.compare(*unsized, PURE, k=1, d_out=1, n_candidates=20)
-    raises_exactly(tk.DataError, lambda: found.best([1, 2]), "exactly 20")
+    found = tk.planning.compare(*unsized, PURE, k=1, d_out=1, n_candidates=20)
+    raises_exactly(tk.errors.DataError, lambda: found.best([1, 2]), "exactly 20")
 
 
 @pytest.mark.further

@@ -57,7 +57,9 @@ KINDS: dict[str, Callable[[], tk.Measurement]] = {
     ),
     "apart": lambda: (
         counts()
-        >> tk.then_top_k_by_gap(tk.Approximate(PURE), k=2, scale=2.0, test_scale=3.0, threshold=60, noise=tk.Gumbel())
+        >> tk.then_top_k_by_gap(
+            tk.Approximate(PURE), k=2, scale=2.0, test_scale=3.0, threshold=60, noise=tk.noise.Gumbel()
+        )
         >> tk.index_candidates(PAGES)
     ),
     "unlisted": lambda: (
@@ -71,9 +73,9 @@ KINDS: dict[str, Callable[[], tk.Measurement]] = {
 }
 
 
-def paid(folder: Path) -> tk.Ledger:
+def paid(folder: Path) -> tk.ledger.Ledger:
     given = {"dataset": "visits", "metric": tk.UserDistance(), "user": "visitor", "purpose": "a plan"}
-    return tk.Ledger.create(
+    return tk.ledger.Ledger.create(
         folder / "budget.ledger", budget=("90", "1e-2"), own_delta="9e-3", measure=tk.PrivacyProfile(), **given
     )
 
@@ -82,7 +84,7 @@ def paid(folder: Path) -> tk.Ledger:
 def test_a_record_of_each_kind_agrees_with_library_and_ledger(tmp_path: Path) -> None:
     with paid(tmp_path) as ledger:
         for number, (kind, make) in enumerate(KINDS.items(), start=1):
-            released, record = tk.release_with_record(ledger, make(), VISITS, label=kind)
+            released, record = tk.planning.release_with_record(ledger, make(), VISITS, label=kind)
             kept = json.loads(json.dumps(record))
             items = getattr(released, "items", released)
             assert kept["items"] == list(items), kind
@@ -96,7 +98,7 @@ def test_a_number_between_integers_is_recorded_as_the_very_same(tmp_path: Path) 
     third = Fraction(1, 3)
     choice = numbers(third) >> tk.then_report_noisy_top_k(PURE, k=1, scale=0.5, release="set")
     with paid(tmp_path) as ledger:
-        released, record = tk.release_with_record(
+        released, record = tk.planning.release_with_record(
             ledger, choice >> tk.index_candidates(tk.multiples((0, 60), third)), VISITS
         )
         (written,) = record["items"]
@@ -105,14 +107,14 @@ def test_a_number_between_integers_is_recorded_as_the_very_same(tmp_path: Path) 
         assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
         (built,) = (one for one in verify_record(record | {"k": None}, ledger) if one.what == "measurement")
         assert (built.verdict, "builds no measurement with these parameters" in built.why) == (DISAGREES, True)
-        raises_exactly(tk.SpaceError, lambda: choice >> tk.index_candidates([*range(181)]), "that were counted")
+        raises_exactly(tk.errors.SpaceError, lambda: choice >> tk.index_candidates([*range(181)]), "that were counted")
 
 
 def test_a_bound_is_charged_and_recorded(tmp_path: Path) -> None:
     top = counts("session") >> tk.then_report_noisy_top_k(PURE, k=1, scale=5.0) >> tk.index_candidates(PAGES)
     with paid(tmp_path) as ledger:
-        raises_exactly(tk.SpaceError, lambda: tk.release_with_record(ledger, top, VISITS), "at_most")
-        _, record = tk.release_with_record(ledger, top, VISITS, at_most=2, shared=True)
+        raises_exactly(tk.errors.SpaceError, lambda: tk.planning.release_with_record(ledger, top, VISITS), "at_most")
+        _, record = tk.planning.release_with_record(ledger, top, VISITS, at_most=2, shared=True)
         assert (record["d_in"], record["d_out"], ledger.history()[0].d_in) == (4, 0.8, "4")
         assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
 
@@ -122,15 +124,27 @@ def test_what_has_no_record_is_refused_before_it_is_paid(tmp_path: Path) -> None
     ranking = KINDS["ranking"]()
     with paid(tmp_path) as ledger:
         bare = tk.make_report_noisy_top_k(*scores, PURE, k=1, scale=1.0)
-        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, bare, [1, 2]), "a table of users")
+        raises_exactly(
+            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, bare, [1, 2]), "a table of users"
+        )
         halved = ranking >> (lambda items: items[:1])
         least = counts() >> tk.then_minimum_users(minimum_users=9, candidates=PAGES)
         few = least >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=1, scale=2.0, limit=3, threshold=40)
-        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, few, VISITS), "--minimum-users M")
-        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, halved, VISITS), "index_candidates")
-        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, ranking, VISITS, alpha=2), "alpha")
+        raises_exactly(
+            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, few, VISITS), "--minimum-users M"
+        )
+        raises_exactly(
+            tk.errors.ParameterError,
+            lambda: tk.planning.release_with_record(ledger, halved, VISITS),
+            "index_candidates",
+        )
+        raises_exactly(
+            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, ranking, VISITS, alpha=2), "alpha"
+        )
         odd = counts() >> tk.then_select_then_count(PURE, k=2, scale=0.7, count_scale=0.3) >> tk.index_candidates(PAGES)
-        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, odd, VISITS), "without one")
+        raises_exactly(
+            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, odd, VISITS), "without one"
+        )
         assert ledger.count() == 0
 
 

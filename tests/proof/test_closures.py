@@ -162,14 +162,14 @@ def test_no_garbage_is_looked_for_while_code_is_read(sums: Path, monkeypatch: py
 
     def read(*key: object) -> str:
         seen.append(gc.isenabled())
-        raise tk.ProofError("unreadable")
+        raise tk.errors.ProofError("unreadable")
 
     with monkeypatch.context() as patch:
         patch.setattr(closures, "_build_hashed_text", read)
         for before in (True, False):
             (gc.enable if before else gc.disable)()
             try:
-                with pytest.raises(tk.ProofError, match="unreadable"):
+                with pytest.raises(tk.errors.ProofError, match="unreadable"):
                     proof.compute_code_hash("inner/sums", "total")
                 assert gc.isenabled() is before
             finally:

@@ -111,7 +111,7 @@ def test_a_mark_is_renewed_by_whoever_quotes_its_new_words(kept: Path, old: str,
     commit(kept)
     assert "nothing" in difference(NAME)
     write(tex, tex.read_text().replace(old, new))
-    with pytest.raises(tk.ProofError, match="no changed line"):
+    with pytest.raises(tk.errors.ProofError, match="no changed line"):
         renew([(NAME, CHECKED, "return helper(a)")], WHY, "A Reader")
     renew([(NAME, "Sums are added", new)], WHY, "A Reader")
     assert proof.machine_checks(NAME)[0].digest == proof.machine_checks(NAME)[0].current_digest
@@ -209,7 +209,7 @@ def test_the_command_shows_what_it_accepts(kept: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("step", [difference, repin])
 def test_no_such_document(house: Path, step: object) -> None:
-    with pytest.raises(tk.ProofError, match="inner/nothing"):
+    with pytest.raises(tk.errors.ProofError, match="inner/nothing"):
         step("inner/nothing")  # type: ignore[operator]
 
 
@@ -237,7 +237,7 @@ def test_old_words_are_shown_from_the_history(kept: Path) -> None:
 @pytest.mark.parametrize("line", ["{", "[]", '{"document": "a"}', '{"statement": "a", "old": "b", "more": 1}'])
 def test_a_log_that_is_none(kept: Path, line: str) -> None:
     write(readings.review_log_path(), line + "\n")
-    with pytest.raises(tk.ProofError, match="line 1 of"):
+    with pytest.raises(tk.errors.ProofError, match="line 1 of"):
         readings.read_review_log()
 
 

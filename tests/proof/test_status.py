@@ -36,10 +36,10 @@ def test_region(house: Path) -> None:
 
 def test_a_region_has_one_place_in_the_package(house: Path) -> None:
     write(house / "opendp_topk/other.py", "# proof-region: sum\n# end-proof-region: sum\n")
-    with pytest.raises(tk.ProofError, match=r"exactly once.*it stands in inner/sums.py, other.py"):
+    with pytest.raises(tk.errors.ProofError, match=r"exactly once.*it stands in inner/sums.py, other.py"):
         proof.read_region("sum")
     assert proof.Proof("inner/sums").status == "stale"
-    with pytest.raises(tk.ProofError, match="does not stand there"):
+    with pytest.raises(tk.errors.ProofError, match="does not stand there"):
         proof.read_region("nothing")
 
 
@@ -72,7 +72,7 @@ def test_code_around_the_region_may_change(house: Path) -> None:
 )
 def test_markers_must_stand_once_each(house: Path, change: tuple[str, str]) -> None:
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace(*change, 1))
-    with pytest.raises(tk.ProofError, match="exactly once"):
+    with pytest.raises(tk.errors.ProofError, match="exactly once"):
         proof.read_region("sum")
     assert proof.Proof("inner/sums").status == "stale"
 
@@ -80,7 +80,7 @@ def test_markers_must_stand_once_each(house: Path, change: tuple[str, str]) -> N
 def test_a_source_that_is_gone(house: Path) -> None:
     (house / "opendp_topk/inner/sums.py").unlink()
     proof.clear_cache()
-    with pytest.raises(tk.ProofError, match="does not stand there"):
+    with pytest.raises(tk.errors.ProofError, match="does not stand there"):
         proof.read_region("sum")
     assert proof.Proof("inner/sums").status == "stale"
 
@@ -93,7 +93,7 @@ def test_a_document_without_pins_is_not_current(house: Path) -> None:
 def test_missing_document(house: Path) -> None:
     assert proof.Proof("inner/none").status == "missing"
     assert proof.Proof("inner/none").path is None
-    with pytest.raises(tk.ProofError, match="inner/none"):
+    with pytest.raises(tk.errors.ProofError, match="inner/none"):
         proof.code_hashes("inner/none")
 
 

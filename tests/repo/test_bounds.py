@@ -165,23 +165,25 @@ CONVERSIONS = {
     "make_range_to_zCDP": tk.RangeDivergence(),
 }
 ASKING = {
-    "Exponential or half-logistic noise": [tk.Exponential(), tk.HalfLogistic()],
-    "Gumbel or logistic noise": [tk.Gumbel(), tk.Logistic()],
-    "Laplace noise": [tk.Laplace()],
+    "Exponential or half-logistic noise": [tk.noise.Exponential(), tk.noise.HalfLogistic()],
+    "Gumbel or logistic noise": [tk.noise.Gumbel(), tk.noise.Logistic()],
+    "Laplace noise": [tk.noise.Laplace()],
 }
 ASKING[""] = [one for noises in ASKING.values() for one in noises]
 THEOREMS = proved()
-Lomax = tk.CustomNoise(
+Lomax = tk.noise.CustomNoise(
     "Lomax",
-    quantile=lambda u, precision: tk.Intervals(precision).rational(u / (1 - u)),
-    survival=lambda z, precision: tk.Intervals(precision).rational(1 / (1 + max(z, 0))),
+    quantile=lambda u, precision: tk.noise.Intervals(precision).rational(u / (1 - u)),
+    survival=lambda z, precision: tk.noise.Intervals(precision).rational(1 / (1 + max(z, 0))),
     condition="lipschitz",
 )
 
 
 def noises(case: str) -> list[Any]:
     """The noises that a case names."""
-    return [Lomax if word == "CustomNoise" else getattr(tk, word)() for word in case.split(", ") if word[0].isupper()]
+    return [
+        Lomax if word == "CustomNoise" else getattr(tk.noise, word)() for word in case.split(", ") if word[0].isupper()
+    ]
 
 
 def options(constructor: str, case: str) -> Iterator[dict[str, Any]]:

@@ -100,7 +100,7 @@ RELEASED: list[Any] = []
 def public() -> dict[str, Callable[..., Any]]:
     """Every public callable that is no exception, by its name."""
     found = {name: getattr(tk, name) for name in tk.__all__ if callable(getattr(tk, name)) and name not in PLAIN}
-    found["Ledger.create"] = tk.Ledger.create
+    found["Ledger.create"] = tk.ledger.Ledger.create
     found |= {f"audit.{name}": getattr(tk.audit, name) for name in AUDITS}
     return {
         name: one
@@ -135,7 +135,7 @@ def outcome(call: Callable[[], Any]) -> BaseException | None:
     """What a call raised that is not the library's, or that holds data."""
     try:
         call()
-    except tk.TopKError as error:
+    except tk.errors.TopKError as error:
         return error if leaks(error) else None
     except Exception as error:
         return error
@@ -148,7 +148,7 @@ def told(name: str, error: BaseException) -> str:
 
 def use(choice: random.Random, built: Any) -> None:
     """Ask something of what a call returned: a map, a check, or a release of data that no message may hold."""
-    if isinstance(built, tk.Partial | tk.Comparison | tk.Recommendation):
+    if isinstance(built, tk.Partial | tk.planning.Comparison | tk.planning.Recommendation):
         repr(built)
     elif isinstance(built, BestCounts | IndexCandidates):
         built(choice.choice(JUNK))
@@ -160,7 +160,7 @@ def use(choice: random.Random, built: Any) -> None:
             built.check(choice.choice(JUNK), choice.choice(JUNK))
         else:
             built(choice.choice(DATA))
-    elif isinstance(built, tk.Ledger):
+    elif isinstance(built, tk.ledger.Ledger):
         with built:
             for _ in range(4):
                 error = outcome(lambda: ask(choice, built))
@@ -169,7 +169,7 @@ def use(choice: random.Random, built: Any) -> None:
             assert built.verify() == []
 
 
-def ask(choice: random.Random, ledger: tk.Ledger) -> None:
+def ask(choice: random.Random, ledger: tk.ledger.Ledger) -> None:
     """Something of a ledger: what is released was debited before, and is recorded as released."""
 
     def either(*fitting: Any) -> Any:
@@ -212,7 +212,7 @@ def test_no_call_raises_what_is_not_the_librarys(tmp_path: Path) -> None:
 def test_of_a_ledger_nothing_is_released_that_is_not_recorded(tmp_path: Path) -> None:
     choice, wrong = random.Random(21), Counter[str]()
     unit = {"measure": PURE, "dataset": "votes", "metric": VOTES}
-    with tk.Ledger.create(tmp_path / "budget.ledger", budget=1000, **unit) as ledger:  # type: ignore[arg-type]
+    with tk.ledger.Ledger.create(tmp_path / "budget.ledger", budget=1000, **unit) as ledger:  # type: ignore[arg-type]
         RELEASED.clear()
         for _ in range(CALLS // 10):
             error = outcome(lambda: ask(choice, ledger))
@@ -226,14 +226,14 @@ def test_of_a_ledger_nothing_is_released_that_is_not_recorded(tmp_path: Path) ->
 
 def test_data_in_an_error_of_the_library_are_noticed() -> None:
     def leak() -> None:
-        raise tk.DataError(f"the score {SENTINEL_INT} is too large")
+        raise tk.errors.DataError(f"the score {SENTINEL_INT} is too large")
 
     def raw() -> None:
         raise ValueError
 
     def own() -> None:
-        raise tk.DataError("the scores are too large")
+        raise tk.errors.DataError("the scores are too large")
 
-    assert isinstance(outcome(leak), tk.DataError)
+    assert isinstance(outcome(leak), tk.errors.DataError)
     assert isinstance(outcome(raw), ValueError)
     assert outcome(own) is None

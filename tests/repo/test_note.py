@@ -213,10 +213,10 @@ def test_the_definitions_are_right() -> None:
 @functools.cache
 def lomax() -> Any:
     """A noise of a caller: Lipschitz, but of none of the five kinds."""
-    return tk.CustomNoise(
+    return tk.noise.CustomNoise(
         "Lomax",
-        quantile=lambda u, precision: tk.Intervals(precision).rational(u / (1 - u)),
-        survival=lambda z, precision: tk.Intervals(precision).rational(1 / (1 + max(z, 0))),
+        quantile=lambda u, precision: tk.noise.Intervals(precision).rational(u / (1 - u)),
+        survival=lambda z, precision: tk.noise.Intervals(precision).rational(1 / (1 + max(z, 0))),
         condition="lipschitz",
     )
 
@@ -231,7 +231,7 @@ def options(maker: str, case: str) -> Iterator[dict[str, Any]]:
     elif case == "CustomNoise":
         yield {"release": "set", "noise": lomax()}
     elif maker == "make_lipschitz_top_k":
-        noise = getattr(tk, case.partition(",")[0])()
+        noise = getattr(tk.noise, case.partition(",")[0])()
         yield from ({"noise": noise} | one for one in releases)
     else:
         yield {}

@@ -69,15 +69,15 @@ path = os.path.join(folder, "budget.ledger")
 unit = {"budget": 1, "measure": tk.MaxDivergence(), "dataset": "votes", "metric": space[1]}
 """
 LEDGER = """
-with tk.Ledger.create(path, **unit) as ledger:
+with tk.ledger.Ledger.create(path, **unit) as ledger:
     assert len(ledger.release(top, [3, 1, 2])) == 2 and ledger.spent() == 0.5 and ledger.verify(ledger.head()) == []
     assert os.listdir(folder) == ["budget.ledger"]
 """
 REFUSED = """
-with tk.Ledger.create(path, **unit) as ledger:
+with tk.ledger.Ledger.create(path, **unit) as ledger:
     try:
         ledger.release(top, [3, 1, 2])
-    except tk.LedgerError as error:
+    except tk.errors.LedgerError as error:
         assert "this Python has no locks on files: use PostgreSQL. Nothing was released" in str(error)
     assert ledger.spent() == 0.0
 """

@@ -178,13 +178,13 @@ def test_documents_that_are_unsound(copy: Path) -> None:
 def test_a_statement_that_changed(copy: Path) -> None:
     """A lemma that says something else makes stale what relies on it, and all that rests on that."""
     resting = ["measurements/selection", "measurements/report_noisy_top_k", "measurements/canonical_top_k"]
-    before = {name: tk.Proof(name).status for name in resting}
+    before = {name: tk.audit.Proof(name).status for name in resting}
     assert set(before.values()) == {"current"}
     spoil(copy / TEX, r"\label{conversion}", r"\label{conversion} On Sundays,")
     assert form.problems("spaces/range_distance") == []
     (problem,) = form.problems("measurements/selection")
     assert "relies on spaces/range_distance#conversion, whose statement is not what it was" in problem
-    assert [tk.Proof(name).status for name in resting] == ["stale"] * 3
+    assert [tk.audit.Proof(name).status for name in resting] == ["stale"] * 3
     quotes = [r"is a number $\rho\ge\dR(x,x')$", "On Sundays,"]
     assert form.main(["--repin", "measurements/selection", *quotes, *WHY]) == 0
     assert form.problems("measurements/selection") == []
@@ -315,7 +315,7 @@ def test_other_words_with_the_same_meaning_are_said_once(copy: Path) -> None:
 
 @pytest.mark.parametrize("step", [form.problems, form.repin, proof.document_text, form.build_pdf])
 def test_no_such_document(step: Callable[[str], object]) -> None:
-    with pytest.raises(tk.ProofError, match="core/nothing"):
+    with pytest.raises(tk.errors.ProofError, match="core/nothing"):
         step("core/nothing")
 
 
@@ -361,7 +361,7 @@ def test_building_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFi
 def test_faults_stop_the_build(copy: Path, fault: str, report: str) -> None:
     require_tex()
     spoil(copy / TEX, r"\end{document}", rf"{fault} \end{{document}}")
-    with pytest.raises(tk.ProofError, match=report):
+    with pytest.raises(tk.errors.ProofError, match=report):
         form.build_pdf("spaces/range_distance", copy)
     assert not (copy / "spaces-range_distance.pdf").exists()
 
@@ -380,7 +380,7 @@ def test_any_code_can_be_listed(copy: Path) -> None:
 
 def test_without_tex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(tk.MissingExtraError, match="texlive-latex-extra lmodern"):
+    with pytest.raises(tk.errors.MissingExtraError, match="texlive-latex-extra lmodern"):
         form.build_pdf("core/chaining", tmp_path)
     monkeypatch.delenv("OPENDP_TOPK_REQUIRE_TEX", raising=False)
     with pytest.raises(pytest.skip.Exception):

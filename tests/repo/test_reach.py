@@ -29,7 +29,7 @@ SOURCES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 
 def stale() -> set[str]:
-    return {name for name in proof.document_names() if tk.Proof(name).status != "current"}
+    return {name for name in proof.document_names() if tk.audit.Proof(name).status != "current"}
 
 
 def resting_on(names: set[str]) -> set[str]:

@@ -80,7 +80,7 @@ def test_winners_of_many_blocks(
     winners = race.top_k(
         canonical(scores),
         Fraction(1),
-        getattr(tk, name)(),
+        getattr(tk.noise, name)(),
         k,
         sign=sign,
         ordered=True,
@@ -147,7 +147,7 @@ def test_small_blocks_give_the_sort_of_what_was_drawn(
     for seed in range(150):
         with monkeypatch.context() as patch:
             recorder = Recorder(patch, Streams(seed))
-            noise = getattr(tk, name)()
+            noise = getattr(tk.noise, name)()
             winners = race.top_k(
                 np.array(scores), Fraction(1), noise, k, sign=1, ordered=True, entropy=recorder.streams
             )
@@ -168,7 +168,7 @@ def test_small_blocks_follow_the_exact_law(
     scores = [*SHAPES[shape], 0.0, 1.0, 2.0]
     classes = [(i // small_blocks, score) for i, score in enumerate(scores)]
     law = one_shot.class_law(name, classes, [score for _, score in classes], k)
-    noise, values = getattr(tk, name)(), np.array(scores)
+    noise, values = getattr(tk.noise, name)(), np.array(scores)
     counts: Counter[Any] = Counter()
     positions: Counter[Any] = Counter()
     for _ in range(6000):

@@ -40,7 +40,7 @@ REPEATS = 25
 
 
 def _draw(name: str, case: Case, k: int, sign: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
-    noise = getattr(tk, name)()
+    noise = getattr(tk.noise, name)()
     return gaps.top_k_with_gaps(canonical(case.scores), case.scale, noise, k, sign=sign, entropy=streams)
 
 
@@ -167,7 +167,7 @@ class _Digits:
 @pytest.mark.quick(name="Gumbel")
 @every_noise
 def test_the_first_interval_holds_the_noise_of_all_that_begin_so(name: str) -> None:
-    rng, noise = random.Random(name), getattr(tk, name)()
+    rng, noise = random.Random(name), getattr(tk.noise, name)()
     most = 2**144 - 1
     for shift in [*range(0, 143, 11), 142]:
         tail = rng.getrandbits(144) >> shift | 1
@@ -250,7 +250,7 @@ def test_gaps_of_many_blocks(name: str, sign: int, shape: str, k: int, monkeypat
     recorder.check(name, scores, Fraction(1), sign, winners.tolist(), d)
     assert all(is_nearest(gap) for gap, is_nearest in zip(found.tolist(), judges, strict=True))
     both = race.top_k(
-        canonical(scores), Fraction(1), getattr(tk, name)(), k + 1, sign=sign, ordered=True, entropy=Streams(k)
+        canonical(scores), Fraction(1), getattr(tk.noise, name)(), k + 1, sign=sign, ordered=True, entropy=Streams(k)
     )
     assert both[:k].tolist() == winners.tolist()
     recorder.check(name, scores, Fraction(1), sign, both.tolist(), d)
@@ -280,14 +280,14 @@ def test_nothing_is_released_where_the_system_has_no_randomness(monkeypatch: pyt
 
     monkeypatch.setattr(os, "urandom", fail)
     with pytest.raises(PlatformError, match="nothing was released"):
-        gaps.top_k_with_gaps(np.arange(3), Fraction(1), tk.Gumbel(), 2, sign=1)
+        gaps.top_k_with_gaps(np.arange(3), Fraction(1), tk.noise.Gumbel(), 2, sign=1)
 
 
 # Many rankings with gaps at once: each is that of its own noisy scores, whatever the scores and the digits.
 
 
 def _draw_rows(name: str, case: Case, k: int, times: int, sign: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
-    noise = getattr(tk, name)()
+    noise = getattr(tk.noise, name)()
     return gap_rows.top_k_with_gaps(canonical(case.scores), case.scale, noise, k, times, sign=sign, entropy=streams)
 
 
@@ -376,7 +376,7 @@ def test_the_noise_of_all_that_begin_so_is_within_its_room(name: str) -> None:
     rng = random.Random(name)
     begun = [rng.getrandbits(80) >> rng.randrange(39) | 1 << 41 for _ in range(300)]
     begun += [2**80 - 1 - n for n in begun]
-    races = gap_rows._Races(ScaledScores(np.arange(3), Fraction(1), 1), getattr(tk, name)(), 1, Streams())
+    races = gap_rows._Races(ScaledScores(np.arange(3), Fraction(1), 1), getattr(tk.noise, name)(), 1, Streams())
     prefix = np.array([n >> 64 for n in begun], dtype=np.uint16)
     words = np.array([n % 2**64 for n in begun], dtype=np.uint64)
     (high, low), room = races._noise_with_error(prefix, words)
@@ -400,7 +400,9 @@ def test_most_gaps_are_certain_from_eighty_digits(monkeypatch: pytest.MonkeyPatc
     for name in oracle.NAMES:
         alone[0] = 0
         streams = Entropies(7)
-        gap_rows.top_k_with_gaps(np.arange(8.0), Fraction(3), getattr(tk, name)(), 4, 20_000, sign=1, entropy=streams)
+        gap_rows.top_k_with_gaps(
+            np.arange(8.0), Fraction(3), getattr(tk.noise, name)(), 4, 20_000, sign=1, entropy=streams
+        )
         assert alone[0] < 200
 
 
@@ -431,7 +433,7 @@ def test_gaps_of_equal_scores_follow_their_law_and_do_not_depend_on_each_other(n
     """Of d equal scores with exponential noise the t-th gap is exponential of the rate t; two with Gumbel: logistic."""
     d, k, n = (4, 2, 200_000) if name == "Exponential" else (2, 1, 200_000)
     winners, found = gap_rows.top_k_with_gaps(
-        np.zeros(d, dtype=np.int64), Fraction(5), getattr(tk, name)(), k, n, sign=1
+        np.zeros(d, dtype=np.int64), Fraction(5), getattr(tk.noise, name)(), k, n, sign=1
     )
     assert_follows(Counter(winners[:, 0].tolist()), dict.fromkeys(range(d), 1 / d), detects=0.06)
     tails: list[Callable[[float], float]] = [lambda z: math.exp(-z), lambda z: math.exp(-2 * z)]

@@ -96,7 +96,7 @@ def raced(scores: Sequence[Any], groups: Groups, race: merge.Race, streams: Entr
 
 
 def check(name: str, case: Case, k: int, sign: int, ordered: bool, seed: int, rng: random.Random) -> Streams:
-    race = merge.Race(case.scale, getattr(tk, name)(), k, sign, ordered)
+    race = merge.Race(case.scale, getattr(tk.noise, name)(), k, sign, ordered)
     streams = Streams(seed, case.leading)
     expected = best(name, case.scores, case.scale, streams.digits, k, sign)
     for most in (AT_ONCE, SCANNED):
@@ -136,7 +136,7 @@ def test_digits_travel_with_near_ties(name: str, bits: int) -> None:
 def test_each_digit_is_drawn_once_however_often_parts_meet() -> None:
     """Four candidates whose first 200 digits are the same are told apart once; what was drawn of them then is kept."""
     race, streams = (
-        merge.Race(Fraction(1), tk.Gumbel(), 2, 1, True),
+        merge.Race(Fraction(1), tk.noise.Gumbel(), 2, 1, True),
         Streams(2, dict.fromkeys(range(4), "01" * 100)),
     )
     parts = [sent(merge.select_part_finalists([i], np.array([9]), race, Named(streams, [i]))) for i in range(4)]
@@ -146,7 +146,7 @@ def test_each_digit_is_drawn_once_however_often_parts_meet() -> None:
     assert [streams.read[i] for i in once.labels] == [16 + 64 * len(words) for words in once.words]
     assert min(map(len, once.words)) >= 3
     read = dict(streams.read)
-    one = merge.Race(Fraction(1), tk.Gumbel(), 1, 1, True)
+    one = merge.Race(Fraction(1), tk.noise.Gumbel(), 1, 1, True)
     far = merge.Part(1, (7,), np.array([-9]), np.array([2**15], dtype=np.uint16), ((),))
     unread = merge.merge_finalists([far, once, far], race, Untouched())
     assert dict(zip(unread.labels, unread.words, strict=True)) == dict(zip(once.labels, once.words, strict=True))
@@ -166,7 +166,7 @@ def test_without_noise_the_lowest_label_wins_whatever_the_parts(sign: int) -> No
             (lambda: rng.randrange(3), lambda: rng.choice((0.0, -0.0, 1.5)), lambda: 2**63 - rng.randrange(3))
         )
         scores, k = [make() for _ in range(d)], rng.randint(1, d)
-        race = merge.Race(Fraction(0), tk.Gumbel(), k, sign, rng.random() < 0.5)
+        race = merge.Race(Fraction(0), tk.noise.Gumbel(), k, sign, rng.random() < 0.5)
         exact = sorted(range(d), key=lambda i: (-sign * scores[i], i))[:k]
         assert raced(scores, shared(rng, d), race, Untouched(), rng) == (exact if race.ordered else sorted(exact))
 
@@ -179,7 +179,7 @@ def test_a_part_of_many_blocks_keeps_the_winners(monkeypatch: pytest.MonkeyPatch
     rng.shuffle(scores)
     monkeypatch.setattr(race_of_blocks, "_FIRST_BLOCKS", 1)
     recorder = Recorder(monkeypatch, streams)
-    race = merge.Race(Fraction(50), tk.Gumbel(), 8, 1, True)
+    race = merge.Race(Fraction(50), tk.noise.Gumbel(), 8, 1, True)
     winners = raced(scores, [range(large), range(large, large + small), []], race, streams, rng)
     recorder.check("Gumbel", scores, Fraction(50), 1, winners, large + small)
     assert recorder.levels
@@ -193,7 +193,7 @@ def test_the_law_is_that_of_one_race(name: str, sign: int) -> None:
     scores, scale = [9, 3, 0, 3], Fraction(2)
     weights = [mpmath.e ** (Fraction(score, 1) / scale) for score in scores]
     law = one_shot.rankings(name, weights, 1)
-    race = merge.Race(scale, getattr(tk, name)(), 1, sign, True)
+    race = merge.Race(scale, getattr(tk.noise, name)(), 1, sign, True)
     given = [sign * score for score in scores]
     n = enough(max(law.values()))
     counts = Counter((raced(given, shared(rng, 4), race, SYSTEM, rng)[0],) for _ in range(n))
@@ -204,7 +204,7 @@ def test_the_law_is_that_of_one_race(name: str, sign: int) -> None:
 def test_rankings_and_sets_in_parts_follow_the_law() -> None:
     rng = rng_of("rankings")
     law = one_shot.rankings("Exponential", [mpmath.e**2, mpmath.e, mpmath.mpf(1)], 2)
-    race = merge.Race(Fraction(1), tk.Exponential(), 2, 1, True)
+    race = merge.Race(Fraction(1), tk.noise.Exponential(), 2, 1, True)
     counts = Counter(tuple(raced([2, 1, 0], shared(rng, 3), race, SYSTEM, rng)) for _ in range(700))
     assert_follows(counts, law, detects=0.6)
 
@@ -217,7 +217,7 @@ SCALE = Fraction(10**4)
 
 def _ahead(scores: NDArray[Any], k: int) -> object:
     groups = np.maximum.reduceat(scores, np.arange(0, len(scores), GROUP))[: len(scores) // GROUP]
-    return forecast_threshold(ScaledScores(scores, SCALE, 1), tk.Gumbel(), k, groups)
+    return forecast_threshold(ScaledScores(scores, SCALE, 1), tk.noise.Gumbel(), k, groups)
 
 
 def _nested(scores: NDArray[Any], k: int) -> object:

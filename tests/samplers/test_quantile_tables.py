@@ -29,7 +29,7 @@ from ..oracles import noise as oracle
 
 N = 2**16
 DIGITS = 60
-ALL = [getattr(tk, name)() for name in oracle.NAMES]
+ALL = [getattr(tk.noise, name)() for name in oracle.NAMES]
 every_noise = pytest.mark.parametrize("noise", ALL, ids=repr)
 
 
@@ -108,7 +108,7 @@ def test_tail_bounds_the_noise_below_that_many_ones(noise: Noise) -> None:
 
 @every_noise
 def test_tables_are_built_once(noise: Noise) -> None:
-    assert quantile_table(noise) is quantile_table(getattr(tk, noise.name)())
+    assert quantile_table(noise) is quantile_table(getattr(tk.noise, noise.name)())
 
 
 def _words() -> list[int]:
@@ -161,7 +161,7 @@ def test_64_digits_are_enclosed_as_fractions() -> None:
 # Lazy noise variables: bounds hold the oracle's quantile at every level, and comparisons agree with it.
 
 
-NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 ONES = 2**64 - 1
 
 
@@ -208,7 +208,7 @@ def test_a_close_comparison_draws_until_it_is_decided(noise: Any) -> None:
 
 def test_scales_count_each_on_its_side() -> None:
     def compare(lead: Any, scale: Any, other_scale: Any) -> bool:
-        own, other = (LazyNoise(tk.Exponential(), Words(word)) for word in (2**63, 3 * 2**62))
+        own, other = (LazyNoise(tk.noise.Exponential(), Words(word)) for word in (2**63, 3 * 2**62))
         return reaches_noisy_threshold(mpq(lead), own, mpq(scale), other, mpq(other_scale))  # ln 2 against ln 4, nearly
 
     assert [compare(0, *scales) for scales in ((1, 1), (3, 1), (1, 0), (0, 1), (0, 0))] == [
@@ -222,8 +222,8 @@ def test_scales_count_each_on_its_side() -> None:
 
 
 def test_one_variable_answers_many_questions() -> None:
-    other = LazyNoise(tk.Laplace(), Words(2**62))
+    other = LazyNoise(tk.noise.Laplace(), Words(2**62))
     words = other._entropy
     for _ in range(5):
-        reaches_noisy_threshold(mpq(100), LazyNoise(tk.Laplace(), Words(2**62)), mpq(1), other, mpq(1))
+        reaches_noisy_threshold(mpq(100), LazyNoise(tk.noise.Laplace(), Words(2**62)), mpq(1), other, mpq(1))
     assert words.drawn == 1  # type: ignore[attr-defined]

@@ -51,7 +51,7 @@ REPEATS = 100
 
 def _check(name: str, case: Case, k: int, sign: int, ordered: bool, seed: int) -> Streams:
     streams = Streams(seed, case.leading)
-    values, noise = canonical(case.scores), getattr(tk, name)()
+    values, noise = canonical(case.scores), getattr(tk.noise, name)()
     expected = best(name, case.scores, case.scale, streams.digits, k, sign)
     for most in (AT_ONCE, SCANNED):
         streams.read.clear()
@@ -107,7 +107,7 @@ def test_every_k_order_and_direction(name: str) -> None:
 
 def test_few_digits_are_drawn_where_few_are_needed() -> None:
     streams = Streams(1)
-    race.top_k(np.array([0, 1000, 0]), Fraction(1), tk.Gumbel(), 1, sign=1, ordered=True, entropy=streams)
+    race.top_k(np.array([0, 1000, 0]), Fraction(1), tk.noise.Gumbel(), 1, sign=1, ordered=True, entropy=streams)
     assert set(streams.read.values()) == {16}
 
 
@@ -124,7 +124,7 @@ def test_of_equal_bounds_the_first_draws_first_however_a_processor_sorts(ordered
             asked.append(index.tolist())
             return np.random.default_rng(1).permutation(len(index)).astype(np.uint64) << np.uint64(50)
 
-    race.top_k(np.zeros(d), Fraction(1), tk.Exponential(), 10, sign=1, ordered=ordered, entropy=Equal())
+    race.top_k(np.zeros(d), Fraction(1), tk.noise.Exponential(), 10, sign=1, ordered=ordered, entropy=Equal())
     assert len(asked[0]) >= d // 3
     assert asked[0] == sorted(asked[0], key=lambda i: (-(i % 3), i))
 
@@ -133,7 +133,7 @@ def test_a_set_does_not_need_the_order_of_its_members() -> None:
     digits = "01" * 100
     for ordered, most in ((True, 208), (False, 16)):
         streams = Streams(2, {0: digits, 1: digits})
-        race.top_k(np.array([99, 99, 0]), Fraction(1), tk.Gumbel(), 2, sign=1, ordered=ordered, entropy=streams)
+        race.top_k(np.array([99, 99, 0]), Fraction(1), tk.noise.Gumbel(), 2, sign=1, ordered=ordered, entropy=streams)
         assert max(streams.read.values()) >= most
         assert (max(streams.read.values()) > 16) == ordered
 
@@ -142,7 +142,9 @@ def test_a_set_does_not_need_the_order_of_its_members() -> None:
 def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle, "MOST_LEVELS", 5)
     with pytest.raises(PlatformError, match="repeats itself") as caught:
-        race.top_k(values, Fraction(1), tk.Exponential(), 1, sign=1, ordered=True, entropy=Streams(3, twins={1: 0}))
+        race.top_k(
+            values, Fraction(1), tk.noise.Exponential(), 1, sign=1, ordered=True, entropy=Streams(3, twins={1: 0})
+        )
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 
@@ -151,7 +153,7 @@ def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeyp
 def test_repetition_is_noticed_at_the_default_precision() -> None:
     streams = Streams(3, twins={1: 0})
     with pytest.raises(PlatformError, match="repeats itself"):
-        race.top_k(np.zeros(2), Fraction(1), tk.Exponential(), 1, sign=1, ordered=True, entropy=streams)
+        race.top_k(np.zeros(2), Fraction(1), tk.noise.Exponential(), 1, sign=1, ordered=True, entropy=streams)
     assert max(streams.read.values()) > 10**5
 
 
@@ -165,7 +167,7 @@ def test_nothing_is_released_where_the_system_has_no_randomness(
 
     monkeypatch.setattr(os, "urandom", fail)
     with pytest.raises(PlatformError, match="nothing was released") as caught:
-        race.top_k(np.arange(d), Fraction(1), tk.Gumbel(), 1, sign=1, ordered=True)
+        race.top_k(np.arange(d), Fraction(1), tk.noise.Gumbel(), 1, sign=1, ordered=True)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 
@@ -187,7 +189,7 @@ def _check_row(name: str, case: Case, times: int, k: int, sign: int, ordered: bo
     found = rows.repeat_top_k(
         canonical(case.scores),
         case.scale,
-        getattr(tk, name)(),
+        getattr(tk.noise, name)(),
         k,
         times,
         sign=sign,
@@ -250,7 +252,7 @@ def test_near_ties_are_decided_row_by_row(name: str, bits: int) -> None:
 @pytest.mark.parametrize(("scores", "scale"), [([2**70, 2**70 + 1], Fraction(1)), ([1, 2], Fraction(1, 2**901))])
 def test_what_floats_cannot_hold_is_raced_one_by_one(scores: list[int], scale: Fraction) -> None:
     options = {"sign": 1, "ordered": False}
-    assert rows.repeat_top_k(canonical(scores), scale, tk.Gumbel(), 2, 3, **options).tolist() == [[0, 1]] * 3
+    assert rows.repeat_top_k(canonical(scores), scale, tk.noise.Gumbel(), 2, 3, **options).tolist() == [[0, 1]] * 3
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -277,7 +279,9 @@ def test_rows_follow_the_law_and_do_not_depend_on_each_other(name: str) -> None:
     with mpmath.workdps(30):
         weights = [float(mpmath.exp(score)) for score in scores]
     law = one_shot.rankings(name, weights, 2)
-    found = rows.repeat_top_k(np.array(scores), Fraction(1), getattr(tk, name)(), 2, 200_000, sign=1, ordered=True)
+    found = rows.repeat_top_k(
+        np.array(scores), Fraction(1), getattr(tk.noise, name)(), 2, 200_000, sign=1, ordered=True
+    )
     outcomes = [tuple(row) for row in found.tolist()]
     assert_follows(Counter(outcomes), law, detects=0.05)
     pairs = Counter(zip(outcomes[::2], outcomes[1::2], strict=True))
@@ -302,7 +306,7 @@ def test_each_vector_has_a_race_of_its_own(
         k, sign = rng.randint(1, min(len(case.scores) for case in cases)), rng.choice((1, -1))
         options = {"sign": sign, "ordered": rng.random() < 0.6, "entropy": streams}
         vectors = [canonical(case.scores) for case in cases]
-        found = rows.top_k_of_each(vectors, cases[0].scale, getattr(tk, name)(), k, **options)
+        found = rows.top_k_of_each(vectors, cases[0].scale, getattr(tk.noise, name)(), k, **options)
         assert found.shape == (len(cases), k)
         for at, case, row in zip(first, cases, found.tolist(), strict=True):
             expected = best(name, case.scores, cases[0].scale, _of_race(streams, at), k, sign)
@@ -314,12 +318,12 @@ def test_an_array_of_vectors_is_raced_row_by_row_and_none_at_all_too() -> None:
     for columns in (slice(None), slice(None, None, 2), slice(1, None, -1)):
         part, options = table[:, columns], {"sign": -1, "ordered": True}
         streams, d = Streams(1), part.shape[1]
-        found = rows.top_k_of_each(part, Fraction(1, 2), tk.Laplace(), 1, **options, entropy=streams)
+        found = rows.top_k_of_each(part, Fraction(1, 2), tk.noise.Laplace(), 1, **options, entropy=streams)
         for t in range(len(part)):
             expected = best("Laplace", part[t].tolist(), Fraction(1, 2), _of_race(streams, t * d), 1, -1)
             assert found[t].tolist() == expected
-        assert rows.top_k_of_each(part[:0], Fraction(1), tk.Laplace(), 1, **options).shape == (0, 1)
-    assert rows.top_k_of_each([], Fraction(1), tk.Laplace(), 3, sign=1, ordered=True).shape == (0, 3)
+        assert rows.top_k_of_each(part[:0], Fraction(1), tk.noise.Laplace(), 1, **options).shape == (0, 1)
+    assert rows.top_k_of_each([], Fraction(1), tk.noise.Laplace(), 3, sign=1, ordered=True).shape == (0, 3)
 
 
 def _of_race(streams: Streams, at: int) -> Callable[[int, int], int]:
@@ -331,7 +335,7 @@ def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(rows.short, "MOST", 40)
     vectors = [np.arange(50) % 7, np.arange(30) % 5, np.arange(50) % 3]
     streams = Streams(2)
-    found = rows.top_k_of_each(vectors, Fraction(2), tk.Gumbel(), 4, sign=1, ordered=True, entropy=streams)
+    found = rows.top_k_of_each(vectors, Fraction(2), tk.noise.Gumbel(), 4, sign=1, ordered=True, entropy=streams)
     for at, vector, row in zip((0, 50, 80), vectors, found.tolist(), strict=True):
         assert row == best("Gumbel", vector.tolist(), Fraction(2), _of_race(streams, at), 4, 1)
 
@@ -340,7 +344,7 @@ def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -
 def test_vectors_of_a_thousand_scores_are_raced_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(rows.race, "top_k")
     scores, streams = np.random.default_rng(5).integers(0, 90, 1000), Streams(3)
-    found = rows.repeat_top_k(scores, Fraction(9), tk.Exponential(), 7, 3, sign=-1, ordered=True, entropy=streams)
+    found = rows.repeat_top_k(scores, Fraction(9), tk.noise.Exponential(), 7, 3, sign=-1, ordered=True, entropy=streams)
     for t, row in enumerate(found.tolist()):
         expected = best("Exponential", scores.tolist(), Fraction(9), _of_race(streams, 1000 * t), 7, -1)
         assert row == expected
@@ -458,10 +462,10 @@ def test_the_type_of_the_scores_changes_no_winner(
         options: Any = {"sign": sign, "ordered": True}
         with monkeypatch.context() as patch:
             recorder = Recorder(patch, Streams(k))
-            found = race.top_k(seen, scale, tk.Gumbel(), k, **options, entropy=recorder.streams)
+            found = race.top_k(seen, scale, tk.noise.Gumbel(), k, **options, entropy=recorder.streams)
             assert recorder.branches["forecast"] > 0
             recorder.check("Gumbel", narrow.tolist(), scale, sign, found.tolist(), D)
-        again = race.top_k(wide, scale, tk.Gumbel(), k, **options, entropy=Streams(k))
+        again = race.top_k(wide, scale, tk.noise.Gumbel(), k, **options, entropy=Streams(k))
         assert found.tolist() == again.tolist()
 
 

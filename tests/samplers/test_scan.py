@@ -101,7 +101,7 @@ def test_cut_on_raw_scores_is_exact(make: object, sign: int) -> None:
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(3), Fraction(1, 7), Fraction(0.1)])
 def test_levels_never_ask_for_a_one_too_many(name: str, sign: int, scale: Fraction) -> None:
     """The table's bound at the level is at most the exact gap, by a hair's breadth of which thresholds are set."""
-    entries = quantile_table(getattr(tk, name)())
+    entries = quantile_table(getattr(tk.noise, name)())
     values = sign * np.arange(3000)
     scan = Scan(ScaledScores(values, scale, sign), 1, entries, SYSTEM, reference=values[0])
     rng = random.Random(f"{name} {sign} {scale}")
@@ -121,7 +121,9 @@ def test_levels_never_ask_for_a_one_too_many(name: str, sign: int, scale: Fracti
 
 def test_infinitely_far_scores_have_the_highest_level() -> None:
     values = np.array([0.0, 1e308])
-    scan = Scan(ScaledScores(values, Fraction(1e-300), 1), 1, quantile_table(tk.Gumbel()), SYSTEM, reference=values[1])
+    scan = Scan(
+        ScaledScores(values, Fraction(1e-300), 1), 1, quantile_table(tk.noise.Gumbel()), SYSTEM, reference=values[1]
+    )
     with np.errstate(over="ignore", invalid="raise"):
         assert scan.required_levels(values).tolist() == [0, 0]
         scan.threshold = 1.0
@@ -129,7 +131,7 @@ def test_infinitely_far_scores_have_the_highest_level() -> None:
 
 
 def test_drawn_tails_begin_with_ones() -> None:
-    entries = quantile_table(tk.Exponential())
+    entries = quantile_table(tk.noise.Exponential())
     for level in range(4, 17):
         scan = Scan(ScaledScores(np.zeros(3000), Fraction(1), 1), 3000, entries, SYSTEM, reference=0.0)
         scan.add_tail_candidates(np.arange(3000), np.full(3000, level))
@@ -143,7 +145,7 @@ def test_a_late_candidate_that_may_reach_the_threshold_stays() -> None:
     prefix = f"{40_000:016b}"
     values = np.array([0.0, -1e-6, -1.0])
     streams = Streams(leading=dict.fromkeys(range(3), prefix))
-    found = Scan(ScaledScores(values, Fraction(1), 1), 1, quantile_table(tk.Gumbel()), streams, reference=0.0)
+    found = Scan(ScaledScores(values, Fraction(1), 1), 1, quantile_table(tk.noise.Gumbel()), streams, reference=0.0)
     for late in range(3):
         found.add_fresh_candidates(np.array([late]))
     assert found.index.tolist() == [0, 1]
@@ -152,7 +154,7 @@ def test_a_late_candidate_that_may_reach_the_threshold_stays() -> None:
 
 def test_bodies_are_what_the_tails_leave() -> None:
     """Prefixes that do not begin with so many ones: all others, each as likely."""
-    entries = quantile_table(tk.Exponential())
+    entries = quantile_table(tk.noise.Exponential())
     scan = Scan(ScaledScores(np.zeros(1), Fraction(1), 1), 1, entries, SYSTEM, reference=0.0)
     for level in (2, 3, 4):
         index, prefix = scan.draw_body_prefixes(np.arange(40_000), np.full(40_000, level))
@@ -182,7 +184,7 @@ def test_parts_are_told_apart_by_their_leading_ones() -> None:
 @pytest.mark.parametrize("name", ["Gumbel", "Laplace"])
 def test_a_mark_is_reached_where_k_candidates_certainly_reach_it(name: str, sign: int) -> None:
     """Whatever the reference of the scan has become; and who cannot reach a mark is below it by exact rationals."""
-    entries = quantile_table(getattr(tk, name)())
+    entries = quantile_table(getattr(tk.noise, name)())
     met: Counter[bool] = Counter()
     rng = random.Random(f"{name} {sign}")
     for _ in range(40):
@@ -237,7 +239,7 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
     rng = random.Random(f"{make.__name__} {sign}")
     for seed in range(60):
         case = make(rng)
-        noise = getattr(tk, rng.choice(("Gumbel", "Exponential", "Laplace")))()
+        noise = getattr(tk.noise, rng.choice(("Gumbel", "Exponential", "Laplace")))()
         scores = ScaledScores(canonical(case.scores), case.scale, sign)
         with np.errstate(all="ignore"):
             found = short.all_contenders(scores, noise, Streams(seed, case.leading))
@@ -258,7 +260,7 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
 
 
 def test_bounds_are_about_as_narrow_as_the_table() -> None:
-    scores, noise = ScaledScores(np.arange(100.0), Fraction(3), 1), tk.Gumbel()
+    scores, noise = ScaledScores(np.arange(100.0), Fraction(3), 1), tk.noise.Gumbel()
     found = short.all_contenders(scores, noise, Streams(1))
     assert found is not None
     racers, lower, upper = found
@@ -278,8 +280,8 @@ def test_bounds_are_about_as_narrow_as_the_table() -> None:
 )
 def test_what_floats_cannot_hold_is_left_to_the_scan(scores: list[float], scale: Fraction) -> None:
     with np.errstate(over="ignore"):
-        assert short.all_contenders(ScaledScores(canonical(scores), scale, 1), tk.Gumbel(), Untouched()) is None
-    winners = race.top_k(canonical(scores), scale, tk.Gumbel(), 2, sign=1, ordered=False)
+        assert short.all_contenders(ScaledScores(canonical(scores), scale, 1), tk.noise.Gumbel(), Untouched()) is None
+    winners = race.top_k(canonical(scores), scale, tk.noise.Gumbel(), 2, sign=1, ordered=False)
     assert winners.tolist() == [0, 1]
 
 
@@ -314,7 +316,7 @@ def test_forecasts_are_reached(name: str, shape: str, k: int, monkeypatch: pytes
         real(*arguments)
 
     monkeypatch.setattr(forecast_race, "_all_others", watched)
-    noise, sign = getattr(tk, name)(), -1 if shape == "counts" else 1
+    noise, sign = getattr(tk.noise, name)(), -1 if shape == "counts" else 1
     for _ in range(10):
         race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False)
     assert len(wrong) < 2
@@ -349,7 +351,7 @@ class Counted(Entropy):
 @pytest.mark.parametrize("name", ["Exponential", "Gumbel", "Laplace", "Logistic", "HalfLogistic"])
 def test_most_candidates_are_left_to_the_tail(name: str, shape: str) -> None:
     """Also where a group has several winners, or all candidates but one are alike."""
-    noise, sign = getattr(tk, name)(), -1 if shape == "counts" else 1
+    noise, sign = getattr(tk.noise, name)(), -1 if shape == "counts" else 1
     for k in (10, 300, 1000):
         counted = Counted()
         race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False, entropy=counted)
@@ -358,8 +360,8 @@ def test_most_candidates_are_left_to_the_tail(name: str, shape: str) -> None:
 
 def test_of_nearly_all_candidates_there_is_no_forecast() -> None:
     scores = ScaledScores(np.zeros(D), Fraction(1), 1)
-    assert forecast_threshold(scores, tk.Exponential(), D, np.zeros(D // 256)) is None
-    assert forecast_threshold(scores, tk.Exponential(), 5, np.zeros(D // 256)) is not None
+    assert forecast_threshold(scores, tk.noise.Exponential(), D, np.zeros(D // 256)) is None
+    assert forecast_threshold(scores, tk.noise.Exponential(), 5, np.zeros(D // 256)) is not None
 
 
 def test_what_is_true_is_found_by_eights() -> None:

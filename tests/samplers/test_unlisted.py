@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk import Exponential, Gumbel
 from opendp_topk.errors import PlatformError
+from opendp_topk.sampling.noises import Exponential, Gumbel
 from opendp_topk.sampling.samplers import unlisted as dummies
 from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
 from opendp_topk.sampling.samplers.unlisted import Search, build_slots, repeat_top_k, top_k

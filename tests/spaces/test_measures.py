@@ -173,7 +173,7 @@ def test_pairs_are_rounded_up() -> None:
 def test_measures_without_a_delta_are_refused() -> None:
     for measure in (tk.MaxDivergence(), tk.Approximate(tk.RangeDivergence()), None):
         raises_exactly(
-            tk.ParameterTypeError, lambda one=measure: require_with_delta(one, STRICT, "!"), "PrivacyProfile()!"
+            tk.errors.ParameterTypeError, lambda one=measure: require_with_delta(one, STRICT, "!"), "PrivacyProfile()!"
         )
 
 
@@ -255,12 +255,12 @@ def test_joined_laws_obey_the_curve_of_laplace_laws() -> None:
 def test_only_the_named_measures_pass() -> None:
     require_measure(tk.MaxDivergence(), *SCALAR_MEASURES)
     raises_exactly(
-        tk.ParameterTypeError,
+        tk.errors.ParameterTypeError,
         lambda: require_measure(tk.PrivacyProfile(), *SCALAR_MEASURES),
         "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()",
     )
     raises_exactly(
-        tk.ParameterTypeError,
+        tk.errors.ParameterTypeError,
         lambda: require_measure(None, tk.MaxDivergence, note=": because"),
         "output_measure must be MaxDivergence(): because",
     )

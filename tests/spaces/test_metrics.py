@@ -262,7 +262,7 @@ def test_it_is_for_integers_alone() -> None:
     assert not metric.fits(tk.VectorDomain(tk.AtomDomain(float)))
     floats = tk.VectorDomain(tk.AtomDomain(float), size=2)
     raises_exactly(
-        tk.SpaceError, lambda: tk.make_laplace(floats, metric, tk.MaxDivergence(), scale=1), "does not measure"
+        tk.errors.SpaceError, lambda: tk.make_laplace(floats, metric, tk.MaxDivergence(), scale=1), "does not measure"
     )
 
 

@@ -122,7 +122,7 @@ def test_a_domain_of_a_derived_class_is_asked_itself() -> None:
     class Small(tk.VectorDomain):
         def validate(self, value: Any) -> Any:
             if np.max(value) > 10:
-                raise tk.DataError("too large")
+                raise tk.errors.DataError("too large")
             return super().validate(value)
 
     class Elements(tk.AtomDomain):
@@ -133,7 +133,7 @@ def test_a_domain_of_a_derived_class_is_asked_itself() -> None:
     assert find_block_maxima(Small(tk.AtomDomain(float)), scores, 1) is None
     assert find_block_maxima(tk.VectorDomain(Elements(float)), scores, 1) is None
     best = (Small(tk.AtomDomain(float)), tk.RangeDistance()) >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0)
-    with pytest.raises(tk.DataError, match="too large"):
+    with pytest.raises(tk.errors.DataError, match="too large"):
         best(scores)
 
 

@@ -316,11 +316,11 @@ def test_entries_are_what_python_reads(name: str, tmp_path: Path) -> None:
     expected = [read(one.strip()) for one in ENTRIES]
     good = [(one, value) for one, value in zip(ENTRIES, expected, strict=True) if value is not None or not one.strip()]
     assert 3 < len(good) < len(ENTRIES) - 3
-    found = tk.read_table(table(tmp_path, [one for one, _ in good]), separator=";", types={"x": kind}, **options)
+    found = tk.tables.read_table(table(tmp_path, [one for one, _ in good]), separator=";", types={"x": kind}, **options)
     assert found.collect()["x"].to_list() == [value for _, value in good]
     assert found.collect_schema()["y"] == pl.String
     lenient = {"x": f"{kind}_or_null"}
-    assert tk.read_table(table(tmp_path, [*ENTRIES]), separator=";", types=lenient, **options).collect()[
+    assert tk.tables.read_table(table(tmp_path, [*ENTRIES]), separator=";", types=lenient, **options).collect()[
         "x"
     ].to_list() == list(expected)
 
@@ -334,7 +334,7 @@ def test_one_entry_that_is_none_refuses_the_table_wherever_it_is(name: str, tmp_
     for wrong, place in itertools.product([SENTINEL_TEXT, "12.50 EUR", "2024-02-30", "1.234,50"], (0, 3)):
         path = table(tmp_path, [good] * place + [wrong] + [good] * (3 - place))
         found = raises_exactly(
-            TableError, lambda path=path: tk.read_table(path, separator=";", types={"x": kind}, **options)
+            TableError, lambda path=path: tk.tables.read_table(path, separator=";", types={"x": kind}, **options)
         )  # type: ignore[misc]
         said.add(str(found))
     assert len(said) == 1
@@ -358,13 +358,15 @@ def test_one_entry_that_is_none_refuses_the_table_wherever_it_is(name: str, tmp_
     ],
 )
 def test_declarations_that_are_none_are_refused(options: Any, said: str, tmp_path: Path) -> None:
-    raises_exactly(ParameterError, lambda: tk.read_table(tmp_path / "t.csv", **options), said)
+    raises_exactly(ParameterError, lambda: tk.tables.read_table(tmp_path / "t.csv", **options), said)
 
 
 def test_columns_that_are_declared_must_be_there(tmp_path: Path) -> None:
     path = table(tmp_path, ["1"])
-    raises_exactly(DataError, lambda: tk.read_table(path, types={"x": "integer"}), "'x'", "separator ','", "has 1.")
-    raises_exactly(ParameterTypeError, lambda: tk.read_table(path, types="x=integer"), "types must map")  # type: ignore[arg-type]
+    raises_exactly(
+        DataError, lambda: tk.tables.read_table(path, types={"x": "integer"}), "'x'", "separator ','", "has 1."
+    )
+    raises_exactly(ParameterTypeError, lambda: tk.tables.read_table(path, types="x=integer"), "types must map")  # type: ignore[arg-type]
 
 
 def test_the_option_is_a_line_of_columns() -> None:
@@ -383,7 +385,7 @@ def test_sums_and_conditions_take_declared_columns(tmp_path: Path) -> None:
     rows = "u;a;12,50;04.01.2024\nv;b;0,25;31.12.2023\nu;b;;05.01.2024\n"
     (tmp_path / "t.csv").write_text(f"user;item;fee;day\n{rows}", encoding="utf-8")
     types = {"fee": "decimal", "day": "date"}
-    found = tk.read_table(tmp_path / "t.csv", separator=";", types=types, decimal=",", date_format="dd.mm.yyyy")
+    found = tk.tables.read_table(tmp_path / "t.csv", separator=";", types=types, decimal=",", date_format="dd.mm.yyyy")
     space = tk.ValuedFrameDomain("user", "item", "fee"), tk.UserDistance()
     sums = space >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(0, 20), granularity=0.25)
     assert sums(found).tolist() == [50, 1]

@@ -407,7 +407,9 @@ def test_types_without_exact_identifiers_are_refused_by_their_name(engine: str) 
         column = make()
         other = whole(["u"] if engine != "DuckDB" else [None])
         for frame in types.frames(engine, other, column):
-            error = raises_exactly(tk.DataError, lambda frame=frame: types.PAIRS[0].validate(frame), "'work'", "cast")
+            error = raises_exactly(
+                tk.errors.DataError, lambda frame=frame: types.PAIRS[0].validate(frame), "'work'", "cast"
+            )
             assert "Unknown" not in str(error), name
 
 
@@ -427,7 +429,7 @@ def test_a_name_that_is_a_pattern_of_columns_is_refused(engine: str, name: str) 
             "pandas": lambda: frame.rename(columns={"work": name}),
         }
         frame = renamed.get(engine, lambda: frame.rename_columns(["member", name]))()
-    raises_exactly(tk.DataError, lambda: domain.validate(frame), "pattern", "rename")
+    raises_exactly(tk.errors.DataError, lambda: domain.validate(frame), "pattern", "rename")
 
 
 def _arrow() -> Any:
@@ -458,4 +460,4 @@ def test_keys_that_are_no_text_are_refused_before_anything_is_drawn(form: str) -
     keep = types.PAIRS >> tk.then_keep_items(most=1, by="order")
     for count in (types.PAIRS, keep):
         counts = count >> tk.then_count_by_item(candidates=None)
-        raises_exactly(tk.TableError, lambda counts=counts: counts(_broken(form)), "could not be read")
+        raises_exactly(tk.errors.TableError, lambda counts=counts: counts(_broken(form)), "could not be read")

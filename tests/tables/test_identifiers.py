@@ -251,7 +251,7 @@ REFUSED = ["UUID", "BLOB", "TIMESTAMPTZ", "DECIMAL(18, 3)", "DOUBLE", "HUGEINT",
 def test_types_of_duckdb_that_have_two_spellings_of_one_value_are_refused(kind: str, column: str) -> None:
     other = "work" if column == "member" else "member"
     table = _connected().sql(f"SELECT CAST(NULL AS {kind}) AS {column}, 1 AS {other}")
-    raises_exactly(tk.DataError, lambda: PAIRS[0].validate(table), f"{column!r}", "cast")
+    raises_exactly(tk.errors.DataError, lambda: PAIRS[0].validate(table), f"{column!r}", "cast")
 
 
 @pytest.mark.parametrize("stray", [1.5, True, None, b"x", "\ud800", ("t",), np.timedelta64(1), 10**5000], ids=type)
@@ -281,7 +281,7 @@ def test_a_null_does_not_change_what_the_integers_of_pandas_are(column: str) -> 
 def test_floats_that_may_be_several_integers_are_refused() -> None:
     pd = needs("pandas")
     frame = pd.DataFrame({"member": [2**53, None], "work": ["a", "b"]})
-    raises_exactly(tk.DataError, lambda: unlisted(frame), "'member'", "2^53", 'astype("Int64")')
+    raises_exactly(tk.errors.DataError, lambda: unlisted(frame), "'member'", "2^53", 'astype("Int64")')
 
 
 @pytest.mark.parametrize("kind", ["object", "category"])
@@ -307,7 +307,7 @@ def test_one_stray_text_in_a_column_of_integers_takes_no_other_rows() -> None:
 def test_objects_of_which_none_is_an_identifier_are_refused() -> None:
     pd = needs("pandas")
     frame = pd.DataFrame({"member": [1, 2], "work": pd.Series([1.5, True], dtype=object)})
-    raises_exactly(tk.DataError, lambda: unlisted(frame), "'work'", "none is one")
+    raises_exactly(tk.errors.DataError, lambda: unlisted(frame), "'work'", "none is one")
     many = pd.DataFrame({"member": ["a", 2.0**53], "work": [1, 2]})
-    raises_exactly(tk.DataError, lambda: unlisted(many), "'member'", "2^53")
+    raises_exactly(tk.errors.DataError, lambda: unlisted(many), "'member'", "2^53")
     assert unlisted(pd.DataFrame({"member": [1, 2], "work": pd.Series([None, None], dtype=object)})) == {}

@@ -194,7 +194,7 @@ def test_a_file_that_changes_is_not_read_again(make: str, tmp_path: Path) -> Non
 
     file = tmp_path / "loans.parquet"
     pl.DataFrame({"member": [1, 2], "work": [7, 7]}).write_parquet(file)
-    checked = PAIRS[0].validate(tk.read_table(file) if make == "read_table" else ds.dataset(file))
+    checked = PAIRS[0].validate(tk.tables.read_table(file) if make == "read_table" else ds.dataset(file))
     counts = [dict(_count(candidates=None, max_items=1)(checked))]
     pl.DataFrame({"member": [1, 2, 3], "work": [7, 8, 9]}).write_parquet(file)
     counts.append(dict(_count(candidates=None, max_items=1)(checked)))
@@ -210,14 +210,14 @@ def test_what_can_only_be_read_once_and_tells_no_schema_is_refused() -> None:
         (row for row in [(1, 1)]),
     ]
     for source in sources:
-        raises_exactly(tk.DataTypeError, lambda source=source: PAIRS[0].validate(source), "must be a data frame")
+        raises_exactly(tk.errors.DataTypeError, lambda source=source: PAIRS[0].validate(source), "must be a data frame")
 
 
 def test_a_table_that_failed_is_not_read_again() -> None:
     table = pl.LazyFrame({"member": [1], "work": [SENTINEL_TEXT]}).with_columns(pl.col("work").cast(pl.Int64))
     checked = PAIRS[0].validate(table)
-    raises_exactly(tk.TableError, lambda: _count(candidates=None)(checked), "its back end failed with")
-    raises_exactly(tk.TableError, lambda: _count(candidates=None)(checked), "is read once")
+    raises_exactly(tk.errors.TableError, lambda: _count(candidates=None)(checked), "its back end failed with")
+    raises_exactly(tk.errors.TableError, lambda: _count(candidates=None)(checked), "is read once")
 
 
 def test_a_plan_that_gives_other_columns_than_it_announced_is_refused() -> None:
@@ -226,7 +226,7 @@ def test_a_plan_that_gives_other_columns_than_it_announced_is_refused() -> None:
         schema={"member": pl.Int64, "work": pl.Int64},
         validate_output_schema=False,
     )
-    with pytest.raises(tk.TableError):
+    with pytest.raises(tk.errors.TableError):
         _count(candidates=None)(lying)
 
 
@@ -235,7 +235,7 @@ def test_a_polars_that_does_not_tell_of_failures_is_refused(version: str, monkey
     """Its batches end where a step fails, as if there were no more rows."""
     monkeypatch.setattr(pl, "__version__", version)
     table = pl.LazyFrame({"member": [1], "work": [7]})
-    raises_exactly(tk.MissingExtraError, lambda: PAIRS[0].validate(table), "polars 1.37")
+    raises_exactly(tk.errors.MissingExtraError, lambda: PAIRS[0].validate(table), "polars 1.37")
     for fits in ("1.37.0", "1.40.0", "2.0.0"):
         monkeypatch.setattr(pl, "__version__", fits)
         assert dict(_count(candidates=None)(table)) == {7: 1}

@@ -261,7 +261,7 @@ def test_a_random_choice_takes_no_more_rows_from_spark_than_fit(spark: Any, monk
         if fits:
             assert Counter(user for user, _ in pairs(keep(made(spark, rows, True)))) == {0: 2, 1: 2, 2: 2}
         else:
-            raises_exactly(tk.DataError, lambda: keep(made(spark, rows, True)), "up to 8 rows", '"order"')
+            raises_exactly(tk.errors.DataError, lambda: keep(made(spark, rows, True)), "up to 8 rows", '"order"')
 
 
 def test_collations_do_not_fold_what_is_kept_or_left_out(spark: Any) -> None:
@@ -516,7 +516,7 @@ def test_a_worker_that_is_killed_costs_one_release(spark: Any, tmp_path: Path, l
     )
     budget = 10.0 if listed else (10.0, 1e-3)
     unit = {"dataset": "loans", "metric": tk.UserDistance()}
-    with tk.Ledger.create(tmp_path / "budget", budget=budget, measure=release.output_measure, **unit) as ledger:
+    with tk.ledger.Ledger.create(tmp_path / "budget", budget=budget, measure=release.output_measure, **unit) as ledger:
         released = ledger.release(release, table, d_in=1)
         assert mark.exists()
         assert len(released if listed else released.items) <= 2
@@ -547,11 +547,11 @@ def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
 def test_candidates_of_another_kind_than_their_column_are_not_paid(table: Any, tmp_path: Path) -> None:
     unit = {"dataset": "loans", "metric": tk.UserDistance(), "measure": tk.MaxDivergence()}
     texts = table.selectExpr("member", "CAST(work AS string) AS work")
-    with tk.Ledger.create(tmp_path / "budget", budget=10.0, **unit) as ledger:
+    with tk.ledger.Ledger.create(tmp_path / "budget", budget=10.0, **unit) as ledger:
         for frame, candidates in ((texts, [1, 2]), (table, ["1", "2"])):
             release = SPACE >> tk.then_count_by_item(candidates=candidates)
             release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
-            with pytest.raises(tk.DataError, match="but the candidates are"):
+            with pytest.raises(tk.errors.DataError, match="but the candidates are"):
                 ledger.release(release, frame, d_in=1)
         assert ledger.count() == 0
 
@@ -563,6 +563,6 @@ def test_a_job_that_fails_releases_nothing_and_keeps_the_debit(spark: Any, tmp_p
     release = SPACE >> tk.then_count_by_item(candidates=["a", "b"])
     release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
     unit = {"dataset": "loans", "metric": tk.UserDistance()}
-    with tk.Ledger.create(tmp_path / "budget", budget=10.0, measure=release.output_measure, **unit) as ledger:
+    with tk.ledger.Ledger.create(tmp_path / "budget", budget=10.0, measure=release.output_measure, **unit) as ledger:
         raises_exactly(TableError, lambda: ledger.release(release, table, d_in=1), "its back end failed")
         assert ledger.spent() == release.map(1)

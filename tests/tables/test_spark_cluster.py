@@ -91,7 +91,7 @@ def test_of_a_task_that_runs_twice_one_part_is_taken(
     frame = items.selectExpr("id AS item", f"CASE WHEN id < {EACH} THEN 1000000 ELSE 0 END AS score")
     measurement = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=6.0)
     budget: dict[str, Any] = {"budget": 2, "measure": tk.MaxDivergence(), "dataset": "items", "metric": COUNTS[1]}
-    with tk.Ledger.create(tmp_path / "budget.ledger", **budget) as ledger:
+    with tk.ledger.Ledger.create(tmp_path / "budget.ledger", **budget) as ledger:
         with ledger.reserve(measurement) as paid:
             released = tk.release_spark(measurement, frame, "item", "score", plan="workers")
             paid.settle()
@@ -181,7 +181,7 @@ def test_an_executor_that_is_killed_costs_one_release(spark: Any, tmp_path: Path
     killer = threading.Thread(target=kill_one, args=(spark, killed), daemon=True)
     killer.start()
     unit: dict[str, Any] = {"dataset": "loans", "metric": tk.UserDistance()}
-    with tk.Ledger.create(tmp_path / "budget", budget=10.0, measure=release.output_measure, **unit) as ledger:
+    with tk.ledger.Ledger.create(tmp_path / "budget", budget=10.0, measure=release.output_measure, **unit) as ledger:
         assert len(ledger.release(release, rows, d_in=1)) == 1
         assert ledger.spent() == release.map(1)
         assert len(ledger.history()) == 1

@@ -173,7 +173,7 @@ def test_rows_whose_ranks_are_scored(rows: int, monkeypatch: pytest.MonkeyPatch)
     if rows < 2**32:
         assert scores(TABLE).tolist() == [-(most - 1), 0]
     else:
-        raises_exactly(tk.DataError, lambda: scores(TABLE), "2^32 rows or more", "split it")
+        raises_exactly(tk.errors.DataError, lambda: scores(TABLE), "2^32 rows or more", "split it")
 
 
 @pytest.mark.parametrize("users", [2**32 - 1, 2**32])
@@ -190,7 +190,7 @@ def test_users_whose_caps_are_scored(users: int, monkeypatch: pytest.MonkeyPatch
     if users < 2**32:
         assert scores(TABLE).tolist() == [0]
     else:
-        raises_exactly(tk.DataError, lambda: scores(TABLE), "2^32 users or more", "split it")
+        raises_exactly(tk.errors.DataError, lambda: scores(TABLE), "2^32 users or more", "split it")
 
 
 @pytest.mark.parametrize("users", [2**30 - 1, 2**30])
@@ -202,7 +202,7 @@ def test_users_of_an_item_whose_weights_are_added(users: int, monkeypatch: pytes
     if users < 2**30:
         assert keys(TABLE) == (3,)
     else:
-        raises_exactly(tk.DataError, lambda: keys(TABLE), "2^30 users of one item or more", "split it")
+        raises_exactly(tk.errors.DataError, lambda: keys(TABLE), "2^30 users of one item or more", "split it")
 
 
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
@@ -214,7 +214,7 @@ def test_rows_whose_numbers_are_added(rows: int, monkeypatch: pytest.MonkeyPatch
     if rows < 2**32:
         assert sums(table).tolist() == [7]
     else:
-        raises_exactly(tk.DataError, lambda: sums(table), "2^32 rows or more", "split it")
+        raises_exactly(tk.errors.DataError, lambda: sums(table), "2^32 rows or more", "split it")
 
 
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
@@ -224,7 +224,7 @@ def test_rows_of_other_items(rows: int, monkeypatch: pytest.MonkeyPatch) -> None
     if rows < 2**32:
         assert others(TABLE).tolist() == [2**31 + 1]
     else:
-        raises_exactly(tk.DataError, lambda: others(TABLE), "2^32 rows or more", "split it")
+        raises_exactly(tk.errors.DataError, lambda: others(TABLE), "2^32 rows or more", "split it")
 
 
 def test_rows_are_counted_as_they_stand() -> None:

@@ -96,16 +96,16 @@ def test_a_cap_that_is_chosen_privately_and_used() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"caps": []}, tk.ParameterError, "caps"),
-        ({"caps": [1, 1]}, tk.ParameterError, "different"),
-        ({"caps": [0]}, tk.ParameterError, "caps"),
-        ({"caps": [2**63]}, tk.ParameterError, "caps"),
-        ({"caps": [1.5]}, tk.ParameterTypeError, "caps"),
-        ({"caps": 3}, tk.ParameterTypeError, "list"),
-        ({"share": 0}, tk.ParameterError, "share"),
-        ({"share": 1}, tk.ParameterError, "share"),
-        ({"share": 0.9}, tk.ParameterError, "Fraction(9, 10)"),
-        ({"share": "1"}, tk.ParameterTypeError, "share"),
+        ({"caps": []}, tk.errors.ParameterError, "caps"),
+        ({"caps": [1, 1]}, tk.errors.ParameterError, "different"),
+        ({"caps": [0]}, tk.errors.ParameterError, "caps"),
+        ({"caps": [2**63]}, tk.errors.ParameterError, "caps"),
+        ({"caps": [1.5]}, tk.errors.ParameterTypeError, "caps"),
+        ({"caps": 3}, tk.errors.ParameterTypeError, "list"),
+        ({"share": 0}, tk.errors.ParameterError, "share"),
+        ({"share": 1}, tk.errors.ParameterError, "share"),
+        ({"share": 0.9}, tk.errors.ParameterError, "Fraction(9, 10)"),
+        ({"share": "1"}, tk.errors.ParameterTypeError, "share"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -115,7 +115,7 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 def test_other_spaces_are_refused() -> None:
     for space in ((tk.GroupedFrameDomain("a", "b", "c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
-        with pytest.raises((tk.SpaceError, tk.ParameterTypeError)) as caught:
+        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
             tk.make_cap_scores(*space, caps=CAPS, share=Fraction(1, 2))  # type: ignore[arg-type]
         assert "input_" in str(caught.value)
 

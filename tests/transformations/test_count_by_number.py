@@ -73,11 +73,11 @@ def test_the_output_space_is_declared() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"bounds": (0, 0.5)}, tk.ParameterError, "multiple"),
-        ({"bounds": (0, 2**24)}, tk.ParameterError, "2^24"),
-        ({"bounds": 3}, tk.ParameterTypeError, "pair"),
-        ({"granularity": 0}, tk.ParameterError, "granularity"),
-        ({"max_rows": 2**20 + 1}, tk.ParameterError, "2^20"),
+        ({"bounds": (0, 0.5)}, tk.errors.ParameterError, "multiple"),
+        ({"bounds": (0, 2**24)}, tk.errors.ParameterError, "2^24"),
+        ({"bounds": 3}, tk.errors.ParameterTypeError, "pair"),
+        ({"granularity": 0}, tk.errors.ParameterError, "granularity"),
+        ({"max_rows": 2**20 + 1}, tk.errors.ParameterError, "2^20"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -86,7 +86,7 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 def test_other_spaces_are_refused() -> None:
     for space in ((tk.FrameDomain("a", "b"), tk.UserDistance()), (DOMAIN, tk.LInfDistance())):
-        with pytest.raises((tk.SpaceError, tk.ParameterTypeError), match="input_"):
+        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError), match="input_"):
             tk.make_count_by_number(*space, bounds=(0, 5))  # type: ignore[arg-type]
 
 

@@ -71,12 +71,12 @@ def test_the_metric_is_that_of_the_noise() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"items": ["a", "a"]}, tk.ParameterError, "distinct"),
-        ({"items": ["a", 1]}, tk.ParameterError, "all integers or all strings"),
-        ({"items": [], "max_rows": 0}, tk.ParameterError, "max_rows"),
-        ({"items": [], "max_rows": 2**31 + 1}, tk.ParameterError, "max_rows"),
-        ({"items": [], "output_metric": tk.RangeDistance()}, tk.ParameterError, "output_metric"),
-        ({"items": [], "output_metric": 3}, tk.ParameterError, "output_metric"),
+        ({"items": ["a", "a"]}, tk.errors.ParameterError, "distinct"),
+        ({"items": ["a", 1]}, tk.errors.ParameterError, "all integers or all strings"),
+        ({"items": [], "max_rows": 0}, tk.errors.ParameterError, "max_rows"),
+        ({"items": [], "max_rows": 2**31 + 1}, tk.errors.ParameterError, "max_rows"),
+        ({"items": [], "output_metric": tk.RangeDistance()}, tk.errors.ParameterError, "output_metric"),
+        ({"items": [], "output_metric": 3}, tk.errors.ParameterError, "output_metric"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -85,8 +85,8 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 def test_items_of_another_kind_than_the_column() -> None:
     count = tk.make_count_outside(*SPACE, items=[1])
-    raises_exactly(tk.DataError, lambda: count(frame([(1, SENTINEL_TEXT)])), "'work'")
-    with pytest.raises((tk.SpaceError, tk.ParameterTypeError)):
+    raises_exactly(tk.errors.DataError, lambda: count(frame([(1, SENTINEL_TEXT)])), "'work'")
+    with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)):
         tk.make_count_outside(tk.GroupedFrameDomain("a", "b", "c"), tk.UserDistance(), items=[1])  # type: ignore[arg-type]
 
 

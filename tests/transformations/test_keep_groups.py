@@ -107,13 +107,15 @@ def test_all_rows_of_the_groups_that_are_kept_stay() -> None:
     drawn = tk.make_keep_groups(*GROUPED, most=2, groups=[1, 2, 3])
     assert {len({town for user, _, town in drawn(table).collect().rows() if user == 1}) for _ in range(9)} == {2}
     named = tk.make_keep_groups(*GROUPED, most=1, groups=["x"])
-    raises_exactly(tk.DataError, lambda: named(table), "'town' holds integers")
+    raises_exactly(tk.errors.DataError, lambda: named(table), "'town' holds integers")
 
 
 @pytest.mark.further
 def test_groups_after_a_choice_have_the_rules_of_a_randomised_transformation() -> None:
     check_constructor(tk.make_keep_groups, tk.then_keep_groups, GROUPED, most=1, by="order", groups=[1, 2])
-    raises_exactly(tk.SpaceError, lambda: in_towns(GROUPED, 2, tk.RangeDivergence()), "randomised transformation")
+    raises_exactly(
+        tk.errors.SpaceError, lambda: in_towns(GROUPED, 2, tk.RangeDivergence()), "randomised transformation"
+    )
     ordered = in_towns(GROUPED, 2, tk.RangeDivergence(), by="order")
     assert (ordered.map(1), ordered.map(3)) == (1.0, 3.0)
     assert len(ordered.distribution(grouped([(("a", 0), ("b", 2))]))) == 8
@@ -124,15 +126,15 @@ def test_groups_after_a_choice_have_the_rules_of_a_randomised_transformation() -
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"most": 0}, tk.ParameterError, "most"),
-        ({"most": 1, "by": "value"}, tk.ParameterError, "by must be one of"),
-        ({"most": 1, "groups": []}, tk.ParameterError, "groups"),
-        ({"most": 1, "groups": [1, "a"]}, tk.ParameterError, "groups must be all integers or all strings"),
+        ({"most": 0}, tk.errors.ParameterError, "most"),
+        ({"most": 1, "by": "value"}, tk.errors.ParameterError, "by must be one of"),
+        ({"most": 1, "groups": []}, tk.errors.ParameterError, "groups"),
+        ({"most": 1, "groups": [1, "a"]}, tk.errors.ParameterError, "groups must be all integers or all strings"),
     ],
 )
 def test_bad_arguments_of_groups_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
     raises_exactly(error, lambda: tk.make_keep_groups(*GROUPED, **options), words)
-    with pytest.raises((tk.SpaceError, tk.ParameterTypeError), match="input_domain"):
+    with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError), match="input_domain"):
         tk.make_keep_groups(*SPACE, most=1)
 
 

@@ -104,12 +104,12 @@ def test_a_random_choice_may_not_meet_a_range_and_leaves_no_law() -> None:
     count = SPACE >> tk.then_keep_items(most=1) >> tk.then_count_by_item(candidates=ITEMS)
     assert count.randomized
     then = tk.then_report_noisy_top_k(tk.RangeDivergence(), k=1, scale=1.0)
-    raises_exactly(tk.SpaceError, lambda: count >> then, "randomised transformation")
+    raises_exactly(tk.errors.SpaceError, lambda: count >> then, "randomised transformation")
     allowed: tuple[tk.Measure, ...] = MAX, ZCDP, tk.PrivacyProfile()
     for one in allowed:
         top = count >> tk.then_report_noisy_top_k(one, k=1, scale=1.0)
-        raises_exactly(tk.NotDeclaredError, lambda top=top: top.distribution(frame([])), "no exact distribution")
-        raises_exactly(tk.NotDeclaredError, lambda top=top: top.success_probability(frame([])), "no probability")
+        raises_exactly(tk.errors.NotDeclaredError, lambda top=top: top.distribution(frame([])), "no exact distribution")
+        raises_exactly(tk.errors.NotDeclaredError, lambda top=top: top.success_probability(frame([])), "no probability")
         assert top.proof.status == "current"
 
 
@@ -182,8 +182,10 @@ def test_candidates_alone_are_kept_where_they_are_listed() -> None:
                 ]
             due = {(user, item) for user, item in rows if user is not None and first <= item <= last}
             assert sorted(kept.collect().rows()) == sorted(due)
-    raises_exactly(tk.DataError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64)))
-    raises_exactly(tk.ParameterError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=[]), "at least one")
+    raises_exactly(
+        tk.errors.DataError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64))
+    )
+    raises_exactly(tk.errors.ParameterError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=[]), "at least one")
 
 
 def test_two_calls_draw_anew() -> None:
@@ -195,12 +197,12 @@ def test_two_calls_draw_anew() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"most": 0}, tk.ParameterError, "most"),
-        ({"most": 1.5}, tk.ParameterTypeError, "most"),
-        ({"most": 1, "by": "luck"}, tk.ParameterError, "by must be one of"),
-        ({"most": 1, "by": None}, tk.ParameterTypeError, "by"),
-        ({"most": 1, "by": "value"}, tk.ParameterError, "ValuedFrameDomain"),
-        ({"most": 1, "granularity": 0}, tk.ParameterError, "granularity"),
+        ({"most": 0}, tk.errors.ParameterError, "most"),
+        ({"most": 1.5}, tk.errors.ParameterTypeError, "most"),
+        ({"most": 1, "by": "luck"}, tk.errors.ParameterError, "by must be one of"),
+        ({"most": 1, "by": None}, tk.errors.ParameterTypeError, "by"),
+        ({"most": 1, "by": "value"}, tk.errors.ParameterError, "ValuedFrameDomain"),
+        ({"most": 1, "granularity": 0}, tk.errors.ParameterError, "granularity"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -209,7 +211,7 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 def test_other_spaces_are_refused() -> None:
     for space in ((tk.GroupedFrameDomain("a", "b", "c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
-        with pytest.raises((tk.SpaceError, tk.ParameterTypeError)) as caught:
+        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
             tk.make_keep_items(*space, most=1)
         assert "input_" in str(caught.value)
 

@@ -217,18 +217,18 @@ def test_candidates_are_multiples_within_the_bounds(bounds: Any, granularity: An
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"quantile": 0}, tk.ParameterError, "quantile"),
-        ({"quantile": 1}, tk.ParameterError, "quantile"),
-        ({"quantile": 0.9}, tk.ParameterError, "Fraction(9, 10)"),
-        ({"quantile": "1/2"}, tk.ParameterTypeError, "quantile"),
-        ({"bounds": (0, 0.5)}, tk.ParameterError, "multiple"),
-        ({"bounds": (1, 1)}, tk.ParameterError, "at least 2"),
-        ({"bounds": (0, 2**24)}, tk.ParameterError, "2^24"),
-        ({"bounds": (3, 1)}, tk.ParameterError, "lower <= upper"),
-        ({"bounds": (0, float("inf"))}, tk.ParameterError, "finite"),
-        ({"bounds": 3}, tk.ParameterTypeError, "pair"),
-        ({"granularity": 0}, tk.ParameterError, "granularity"),
-        ({"max_rows": 2**20 + 1}, tk.ParameterError, "2^20"),
+        ({"quantile": 0}, tk.errors.ParameterError, "quantile"),
+        ({"quantile": 1}, tk.errors.ParameterError, "quantile"),
+        ({"quantile": 0.9}, tk.errors.ParameterError, "Fraction(9, 10)"),
+        ({"quantile": "1/2"}, tk.errors.ParameterTypeError, "quantile"),
+        ({"bounds": (0, 0.5)}, tk.errors.ParameterError, "multiple"),
+        ({"bounds": (1, 1)}, tk.errors.ParameterError, "at least 2"),
+        ({"bounds": (0, 2**24)}, tk.errors.ParameterError, "2^24"),
+        ({"bounds": (3, 1)}, tk.errors.ParameterError, "lower <= upper"),
+        ({"bounds": (0, float("inf"))}, tk.errors.ParameterError, "finite"),
+        ({"bounds": 3}, tk.errors.ParameterTypeError, "pair"),
+        ({"granularity": 0}, tk.errors.ParameterError, "granularity"),
+        ({"max_rows": 2**20 + 1}, tk.errors.ParameterError, "2^20"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -238,13 +238,13 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 def test_other_spaces_and_columns_are_refused() -> None:
     for space in ((tk.FrameDomain("a", "b"), tk.UserDistance()), (DOMAIN, tk.LInfDistance())):
-        with pytest.raises((tk.SpaceError, tk.ParameterTypeError)) as caught:
+        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
             tk.make_quantile_scores(*space, quantile=HALF, bounds=(0, 5))  # type: ignore[arg-type]
         assert "input_" in str(caught.value)
-    raises_exactly(tk.ParameterError, lambda: tk.NumberFrameDomain("a", "a"), "different")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.NumberFrameDomain("a", "a"), "different")
     for wrong in (("", "b"), ("a", ""), ("a", 3)):
-        raises_exactly(tk.ParameterTypeError, lambda wrong=wrong: tk.NumberFrameDomain(*wrong), "non-empty")
-    raises_exactly(tk.DataError, lambda: DOMAIN.validate(pl.DataFrame({"reader": [1]})), "'age'")
+        raises_exactly(tk.errors.ParameterTypeError, lambda wrong=wrong: tk.NumberFrameDomain(*wrong), "non-empty")
+    raises_exactly(tk.errors.DataError, lambda: DOMAIN.validate(pl.DataFrame({"reader": [1]})), "'age'")
 
 
 def specimens() -> list[Specimen]:

@@ -192,31 +192,31 @@ def test_a_release_of_the_largest_sums() -> None:
 
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"bounds": (5, 1)}, tk.ParameterError, "lower <= upper"),
-    ({"bounds": (0, math.inf)}, tk.ParameterError, "finite"),
-    ({"bounds": (-math.inf, 0)}, tk.ParameterError, "finite"),
-    ({"bounds": (math.nan, 1)}, tk.ParameterTypeError, "NaN"),
-    ({"bounds": (0, "1")}, tk.ParameterTypeError, "two numbers"),
-    ({"bounds": (0, True)}, tk.ParameterTypeError, "two numbers"),
-    ({"bounds": [0, 1]}, tk.ParameterTypeError, "pair"),
-    ({"bounds": (0, 1, 2)}, tk.ParameterTypeError, "pair"),
-    ({"bounds": (0, 0)}, tk.ParameterError, "other than 0"),
-    ({"bounds": (0.2, 0.9)}, tk.ParameterError, "other than 0"),
-    ({"bounds": (-0.5, 0.5)}, tk.ParameterError, "other than 0"),
-    ({"bounds": (0, 2**31 + 1)}, tk.ParameterError, "2^31"),
-    ({"bounds": (-(2**31) - 1, 0)}, tk.ParameterError, "2^31"),
-    ({"bounds": (0, 1), "granularity": 2**-32}, tk.ParameterError, "larger granularity"),
-    ({"granularity": 0}, tk.ParameterError, "granularity must be > 0"),
-    ({"granularity": 2**22 + 1}, tk.ParameterError, "2^22"),
-    ({"granularity": -1}, tk.ParameterError, "granularity"),
-    ({"granularity": math.nan}, tk.ParameterError, "granularity"),
-    ({"granularity": "1"}, tk.ParameterTypeError, "granularity"),
-    ({"monotonic": 1}, tk.ParameterTypeError, "monotonic"),
-    ({"max_items": 0}, tk.ParameterError, "max_items"),
-    ({"candidates": None, "bounds": (-1, 5)}, tk.ParameterError, "lower bound >= 0"),
-    ({"candidates": None, "max_items": 0}, tk.ParameterError, "max_items"),
-    ({"candidates": []}, tk.ParameterError, "at least one"),
-    ({"candidates": ["a", "a"]}, tk.ParameterError, "distinct"),
+    ({"bounds": (5, 1)}, tk.errors.ParameterError, "lower <= upper"),
+    ({"bounds": (0, math.inf)}, tk.errors.ParameterError, "finite"),
+    ({"bounds": (-math.inf, 0)}, tk.errors.ParameterError, "finite"),
+    ({"bounds": (math.nan, 1)}, tk.errors.ParameterTypeError, "NaN"),
+    ({"bounds": (0, "1")}, tk.errors.ParameterTypeError, "two numbers"),
+    ({"bounds": (0, True)}, tk.errors.ParameterTypeError, "two numbers"),
+    ({"bounds": [0, 1]}, tk.errors.ParameterTypeError, "pair"),
+    ({"bounds": (0, 1, 2)}, tk.errors.ParameterTypeError, "pair"),
+    ({"bounds": (0, 0)}, tk.errors.ParameterError, "other than 0"),
+    ({"bounds": (0.2, 0.9)}, tk.errors.ParameterError, "other than 0"),
+    ({"bounds": (-0.5, 0.5)}, tk.errors.ParameterError, "other than 0"),
+    ({"bounds": (0, 2**31 + 1)}, tk.errors.ParameterError, "2^31"),
+    ({"bounds": (-(2**31) - 1, 0)}, tk.errors.ParameterError, "2^31"),
+    ({"bounds": (0, 1), "granularity": 2**-32}, tk.errors.ParameterError, "larger granularity"),
+    ({"granularity": 0}, tk.errors.ParameterError, "granularity must be > 0"),
+    ({"granularity": 2**22 + 1}, tk.errors.ParameterError, "2^22"),
+    ({"granularity": -1}, tk.errors.ParameterError, "granularity"),
+    ({"granularity": math.nan}, tk.errors.ParameterError, "granularity"),
+    ({"granularity": "1"}, tk.errors.ParameterTypeError, "granularity"),
+    ({"monotonic": 1}, tk.errors.ParameterTypeError, "monotonic"),
+    ({"max_items": 0}, tk.errors.ParameterError, "max_items"),
+    ({"candidates": None, "bounds": (-1, 5)}, tk.errors.ParameterError, "lower bound >= 0"),
+    ({"candidates": None, "max_items": 0}, tk.errors.ParameterError, "max_items"),
+    ({"candidates": []}, tk.errors.ParameterError, "at least one"),
+    ({"candidates": ["a", "a"]}, tk.errors.ParameterError, "distinct"),
 ]
 
 
@@ -267,34 +267,34 @@ def test_the_largest_bounds_are_allowed() -> None:
     ids=range(4),
 )
 def test_other_spaces_are_refused(space: Any) -> None:
-    with pytest.raises((tk.SpaceError, tk.ParameterTypeError)) as caught:
+    with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
         tk.make_sum_by_item(*space, candidates=ITEMS, bounds=(0, 5))
     assert "input_" in str(caught.value)
 
 
 def test_a_count_takes_no_table_with_numbers() -> None:
     call = lambda: tk.make_count_by_item(DOMAIN, tk.UserDistance(), candidates=ITEMS)  # type: ignore[arg-type]  # noqa: E731
-    raises_exactly(tk.ParameterTypeError, call, "input_domain must be a FrameDomain")
+    raises_exactly(tk.errors.ParameterTypeError, call, "input_domain must be a FrameDomain")
 
 
 @pytest.mark.parametrize("names", [("", "a", "b"), ("a", "b", ""), ("a", "b", "a"), ("a", "a", "b"), ("a", "b", 3)])
 def test_three_different_columns_are_named(names: Any) -> None:
-    with pytest.raises((tk.ParameterError, tk.ParameterTypeError)):
+    with pytest.raises((tk.errors.ParameterError, tk.errors.ParameterTypeError)):
         tk.ValuedFrameDomain(*names)
 
 
 def test_items_of_another_kind_than_the_candidates() -> None:
     link = tk.make_sum_by_item(*SPACE, candidates=[1, 2], bounds=(0, 5))
-    raises_exactly(tk.DataError, lambda: link(frame([(1, SENTINEL_TEXT, SENTINEL_INT)])), "'book'")
+    raises_exactly(tk.errors.DataError, lambda: link(frame([(1, SENTINEL_TEXT, SENTINEL_INT)])), "'book'")
     other = tk.make_sum_by_item(*SPACE, candidates=["1"], bounds=(0, 5))
-    raises_exactly(tk.DataError, lambda: other(frame([(1, SENTINEL_INT, 1)], items=pl.Int64)), "'book'")
+    raises_exactly(tk.errors.DataError, lambda: other(frame([(1, SENTINEL_INT, 1)], items=pl.Int64)), "'book'")
 
 
 def test_a_sum_without_names_has_the_map_and_reads_no_table() -> None:
     nameless = map_only_sum(*SPACE, n_candidates=10**9, bounds=(0, 7), granularity=1)
     assert nameless.map(3) == 21
     assert nameless.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=10**9, counts_users=False)
-    raises_exactly(tk.ParameterError, lambda: nameless(frame([(1, "a", 1)])), "no names of candidates")
+    raises_exactly(tk.errors.ParameterError, lambda: nameless(frame([(1, "a", 1)])), "no names of candidates")
 
 
 def specimens() -> list[Specimen]:

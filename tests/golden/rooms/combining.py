@@ -126,7 +126,7 @@ def _asked(talk: Any, queries: list[Any], account: bool = False) -> list[Any]:
         for query in queries:
             try:
                 found.append(queryable(query))
-            except tk.TopKError as error:
+            except tk.errors.TopKError as error:
                 found.append(f"{type(error).__name__}: {error}")
             if account:
                 found += [queryable.privacy_loss(d_in) for d_in in (0, 1, 2)]

@@ -16,7 +16,7 @@ USERS = (0, 1, 2, 7)
 UNITS = ((None, True), (1, True), (3, True), (3, False))
 """The most items of a user, and whether all users move the same way."""
 _EACH = 7  # how far one user moves one sum
-NOISES = {"gumbel": tk.Gumbel(), "exponential": tk.Exponential()}
+NOISES = {"gumbel": tk.noise.Gumbel(), "exponential": tk.noise.Exponential()}
 TABLE = {"a": 9, "b": 7, "c": 2}
 
 

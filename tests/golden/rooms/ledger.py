@@ -89,7 +89,7 @@ def _told(word: str, budget: Any, options: dict[str, Any], sequence: str) -> Any
 def _tried(step: Callable[[], Any], folder: str) -> Any:
     try:
         return step()
-    except tk.TopKError as error:
+    except tk.errors.TopKError as error:
         notes = " ".join(getattr(error, "__notes__", []))
         return text(f"{type(error).__name__}: {error} {notes}".replace(folder or "FOLDER", "FOLDER").strip())
 
@@ -116,7 +116,7 @@ def _refused() -> Iterator[Case]:
             try:
                 with new_ledger(place, **all_) as one:
                     return [one.promise, one.dataset, one.metric, one.d_in]
-            except tk.TopKError as error:
+            except tk.errors.TopKError as error:
                 return f"{type(error).__name__}: {error}".replace(folder, "FOLDER")
 
     wrong: tuple[dict[str, Any], ...] = (

@@ -28,7 +28,7 @@ def mapped(role: str, *space: Any, **options: Any) -> list[Any]:
 def _at(measurement: Any, d_in: Any) -> Any:
     try:
         return measurement.map(d_in)
-    except tk.ParameterError as error:
+    except tk.errors.ParameterError as error:
         return f"{type(error).__name__}: {error}"
 
 

@@ -28,7 +28,7 @@ def cases() -> Iterator[Case]:
     yield "compare 52 releases", partial(_compared, space, {"k": 3, "d_out": 1, "releases": 52})
     yield "compare at distance 2", partial(_compared, space, {"k": 3, "d_out": Fraction(1, 3), "d_in": 2})
     yield "compare sure", partial(_compared, space, {"k": 3, "d_out": 1, "alpha": 1e-9})
-    yield "compare in words", lambda: str(tk.compare(*space, k=3, d_out=1))
+    yield "compare in words", lambda: str(tk.planning.compare(*space, k=3, d_out=1))
     profile = vectors(20), METRICS["linf+"], PROFILE["profile"]
     yield "compare profile", partial(_compared, profile, {"k": 1, "d_out": (1, 1e-6)}, True)
     for k, budget, options in (
@@ -62,14 +62,14 @@ def cases() -> Iterator[Case]:
 
 
 def _compared(space: tuple[Any, ...], options: dict[str, Any], rough: bool = False) -> Any:
-    rows = [[row.name, row.scale, row.loss, row.accuracy, row.bound] for row in tk.compare(*space, **options)]
+    rows = [[row.name, row.scale, row.loss, row.accuracy, row.bound] for row in tk.planning.compare(*space, **options)]
     return Rough(rows) if rough else rows
 
 
 def _advised(k: int, budget: Any, options: dict[str, Any]) -> Any:
     measure = options.get("measure", PROFILE["profile"] if isinstance(budget, tuple) else MEASURES["max"])
     asked = {name: options[name] for name in options if name not in ("measure", "proxy", "goal")}
-    compared = tk.compare(vectors(25), METRICS["linf+"], measure, k=k, d_out=budget, **asked)
+    compared = tk.planning.compare(vectors(25), METRICS["linf+"], measure, k=k, d_out=budget, **asked)
     advice = compared.best(options.get("proxy"), goal=options.get("goal"))
     loss = None if isinstance(advice.measurement.output_measure, tk.PrivacyProfile) else advice.measurement.map(1)
     listed = [[one.name, one.row.scale, None if one.success is None else tuple(one.success)] for one in advice.options]

@@ -41,7 +41,7 @@ ROWS = tk.FrameDomain("reader", "page"), tk.UserDistance()
 APPROX = tk.Approximate(MEASURES["max"])
 FITTING: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "make_report_noisy_top_k": (SPACE, MEASURES["max"], {"k": 2, "scale": 2}),
-    "make_lipschitz_top_k": (SPACE, MEASURES["max"], {"k": 2, "scale": 2, "noise": tk.Gumbel()}),
+    "make_lipschitz_top_k": (SPACE, MEASURES["max"], {"k": 2, "scale": 2, "noise": tk.noise.Gumbel()}),
     "make_exponential_mechanism": (SPACE, MEASURES["max"], {"scale": 2}),
     "make_permute_and_flip": (SPACE, MEASURES["max"], {"scale": 2}),
     "make_peeled_top_k": (SPACE, MEASURES["max"], {"k": 2, "scale": 2, "mechanism": "exponential"}),
@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "mechanism": WORDS,
     "optimize": WORDS,
     "release": (*WORDS, "list"),
-    "noise": (None, "Gumbel", tk.Laplace, tk.Laplace(), tk.HalfLogistic(), 3),
+    "noise": (None, "Gumbel", tk.noise.Laplace, tk.noise.Laplace(), tk.noise.HalfLogistic(), 3),
     "granularity": (*NUMBERS, 0),
     "threshold": (*NUMBERS, 1.5),
 }
@@ -260,9 +260,11 @@ def _chains() -> Iterator[Case]:
         "own to another metric": lambda: tk.make_user_transformation(
             *SPACE, vectors(), tk.UserDistance(), function=list, stability_map=abs
         ),
-        "noise without a name": lambda: tk.CustomNoise("", quantile=len, survival=len),
-        "noise without functions": lambda: tk.CustomNoise("Own", quantile=3, survival=len),
-        "noise of another condition": lambda: tk.CustomNoise("Own", quantile=len, survival=len, condition="narrow"),
+        "noise without a name": lambda: tk.noise.CustomNoise("", quantile=len, survival=len),
+        "noise without functions": lambda: tk.noise.CustomNoise("Own", quantile=3, survival=len),
+        "noise of another condition": lambda: tk.noise.CustomNoise(
+            "Own", quantile=len, survival=len, condition="narrow"
+        ),
     }
     yield from chains.items()
 

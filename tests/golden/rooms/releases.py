@@ -211,7 +211,7 @@ def _keyed() -> Iterator[Case]:
     large = {f"key {n}": 1 + (n * 7919) % 997 for n in range(3000)}
     numbers = dict(enumerate([40, 2, 39, 1, 38]))
     tables = {"small": small, "large": large, "numbers": numbers, "nothing": {}}
-    noises = {"gumbel": tk.Gumbel(), "exponential": tk.Exponential()}
+    noises = {"gumbel": tk.noise.Gumbel(), "exponential": tk.noise.Exponential()}
     mechanisms: list[tuple[str, str, dict[str, Any]]] = []
     for role in ("make_unknown_domain_top_k", "make_unknown_domain_counts"):
         for word, noise in noises.items():

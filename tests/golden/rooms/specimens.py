@@ -52,7 +52,7 @@ def _documents(proof: Any) -> list[str]:
 def _at(link: Any, d_in: Any) -> Any:
     try:
         return link.map(d_in)
-    except tk.ParameterError as error:
+    except tk.errors.ParameterError as error:
         return f"{type(error).__name__}: {error}"
 
 

@@ -109,6 +109,6 @@ def _read(name: str, content: str) -> Any:
         path = Path(folder, name)
         path.write_text(content)
         try:
-            return str(tk.read_table(path).collect().rows())
-        except tk.TopKError as error:
+            return str(tk.tables.read_table(path).collect().rows())
+        except tk.errors.TopKError as error:
             return f"{type(error).__name__}: {error}".replace(folder, "FOLDER")

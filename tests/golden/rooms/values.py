@@ -76,15 +76,17 @@ def _intervals() -> Iterator[Case]:
                 name = named("Intervals", word, x, precision=precision)
                 yield (
                     name,
-                    lambda p=precision, x=x, w=word: pair(getattr(tk.Intervals(p), w)(tk.Intervals(p).rational(x))),
+                    lambda p=precision, x=x, w=word: pair(
+                        getattr(tk.noise.Intervals(p), w)(tk.noise.Intervals(p).rational(x))
+                    ),
                 )
             for word in ("add", "multiply", "divide"):
                 name = named("Intervals", word, x, precision=precision)
                 yield (
                     name,
                     lambda p=precision, x=x, w=word: pair(
-                        getattr(tk.Intervals(p), w)(
-                            tk.Intervals(p).rational(x), tk.Intervals(p).rational(gmpy2.mpq(2, 7))
+                        getattr(tk.noise.Intervals(p), w)(
+                            tk.noise.Intervals(p).rational(x), tk.noise.Intervals(p).rational(gmpy2.mpq(2, 7))
                         )
                     ),
                 )

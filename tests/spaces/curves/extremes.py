@@ -94,7 +94,7 @@ def _groups(scale: Any, count: int) -> Any:
 
 
 def _noises(name: str, make: Any, wrap: Callable[..., Make], **options: Any) -> dict[str, Make]:
-    kinds = tk.Gumbel(), tk.Exponential(), tk.Laplace(), tk.Logistic(), tk.HalfLogistic()
+    kinds = tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.Laplace(), tk.noise.Logistic(), tk.noise.HalfLogistic()
     return {f"{name} {noise.name}": wrap(make, noise=noise, **options) for noise in kinds}
 
 
@@ -114,7 +114,7 @@ MAKERS: dict[str, Make] = {
     **_noises("lipschitz", tk.make_lipschitz_top_k, _winners),
     **_noises("lipschitz changes", tk.make_lipschitz_top_k, _changed, k=3),
     "canonical": _winners(tk.make_canonical_top_k, domain=SIZED),
-    "canonical flip": _winners(tk.make_canonical_top_k, domain=SIZED, noise=tk.Exponential()),
+    "canonical flip": _winners(tk.make_canonical_top_k, domain=SIZED, noise=tk.noise.Exponential()),
     "joint": _winners(tk.make_joint_top_k, domain=SIZED),
     "peeled": _winners(tk.make_peeled_top_k, mechanism="exponential"),
     "peeled flip": _winners(tk.make_peeled_top_k, mechanism="permute_and_flip"),

@@ -83,21 +83,21 @@ def test_curves_are_values() -> None:
 @pytest.mark.parametrize("value", [-1, math.nan, "1", None, True, [1]])
 def test_bad_arguments_of_the_functions(value: Any) -> None:
     curve = CURVES[0]
-    raises_exactly(tk.ParameterError, lambda: curve.delta(value), "epsilon must be")
-    raises_exactly(tk.ParameterError, lambda: curve.epsilon(value), "delta must be")
-    raises_exactly(tk.ParameterError, lambda: curve.epsilon(1.5), "delta must be at most 1")
+    raises_exactly(tk.errors.ParameterError, lambda: curve.delta(value), "epsilon must be")
+    raises_exactly(tk.errors.ParameterError, lambda: curve.epsilon(value), "delta must be")
+    raises_exactly(tk.errors.ParameterError, lambda: curve.epsilon(1.5), "delta must be at most 1")
 
 
 @pytest.mark.parametrize(
     ("bounds", "error", "required"),
     [
-        ((), tk.ParameterTypeError, "one or more functions"),
-        ((0.5,), tk.ParameterTypeError, "bounds must be callable"),
-        ((lambda epsilon: 1.5,), tk.ForeignError, "a number in [0, 1]"),
-        ((lambda epsilon: -0.1,), tk.ForeignError, "a number in [0, 1]"),
-        ((lambda epsilon: math.nan,), tk.ForeignError, "a number in [0, 1]"),
-        ((lambda epsilon: "small",), tk.ForeignError, "a number in [0, 1]"),
-        ((lambda epsilon: min(1, epsilon),), tk.ForeignError, "must not grow"),
+        ((), tk.errors.ParameterTypeError, "one or more functions"),
+        ((0.5,), tk.errors.ParameterTypeError, "bounds must be callable"),
+        ((lambda epsilon: 1.5,), tk.errors.ForeignError, "a number in [0, 1]"),
+        ((lambda epsilon: -0.1,), tk.errors.ForeignError, "a number in [0, 1]"),
+        ((lambda epsilon: math.nan,), tk.errors.ForeignError, "a number in [0, 1]"),
+        ((lambda epsilon: "small",), tk.errors.ForeignError, "a number in [0, 1]"),
+        ((lambda epsilon: min(1, epsilon),), tk.errors.ForeignError, "must not grow"),
     ],
 )
 def test_bad_curves_of_a_caller(bounds: Any, error: type[Exception], required: str) -> None:
@@ -106,7 +106,7 @@ def test_bad_curves_of_a_caller(bounds: Any, error: type[Exception], required: s
 
 def test_a_caller_s_values_are_checked_whenever_they_are_used() -> None:
     late = tk.PrivacyCurve(lambda epsilon: 2 if epsilon == 0.3 else 0)
-    raises_exactly(tk.ForeignError, lambda: late.delta(0.3), "a number in [0, 1]")
+    raises_exactly(tk.errors.ForeignError, lambda: late.delta(0.3), "a number in [0, 1]")
     assert tk.PrivacyCurve(lambda epsilon: Fraction(1, 3)).delta(1) > Fraction(1, 3)
 
 
@@ -132,7 +132,7 @@ def test_plots() -> None:
 
 def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    raises_exactly(tk.MissingExtraError, lambda: CURVES[0].plot(), 'pip install "opendp_topk[plot]"')
+    raises_exactly(tk.errors.MissingExtraError, lambda: CURVES[0].plot(), 'pip install "opendp_topk[plot]"')
 
 
 # PrivacyProfile: what its distances may be, and which losses are within which budgets.
