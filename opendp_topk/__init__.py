@@ -4,6 +4,7 @@ import importlib as _importlib
 import typing as _typing
 
 from .core.public_names import HOMES as _HOMES
+from .core.public_names import NAMESPACES as _NAMESPACES
 from .errors.extras import LOADING as _LOADING
 
 __all__ = sorted(_HOMES)
@@ -11,10 +12,10 @@ __all__ = sorted(_HOMES)
 
 # proof-region: public_names
 def __getattr__(name: str) -> _typing.Any:
-    """A public name is loaded when it is first asked for, and the audit with it: a release does not need all."""
+    """Load a public name or a namespace when it is first used: a release does not need all of them."""
     with _LOADING:
-        if name == "audit":
-            return _importlib.import_module(".apps.audit", __name__)
+        if name in _NAMESPACES:
+            return _importlib.import_module(_NAMESPACES[name], __name__)
         if name == "__version__":
             return _importlib.import_module(".core.version", __name__).version()
         if name not in _HOMES:
@@ -28,4 +29,4 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__", "audit"})
+    return sorted({*__all__, *_NAMESPACES, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"})

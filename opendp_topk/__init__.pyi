@@ -1,11 +1,9 @@
+from . import errors as errors
+from . import tables as tables
 from .apps import audit as audit
-from .apps.bridge.incoming import from_opendp as from_opendp
-from .apps.bridge.outgoing import to_opendp as to_opendp
-from .apps.ledger import Ledger as Ledger
-from .apps.planning.comparison import Comparison as Comparison
-from .apps.planning.comparison import Recommendation as Recommendation
-from .apps.planning.comparison import compare as compare
-from .apps.planning.verification import release_with_record as release_with_record
+from .apps import bridge
+from .apps import ledger as ledger
+from .apps import planning as planning
 from .combinators.adaptive_composition import make_adaptive_composition as make_adaptive_composition
 from .combinators.adaptive_composition import then_adaptive_composition as then_adaptive_composition
 from .combinators.composition import make_composition as make_composition
@@ -34,7 +32,6 @@ from .combinators.repetitions import TruncatedNegativeBinomial as TruncatedNegat
 from .combinators.select_private_candidate import make_select_private_candidate as make_select_private_candidate
 from .core.binary_search import binary_search_chain as binary_search_chain
 from .core.binary_search import binary_search_param as binary_search_param
-from .core.candidates import candidate_remarks as candidate_remarks
 from .core.candidates import counts_from as counts_from
 from .core.candidates import index_candidates as index_candidates
 from .core.candidates import largest_counts as largest_counts
@@ -51,26 +48,6 @@ from .core.releases import RankingWithGaps as RankingWithGaps
 from .core.releases import SelectedCounts as SelectedCounts
 from .core.releases import json_values as json_values
 from .core.transformation import Transformation as Transformation
-from .errors import BudgetError as BudgetError
-from .errors import CapacityError as CapacityError
-from .errors import DataError as DataError
-from .errors import DataTypeError as DataTypeError
-from .errors import DeadlineError as DeadlineError
-from .errors import ForeignError as ForeignError
-from .errors import LedgerError as LedgerError
-from .errors import MissingExtraError as MissingExtraError
-from .errors import NotDeclaredError as NotDeclaredError
-from .errors import ParameterError as ParameterError
-from .errors import ParameterTypeError as ParameterTypeError
-from .errors import PlatformError as PlatformError
-from .errors import PrivacyViolationError as PrivacyViolationError
-from .errors import ProofError as ProofError
-from .errors import QueryError as QueryError
-from .errors import SearchError as SearchError
-from .errors import SpaceError as SpaceError
-from .errors import TableError as TableError
-from .errors import TopKError as TopKError
-from .errors.experimental import ExperimentalWarning as ExperimentalWarning
 from .measurements._in_parts import release_in_parts as release_in_parts
 from .measurements._spark_scores import release_spark as release_spark
 from .measurements.above_threshold import make_above_threshold as make_above_threshold
@@ -123,15 +100,7 @@ from .measurements.weighted_partition_selection import (
 from .measurements.weighted_partition_selection import (
     then_weighted_partition_selection as then_weighted_partition_selection,
 )
-from .numerics.arithmetic import Intervals as Intervals
-from .proof import Proof as Proof
-from .sampling.distributions.events import Enclosure as Enclosure
-from .sampling.noises.custom import CustomNoise as CustomNoise
-from .sampling.noises.exponential import Exponential as Exponential
-from .sampling.noises.gumbel import Gumbel as Gumbel
-from .sampling.noises.half_logistic import HalfLogistic as HalfLogistic
-from .sampling.noises.laplace import Laplace as Laplace
-from .sampling.noises.logistic import Logistic as Logistic
+from .sampling import noises
 from .spaces.curves.curve import PrivacyCurve as PrivacyCurve
 from .spaces.domains import AtomDomain as AtomDomain
 from .spaces.domains import Domain as Domain
@@ -156,7 +125,6 @@ from .spaces.metrics import Metric as Metric
 from .spaces.metrics import PerCandidateDistance as PerCandidateDistance
 from .spaces.metrics import RangeDistance as RangeDistance
 from .spaces.metrics import UserDistance as UserDistance
-from .tables.files import read_table as read_table
 from .transformations.cap_scores import make_cap_scores as make_cap_scores
 from .transformations.cap_scores import then_cap_scores as then_cap_scores
 from .transformations.count_by_item import make_count_by_item as make_count_by_item
@@ -182,32 +150,21 @@ from .transformations.sum_by_item import then_sum_by_item as then_sum_by_item
 from .transformations.user import make_user_transformation as make_user_transformation
 from .transformations.user import then_user_transformation as then_user_transformation
 
+opendp = bridge
+noise = noises
+
 __version__: str
 
 __all__ = [
     "Approximate",
     "AtomDomain",
-    "BudgetError",
-    "CapacityError",
-    "Comparison",
     "CountedItems",
-    "CustomNoise",
-    "DataError",
-    "DataTypeError",
-    "DeadlineError",
     "Domain",
-    "Enclosure",
-    "ExperimentalWarning",
-    "Exponential",
-    "ForeignError",
     "FoundCounts",
     "FoundItems",
     "FoundItemsWithCounts",
     "FrameDomain",
     "GroupedFrameDomain",
-    "Gumbel",
-    "HalfLogistic",
-    "Intervals",
     "Items",
     "ItemsWithGaps",
     "KeyedCountDistance",
@@ -216,40 +173,22 @@ __all__ = [
     "L1Distance",
     "L2Distance",
     "LInfDistance",
-    "Laplace",
-    "Ledger",
-    "LedgerError",
-    "Logistic",
     "MaxDivergence",
     "Measure",
     "Measurement",
     "Metric",
-    "MissingExtraError",
-    "NotDeclaredError",
     "NumberFrameDomain",
     "Odometer",
-    "ParameterError",
-    "ParameterTypeError",
     "Partial",
     "PerCandidateDistance",
-    "PlatformError",
     "Poisson",
     "PrivacyCurve",
     "PrivacyProfile",
-    "PrivacyViolationError",
-    "Proof",
-    "ProofError",
-    "QueryError",
     "Queryable",
     "RangeDistance",
     "RangeDivergence",
     "RankingWithGaps",
-    "Recommendation",
-    "SearchError",
     "SelectedCounts",
-    "SpaceError",
-    "TableError",
-    "TopKError",
     "Transformation",
     "TruncatedNegativeBinomial",
     "UserDistance",
@@ -259,10 +198,7 @@ __all__ = [
     "add_to_counts",
     "binary_search_chain",
     "binary_search_param",
-    "candidate_remarks",
-    "compare",
     "counts_from",
-    "from_opendp",
     "index_candidates",
     "json_values",
     "largest_counts",
@@ -320,10 +256,8 @@ __all__ = [
     "make_weighted_partition_selection",
     "make_zCDP_to_approxDP",
     "multiples",
-    "read_table",
     "release_in_parts",
     "release_spark",
-    "release_with_record",
     "then_above_threshold",
     "then_adaptive_composition",
     "then_canonical_top_k",
@@ -362,5 +296,4 @@ __all__ = [
     "then_user_measurement",
     "then_user_transformation",
     "then_weighted_partition_selection",
-    "to_opendp",
 ]

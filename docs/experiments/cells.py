@@ -69,7 +69,7 @@ def happened(counts: np.ndarray, winners: np.ndarray, k: int, event: str) -> boo
     return bool(missed == 0 and enough and won[-1] >= last and np.sum(won == last) <= spare)
 
 
-def middle(vector: Vector, name: str) -> tuple[float, tk.Enclosure]:
+def middle(vector: Vector, name: str) -> tuple[float, tk.audit.Enclosure]:
     """An epsilon at which success has a probability of about one half, and that probability."""
     mechanism, k, event = NAMED[name]
     low, high = 1e-8, 1e4

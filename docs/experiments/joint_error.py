@@ -22,7 +22,9 @@ SIZES = (10, 30, 100, 300, 1000)
 DRAWS, _SEED = 200, 5
 
 # Twice the noise that is needed where all counts move one way: as the paper has it.
-PUBLISHED = Mechanism("Laplace one-shot, as published", "one-shot", partial(lipschitz, tk.Laplace()), lambda k: 2 * k)
+PUBLISHED = Mechanism(
+    "Laplace one-shot, as published", "one-shot", partial(lipschitz, tk.noise.Laplace()), lambda k: 2 * k
+)
 COMPARED = (PUBLISHED, *(BY_NAME[name] for name in (EXPONENTIAL, GUMBEL, DISTANCE, MARGIN, JOINT)))
 
 

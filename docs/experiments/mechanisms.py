@@ -37,13 +37,13 @@ class Mechanism:
         scale = math.nextafter(self.choices(k) / epsilon, math.inf)
         return vector.space >> self.make(k, scale)
 
-    def chance(self, vector: Vector, k: int, epsilon: float, event: str) -> tk.Enclosure | None:
+    def chance(self, vector: Vector, k: int, epsilon: float, event: str) -> tk.audit.Enclosure | None:
         """Bounds on the probability of the event; None where the formula would take too long."""
         if event != "exact" and self.family == "one-shot" and k > _MOST_ROUGH:
             return None
         try:
             return self.on(vector, k, epsilon).success_probability(vector.counts, event)
-        except tk.CapacityError:
+        except tk.errors.CapacityError:
             return None
 
 
@@ -81,18 +81,18 @@ EXPONENTIAL, GUMBEL, JOINT = "exponential one-shot", "Gumbel one-shot (peeling)"
 MARGIN, DISTANCE, WORST = "canonical, margin", "canonical, distance", "canonical, gamma 1"
 # The joint's formula holds to ten winners; that of exponential noise over sets takes a second at a thousand.
 TABLE = (
-    Mechanism(EXPONENTIAL, "one-shot", partial(lipschitz, tk.Exponential()), _each),
-    Mechanism(GUMBEL, "one-shot", partial(lipschitz, tk.Gumbel()), _each),
-    Mechanism("Laplace one-shot", "one-shot", partial(lipschitz, tk.Laplace()), _each),
-    Mechanism("logistic one-shot", "one-shot", partial(lipschitz, tk.Logistic()), _each, main=False),
-    Mechanism("half-logistic one-shot", "one-shot", partial(lipschitz, tk.HalfLogistic()), _each, main=False),
+    Mechanism(EXPONENTIAL, "one-shot", partial(lipschitz, tk.noise.Exponential()), _each),
+    Mechanism(GUMBEL, "one-shot", partial(lipschitz, tk.noise.Gumbel()), _each),
+    Mechanism("Laplace one-shot", "one-shot", partial(lipschitz, tk.noise.Laplace()), _each),
+    Mechanism("logistic one-shot", "one-shot", partial(lipschitz, tk.noise.Logistic()), _each, main=False),
+    Mechanism("half-logistic one-shot", "one-shot", partial(lipschitz, tk.noise.HalfLogistic()), _each, main=False),
     Mechanism(DISTANCE, "sets", partial(_canonical, {"utility": "distance"}), _halved),
     Mechanism(WORST, "sets", partial(_canonical, {"utility": "distance", "gamma": 1}), _one),
     Mechanism(MARGIN, "sets", partial(_canonical, {"utility": "margin"}), _one),
     Mechanism(
         "canonical, margin, exponential noise",
         "sets",
-        partial(_canonical, {"noise": tk.Exponential()}),
+        partial(_canonical, {"noise": tk.noise.Exponential()}),
         _one,
         most=100,
         main=False,

@@ -8,22 +8,24 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import opendp_topk as tk
-from opendp_topk import audit, proof
+from opendp_topk import proof
 from opendp_topk.apps.audit.registry import proofs as claims
 from opendp_topk.core import public_names
 
 _GROUPS = {
-    "measurements": "Measurements",
-    "transformations": "Transformations",
-    "combinators": "Combinators",
     "spaces": "Domains, metrics, measures and curves",
-    "noises": "Noises",
-    "core": "What constructors make",
-    "planning": "Planning",
-    "audit": "Audit",
-    "ledger": "Ledger",
+    "transformations": "Transformations",
+    "measurements": "Measurements",
+    "combinators": "Combinators",
+    "core": "Measurements and searches",
+    "noise": "Noises: tk.noise",
+    "tables": "Files: tk.tables",
+    "planning": "Planning: tk.planning",
+    "ledger": "Ledger: tk.ledger",
+    "audit": "Audit: tk.audit",
+    "opendp": "OpenDP: tk.opendp",
+    "errors": "Errors: tk.errors",
 }
-_OTHERS = "Everything else"
 _HEADING = re.compile(r"^ *([A-Z][a-z]+(?: [a-z]+)*):$", re.MULTILINE)
 
 
@@ -42,7 +44,8 @@ def pages() -> dict[str, list[str]]:
             found[f"make_{stem}"].append(f"opendp_topk.{name}")
         else:
             found[_room(name)].append(f"opendp_topk.{name}")
-    found["audit"] += [f"opendp_topk.apps.audit.{name}" for name in audit.__all__]
+    for space in public_names.NAMESPACES:
+        found[space] += [f"opendp_topk.{space}.{name}" for name in getattr(tk, space).__all__]
     return dict(found)
 
 
@@ -52,12 +55,12 @@ def _room(name: str) -> str:
 
 def titles() -> list[str]:
     """The headings below which pages are listed, in their order."""
-    return [*_GROUPS.values(), _OTHERS]
+    return list(_GROUPS.values())
 
 
 def group(page: str) -> str:
     """The heading below which a page is listed."""
-    return _GROUPS.get(_room(page) if page.startswith("make_") else page, _OTHERS)
+    return _GROUPS[_room(page) if page.startswith("make_") else page]
 
 
 def write(folder: Path) -> None:

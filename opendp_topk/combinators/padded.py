@@ -11,6 +11,7 @@ from ..core.measurement import Declared, Measurement
 from ..core.repeatable import PaddedFunction, block_maxima_sign, parse_seconds
 from ..errors import ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
+from ..errors.experimental import mark_experimental
 from ..numerics.arithmetic import one_minus_exp_up, to_fraction
 from ..proof import Proof
 from ..spaces.measures import Approximate, MaxDivergence, split_delta
@@ -18,6 +19,7 @@ from ..spaces.measures import Approximate, MaxDivergence, split_delta
 _LARGE = 50  # above this epsilon delta is 1: exp(epsilon) has more than 22 digits, and the bounds on it have fewer
 
 
+@mark_experimental("its arguments may change, and what it promises about time")
 @proved_by("combinators/padded")
 def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | None = None) -> Measurement:
     """Delay the answer of a measurement until ``seconds`` after the call.
@@ -25,6 +27,8 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
     The clock starts before the argument is checked. Errors are delayed as well. If the computation takes longer than
     ``seconds``, a :class:`DeadlineError` is raised without an answer, and the loss still counts as spent, also in a
     ledger. The error is raised when the computation ends, so its time reveals how long the computation took.
+
+    Experimental: its arguments may change, and what it promises about time.
 
     Args:
         measurement: A measurement under any measure that is not interactive: the whole chain, from the data to the

@@ -12,6 +12,7 @@ from ..core.measurement import Measurement
 from ..core.queryable import call_sealed
 from ..errors import checks
 from ..errors.checks import Number
+from ..errors.experimental import mark_experimental
 from ..sampling.samplers.run_counts import run_count
 from .repetitions import (
     Law,
@@ -24,6 +25,7 @@ from .repetitions import (
 )
 
 
+@mark_experimental("its arguments may change")
 @proved_by("combinators/private_selection")
 def make_private_selection(measurement: Measurement, *, repetitions: Repetitions) -> Measurement:
     """Run a measurement a random number of times, and release the run with the best score.
@@ -32,6 +34,8 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
     runs can lose as much as all runs together. With a random, hidden number of runs it loses, under pure differential
     privacy, less than two runs (shape 0) or three runs (shape 1). For example, train a private model with
     hyper-parameters that are drawn at random in each run, and release only the best model.
+
+    Experimental: its arguments may change.
 
     Args:
         measurement: The measurement to run, under ``MaxDivergence()``, ``Approximate(MaxDivergence())`` or

@@ -11,12 +11,14 @@ from ..core.measurement import Measurement
 from ..core.queryable import call_sealed
 from ..errors import checks
 from ..errors.checks import Number
+from ..errors.experimental import mark_experimental
 from ..numerics.arithmetic import to_fraction
 from ..sampling.samplers.run_counts import run_count
 from .private_selection import make_private_selection
 from .repetitions import Law, TruncatedNegativeBinomial, build_private_selection, release_score, require_runs
 
 
+@mark_experimental("its arguments may change")
 @proved_by("combinators/select_private_candidate")
 def make_select_private_candidate(
     measurement: Measurement, *, stop_probability: Number, threshold: Number | None = None
@@ -26,6 +28,8 @@ def make_select_private_candidate(
     After each run below the threshold, the procedure gives up with probability ``stop_probability``. Without
     ``threshold`` it stops with that probability after each run and releases the best of all runs. This is
     ``make_private_selection`` with the geometric distribution, which loses up to three runs instead of two.
+
+    Experimental: its arguments may change.
 
     Args:
         measurement: The measurement to run, as in ``make_private_selection``: it releases pairs (score, candidate).

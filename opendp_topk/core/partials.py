@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, Never, ParamSpec, TypeVar
 
 from ..errors import ParameterTypeError, SpaceError, checks
 from ..errors.by_name import require_names
+from ..errors.experimental import warn_if_experimental
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
 from .rendering import argument_repr
@@ -74,6 +75,7 @@ def partial_constructor(
     shorter = signature.replace(parameters=own, return_annotation=Partial)
 
     def create_partial(*args: P.args, **kwargs: P.kwargs) -> Partial[Domains, Metrics, Built]:
+        warn_if_experimental(constructor, create_partial.__name__)
         mistake = _unknown_keyword(kwargs, shorter.parameters)
         try:
             shorter.bind(*args, **kwargs)

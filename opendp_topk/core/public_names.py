@@ -1,11 +1,9 @@
-"""The module that defines each public name; ``opendp_topk`` imports the name from it on first use.
+"""The module of each public name and the package of each namespace; ``opendp_topk`` imports them on first use.
 
 ``opendp_topk/__init__.pyi`` repeats the names for type checkers; ``python -m tests.pages`` writes that file.
 """
 
 PUBLIC = {
-    "apps.bridge.incoming": "from_opendp",
-    "apps.bridge.outgoing": "to_opendp",
     "combinators.adaptive_composition": "make_adaptive_composition then_adaptive_composition",
     "combinators.from_range": (
         "make_approximate make_fix_delta make_range_to_approxDP make_range_to_pureDP make_range_to_zCDP "
@@ -26,7 +24,7 @@ PUBLIC = {
     "combinators.repetitions": "Poisson TruncatedNegativeBinomial",
     "combinators.select_private_candidate": "make_select_private_candidate",
     "core.binary_search": "binary_search_chain binary_search_param",
-    "core.candidates": "candidate_remarks index_candidates counts_from largest_counts",
+    "core.candidates": "counts_from index_candidates largest_counts",
     "core.releases": (
         "json_values CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps "
         "SelectedCounts"
@@ -35,17 +33,7 @@ PUBLIC = {
     "core.partials": "Partial",
     "core.queryable": "Queryable",
     "core.transformation": "Transformation",
-    "sampling.distributions.events": "Enclosure",
-    "errors": (
-        "BudgetError CapacityError DataError DataTypeError DeadlineError ForeignError LedgerError MissingExtraError "
-        "NotDeclaredError ParameterError ParameterTypeError PlatformError PrivacyViolationError ProofError QueryError "
-        "SearchError SpaceError TableError TopKError"
-    ),
-    "errors.experimental": "ExperimentalWarning",
-    "apps.ledger": "Ledger",
-    "apps.planning.comparison": "Comparison compare Recommendation",
     "measurements._in_parts": "release_in_parts",
-    "apps.planning.verification": "release_with_record",
     "measurements._spark_scores": "release_spark",
     "measurements.above_threshold": "make_above_threshold then_above_threshold",
     "measurements.canonical_top_k": "make_canonical_top_k then_canonical_top_k",
@@ -70,14 +58,6 @@ PUBLIC = {
     "measurements.unknown_domain_top_k": "make_unknown_domain_top_k then_unknown_domain_top_k",
     "measurements.user": "make_user_measurement then_user_measurement",
     "measurements.weighted_partition_selection": "make_weighted_partition_selection then_weighted_partition_selection",
-    "sampling.noises.custom": "CustomNoise",
-    "sampling.noises.exponential": "Exponential",
-    "sampling.noises.gumbel": "Gumbel",
-    "sampling.noises.half_logistic": "HalfLogistic",
-    "sampling.noises.laplace": "Laplace",
-    "sampling.noises.logistic": "Logistic",
-    "numerics.arithmetic": "Intervals",
-    "proof": "Proof",
     "spaces.curves.curve": "PrivacyCurve",
     "spaces.domains": (
         "AtomDomain Domain FrameDomain GroupedFrameDomain VectorDomain NumberFrameDomain ValuedFrameDomain"
@@ -87,7 +67,6 @@ PUBLIC = {
     "spaces.metrics": (
         "L01InfDistance L1Distance L2Distance LInfDistance Metric PerCandidateDistance RangeDistance UserDistance"
     ),
-    "tables.files": "read_table",
     "transformations.cap_scores": "make_cap_scores then_cap_scores",
     "transformations.count_by_item": "make_count_by_item then_count_by_item",
     "transformations.count_by_number": "make_count_by_number then_count_by_number",
@@ -104,3 +83,14 @@ PUBLIC = {
 
 HOMES = {name: f".{module}" for module, names in PUBLIC.items() for name in names.split()}
 """The module of each public name."""
+
+NAMESPACES = {
+    "audit": ".apps.audit",
+    "errors": ".errors",
+    "ledger": ".apps.ledger",
+    "noise": ".sampling.noises",
+    "opendp": ".apps.bridge",
+    "planning": ".apps.planning",
+    "tables": ".tables",
+}
+"""The package of each namespace: its ``__all__`` lists more public names."""

@@ -26,12 +26,35 @@ the verifier generated, or that were given to it as public. ::
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 
-``experimental.ExperimentalWarning`` is a warning, not an exception of this tree: it marks names that may change.
+``ExperimentalWarning`` is a warning, not an exception of this tree: it marks names that may change.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+__all__ = [
+    "BudgetError",
+    "CapacityError",
+    "DataError",
+    "DataTypeError",
+    "DeadlineError",
+    "ExperimentalWarning",
+    "ForeignError",
+    "LedgerError",
+    "MissingExtraError",
+    "NotDeclaredError",
+    "ParameterError",
+    "ParameterTypeError",
+    "PlatformError",
+    "PrivacyViolationError",
+    "ProofError",
+    "QueryError",
+    "SearchError",
+    "SpaceError",
+    "TableError",
+    "TopKError",
+]
 
 
 class TopKError(Exception):
@@ -115,3 +138,7 @@ class ProofError(TopKError, LookupError):
 
 class MissingExtraError(TopKError, ImportError):
     """An optional dependency is not installed."""
+
+
+class ExperimentalWarning(FutureWarning):
+    """The called function may change or be removed in any minor version; docs/versions.md lists such names."""

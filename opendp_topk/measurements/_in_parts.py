@@ -13,6 +13,7 @@ from typing import Any
 from ..core.measurement import Measurement
 from ..core.repeatable import RepeatableFunction
 from ..errors import DataError, ForeignError, ParameterError, ParameterTypeError, checks
+from ..errors.experimental import mark_experimental
 from ..sampling.samplers.merge import Part, Race, finish_race, merge_finalists, select_part_finalists
 from ..spaces.domains import VectorDomain
 
@@ -93,12 +94,15 @@ def _iterate_parts(parts: Any) -> Iterator[Any]:
     raise ParameterTypeError(f"parts must be an iterable of arrays, columns or lists, not {type(parts).__name__}")
 
 
+@mark_experimental("its arguments may change")
 def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Callable[..., Any] = map) -> Any:
     """Release a one-shot selection on scores that come in parts, such as batches of a frame or chunks of an array.
 
     The concatenation of the parts is the argument of ``measurement``, and the release has the output distribution of
     ``measurement`` on it. Each part is reduced to at most k finalists with the random digits drawn for them, and the
     winners are found among the finalists. So only one part at a time has to be in memory or in one process.
+
+    Experimental: its arguments may change.
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,

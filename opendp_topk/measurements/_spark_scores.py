@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.candidates import IndexCandidates
 from ..core.measurement import Measurement
 from ..errors import DataError, DataTypeError, checks
+from ..errors.experimental import mark_experimental
 from ..sampling.samplers.merge import Part
 from ..spaces.domains import VectorDomain
 from ..tables.spark import require_determinate, run_partition_tasks, run_spark_job
@@ -108,6 +109,7 @@ def _group_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.Record
         yield held
 
 
+@mark_experimental("its arguments may change")
 def release_spark(measurement: Measurement, frame: Any, candidate: str, score: str, *, plan: str = "auto") -> Any:
     """Release a one-shot selection on a Spark frame with one row for each candidate.
 
@@ -115,6 +117,8 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
     the output distribution of ``measurement`` on it, with candidates in place of indices. The candidates must be public
     and the frame must contain all of them: a frame of counts lacks the items without users, which reveals that they
     have none. If the domain declares its size, a frame with another number of rows is refused.
+
+    Experimental: its arguments may change.
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,

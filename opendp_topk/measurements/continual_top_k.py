@@ -18,6 +18,7 @@ from ..core.queryable import Queryable
 from ..core.spaces import require_space
 from ..errors import BudgetError, DataError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
+from ..errors.experimental import mark_experimental
 from ..numerics.arithmetic import round_up, scaled_log_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
@@ -37,6 +38,7 @@ Read = Callable[[Any, Any], tuple[Array, Any]]  # (step, state before) -> (count
 _RATES = tuple(map(Fraction, ("1/8", "1/4", "1/2", "3/4", "7/8")))  # each gives a valid tail bound; the best is used
 
 
+@mark_experimental("its noise may be added by another factorisation, with other accuracy")
 @proved_by("measurements/continual_top_k")
 def make_continual_top_k(
     input_domain: VectorDomain | FrameDomain,
@@ -57,6 +59,8 @@ def make_continual_top_k(
     independent discrete noise once, after its last step. The running sum after step t is estimated by the best weighted
     sum of the nodes within the steps up to t. So a count affects at most floor(log2(steps)) + 1 nodes. With a separate
     release after every step, it would affect all later releases.
+
+    Experimental: its noise may be added by another factorisation, with other accuracy.
 
     Args:
         input_domain: Vectors of integers: the d counts of the first step or, with ``at_once``, the counts of all steps,

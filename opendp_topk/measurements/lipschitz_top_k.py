@@ -121,7 +121,7 @@ def make_lipschitz_top_k(
     Example:
         >>> import opendp_topk as tk
         >>> space = tk.VectorDomain(tk.AtomDomain(int), size=100), tk.LInfDistance(monotonic=True)
-        >>> best = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=60, scale=8.0, noise=tk.Laplace())
+        >>> best = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=60, scale=8.0, noise=tk.noise.Laplace())
         >>> best.map(1)
         6.25
         >>> len(best(list(range(100))))

@@ -14,6 +14,7 @@ from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
+from ..errors.experimental import mark_experimental
 from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.gumbel import Gumbel
@@ -27,6 +28,7 @@ from ._rationals import select_from_rationals
 from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechanism
 
 
+@mark_experimental("its arguments may change")
 @proved_by("measurements/normalised_top_k")
 def make_normalised_top_k(
     input_domain: VectorDomain,
@@ -49,6 +51,8 @@ def make_normalised_top_k(
 
     which is 0 for the best q and negative for all others. One individual changes each u_i by at most 1. Independent
     noise of scale ``scale`` is added to every u_i, and the indices of the k largest are released.
+
+    Experimental: its arguments may change.
 
     Args:
         input_domain: ``VectorDomain(..., size=d)``: vectors of d integer or float scores, one per candidate.

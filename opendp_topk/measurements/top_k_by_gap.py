@@ -14,6 +14,7 @@ from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import DataError, ParameterError, checks
 from ..errors.checks import Number
+from ..errors.experimental import mark_experimental
 from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.noise import Noise
@@ -28,6 +29,7 @@ from ._selection import Choice, Indices, ScoreArray, one_shot_mechanism
 from ._stop import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
 
 
+@mark_experimental("its arguments may change")
 @proved_by("measurements/top_k_by_gap")
 def make_top_k_by_gap(
     input_domain: VectorDomain,
@@ -48,6 +50,8 @@ def make_top_k_by_gap(
     with ``threshold``, both with fresh noise of scale ``test_scale``. If the noisy gap is larger, the exact set of the
     j best candidates is released, otherwise the empty set. A set that is separated by a large gap is the same for all
     neighbours, so the set itself needs no noise, for any size.
+
+    Experimental: its arguments may change.
 
     Args:
         input_domain: Vectors of d >= k + 1 integer or float scores, one per candidate.

@@ -14,6 +14,7 @@ from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
+from ..errors.experimental import mark_experimental
 from ..numerics.arithmetic import round_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian
 from ..spaces.costs import FREE, STRICT, Cost, curve_with_delta, require_with_delta, with_delta
@@ -38,6 +39,7 @@ _BEYOND = 1  # in scales of the last noise: sums above the threshold by more tha
 SCALES = {1: (Fraction(1),), 2: (Fraction(16, 5), Fraction(1053, 1000))}
 
 
+@mark_experimental("its default of rounds may change")
 @proved_by("measurements/weighted_partition_selection")
 def make_weighted_partition_selection(
     input_domain: FrameDomain,
@@ -59,6 +61,8 @@ def make_weighted_partition_selection(
 
     With the default of two rounds, a first round with a tenth of the budget takes weight from keys with more users than
     the threshold needs, and each user moves it to her other keys. The noisy sums of the first round are not released.
+
+    Experimental: its default of rounds may change.
 
     Args:
         input_domain: ``FrameDomain(user, item)``.

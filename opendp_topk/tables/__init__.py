@@ -2,3 +2,7 @@
 
 It may import errors.
 """
+
+from .files import read_table
+
+__all__ = ["read_table"]

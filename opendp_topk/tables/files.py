@@ -387,7 +387,7 @@ def read_table(
         ...     _ = path.write_text("reader,book\\n1,Emma\\n2,Emma\\n2,Walden\\n")
         ...     space = tk.FrameDomain(user="reader", item="book"), tk.UserDistance()
         ...     count = space >> tk.then_count_by_item(candidates=["Emma", "Ulysses", "Walden"])
-        ...     count(tk.read_table(path))
+        ...     count(tk.tables.read_table(path))
         array([2, 0, 1])
     """
     declared = ColumnTypes({} if types is None else types, decimal, date_format)

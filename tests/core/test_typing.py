@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.core.public_names import NAMESPACES
 from tests.concepts.sentinels import raises_exactly
 
 USER_CODE = Path(__file__).with_name("typed_user_code.py")
@@ -54,8 +55,8 @@ def test_an_unknown_keyword_is_named_before_what_is_missing() -> None:
 
 def test_type_hints_of_public_names_can_be_read() -> None:
     """As documentation and dependency injection read them, where no extra need be loaded."""
-    for name in tk.__all__:
-        found = getattr(tk, name)
+    spaces = [getattr(tk, space) for space in NAMESPACES]
+    for found in [getattr(space, name) for space in (tk, *spaces) for name in space.__all__]:
         methods = [one for one in vars(found).values() if inspect.isfunction(one)] if isinstance(found, type) else []
         for one in [found, *methods]:
             if callable(one):

@@ -27,6 +27,7 @@ import opendp_topk as tk
 from docs.site import finish, latex, markdown, sources
 from opendp_topk import proof
 from opendp_topk.apps.audit.registry import proofs as claims
+from opendp_topk.core.public_names import NAMESPACES
 from opendp_topk.proof import claim_digest
 from opendp_topk.proof.note_rows import parse_note_rows
 
@@ -178,8 +179,8 @@ def test_every_link_resolves_and_nothing_is_loaded_from_elsewhere(site: Path) ->
 def test_every_public_name_and_every_proof_has_its_place(site: Path) -> None:
     listed = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
     names = {line.split(" ", 1)[0] for line in listed.splitlines()}
-    assert {f"opendp_topk.{name}" for name in tk.__all__ if name != "audit"} - names == set()
-    assert {f"opendp_topk.apps.audit.{name}" for name in tk.audit.__all__} - names == set()
+    spaces = {f"{space}.{name}" for space in NAMESPACES for name in getattr(tk, space).__all__}
+    assert {f"opendp_topk.{name}" for name in spaces.union(tk.__all__)} - names == set()
     pages = pages_of(site)
     for name in proof.document_names():
         page = pages[f"proofs/{name}.html"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import re
 import warnings
 from pathlib import Path
@@ -9,10 +11,14 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.core.public_names import NAMESPACES
 from opendp_topk.errors.experimental import mark_experimental
 
-VERSIONS = (Path(__file__).resolve().parents[2] / "docs" / "versions.md").read_text(encoding="utf-8")
-MARKED = {name: why for name in tk.__all__ if (why := getattr(getattr(tk, name), "experimental", None))}
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "versions.md").read_text(encoding="utf-8")
+VERSIONS = PAGE.partition("\n## Experimental\n")[2].partition("\n## ")[0]
+SPACES = [tk, *(getattr(tk, space) for space in NAMESPACES)]
+PUBLIC = {name: getattr(space, name) for space in SPACES for name in space.__all__}
+MARKED = {name: why for name, value in PUBLIC.items() if (why := getattr(value, "experimental", None))}
 
 
 @mark_experimental("it is made up")
@@ -42,11 +48,21 @@ def test_the_page_lists_what_is_marked_and_why() -> None:
 
 @pytest.mark.parametrize("name", MARKED)
 def test_docstrings_have_the_mark(name: str) -> None:
-    said = " ".join((getattr(tk, name).__doc__ or "").split())
+    said = " ".join((PUBLIC[name].__doc__ or "").split())
     assert f"Experimental: {MARKED[name]}" in said
 
 
 @pytest.mark.parametrize("name", MARKED)
 def test_a_marked_name_warns_before_it_looks_at_its_arguments(name: str) -> None:
-    with pytest.warns(tk.errors.ExperimentalWarning, match=name), pytest.raises(tk.errors.TopKError):
-        getattr(tk, name)(None)
+    wanted = [one.default for one in inspect.signature(PUBLIC[name]).parameters.values()].count(inspect.Parameter.empty)
+    with pytest.warns(tk.errors.ExperimentalWarning, match=name), contextlib.suppress(tk.errors.TopKError, TypeError):
+        PUBLIC[name](*[None] * wanted)
+
+
+def test_a_partial_warns_once_and_the_constructor_that_it_calls_does_not() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int), size=2), tk.PerCandidateDistance(bounds=[1, 1])
+    with pytest.warns(tk.errors.ExperimentalWarning) as caught:
+        space >> tk.then_normalised_top_k(tk.MaxDivergence(), scale=1.0)
+    assert [(str(one.message).partition(" ")[0], one.filename) for one in caught] == [
+        ("then_normalised_top_k", __file__)
+    ]

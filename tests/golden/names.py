@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 import opendp_topk
+from opendp_topk.core.public_names import NAMESPACES
 
 TODAY: dict[str, str] = {}
 """Names of functions and classes."""
@@ -30,7 +31,8 @@ class Public:
     def all(self) -> dict[str, Any]:
         """Every public name, as the cases call it, and what it stands for."""
         left = {today: name for name, today in TODAY.items()}
-        return {left.get(name, name): getattr(opendp_topk, name) for name in opendp_topk.__all__}
+        spaces = [opendp_topk, *(getattr(opendp_topk, space) for space in NAMESPACES if space != "audit")]
+        return {left.get(name, name): getattr(space, name) for space in spaces for name in space.__all__}
 
 
 def _called(found: Any, renamed: dict[str, str]) -> Any:

@@ -67,17 +67,21 @@ def with_table(text: str, table: str) -> str:
 
 
 def stub(_: str) -> str:
-    """What the package looks like to those who check types: each public name, from the module that defines it."""
-    homes = sorted((home, name) for name, home in public_names.HOMES.items())
-    lines = ["from .apps import audit as audit", *(_exported(home, name) for home, name in homes)]
+    """What the package looks like to those who check types: each namespace, and each public name from its module."""
+    spaces = [(home.rpartition("."), name) for name, home in public_names.NAMESPACES.items()]
+    homes = [(folder or ".", package, name) for (folder, _, package), name in spaces]
+    homes += [(home, name, name) for name, home in public_names.HOMES.items()]
+    lines = [_exported(*one) for one in sorted(homes)]
+    lines += ["", *(f"{name} = {package}" for _, package, name in sorted(homes) if package != name)]
     listed = [f'    "{name}",' for name in sorted(public_names.HOMES)]
     return "\n".join([*lines, "", "__version__: str", "", "__all__ = [", *listed, "]"]) + "\n"
 
 
-def _exported(home: str, name: str) -> str:
+def _exported(home: str, name: str, public: str) -> str:
     """The line that hands a name on, or the three into which the formatter breaks one that is too long."""
-    line = f"from {home} import {name} as {name}"
-    return line if len(line) <= _WIDEST else f"from {home} import (\n    {name} as {name},\n)"
+    handed_on = f"{name} as {name}" if name == public else name
+    line = f"from {home} import {handed_on}"
+    return line if len(line) <= _WIDEST else f"from {home} import (\n    {handed_on},\n)"
 
 
 SEARCHES: tuple[losses_met.Search, ...] = (few, quantiles, above, above_curve)

@@ -16,7 +16,7 @@ _ROLE = re.compile(r":\w+:(?=`)")
 _WRITTEN = "Written by `python -m tests.pages`.\n"
 _NAMES = f"""# Public names
 
-`import opendp_topk as tk`; each name stands there, those of the audit in `tk.audit`. {_WRITTEN}
+`import opendp_topk as tk` gives all names: `tk.VectorDomain`, or `tk.noise.Gumbel` in a namespace. {_WRITTEN}
 What a name takes, gives, promises and raises is in its docstring: `help(tk.make_report_noisy_top_k)`, or in the API
 reference of the site.
 """

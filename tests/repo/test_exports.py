@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 import opendp_topk
+from opendp_topk.core.public_names import NAMESPACES
 
-PUBLIC = {name: getattr(opendp_topk, name) for name in opendp_topk.__all__}
+PUBLIC = {name: getattr(opendp_topk, name) for name in opendp_topk.__all__} | {
+    name: getattr(getattr(opendp_topk, space), name)
+    for space in NAMESPACES
+    for name in getattr(opendp_topk, space).__all__
+    if space != "audit"
+}
 FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}
 CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
 CONSTRUCTORS = sorted(name for name in PUBLIC if name.startswith("make_"))

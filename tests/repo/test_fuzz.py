@@ -99,7 +99,9 @@ RELEASED: list[Any] = []
 
 def public() -> dict[str, Callable[..., Any]]:
     """Every public callable that is no exception, by its name."""
-    found = {name: getattr(tk, name) for name in tk.__all__ if callable(getattr(tk, name)) and name not in PLAIN}
+    spaces = [tk, tk.ledger, tk.noise, tk.opendp, tk.planning, tk.tables]
+    given = {name: getattr(space, name) for space in spaces for name in space.__all__ if name not in PLAIN}
+    found = {name: value for name, value in given.items() if callable(value)}
     found["Ledger.create"] = tk.ledger.Ledger.create
     found |= {f"audit.{name}": getattr(tk.audit, name) for name in AUDITS}
     return {

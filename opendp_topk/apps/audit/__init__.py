@@ -3,6 +3,8 @@
 It may import errors, numerics, proof, sampling.noises, sampling.samplers, spaces, spaces.curves, core and measurements.
 """
 
+from ...proof import Proof
+from ...sampling.distributions.events import Enclosure
 from .audited import Audited, audit_claim
 from .blackbox import Estimate, Seen, estimate
 from .blackbox_search import Found, search
@@ -18,8 +20,10 @@ from .verify import verify
 __all__ = [
     "Audited",
     "Claim",
+    "Enclosure",
     "Estimate",
     "Found",
+    "Proof",
     "Replayed",
     "Report",
     "Seen",

@@ -69,7 +69,7 @@ def from_opendp(measurement: Any) -> Measurement:
         >>> import opendp.prelude as dp
         >>> dp.enable_features("contrib", "honest-but-curious")
         >>> space = dp.vector_domain(dp.atom_domain(T=int), size=3), dp.l1_distance(T=int)
-        >>> noisy = tk.from_opendp(space >> dp.m.then_laplace(scale=4.0))
+        >>> noisy = tk.opendp.from_opendp(space >> dp.m.then_laplace(scale=4.0))
         >>> noisy.map(1), len(noisy([17, 3, 250])), noisy.proof.status
         (0.25, 3, 'unproven')
     """

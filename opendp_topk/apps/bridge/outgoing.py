@@ -55,7 +55,7 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
         >>> import opendp.prelude as dp
         >>> dp.enable_features("contrib", "honest-but-curious")
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
-        >>> best = tk.to_opendp(space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0))
+        >>> best = tk.opendp.to_opendp(space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0))
         >>> both = dp.c.make_composition([best, best])
         >>> both.map(1), both([100, 0, 900])
         (1.0, [2, 2])

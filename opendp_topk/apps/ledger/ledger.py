@@ -143,7 +143,7 @@ class Ledger:
         >>> folder, pure = tempfile.TemporaryDirectory(), tk.MaxDivergence()
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
         >>> path = pathlib.Path(folder.name, "budget.ledger")
-        >>> ledger = tk.Ledger.create(path, budget=1, measure=pure, dataset="votes", metric=space[1])
+        >>> ledger = tk.ledger.Ledger.create(path, budget=1, measure=pure, dataset="votes", metric=space[1])
         >>> top2 = space >> tk.then_report_noisy_top_k(pure, k=2, scale=4.0)
         >>> len(ledger.release(top2, [30, 10, 20]))
         2

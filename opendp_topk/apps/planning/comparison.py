@@ -507,7 +507,7 @@ def compare(
     Example:
         >>> import opendp_topk as tk
         >>> space = tk.VectorDomain(tk.AtomDomain(int), size=900), tk.LInfDistance(monotonic=True)
-        >>> found = tk.compare(*space, tk.ZeroConcentratedDivergence(), k=1, d_out=0.02)
+        >>> found = tk.planning.compare(*space, tk.ZeroConcentratedDivergence(), k=1, d_out=0.02)
         >>> found["permute_and_flip"].bound
         'range'
         >>> found["permute_and_flip"].loss <= 0.02

@@ -563,10 +563,10 @@ def release_with_record(
         >>> pages, space = ["/", "/docs", "/blog"], (tk.FrameDomain("visitor", "page"), tk.UserDistance())
         >>> top = space >> tk.then_count_by_item(candidates=pages) >> tk.then_report_noisy_top_k(pure, k=2, scale=4.0)
         >>> given = {"dataset": "visits", "metric": space[1], "user": "visitor"}
-        >>> ledger = tk.Ledger.create(pathlib.Path(folder.name, "budget"), budget=1, measure=pure, **given)
+        >>> ledger = tk.ledger.Ledger.create(pathlib.Path(folder.name, "budget"), budget=1, measure=pure, **given)
         >>> visits = pl.DataFrame({"visitor": [1, 2, 2], "page": ["/", "/", "/docs"]})
         >>> named = top >> tk.index_candidates(pages)
-        >>> items, record = tk.release_with_record(ledger, named, visits, label="week 1")
+        >>> items, record = tk.planning.release_with_record(ledger, named, visits, label="week 1")
         >>> record["items"] == items, record["d_out"], ledger.history()[0].record is None
         (True, 0.5, False)
         >>> ledger.close(), folder.cleanup()

@@ -60,10 +60,10 @@ def CustomNoise(
     Example:
         >>> import opendp_topk as tk
         >>> def quantile(u, precision):  # of Lomax noise, S(z) = 1 / (1 + z) for z >= 0
-        ...     return tk.Intervals(precision).rational(u / (1 - u))
+        ...     return tk.noise.Intervals(precision).rational(u / (1 - u))
         >>> def survival(z, precision):
-        ...     return tk.Intervals(precision).rational(1 / (1 + max(z, 0)))
-        >>> lomax = tk.CustomNoise("Lomax", quantile=quantile, survival=survival, condition="lipschitz")
+        ...     return tk.noise.Intervals(precision).rational(1 / (1 + max(z, 0)))
+        >>> lomax = tk.noise.CustomNoise("Lomax", quantile=quantile, survival=survival, condition="lipschitz")
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
         >>> best = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=2, scale=8.0, noise=lomax, release="set")
         >>> best.map(1), best.proof.status
