@@ -41,14 +41,7 @@ from .core.candidates import largest_counts as largest_counts
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
 from .core.queryable import Queryable as Queryable
-from .core.releases import CountedItems as CountedItems
-from .core.releases import FoundCounts as FoundCounts
-from .core.releases import FoundItems as FoundItems
-from .core.releases import FoundItemsWithCounts as FoundItemsWithCounts
-from .core.releases import Items as Items
-from .core.releases import ItemsWithGaps as ItemsWithGaps
-from .core.releases import RankingWithGaps as RankingWithGaps
-from .core.releases import SelectedCounts as SelectedCounts
+from .core.releases import Release as Release
 from .core.releases import json_values as json_values
 from .core.transformation import Transformation as Transformation
 from .errors import BudgetError as BudgetError
@@ -202,7 +195,6 @@ __all__ = [
     "CapacityError",
     "ColumnError",
     "Comparison",
-    "CountedItems",
     "CustomNoise",
     "DataError",
     "DataLengthError",
@@ -216,16 +208,11 @@ __all__ = [
     "ExperimentalWarning",
     "Exponential",
     "ForeignError",
-    "FoundCounts",
-    "FoundItems",
-    "FoundItemsWithCounts",
     "FrameDomain",
     "GroupedFrameDomain",
     "Gumbel",
     "HalfLogistic",
     "Intervals",
-    "Items",
-    "ItemsWithGaps",
     "KeyedCountDistance",
     "KeyedCountsDomain",
     "L01InfDistance",
@@ -262,10 +249,9 @@ __all__ = [
     "Queryable",
     "RangeDistance",
     "RangeDivergence",
-    "RankingWithGaps",
     "Recommendation",
+    "Release",
     "SearchError",
-    "SelectedCounts",
     "SpaceError",
     "SubnormalError",
     "TableError",

@@ -27,10 +27,7 @@ PUBLIC = {
     "combinators.select_private_candidate": "make_select_private_candidate",
     "core.binary_search": "binary_search_chain binary_search_param",
     "core.candidates": "candidate_remarks index_candidates counts_from largest_counts",
-    "core.releases": (
-        "json_values CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps "
-        "SelectedCounts"
-    ),
+    "core.releases": "json_values Release",
     "core.measurement": "Measurement",
     "core.partials": "Partial",
     "core.queryable": "Queryable",

@@ -270,7 +270,7 @@ def test_what_its_parts_declare_is_not_taken_for_its_own() -> None:
     assert both.declared.n_candidates is None
     assert not both.declared.scores_input
     x = [0, 1000, 2000]
-    assert both(x) == (["c", "b"], 2)
+    assert both(x) == (tk.Release(items=["c", "b"]), 2)
     law = both.distribution(x)
     assert max(law, key=law.__getitem__) == (("c", "b"), 2)
     assert len(law) == 6 * 3

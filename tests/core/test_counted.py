@@ -30,10 +30,10 @@ def test_all_small_releases() -> None:
             assert best.indices.tolist() == order[:k]
             assert best.counts.tolist() == [counts[at] for at in order[:k]]
             named = tk.largest_counts(k, ITEMS)(held)
-            assert (named.items, named.counts.tolist()) == ([ITEMS[at] for at in order[:k]], best.counts.tolist())
+            assert (list(named), named.counts.tolist()) == ([ITEMS[at] for at in order[:k]], best.counts.tolist())
         for threshold in (-2, 0, 0.5, 3):
             reached = tk.counts_from(threshold, ITEMS)(held)
-            assert reached.items == [ITEMS[at] for at in order if counts[at] >= threshold]
+            assert list(reached) == [ITEMS[at] for at in order if counts[at] >= threshold]
 
 
 def test_after_a_histogram_they_cost_nothing() -> None:
@@ -41,7 +41,7 @@ def test_after_a_histogram_they_cost_nothing() -> None:
     histogram = space >> tk.then_noisy_histogram(tk.MaxDivergence(), scale=0.0)
     exact = histogram >> tk.largest_counts(2, ITEMS)
     released = exact([5, 9, 9, 1])
-    assert (released.items, released.counts.tolist()) == (["birch", "cedar"], [9, 9])
+    assert (released.items, released.counts.tolist()) == (("birch", "cedar"), [9, 9])
     assert (histogram >> tk.counts_from(5))([5, 9, 9, 1]).indices.tolist() == [1, 2, 0]
     assert len((histogram >> tk.counts_from(10**400))([5, 9, 9, 1]).indices) == 0
     noisy = space >> tk.then_noisy_histogram(tk.MaxDivergence(), scale=10.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,8 +33,8 @@ CASES: list[tuple[Any, dict[str, list[Any]]]] = [
         (COUNTS >> tk.then_report_noisy_top_k(PURE, k=2, scale=0) >> tk.index_candidates(TREES))(SCORES),
         {"item": TREES[1:]},
     ),
-    (tk.FoundItems(("ash", "birch"), stopped=True), {"rank": [1, 2], "item": ["ash", "birch"]}),
-    (tk.FoundCounts(("ash", "birch"), (7, 5)), {"item": ["ash", "birch"], "noisy_count": [7, 5]}),
+    (tk.Release(items=("ash", "birch"), stopped=True), {"rank": [1, 2], "item": ["ash", "birch"]}),
+    (tk.Release(items=("ash", "birch"), counts=(7, 5)), {"item": ["ash", "birch"], "noisy_count": [7, 5]}),
 ]
 VALUES = [COUNTED, (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=TREES)]
 
@@ -43,7 +45,7 @@ def cells(shown: str) -> tuple[list[str], list[list[str]]]:
     return rows[0], rows[1:]
 
 
-@pytest.mark.parametrize(("release", "columns"), CASES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(("release", "columns"), CASES, ids=["-".join(columns) for _, columns in CASES])
 def test_frames_and_tables_hold_the_release_under_its_names(release: Any, columns: dict[str, list[Any]]) -> None:
     assert release.to_frame().to_dict(as_series=False) == columns
     head, rows = cells(release._repr_html_())
@@ -51,21 +53,44 @@ def test_frames_and_tables_hold_the_release_under_its_names(release: Any, column
     assert rows == [[str(value) for value in row] for row in zip(*columns.values(), strict=True)]
 
 
-def test_items_are_a_list_and_keep_the_order() -> None:
+@pytest.mark.parametrize(("release", "columns"), CASES, ids=["-".join(columns) for _, columns in CASES])
+def test_a_release_is_a_value_and_a_sequence_of_its_winners(release: tk.Release, columns: dict[str, list[Any]]) -> None:
+    winners = columns["item"] if release.indices is None else columns["index"]
+    assert list(release) == [release[0], release[1]] == np.asarray(release).tolist() == winners
+    assert len(release) == 2
+    assert np.asarray(release, dtype=object).dtype == object
+    same = pickle.loads(pickle.dumps(release))
+    assert same == release == replace(release)
+    assert hash(same) == hash(release)
+    assert {release: 1}[same] == 1
+    assert release != replace(release, counts=(4, 5))
+    assert release != (release.items, release.counts)
+    assert (
+        repr(release)
+        == "Release(" + ", ".join(f"{name}={getattr(release, name)!r}" for name in release.to_dict()) + ")"
+    )
+
+
+def test_indices_are_replaced_by_items_and_other_fields_stay() -> None:
+    assert LED(SCORES).with_items(TREES[:2]) == tk.Release(items=TREES[:2], gaps=np.array([3.0, 2.0]))
+    assert COUNTED(SCORES) != COUNTED(SCORES).with_items([1, 2])
+
+
+def test_items_keep_the_order() -> None:
     named = CASES[4][0]
-    assert isinstance(named, list)
-    assert named == ["birch & co", "<cedar>"]
+    assert named.items == ("birch & co", "<cedar>")
     assert "&lt;cedar&gt;" in named._repr_html_()
+    assert "Released ranking, which stopped early" in CASES[5][0]._repr_html_()
 
 
 def test_a_long_release_shows_its_beginning() -> None:
-    shown = tk.Items(range(1000))._repr_html_()
+    shown = tk.Release(items=range(1000))._repr_html_()
     assert "the first 100 of 1000" in shown
     assert len(cells(shown)[1]) == 100
 
 
 def test_counts_beyond_64_bits_come_into_a_frame() -> None:
-    huge = tk.SelectedCounts(np.array([0]), np.array([2**70], dtype=object))
+    huge = tk.Release(indices=np.array([0]), counts=np.array([2**70], dtype=object))
     assert int(huge.to_frame()["noisy_count"][0]) == 2**70
 
 
@@ -125,7 +150,16 @@ def test_a_curve_shows_pairs_that_hold() -> None:
     assert float(rows[0][1]) > 0
 
 
-@pytest.mark.parametrize("wrong", [float("nan"), 7, None, object(), np.array(3)], ids=lambda one: type(one).__name__)
-def test_items_are_an_iterable(wrong: Any) -> None:
-    raises_exactly(tk.ParameterTypeError, lambda: tk.Items(wrong), "items must be a list or another iterable")
-    assert tk.Items(iter("ab")) == ["a", "b"]
+@pytest.mark.parametrize("wrong", [float("nan"), 7, "ash", object(), np.array(3)], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("field", ["items", "counts", "gaps"])
+def test_fields_are_lists_or_arrays(field: str, wrong: Any) -> None:
+    fields = {"items": ["ash"], field: wrong}
+    raises_exactly(tk.ParameterTypeError, lambda: tk.Release(**fields), f"{field} must be a list, a tuple")
+
+
+def test_fields_are_as_many_as_the_winners() -> None:
+    both = "items must be given where there are no indices"
+    raises_exactly(tk.ParameterError, lambda: tk.Release(counts=[1]), both)
+    raises_exactly(tk.ParameterError, lambda: tk.Release(items=["ash"], indices=np.array([0])), both)
+    raises_exactly(tk.ParameterError, lambda: tk.Release(items=["ash"], counts=[1, 2]), "counts must be as many")
+    raises_exactly(tk.ParameterTypeError, lambda: tk.Release(items=["ash"], stopped=1), "stopped must be True or False")  # type: ignore[arg-type]

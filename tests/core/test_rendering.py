@@ -26,8 +26,7 @@ def given_by_mistake() -> dict[str, Any]:
         "a set": {SENTINEL_TEXT},
         "an array": np.array([SENTINEL_FLOAT]),
         "texts": np.array([SENTINEL_TEXT], dtype=object),
-        "items": tk.Items([SENTINEL_TEXT]),
-        "found": tk.FoundItems((SENTINEL_TEXT,), True),
+        "items": tk.Release(items=[SENTINEL_TEXT]),
     }
 
 

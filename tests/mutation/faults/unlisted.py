@@ -166,8 +166,8 @@ FAULTS = (
         "stop-for-nothing",
         "a release that stops early is counted with its keys alone, and not with the stop symbol",
         _MAP,
-        "min(len(found.items) + 1, k)",
-        "max(len(found.items), 1)",
+        "min(len(found) + 1, k)",
+        "max(len(found), 1)",
     ),
     Fault(
         "delta-once-in-all",
