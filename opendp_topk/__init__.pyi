@@ -32,20 +32,14 @@ from .combinators.repetitions import TruncatedNegativeBinomial as TruncatedNegat
 from .combinators.select_private_candidate import make_select_private_candidate as make_select_private_candidate
 from .core.binary_search import binary_search_chain as binary_search_chain
 from .core.binary_search import binary_search_param as binary_search_param
+from .core.candidates import candidate_remarks as candidate_remarks
 from .core.candidates import counts_from as counts_from
 from .core.candidates import index_candidates as index_candidates
 from .core.candidates import largest_counts as largest_counts
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
 from .core.queryable import Queryable as Queryable
-from .core.releases import CountedItems as CountedItems
-from .core.releases import FoundCounts as FoundCounts
-from .core.releases import FoundItems as FoundItems
-from .core.releases import FoundItemsWithCounts as FoundItemsWithCounts
-from .core.releases import Items as Items
-from .core.releases import ItemsWithGaps as ItemsWithGaps
-from .core.releases import RankingWithGaps as RankingWithGaps
-from .core.releases import SelectedCounts as SelectedCounts
+from .core.releases import Release as Release
 from .core.releases import json_values as json_values
 from .core.transformation import Transformation as Transformation
 from .measurements._in_parts import release_in_parts as release_in_parts
@@ -158,15 +152,9 @@ __version__: str
 __all__ = [
     "Approximate",
     "AtomDomain",
-    "CountedItems",
     "Domain",
-    "FoundCounts",
-    "FoundItems",
-    "FoundItemsWithCounts",
     "FrameDomain",
     "GroupedFrameDomain",
-    "Items",
-    "ItemsWithGaps",
     "KeyedCountDistance",
     "KeyedCountsDomain",
     "L01InfDistance",
@@ -187,8 +175,7 @@ __all__ = [
     "Queryable",
     "RangeDistance",
     "RangeDivergence",
-    "RankingWithGaps",
-    "SelectedCounts",
+    "Release",
     "Transformation",
     "TruncatedNegativeBinomial",
     "UserDistance",
@@ -198,6 +185,7 @@ __all__ = [
     "add_to_counts",
     "binary_search_chain",
     "binary_search_param",
+    "candidate_remarks",
     "counts_from",
     "index_candidates",
     "json_values",

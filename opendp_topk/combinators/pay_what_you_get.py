@@ -94,9 +94,9 @@ def make_pay_what_you_get(
         >>> def best(k):
         ...     return space >> tk.then_unknown_domain_top_k(measure, k=k, scale=4.0, limit=10, delta=1e-9)
         >>> queryable(best(4))
-        FoundItems(items=('umbrella', 'rain coat'), stopped=True)
+        Release(items=('umbrella', 'rain coat'), stopped=True)
         >>> queryable(best(1))
-        FoundItems(items=('umbrella',), stopped=False)
+        Release(items=('umbrella',), stopped=False)
     """
     # proof-region: pay_what_you_get
     require_space(input_domain, input_metric, Metric, "a metric such as KeyedCountDistance()")  # [check-space]

@@ -7,15 +7,15 @@ import math
 import unicodedata
 from collections.abc import Hashable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, DataTypeError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
-from .following import annotated_return_type
-from .releases import CountedItems, Items, SelectedCounts
+from .following import annotated_fields
+from .releases import Release
 
 # From released indices to the caller's public items.
 
@@ -79,10 +79,10 @@ def _require_distinguishable(listed: tuple[Any, ...], name: str) -> None:
 class IndexCandidates:
     """Post-processing that replaces indices by items: the right side of ``measurement >> index_candidates()``.
 
-    An array of indices gives a list of items in the same order, and one index gives one item. A release with a method
-    ``with_items`` is converted by it; another named tuple gets the items in its field ``indices`` and keeps its other
-    fields. The measurement then accepts only inputs with one score per item, so no index is out of range. If no items
-    are given, the chain supplies the candidates that were counted.
+    An array of indices gives a :class:`Release` of items in the same order, and one index gives one item. A
+    :class:`Release` with indices, or a caller's named tuple with a field ``indices``, gets the items in their place.
+    The measurement then accepts only inputs with one score per item, so no index is out of range. If no items are
+    given, the chain supplies the candidates that were counted.
     """
 
     items: Sequence[Any] | None
@@ -90,12 +90,12 @@ class IndexCandidates:
     def __call__(self, release: Any) -> Any:
         if self.items is None:
             raise SpaceError("index_candidates() must follow a measurement that knows its candidates: give items here")
-        if hasattr(release, "with_items"):
-            return release.with_items(self(release.indices))  # [named]
+        if isinstance(release, Release):
+            return release.with_items(self(release.indices).items)  # [named]
         if hasattr(release, "_replace"):
             return release._replace(indices=self(release.indices))  # [field]
         if isinstance(release, list | tuple) or (isinstance(release, np.ndarray) and release.ndim):
-            return Items(self._item_at_index(index) for index in release)  # [items]
+            return Release(items=[self._item_at_index(index) for index in release])  # [items]
         return self._item_at_index(release)  # [item]
 
     def _item_at_index(self, index: Any) -> Any:
@@ -105,14 +105,13 @@ class IndexCandidates:
         return items[index]
 
     def output_type_for(self, released: Any, _: int | None) -> Any:
-        if hasattr(released, "with_items"):
-            return annotated_return_type(released.with_items)
-        if released not in (NDArray[np.int64], int) and "indices" not in getattr(released, "_fields", ()):
+        fields = annotated_fields(released)
+        if released not in (NDArray[np.int64], int) and "indices" not in fields:
             raise SpaceError(
                 "index_candidates must follow a measurement that releases indices: leave it out where releases hold "
                 "items or numbers"
             )
-        return Items
+        return Annotated[Release, "items", *(name for name in fields if name != "indices")]
 
     def __repr__(self) -> str:
         return "index_candidates()" if self.items is None else f"index_candidates(<{len(self.items)} items>)"
@@ -131,8 +130,9 @@ def index_candidates(items: Iterable[Hashable] | None = None) -> IndexCandidates
             different list is refused. To give winners other names, post-process the items.
 
     Returns:
-        A function from indices to a list of items (from one index to one item). In a named tuple it converts the field
-        ``indices`` and keeps the others. It is post-processing, so the privacy map does not change.
+        A function from indices to a :class:`Release` of items, and from one index to one item. In a :class:`Release`
+        with ``indices`` it replaces these and keeps the other fields, and so it does in a named tuple of your own. It
+        is post-processing, so the privacy map does not change.
 
     Raises:
         ParameterError: ``items`` is empty, repeats an item, or contains an unhashable one.
@@ -147,7 +147,7 @@ def index_candidates(items: Iterable[Hashable] | None = None) -> IndexCandidates
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
         >>> exact = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=0.0)
         >>> (exact >> tk.index_candidates(["ash", "birch", "cedar"]))([4, 9, 6])
-        ['birch', 'cedar']
+        Release(items=('birch', 'cedar'))
     """
     return IndexCandidates(None if items is None else public_items(items))
 
@@ -234,7 +234,7 @@ class BestCounts:
     k: int | None = None
     threshold: Number | None = None
 
-    def __call__(self, counts: Counts) -> SelectedCounts | CountedItems:
+    def __call__(self, counts: Counts) -> Release:
         is_array = isinstance(counts, np.ndarray) and counts.ndim == 1 and counts.dtype.kind in "iufO"
         if not is_array or (counts.dtype.kind == "O" and not all(map(checks.is_real, counts.tolist()))):
             raise DataTypeError("counts must be a one-dimensional array of numbers, as a measurement releases them")
@@ -242,8 +242,8 @@ class BestCounts:
         some = np.arange(len(counts)) if self.threshold is None else np.flatnonzero(counts >= self.threshold)
         falling = len(some) - 1 - np.argsort(counts[some][::-1], kind="stable")[::-1]
         indices = some[falling][: self.k]
-        best = SelectedCounts(indices, counts[indices])
-        return best if self.items is None else best.with_items(Items(self.items[index] for index in indices))
+        best = Release(indices=indices, counts=counts[indices])
+        return best if self.items is None else best.with_items([self.items[index] for index in indices])
 
     def require_matching_counts(self, size: int, error: type[Exception]) -> None:
         if self.items is not None and len(self.items) != size:
@@ -259,7 +259,7 @@ class BestCounts:
             )
         if size is not None:
             self.require_matching_counts(size, SpaceError)
-        return SelectedCounts if self.items is None else CountedItems
+        return Annotated[Release, "indices" if self.items is None else "items", "counts"]
 
     def __repr__(self) -> str:
         return f"counts_from({self.threshold})" if self.k is None else f"largest_counts({self.k})"
@@ -275,8 +275,9 @@ def largest_counts(k: int, items: Iterable[Hashable] | None = None) -> BestCount
         items: The public candidates in the order of the counts. By default the winners are given by their indices.
 
     Returns:
-        A function of an array of counts. It returns a :class:`CountedItems`, or a :class:`SelectedCounts` if there are
-        no ``items``, in descending order of the counts; ties are in the order of the candidates.
+        A function of an array of counts. It returns a :class:`Release` with the winners' ``items``, or their
+        ``indices`` if no items are given, and their ``counts``, in descending order of the counts; ties are in the
+        order of the candidates.
 
     Raises:
         ParameterError: ``k`` is below 1. ``items`` is empty, repeats an item, or contains an unhashable one.
@@ -291,7 +292,7 @@ def largest_counts(k: int, items: Iterable[Hashable] | None = None) -> BestCount
         >>> import numpy as np
         >>> import opendp_topk as tk
         >>> tk.largest_counts(2, ["ash", "birch", "cedar"])(np.array([7, -2, 9]))
-        CountedItems(items=['cedar', 'ash'], counts=array([9, 7]))
+        Release(items=('cedar', 'ash'), counts=array([9, 7]))
     """
     return BestCounts(_public_items_or_none(items), k=checks.require_positive_int("k", k))
 

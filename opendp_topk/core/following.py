@@ -47,5 +47,10 @@ def release_type_and_size(function: Callable[[Any], Any], domain: Any) -> tuple[
 
 def annotated_return_type(function: Callable[..., Any]) -> Any:
     """Return the annotated return type of ``function``; None if it has none, or if that is Any."""
-    kind = typing.get_type_hints(function).get("return", Any)
+    kind = typing.get_type_hints(function, include_extras=True).get("return", Any)
     return None if kind is Any else kind
+
+
+def annotated_fields(released: Any) -> tuple[str, ...]:
+    """Return the fields of releases of a type such as ``Annotated[Release, "items", "counts"]``; of others, none."""
+    return getattr(released, "__metadata__", ())

@@ -126,8 +126,8 @@ class Measurement(Claimed):
     def distribution(self, value: Any) -> dict[Hashable, Any]:
         """Return the exact output distribution on ``value``: outcome -> probability (mpmath numbers of 30 digits).
 
-        An outcome is a tuple if the release is an array or a list. The runtime grows with the number of outcomes; an
-        enumeration that is too large is refused.
+        An outcome is a tuple if the release is an array, a list or a :class:`Release`: the tuple of its fields, or its
+        only field. The runtime grows with the number of outcomes; an enumeration that is too large is refused.
 
         Raises:
             NotDeclaredError: The measurement declares no distribution.

@@ -24,11 +24,8 @@ PUBLIC = {
     "combinators.repetitions": "Poisson TruncatedNegativeBinomial",
     "combinators.select_private_candidate": "make_select_private_candidate",
     "core.binary_search": "binary_search_chain binary_search_param",
-    "core.candidates": "counts_from index_candidates largest_counts",
-    "core.releases": (
-        "json_values CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps "
-        "SelectedCounts"
-    ),
+    "core.candidates": "candidate_remarks index_candidates counts_from largest_counts",
+    "core.releases": "json_values Release",
     "core.measurement": "Measurement",
     "core.partials": "Partial",
     "core.queryable": "Queryable",

@@ -1,21 +1,22 @@
-"""Types of releases, and their conversion to JSON."""
+"""Releases of several winners, and conversion of releases and parameters to JSON."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ParameterTypeError
+from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.extras import import_extra
 from ..markup import notebook
 
-# Releases of several items: lists and named tuples with conversions to data frames and notebook tables.
+# Releases of several winners: one class with conversions to arrays, data frames and notebook tables.
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -23,166 +24,117 @@ else:
     DataFrame = Any  # so that type hints can be resolved without polars
 
 Array = NDArray[Any]
+_SEQUENCES = (list, tuple, range)
 
 
-class Items(list[Any]):
-    """A list of released items: best first for a ranking, in the order of the candidates for a set."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Release:
+    """The winners of a release, and what was released with them, in the same order.
 
-    def __init__(self, items: Iterable[Any] = ()) -> None:
-        if not isinstance(items, Iterable) or getattr(items, "ndim", 1) == 0:
-            raise ParameterTypeError(f"items must be a list or another iterable, not {type(items).__name__}")
-        super().__init__(items)
+    ``len(release)``, ``release[0]``, iteration and ``numpy.asarray(release)`` are those of the winners: of the public
+    ``items`` or, if there are none, of the ``indices``. A field that the release does not have is None. ``counts`` are
+    noisy scores. ``gaps`` are the gaps between each winner's noisy score and the next one's, the last one to the best
+    candidate that did not win. ``stopped`` is True if the release stopped before k winners were found. Releases with
+    ``gaps`` or ``stopped`` are rankings, best first.
+    """
 
-    def to_frame(self) -> DataFrame:
-        """Return a data frame with the column ``item``, in the order of the release (extra ``tables``)."""
-        return _polars_frame({"item": self})
+    items: Sequence[Any] | None = None
+    indices: NDArray[np.int64] | None = None
+    counts: Array | Sequence[int] | None = None
+    gaps: NDArray[np.float64] | None = None
+    stopped: bool | None = None
 
-    def _repr_html_(self) -> str:
-        return _html_table("Released items", {"item": self})
+    def __post_init__(self) -> None:
+        if (self.items is None) == (self.indices is None):
+            raise ParameterError("items must be given where there are no indices, and not beside indices")
+        for name, values in released_fields(self).items():
+            if name == "stopped":
+                checks.require_boolean(name, values)
+            elif not isinstance(values, _SEQUENCES) and getattr(values, "ndim", 0) != 1:
+                kind = type(values).__name__
+                raise ParameterTypeError(f"{name} must be a list, a tuple or a one-dimensional array, not {kind}")
+            elif len(values) != len(self):
+                raise ParameterError(f"{name} must be as many as the winners ({len(self)}), and are {len(values)}")
+        if self.items is not None:
+            object.__setattr__(self, "items", tuple(self.items))
 
+    @property
+    def _winners(self) -> Any:
+        return self.indices if self.items is None else self.items
 
-class SelectedCounts(NamedTuple):
-    """The indices of the winners of a selection and a noisy score for each, in the same order."""
+    def __len__(self) -> int:
+        return len(self._winners)
 
-    indices: NDArray[np.int64]
-    counts: Array
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._winners)
 
-    def with_items(self, items: Items) -> CountedItems:
+    def __getitem__(self, place: Any) -> Any:
+        return self._winners[place]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self._winners, dtype=dtype, copy=copy)
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if isinstance(other, Release) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values().items()))
+
+    def __repr__(self) -> str:
+        return f"Release({', '.join(f'{name}={value!r}' for name, value in released_fields(self).items())})"
+
+    def _values(self) -> dict[str, Any]:
+        fields = released_fields(self)
+        return {name: tuple(value) if name != "stopped" else value for name, value in fields.items()}
+
+    def with_items(self, items: Sequence[Any]) -> Release:
         """Return the same release with items in place of their indices."""
-        return CountedItems(items, self.counts)
+        return replace(self, items=items, indices=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields of the release by name, as values that ``json.dumps`` accepts (:func:`json_values`)."""
+        return {name: json_values(value) for name, value in released_fields(self).items()}
 
     def to_frame(self) -> DataFrame:
-        """Return a data frame with the columns ``index`` and ``noisy_count`` (extra ``tables``)."""
-        return _polars_frame({"index": self.indices, "noisy_count": self.counts})
+        """Return a polars data frame with one row per winner (extra ``tables``).
+
+        The columns are ``item`` or ``index``, ``noisy_count`` if there are counts, and ``noisy_lead`` if there are
+        gaps. ``rank`` is the first column if there are gaps or ``stopped``, which only rankings have.
+
+        Raises:
+            MissingExtraError: polars is not installed.
+        """
+        polars = import_extra("polars", "to_frame() needs polars", "opendp_topk[tables]")
+        frame: DataFrame = polars.DataFrame(self._columns(), strict=False)
+        return frame
 
     def _repr_html_(self) -> str:
-        return _html_table("Released winners", {"index": self.indices, "noisy count": self.counts})
+        kind = "ranking" if self._is_ranking else "winners" if self.items is None else "items"
+        columns = {name.replace("_", " "): values for name, values in self._columns().items()}
+        return notebook.columns_table(f"Released {kind}" + ", which stopped early" * bool(self.stopped), columns)
+
+    @property
+    def _is_ranking(self) -> bool:
+        return self.gaps is not None or self.stopped is not None
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = {
+            "rank": range(1, len(self) + 1) if self._is_ranking else None,
+            "index": self.indices,
+            "item": self.items,
+            "noisy_count": self.counts,
+            "noisy_lead": self.gaps,
+        }
+        return {
+            name: values.tolist() if isinstance(values, np.ndarray) else list(values)
+            for name, values in columns.items()
+            if values is not None
+        }
 
 
-class CountedItems(NamedTuple):
-    """The items that won a selection and a noisy score for each, in the same order."""
-
-    items: Items
-    counts: Array
-
-    def to_frame(self) -> DataFrame:
-        """Return a data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
-        return _polars_frame({"item": self.items, "noisy_count": self.counts})
-
-    def _repr_html_(self) -> str:
-        return _html_table("Released items", {"item": self.items, "noisy count": self.counts})
-
-
-class RankingWithGaps(NamedTuple):
-    """The indices of the winners, best first, and the gap between each one's noisy score and the next one's.
-
-    The last gap is between the last winner and the best candidate that did not win.
-    """
-
-    indices: NDArray[np.int64]
-    gaps: NDArray[np.float64]
-
-    def with_items(self, items: Items) -> ItemsWithGaps:
-        """Return the same release with items in place of their indices."""
-        return ItemsWithGaps(items, self.gaps)
-
-    def to_frame(self) -> DataFrame:
-        """Return a data frame with the columns ``rank``, ``index`` and ``noisy_lead`` (extra ``tables``)."""
-        return _polars_frame({"rank": _rank_numbers(self.indices), "index": self.indices, "noisy_lead": self.gaps})
-
-    def _repr_html_(self) -> str:
-        columns = {"rank": _rank_numbers(self.indices), "index": self.indices, "noisy lead": self.gaps}
-        return _html_table("Released ranking", columns)
-
-
-class ItemsWithGaps(NamedTuple):
-    """The items that won, best first, and the gap between each one's noisy score and the next one's.
-
-    The last gap is between the last winner and the best candidate that did not win.
-    """
-
-    items: Items
-    gaps: NDArray[np.float64]
-
-    def to_frame(self) -> DataFrame:
-        """Return a data frame with the columns ``rank``, ``item`` and ``noisy_lead`` (extra ``tables``)."""
-        return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items, "noisy_lead": self.gaps})
-
-    def _repr_html_(self) -> str:
-        return _html_table(
-            "Released ranking", {"rank": _rank_numbers(self.items), "item": self.items, "noisy lead": self.gaps}
-        )
-
-
-class FoundItems(NamedTuple):
-    """The items that were found, best first, and whether the release stopped before k were found."""
-
-    items: tuple[Any, ...]
-    stopped: bool
-
-    def to_frame(self) -> DataFrame:
-        """Return a data frame with the columns ``rank`` and ``item`` (extra ``tables``)."""
-        return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items})
-
-    def _repr_html_(self) -> str:
-        end = ", which stopped early" if self.stopped else ""
-        return _html_table(f"Released ranking{end}", {"rank": _rank_numbers(self.items), "item": self.items})
-
-
-class FoundItemsWithCounts(NamedTuple):
-    """The items that were found, best first, noisy counts in the same order, and whether there are fewer than k."""
-
-    items: tuple[Any, ...]
-    counts: tuple[int, ...]
-    stopped: bool
-
-    def to_frame(self) -> DataFrame:
-        """Return a data frame with the columns ``rank``, ``item`` and ``noisy_count`` (extra ``tables``)."""
-        return _polars_frame({"rank": _rank_numbers(self.items), "item": self.items, "noisy_count": self.counts})
-
-    def _repr_html_(self) -> str:
-        columns = {"rank": _rank_numbers(self.items), "item": self.items, "noisy count": self.counts}
-        return _html_table("Released ranking" + ", which stopped early" * self.stopped, columns)
-
-
-class FoundCounts(NamedTuple):
-    """The items that were found, in descending order of their noisy counts, and these counts in the same order."""
-
-    items: tuple[Any, ...]
-    counts: tuple[int, ...]
-
-    def to_frame(self) -> DataFrame:
-        """Return a data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
-        return _polars_frame({"item": self.items, "noisy_count": self.counts})
-
-    def _repr_html_(self) -> str:
-        return _html_table("Released items", {"item": self.items, "noisy count": self.counts})
-
-
-def _rank_numbers(winners: Any) -> range:
-    return range(1, len(winners) + 1)
-
-
-def _html_table(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
-    return notebook.columns_table(title, {name: _python_values(values) for name, values in columns.items()})
-
-
-def _polars_frame(columns: Mapping[str, Iterable[Any]]) -> DataFrame:
-    """Return a polars data frame of these columns.
-
-    Raises:
-        MissingExtraError: polars is not installed (extra ``tables``).
-    """
-    polars = import_extra("polars", "to_frame() needs polars", "opendp_topk[tables]")
-    frame: DataFrame = polars.DataFrame(
-        {name: _python_values(values) for name, values in columns.items()}, strict=False
-    )
-    return frame
-
-
-def _python_values(values: Iterable[Any]) -> list[Any]:
-    """Return a list of the values; those of a NumPy array become Python numbers."""
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+def released_fields(release: Release) -> dict[str, Any]:
+    """Return the fields that a release has, by name."""
+    return {name: value for name, value in vars(release).items() if value is not None}
 
 
 # Releases and parameters as values for ``json.dumps``.
@@ -191,9 +143,9 @@ def _python_values(values: Iterable[Any]) -> list[Any]:
 def json_values(value: Any) -> Any:
     """Return a release, or the parameters of a measurement, as values that ``json.dumps`` accepts.
 
-    Arrays and tuples become lists. Named tuples, and mappings with strings as keys, become dictionaries; another
-    mapping becomes a list of pairs ``[key, value]``. Fractions and Decimals become strings, which are exact, and so do
-    infinities and NaN, which JSON does not have. Dates and times are written in ISO 8601.
+    Arrays and tuples become lists. A :class:`Release`, a named tuple and a mapping with strings as keys become
+    dictionaries; another mapping becomes a list of pairs ``[key, value]``. Fractions and Decimals become strings, which
+    are exact, and so do infinities and NaN, which JSON does not have. Dates and times are written in ISO 8601.
 
     Args:
         value: A release of a measurement, or :attr:`Measurement.parameters`.
@@ -224,6 +176,8 @@ def json_values(value: Any) -> Any:
         return str(value)
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
+    if isinstance(value, Release):
+        return value.to_dict()
     if hasattr(value, "_asdict"):
         return json_values(value._asdict())
     if isinstance(value, Mapping):

@@ -12,15 +12,22 @@ import numpy as np
 
 from ..errors import CapacityError
 from ..markup import notebook
+from .releases import Release, released_fields
 
 _OWN = __name__.partition(".")[0]
 _SCALARS = (type(None), bool, int, float, Fraction, Decimal, str, type, np.generic)
-_CONTAINERS = (list, tuple, dict, set, frozenset, range)
+_CONTAINERS = (list, tuple, dict, set, frozenset, range, Release)
 _FEW = 4  # elements of a tuple that is displayed in full: bounds, or a pair of epsilon and delta
 
 
 def as_outcome(value: Any) -> Hashable:
-    """Return a release as a key of an output distribution: lists and arrays as tuples, NumPy numbers as Python's."""
+    """Return a release as a key of an output distribution: lists and arrays as tuples, NumPy numbers as Python's.
+
+    A :class:`Release` becomes the tuple of its fields, or its only field.
+    """
+    if isinstance(value, Release):
+        fields = tuple(released_fields(value).values())
+        value = fields if len(fields) > 1 else fields[0]
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list | tuple):

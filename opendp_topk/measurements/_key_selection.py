@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..core.releases import FoundItems
+from ..core.releases import Release
 from ..core.spaces import require_space
 from ..errors import DataError, checks
 from ..numerics.arithmetic import to_fraction
@@ -71,9 +71,9 @@ class UnknownDomainSelection:
         """Return counts that determine the release: at least the ``limit`` + 1 largest."""
         return keep_largest_counts(counts, self.search.limit + 1)  # [largest]
 
-    def to_found_items(self, items: Any) -> FoundItems:
+    def to_found_items(self, items: Any) -> Release:
         """Return the keys that a search found, and whether they are fewer than k."""
-        return FoundItems(items, len(items) < self.search.k)  # [stopped]
+        return Release(items=items, stopped=len(items) < self.search.k)  # [stopped]
 
     @property
     def is_strict(self) -> bool:

@@ -133,8 +133,8 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
             a size of at most 10,000,000.
 
     Returns:
-        A list of candidates, best first for a ranking and ascending for a set; a single candidate if ``measurement``
-        releases one index.
+        A :class:`Release` whose ``items`` are candidates, best first for a ranking and ascending for a set; a single
+        candidate if ``measurement`` releases one index.
 
     Privacy:
         The same as ``measurement``: the privacy map is ``measurement.map``. Pay for the release with
@@ -160,8 +160,8 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
         >>> top10 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=10, scale=20.0)
         >>> top10.map(1)
         0.5
-        >>> tk.release_spark(top10, spark.table("visits_by_page"), "page", "visits")  # doctest: +SKIP
-        ['/', '/search', '/help', '/login', '/maps', '/news', '/mail', '/tv', '/jobs', '/about']
+        >>> tk.release_spark(top10, spark.table("visits_by_page"), "page", "visits").items  # doctest: +SKIP
+        ('/', '/search', '/help', '/login', '/maps', '/news', '/mail', '/tv', '/jobs', '/about')
     """
     race, domain = require_race(measurement)
     plan = checks.require_choice("plan", plan, PLANS)

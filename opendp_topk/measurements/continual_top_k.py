@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -89,8 +89,8 @@ def make_continual_top_k(
         A :class:`Measurement`. Without ``at_once`` it is interactive: it takes the counts of the first step and
         releases a :class:`Queryable`. ``queryable(None)`` returns the current list, any number of times.
         ``queryable(counts)`` adds the counts of the next step and returns the list after it. With ``at_once`` the
-        release is a list of all T lists. Each one is a :class:`SelectedCounts`, or a :class:`CountedItems` with
-        ``items``: the winners and their noisy sums, rounded to integers, largest first.
+        release is a list of all T lists. Each one is a :class:`Release` of the winners and their noisy sums
+        (``counts``), rounded to integers, largest first.
 
     Privacy:
         For all lists together and every k, also if the counts of a step depend on earlier lists, for example because
@@ -200,9 +200,9 @@ def make_continual_top_k(
 
     def noisy_top_k(nodes: tuple[TreeNode, ...]) -> Any:
         sums, unit = noisy_running_sums(nodes)
-        found = best(narrow_to_int64(sums))  # [best]
+        found: Any = best(narrow_to_int64(sums))  # [best]
         whole = [(2 * one + unit) // (2 * unit) for one in found.counts.tolist()]
-        return found._replace(counts=narrow_to_int64(np.array(whole, dtype=object)))  # [rounded]
+        return replace(found, counts=narrow_to_int64(np.array(whole, dtype=object)))  # [rounded]
 
     def start_conversation(first: Array, seen: Any) -> Callable[[Any], Callable[[], Any]]:
         taken, nodes = 1, extend_tree(NONE, first, draw_noise)  # [first]

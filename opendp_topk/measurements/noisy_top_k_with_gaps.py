@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..core.claims import proved_by
 from ..core.measurement import Measurement
 from ..core.partials import partial_constructor
-from ..core.releases import RankingWithGaps
+from ..core.releases import Release
 from ..core.repeatable import BatchedFunction
 from ..errors import DataError, ParameterError
 from ..errors.checks import Number
@@ -64,10 +65,10 @@ def make_noisy_top_k_with_gaps(
         optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
 
     Returns:
-        A :class:`Measurement` whose releases are named tuples :class:`RankingWithGaps` ``(indices, gaps)``: an int64
-        array of shape (k,), best first, and a float64 array of shape (k,) in units of the scores, >= 0. Each gap is
-        the real gap rounded to the nearest float64, or infinity if it is above the largest float64. After
-        ``>> index_candidates(items)`` the field ``indices`` contains items. Ties have probability zero.
+        A :class:`Measurement` whose releases are :class:`Release` values: ``indices`` is an int64 array of shape (k,),
+        best first, and ``gaps`` a float64 array of shape (k,) in units of the scores, >= 0. Each gap is the real gap
+        rounded to the nearest float64, or infinity if it is above the largest float64. After
+        ``>> index_candidates(items)`` there are ``items`` in place of the indices. Ties have probability zero.
 
     Privacy:
         With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
@@ -118,8 +119,8 @@ def make_noisy_top_k_with_gaps(
         >>> top2 = space >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=2, scale=4.0)
         >>> top2.map(1)
         0.5
-        >>> indices, gaps = top2([170, 30, 250, 90])
-        >>> len(indices), len(gaps), bool((gaps >= 0).all())
+        >>> winners = top2([170, 30, 250, 90])
+        >>> len(winners.indices), len(winners.gaps), bool((winners.gaps >= 0).all())
         (2, 2, True)
     """
     # proof-region: noisy_top_k_with_gaps
@@ -142,17 +143,20 @@ def make_noisy_top_k_with_gaps(
         if k >= len(scores):
             raise DataError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
 
-    def function(scores: NDArray[Any]) -> RankingWithGaps:
+    def with_gaps(indices: NDArray[np.int64], gaps: NDArray[np.float64]) -> Release:
+        return Release(indices=indices, gaps=gaps)
+
+    def function(scores: NDArray[Any]) -> Annotated[Release, "indices", "gaps"]:
         require_length(scores)
         if tau == 0:
-            return RankingWithGaps(*noiseless_top_k_with_gaps(scores, k, sign=sign))  # [exact-gaps]
-        return RankingWithGaps(*top_k_with_gaps(scores, tau, noise, k, sign=sign))  # [sample]
+            return with_gaps(*noiseless_top_k_with_gaps(scores, k, sign=sign))  # [exact-gaps]
+        return with_gaps(*top_k_with_gaps(scores, tau, noise, k, sign=sign))  # [sample]
 
-    def sample_many(scores: NDArray[Any], times: int) -> tuple[RankingWithGaps, ...]:
+    def sample_many(scores: NDArray[Any], times: int) -> tuple[Release, ...]:
         require_length(scores)
         if tau == 0:
             return tuple(function(scores) for _ in range(times))  # [one-by-one]
-        return tuple(map(RankingWithGaps, *gap_rows.top_k_with_gaps(scores, tau, noise, k, times, sign=sign)))  # [many]
+        return tuple(map(with_gaps, *gap_rows.top_k_with_gaps(scores, tau, noise, k, times, sign=sign)))  # [many]
 
     def success_probability(scores: NDArray[Any], event: str) -> tuple[float, float]:
         assert ranking.declared.success is not None

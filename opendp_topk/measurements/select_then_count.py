@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from ..core.claims import proved_by
 from ..core.measurement import Measurement
 from ..core.partials import partial_constructor
-from ..core.releases import SelectedCounts
+from ..core.releases import Release
 from ..core.repeatable import BatchedFunction
 from ..core.spaces import require_space
 from ..errors import checks
@@ -68,9 +68,9 @@ def make_select_then_count(
             integers.
 
     Returns:
-        A :class:`Measurement` whose releases are named tuples ``(indices, counts)``: an int64 array of shape (k,)
-        and an array of the k noisy scores in the same order, int64 (Python integers if one does not fit) or
-        float64. After ``>> index_candidates(items)`` the field ``indices`` contains items.
+        A :class:`Measurement` whose releases are :class:`Release` values: ``indices`` is an int64 array of shape (k,),
+        and ``counts`` an array of the k noisy scores in the same order, int64 (Python integers if one does not fit) or
+        float64. After ``>> index_candidates(items)`` there are ``items`` in place of the indices.
 
     Privacy:
         With r = d_R / scale as in ``make_report_noisy_top_k``, D = floor(d_in) for integers and
@@ -141,14 +141,16 @@ def make_select_then_count(
     drawn: Any = select.function
     few = min(k, input_metric.changes) if isinstance(input_metric, L01InfDistance) else k  # [few]
 
-    def function(scores: Array) -> SelectedCounts:
+    def function(scores: Array) -> Annotated[Release, "indices", "counts"]:
         indices = select.function(scores)  # [select]
-        return SelectedCounts(indices, grid.add_noise(scores[indices], draw(b / grid.step, k)))  # [count]
+        counts = grid.add_noise(scores[indices], draw(b / grid.step, k))  # [count]
+        return Release(indices=indices, counts=counts)
 
-    def sample_many(scores: Array, times: int) -> tuple[SelectedCounts, ...]:
+    def sample_many(scores: Array, times: int) -> tuple[Release, ...]:
         indices = drawn.many(scores, times)  # [select-many]
         counts = grid.add_noise(scores[indices.ravel()], draw(b / grid.step, indices.size))  # [count-many]
-        return tuple(map(SelectedCounts, indices, map(narrow_to_int64, counts.reshape(indices.shape))))  # [narrow-each]
+        rows = zip(indices, map(narrow_to_int64, counts.reshape(indices.shape)), strict=True)  # [narrow-each]
+        return tuple(Release(indices=winners, counts=noisy) for winners, noisy in rows)
 
     def privacy_map(d_in: Number) -> Any:
         range_distance = input_metric.range_distance(attainable_distance(input_domain, d_in))  # [range-distance]

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..core.claims import proved_by
 from ..core.measurement import Measurement
 from ..core.partials import partial_constructor
-from ..core.releases import FoundCounts
+from ..core.releases import Release
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
@@ -81,8 +81,8 @@ def make_stable_histogram(
             tails, so its threshold is lower if users may have several keys.
 
     Returns:
-        A :class:`Measurement` whose releases are named tuples ``(items, counts)``: the keys by descending noisy
-        count, with ties in the public order of keys, and the noisy counts, which are integers.
+        A :class:`Measurement` whose releases are :class:`Release` values: ``items`` are the keys by descending noisy
+        count, with ties in the public order of keys, and ``counts`` a tuple of the noisy counts, which are integers.
 
     Privacy:
         Let D be ``input_metric.range_distance(d_in)``, m = max_items, u = ``input_metric.each``, which is 1 for counts
@@ -161,14 +161,14 @@ def make_stable_histogram(
         scale = float(b)
     draw = discrete_gaussian if gaussian else discrete_laplace  # [draw]
 
-    def function(counts: Mapping[Any, int]) -> FoundCounts:
+    def function(counts: Mapping[Any, int]) -> Annotated[Release, "items", "counts"]:
         sizes, keys_at = count_columns(counts)  # [columns]
         if not len(sizes):
-            return FoundCounts((), ())  # [nothing]
+            return Release(items=(), counts=())  # [nothing]
         noisy = Grid(Fraction(1), rounds=False).add_noise(sizes, draw(b, len(sizes)))  # [noise]
         reached = np.flatnonzero(noisy >= level)  # [reached]
         found = sorted(zip((-noisy[reached]).tolist(), keys_at(reached), strict=True))  # [sorted]
-        return FoundCounts(tuple(key for _, key in found), tuple(-count for count, _ in found))
+        return Release(items=[key for _, key in found], counts=tuple(-count for count, _ in found))
 
     def privacy_map(d_in: int) -> Any:
         if d_in == 0:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
-from ..core.releases import FoundItemsWithCounts
+from ..core.releases import Release
 from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
@@ -63,8 +64,9 @@ def make_unknown_domain_counts(
             selection is close for small r).
 
     Returns:
-        A :class:`Measurement` whose releases are named tuples ``(items, counts, stopped)``: a tuple of at most k keys,
-        best first; a tuple of their noisy counts, which are integers; and whether there are fewer than k.
+        A :class:`Measurement` whose releases are :class:`Release` values: ``items`` is a tuple of at most k keys,
+        best first, ``counts`` a tuple of their noisy counts, which are integers, and ``stopped`` is True if there are
+        fewer than k.
 
     Privacy:
         Let c be ``input_metric.steps(1)``, u = ``input_metric.each``, r = c d_in u / scale, and n = min(k, c
@@ -131,12 +133,12 @@ def make_unknown_domain_counts(
     b = to_fraction(checks.require_scale(count_scale, "count_scale"))  # [check-count-scale]
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
 
-    def function(counts: Mapping[Any, int]) -> FoundItemsWithCounts:
+    def function(counts: Mapping[Any, int]) -> Annotated[Release, "items", "counts", "stopped"]:
         best = asked.leading_counts(counts)  # [best]
         found = asked.to_found_items(unlisted.top_k(best, asked.search))  # [select]
-        sizes = np.array([best[key] for key in found.items], dtype=np.int64)
-        noisy = Grid(Fraction(1), rounds=False).add_noise(sizes, draw(b, len(sizes))).tolist() if found.items else ()
-        return FoundItemsWithCounts(found.items, tuple(noisy), found.stopped)  # [count]
+        sizes = np.array([best[key] for key in found], dtype=np.int64)
+        noisy = Grid(Fraction(1), rounds=False).add_noise(sizes, draw(b, len(sizes))).tolist() if len(found) else ()
+        return replace(found, counts=tuple(noisy))  # [count]
 
     def privacy_map(d_in: int) -> Any:
         if d_in == 0:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
-from ..core.releases import FoundItems
+from ..core.releases import Release
 from ..core.repeatable import AdaptiveSteps, RepeatableFunction
 from ..errors.checks import Number
 from ..sampling.distributions import unlisted as exact_law
@@ -59,8 +59,8 @@ def make_unknown_domain_top_k(
         noise: ``Gumbel()`` (default), or ``Exponential()``, whose delta is about half as large.
 
     Returns:
-        A :class:`Measurement` whose releases are named tuples ``(items, stopped)``: a tuple of at most k keys, best
-        first, and whether there are fewer than k.
+        A :class:`Measurement` whose releases are :class:`Release` values: ``items`` is a tuple of at most k keys,
+        best first, and ``stopped`` is True if there are fewer than k.
 
     Privacy:
         Let D be ``input_metric.range_distance(d_in)``, r = D / scale, n = min(limit, d_in max_items), which is limit
@@ -110,7 +110,7 @@ def make_unknown_domain_top_k(
         >>> found.map(1)[0], found.map(1)[1] <= 1e-9
         (0.5, True)
         >>> found({"umbrella": 900, "rain coat": 700, "my own name": 1})
-        FoundItems(items=('umbrella', 'rain coat'), stopped=False)
+        Release(items=('umbrella', 'rain coat'), stopped=False)
     """
     # proof-region: unknown_domain_top_k
     asked = UnknownDomainSelection.from_arguments(
@@ -126,15 +126,15 @@ def make_unknown_domain_top_k(
     )  # [asked]
     search = asked.search
 
-    def function(counts: Mapping[Any, int]) -> FoundItems:
+    def function(counts: Mapping[Any, int]) -> Annotated[Release, "items", "stopped"]:
         return asked.to_found_items(unlisted.top_k(asked.leading_counts(counts), search))  # [release]
 
-    def sample_many(counts: Mapping[Any, int], times: int) -> tuple[FoundItems, ...]:
+    def sample_many(counts: Mapping[Any, int], times: int) -> tuple[Release, ...]:
         return tuple(
             map(asked.to_found_items, unlisted.repeat_top_k(asked.leading_counts(counts), search, times))
         )  # [many]
 
-    def sample_each(tables: Sequence[Mapping[Any, int]]) -> tuple[FoundItems, ...]:
+    def sample_each(tables: Sequence[Mapping[Any, int]]) -> tuple[Release, ...]:
         return tuple(map(function, tables))  # [each]
 
     def privacy_map(d_in: int) -> Any:
@@ -165,8 +165,8 @@ def make_unknown_domain_top_k(
     )
 
 
-def _step_counter(k: int) -> Callable[[FoundItems], int]:
-    return lambda found: min(len(found.items) + 1, k)  # [drawn]
+def _step_counter(k: int) -> Callable[[Release], int]:
+    return lambda found: min(len(found) + 1, k)  # [drawn]
     # end-proof-region: unknown_domain_top_k
 
 

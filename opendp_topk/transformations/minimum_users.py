@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..core.claims import proved_by
+from ..core.following import annotated_fields
 from ..core.partials import partial_constructor
+from ..core.releases import Release
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, ParameterTypeError, SpaceError, checks
@@ -156,12 +158,12 @@ class AddToCounts:
     number: int
 
     def __call__(self, release: Any) -> Any:
-        if not hasattr(release, "counts"):
+        if not isinstance(release, Release) or release.counts is None:
             raise ParameterTypeError("add_to_counts must follow a measurement that releases counts: leave it out")
-        return release._replace(counts=tuple(count + self.number for count in release.counts))  # [add]
+        return replace(release, counts=tuple(count + self.number for count in release.counts))  # [add]
 
     def output_type_for(self, released: Any, _: int | None) -> Any:
-        if "counts" not in getattr(released, "_fields", ()):
+        if "counts" not in annotated_fields(released):
             raise SpaceError(
                 "add_to_counts must follow a measurement whose releases have a field counts, as those of "
                 "make_stable_histogram do: leave it out after another"

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import opendp_topk as tk
-from opendp_topk.measurements.unknown_domain_top_k import FoundItems
 from tests.oracles import unlisted
 from tests.oracles.unlisted import Counts, Setting
 
@@ -16,7 +15,7 @@ KEYS = "abc"
 SPACE = tk.KeyedCountsDomain(), tk.KeyedCountDistance()
 MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
 PROFILE = tk.PrivacyProfile()
-Answers = tuple[FoundItems, ...]
+Answers = tuple[tk.Release, ...]
 Analyst = Callable[[Answers, int], int | None]
 """From the answers so far, and a number of steps, to the k of the next query, or None to stop."""
 
@@ -29,7 +28,7 @@ def query_of(setting: Setting, measure: tk.Measure = MAX, metric: tk.KeyedCountD
     )
 
 
-def answered(query: tk.Measurement, answer: FoundItems) -> tk.Measurement:
+def answered(query: tk.Measurement, answer: tk.Release) -> tk.Measurement:
     """The same query, which will answer so."""
     return replace(query, function=lambda _: answer)
 
@@ -48,16 +47,16 @@ def histories(
         for setting, answer in zip(asked, answers, strict=True):
             queryable(answered(query_of(setting), answer))
         k = analyst(answers, steps)
-        if k is None or not _admitted(queryable, query_of(ask(k)), FoundItems((), k > 0)):
+        if k is None or not _admitted(queryable, query_of(ask(k)), tk.Release(items=(), stopped=k > 0)):
             yield asked, answers
             continue
         setting = ask(k)
         for keys, stopped in unlisted.law(setting, support):  # type: ignore[misc]
-            found = FoundItems(tuple(KEYS[i] for i in keys), stopped)
+            found = tk.Release(items=[KEYS[i] for i in keys], stopped=stopped)
             waiting.append(((*asked, setting), (*answers, found)))
 
 
-def _admitted(queryable: Any, query: tk.Measurement, answer: FoundItems) -> bool:
+def _admitted(queryable: Any, query: tk.Measurement, answer: tk.Release) -> bool:
     try:
         queryable(answered(query, answer))
     except tk.errors.BudgetError:

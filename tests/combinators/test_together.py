@@ -65,12 +65,12 @@ def test_every_group_is_released_on_its_own_counts(kind: str, named: bool) -> No
             found: list[Any] = best if one is choose else ["abc"[i] for i in best]
             expected.append(found[0] if kind == "one" else found)
         assert len({str(one) for one in expected}) > 1
-        released = [list(one) if isinstance(one, np.ndarray) else one for one in built(frame())]
+        released = [one if kind == "one" else list(one) for one in built(frame())]
         assert released == expected
         if kind == "one":
             assert all(type(one) in (int, str) for one in built(frame()))
         else:
-            assert all(isinstance(one, list | np.ndarray) for one in built(frame()))
+            assert all(isinstance(one, tk.Release | np.ndarray) for one in built(frame()))
 
 
 def test_members_are_released_alone_or_at_once_as_the_plan_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.core.measurement import Measurement
+from opendp_topk.core.releases import Release
 from opendp_topk.core.transformation import Transformation
 from opendp_topk.errors import DataError, NotDeclaredError, ParameterError, SpaceError
 from opendp_topk.spaces.domains import AtomDomain, Domain, VectorDomain
@@ -191,6 +192,9 @@ def _check_distribution(measurement: Measurement, members: list[Any]) -> None:
 
 def as_outcome(release: Any) -> Hashable:
     """A release as the outcome of a law: arrays and lists become tuples."""
+    if isinstance(release, Release):
+        fields = [value for value in vars(release).values() if value is not None]
+        return as_outcome(fields if len(fields) > 1 else fields[0])
     if isinstance(release, np.ndarray | list | tuple):
         return tuple(map(as_outcome, np.asarray(release).tolist() if isinstance(release, np.ndarray) else release))
     return release.item() if isinstance(release, np.generic) else release

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
-import json
-import math
+import pickle
 import sys
-from collections.abc import Callable
-from decimal import Decimal
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import opendp_topk as tk
-from tests.concepts.combinations import COMBINATIONS
-from tests.concepts.mechanisms import MECHANISMS
-from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, leaks
-from tests.concepts.specimens import Specimen
 
 from ..audit.pages import Element, read
 from ..concepts.examples import COUNTS
@@ -41,8 +33,8 @@ CASES: list[tuple[Any, dict[str, list[Any]]]] = [
         (COUNTS >> tk.then_report_noisy_top_k(PURE, k=2, scale=0) >> tk.index_candidates(TREES))(SCORES),
         {"item": TREES[1:]},
     ),
-    (tk.FoundItems(("ash", "birch"), stopped=True), {"rank": [1, 2], "item": ["ash", "birch"]}),
-    (tk.FoundCounts(("ash", "birch"), (7, 5)), {"item": ["ash", "birch"], "noisy_count": [7, 5]}),
+    (tk.Release(items=("ash", "birch"), stopped=True), {"rank": [1, 2], "item": ["ash", "birch"]}),
+    (tk.Release(items=("ash", "birch"), counts=(7, 5)), {"item": ["ash", "birch"], "noisy_count": [7, 5]}),
 ]
 VALUES = [COUNTED, (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=TREES)]
 
@@ -53,7 +45,7 @@ def cells(shown: str) -> tuple[list[str], list[list[str]]]:
     return rows[0], rows[1:]
 
 
-@pytest.mark.parametrize(("release", "columns"), CASES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(("release", "columns"), CASES, ids=["-".join(columns) for _, columns in CASES])
 def test_frames_and_tables_hold_the_release_under_its_names(release: Any, columns: dict[str, list[Any]]) -> None:
     assert release.to_frame().to_dict(as_series=False) == columns
     head, rows = cells(release._repr_html_())
@@ -61,21 +53,44 @@ def test_frames_and_tables_hold_the_release_under_its_names(release: Any, column
     assert rows == [[str(value) for value in row] for row in zip(*columns.values(), strict=True)]
 
 
-def test_items_are_a_list_and_keep_the_order() -> None:
+@pytest.mark.parametrize(("release", "columns"), CASES, ids=["-".join(columns) for _, columns in CASES])
+def test_a_release_is_a_value_and_a_sequence_of_its_winners(release: tk.Release, columns: dict[str, list[Any]]) -> None:
+    winners = columns["item"] if release.indices is None else columns["index"]
+    assert list(release) == [release[0], release[1]] == np.asarray(release).tolist() == winners
+    assert len(release) == 2
+    assert np.asarray(release, dtype=object).dtype == object
+    same = pickle.loads(pickle.dumps(release))
+    assert same == release == replace(release)
+    assert hash(same) == hash(release)
+    assert {release: 1}[same] == 1
+    assert release != replace(release, counts=(4, 5))
+    assert release != (release.items, release.counts)
+    assert (
+        repr(release)
+        == "Release(" + ", ".join(f"{name}={getattr(release, name)!r}" for name in release.to_dict()) + ")"
+    )
+
+
+def test_indices_are_replaced_by_items_and_other_fields_stay() -> None:
+    assert LED(SCORES).with_items(TREES[:2]) == tk.Release(items=TREES[:2], gaps=np.array([3.0, 2.0]))
+    assert COUNTED(SCORES) != COUNTED(SCORES).with_items([1, 2])
+
+
+def test_items_keep_the_order() -> None:
     named = CASES[4][0]
-    assert isinstance(named, list)
-    assert named == ["birch & co", "<cedar>"]
+    assert named.items == ("birch & co", "<cedar>")
     assert "&lt;cedar&gt;" in named._repr_html_()
+    assert "Released ranking, which stopped early" in CASES[5][0]._repr_html_()
 
 
 def test_a_long_release_shows_its_beginning() -> None:
-    shown = tk.Items(range(1000))._repr_html_()
+    shown = tk.Release(items=range(1000))._repr_html_()
     assert "the first 100 of 1000" in shown
     assert len(cells(shown)[1]) == 100
 
 
 def test_counts_beyond_64_bits_come_into_a_frame() -> None:
-    huge = tk.SelectedCounts(np.array([0]), np.array([2**70], dtype=object))
+    huge = tk.Release(indices=np.array([0]), counts=np.array([2**70], dtype=object))
     assert int(huge.to_frame()["noisy_count"][0]) == 2**70
 
 
@@ -135,131 +150,18 @@ def test_a_curve_shows_pairs_that_hold() -> None:
     assert float(rows[0][1]) > 0
 
 
-@pytest.mark.parametrize("wrong", [float("nan"), 7, None, object(), np.array(3)], ids=lambda one: type(one).__name__)
-def test_items_are_an_iterable(wrong: Any) -> None:
-    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.Items(wrong), "items must be a list or another iterable")
-    assert tk.Items(iter("ab")) == ["a", "b"]
+@pytest.mark.parametrize("wrong", [float("nan"), 7, "ash", object(), np.array(3)], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("field", ["items", "counts", "gaps"])
+def test_fields_are_lists_or_arrays(field: str, wrong: Any) -> None:
+    fields = {"items": ["ash"], field: wrong}
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.Release(**fields), f"{field} must be a list, a tuple")
 
 
-# Releases and parameters of every constructor as JSON.
-
-
-ALL: dict[str, Callable[[], list[Specimen]]] = {**MECHANISMS, **COMBINATIONS}
-
-
-def written(value: Any) -> Any:
-    """What comes back from JSON as the standard has it."""
-    return json.loads(json.dumps(tk.json_values(value), allow_nan=False))
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_releases_and_parameters_of_every_constructor(name: str) -> None:
-    for specimen in ALL[name]():
-        assert written(specimen.link.parameters).keys() == specimen.link.parameters.keys()
-        if isinstance(specimen.released, tk.Measurement) and not specimen.released.interactive:
-            written(specimen.released(specimen.pair[0]))
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (np.array([1, 2]), [1, 2]),
-        (np.float64(0.5), 0.5),
-        (2**70, 2**70),
-        (Fraction(1, 3), "1/3"),
-        (Decimal("0.10"), "0.10"),
-        (math.inf, "inf"),
-        (np.array([math.nan, 1.0]), ["nan", 1.0]),
-        (datetime.date(2026, 1, 2), "2026-01-02"),
-        (tk.Items(["a"]), ["a"]),
-        (tk.CountedItems(tk.Items(["a"]), np.array([3])), {"items": ["a"], "counts": [3]}),
-        (tk.FoundItems(("a", ("b", 1)), False), {"items": ["a", ["b", 1]], "stopped": False}),
-        ({"a": tk.Items([1])}, {"a": [1]}),
-        ({1: "a", "1": "b"}, [[1, "a"], ["1", "b"]]),
-    ],
-)
-def test_values(value: Any, expected: Any) -> None:
-    assert written(value) == expected
-
-
-def test_what_is_no_release_is_refused() -> None:
-    with pytest.raises(tk.errors.ParameterTypeError, match="object of type object"):
-        tk.json_values([object()])
-
-
-# What reprs and errors show of arguments: public scalars, and of all else the type.
-
-
-SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
-
-
-def given_by_mistake() -> dict[str, Any]:
-    """Data in the place of a parameter."""
-    return {
-        "a list": [SENTINEL_INT, SENTINEL_TEXT],
-        "a long tuple": (SENTINEL_INT,) * 9,
-        "rows": [(SENTINEL_INT, SENTINEL_TEXT)],
-        "nested": ((SENTINEL_INT,),),
-        "counts": {SENTINEL_TEXT: SENTINEL_INT},
-        "a set": {SENTINEL_TEXT},
-        "an array": np.array([SENTINEL_FLOAT]),
-        "texts": np.array([SENTINEL_TEXT], dtype=object),
-        "items": tk.Items([SENTINEL_TEXT]),
-        "found": tk.FoundItems((SENTINEL_TEXT,), True),
-    }
-
-
-def frames() -> dict[str, Any]:
-    columns = {"u": [SENTINEL_INT], "i": [SENTINEL_TEXT]}
-    pl = pytest.importorskip("polars", reason="frames are among what is given")
-    pd = pytest.importorskip("pandas", reason="frames are among what is given")
-    whole = pl.DataFrame(columns)
-    return {"polars": whole, "lazy": whole.lazy(), "series": whole["u"], "pandas": pd.DataFrame(columns)}
-
-
-def test_a_partial_shows_no_data_of_its_arguments() -> None:
-    for kind, data in (given_by_mistake() | frames()).items():
-        for partial in (
-            tk.then_report_noisy_top_k(PURE, k=1, scale=data),
-            tk.then_report_noisy_top_k(data, k=1, scale=2.0),
-        ):
-            assert not leaks(tk.errors.SpaceError(repr(partial))), kind
-            for wrong in (lambda one=partial: one(SPACE), lambda one=partial: one >> 3, lambda one=partial: 3 >> one):
-                with pytest.raises(tk.errors.SpaceError) as caught:
-                    wrong()
-                assert not leaks(caught.value), kind
-
-
-def test_a_measurement_shows_no_data_of_its_parameters() -> None:
-    for kind, data in frames().items():
-        made = tk.Measurement(*SPACE, PURE, len, lambda d_in: d_in, parameters={"frame": data})
-        assert not leaks(tk.errors.SpaceError(repr(made) + made._repr_html_())), kind
-        assert f"<{type(data).__name__}>" in repr(made)
-
-
-@pytest.mark.parametrize(
-    ("partial", "shown"),
-    [
-        (tk.then_laplace(PURE, scale=6.0), "then_laplace(MaxDivergence(), scale=6.0)"),
-        (tk.then_laplace(PURE, scale=Fraction(1, 3)), "then_laplace(MaxDivergence(), scale=Fraction(1, 3))"),
-        (tk.then_report_noisy_top_k(PURE, k=3, scale=6.0, release="set"), "k=3, scale=6.0, release='set'"),
-        (tk.then_sum_by_item(candidates=["a"], bounds=(0, 10)), "candidates=<list of 1>, bounds=(0, 10)"),
-        (tk.then_count_by_item(candidates=range(9)), "candidates=<range of 9>"),
-        (tk.then_laplace(PURE, scale=np.ones(3)), "scale=<ndarray of shape (3,)>"),
-        (tk.then_laplace(PURE, scale=10**5000), "scale=<int>"),
-    ],
-)
-def test_public_scalars_stay_readable(partial: Any, shown: str) -> None:
-    assert shown in repr(partial)
-
-
-def test_what_is_built_by_hand_is_checked() -> None:
-    for build in (
-        lambda: tk.Partial(1, (), {}),
-        lambda: tk.Partial(tk.make_laplace, 2, {}),
-        lambda: tk.Partial(tk.make_laplace, (), 3),
-        lambda: tk.planning.Comparison(1, 2),
-        lambda: tk.planning.Recommendation(1, 2, 3, 4, 5),
-        lambda: tk.planning.Recommendation(None, "near", (), None, None),
-    ):
-        raises_exactly(tk.errors.ParameterTypeError, build, "must be")
+def test_fields_are_as_many_as_the_winners() -> None:
+    both = "items must be given where there are no indices"
+    raises_exactly(tk.errors.ParameterError, lambda: tk.Release(counts=[1]), both)
+    raises_exactly(tk.errors.ParameterError, lambda: tk.Release(items=["ash"], indices=np.array([0])), both)
+    raises_exactly(tk.errors.ParameterError, lambda: tk.Release(items=["ash"], counts=[1, 2]), "counts must be as many")
+    raises_exactly(
+        tk.errors.ParameterTypeError, lambda: tk.Release(items=["ash"], stopped=1), "stopped must be True or False"
+    )  # type: ignore[arg-type]

@@ -61,6 +61,8 @@ def shown(value: Any, rough: bool = False) -> Any:
         return curve(value)
     if isinstance(value, Mapping):
         return {key if isinstance(key, str) else str(shown(key)): shown(one, rough) for key, one in value.items()}
+    if isinstance(value, tk.Release):
+        return {"Release": {name: shown(one, rough) for name, one in vars(value).items() if one is not None}}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {type(value).__name__: {name: shown(getattr(value, name), rough) for name in value._fields}}
     if isinstance(value, list | tuple):

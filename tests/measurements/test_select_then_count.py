@@ -275,13 +275,13 @@ def test_one_parameter_is_found_for_a_budget() -> None:
 
 def test_without_noise_the_winners_and_their_scores_are_exact() -> None:
     exact = build(k=2, scale=0, count_scale=0)([170, 30, 250, 90])
-    assert isinstance(exact, tk.SelectedCounts)
+    assert isinstance(exact, tk.Release)
     assert exact.indices.tolist() == [2, 0]
     assert exact.counts.tolist() == [250, 170]
     smallest = build(k=2, scale=0, count_scale=0, optimize="min", release="set")([170, 90, 250, 30])
-    assert [part.tolist() for part in smallest] == [[1, 3], [90, 30]]
+    assert smallest.to_dict() == {"indices": [1, 3], "counts": [90, 30]}
     floats = build(kind=float, k=2, scale=0, count_scale=0, granularity=0.5)([0.3, 7.3, -2.0])
-    assert [part.tolist() for part in floats] == [[1, 0], [7.5, 0.5]]
+    assert floats.to_dict() == {"indices": [1, 0], "counts": [7.5, 0.5]}
     assert build(k=1, scale=0, count_scale=0)([2**70, 3]).counts.tolist() == [2**70]
 
 
@@ -302,17 +302,17 @@ def test_winners_and_errors_follow_the_joint_law(measure: tk.Measure, release: s
     }
     counts: Counter[Hashable] = Counter()
     for _ in range(n):
-        indices, released = measurement(x)
-        errors = [int(c) - x[i] for i, c in zip(indices.tolist(), released.tolist(), strict=True)]
+        found = measurement(x)
+        errors = [int(c) - x[i] for i, c in zip(found, found.counts, strict=True)]
         names = [discrete.BELOW if e < -1 else discrete.ABOVE if e > 1 else e for e in errors]
-        counts[(tuple(indices.tolist()), *names)] += 1
+        counts[(tuple(found.indices.tolist()), *names)] += 1
     assert_follows(counts, joint, detects=2.2)
 
 
 def test_winners_become_items() -> None:
     release = build(k=2, scale=0, count_scale=0) >> tk.index_candidates(["ash", "birch", "cedar"])
     named = release([3, 9, 5])
-    assert named.items == ["birch", "cedar"]
+    assert named.items == ("birch", "cedar")
     assert named.counts.tolist() == [9, 5]
     assert release.map(0) == 0
     assert release.declared.n_candidates == 3

@@ -124,7 +124,7 @@ def test_without_noise_the_release_is_that_of_the_scores_in_order(spark: Any, pl
     for options in ({}, {"release": "set"}, {"optimize": "min"}):
         measurement = top(5, **options)
         expected = [sorted(items)[i] for i in measurement(scores)]
-        assert tk.release_spark(measurement, frame, "item", "a score", plan=plan) == expected
+        assert list(tk.release_spark(measurement, frame, "item", "a score", plan=plan)) == expected
     one = COUNTS >> tk.then_exponential_mechanism(PURE, scale=0)
     assert tk.release_spark(one, frame, "item", "a score", plan=plan) == sorted(items)[one(scores)]
 
@@ -136,7 +136,7 @@ def test_columns_of_numbers(spark: Any, plan: str, kind: str) -> None:
     rows = [(2**40 + i, (i * 7 % 5 + 1) / 8 if space is SHARES else i * 7 % 5 - 2) for i in range(20)]
     frame = framed(spark, rows, f"item long, score {kind}", 3)
     measurement = top(6, space)
-    assert tk.release_spark(measurement, frame, "item", "score", plan=plan) == [
+    assert list(tk.release_spark(measurement, frame, "item", "score", plan=plan)) == [
         2**40 + i for i in measurement([score for _, score in rows])
     ]
 

@@ -267,21 +267,21 @@ def test_ties_are_broken_by_the_public_order_of_keys() -> None:
     assert exact({"z": 1, "é": 1, "a": 1, "b": 1}).items == ("a", "b")
     assert exact({10: 5, 9: 5, -1: 5}).items == (-1, 9)
     assert build(k=1, limit=1, scale=0, threshold=1)({"b": 2, "a": 1}).items == ("b",)
-    assert build(k=1, limit=1, scale=0, threshold=2)({"b": 2, "a": 1}) == ((), True)
+    assert as_outcome(build(k=1, limit=1, scale=0, threshold=2)({"b": 2, "a": 1})) == ((), True)
 
 
 def test_large_counts_and_fractions_are_exact() -> None:
     table = {"a": 2**63 - 1, "b": 2**63 - 2, "c": 1}
     assert build(k=2, limit=2, scale=Fraction(1, 10**6), threshold=Fraction(1, 3))(table).items == ("a", "b")
-    assert build(k=3, limit=3, scale=Fraction(1, 10**6), threshold=1e300)(table) == ((), True)
+    assert as_outcome(build(k=3, limit=3, scale=Fraction(1, 10**6), threshold=1e300)(table)) == ((), True)
 
 
 def test_an_empty_table_one_user_and_one_key() -> None:
     found = build(k=3, limit=5, delta=1e-9)
-    assert found({}) == ((), True)
+    assert as_outcome(found({})) == ((), True)
     assert found.distribution({}) == {((), True): 1}
     assert sum(found({"alone": 1}).items == () for _ in range(50)) == 50
-    assert found({"all": 10**6}) == (("all",), True)
+    assert as_outcome(found({"all": 10**6})) == (("all",), True)
 
 
 def test_accuracy_bounds_what_surely_gets_in() -> None:

@@ -26,7 +26,7 @@ from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from opendp_topk.combinators.partition_by import make_partition_by
 from opendp_topk.core.measurement import Measurement
-from opendp_topk.core.releases import CountedItems
+from opendp_topk.core.releases import Release
 
 K, CANDIDATES = 2, 4
 PURE, RHO = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
@@ -197,7 +197,7 @@ def test_noise_on_all_counts_is_open_to_groups_too() -> None:
 
 
 def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -> None:
-    lists = [CountedItems(["a", "b"], [5, 3]), CountedItems(["a", "c"], [0, 0])]
+    lists = [Release(items=["a", "b"], counts=[5, 3]), Release(items=["a", "c"], counts=[0, 0])]
     found = ReleasedItems.from_group_outputs(["Ulm", "Jena"], lists)
     assert (found.groups, found.items) == (["Ulm", "Ulm", "Jena", "Jena"], ["a", "b", "a", "c"])
     assert found.group_lists == [

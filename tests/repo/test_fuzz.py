@@ -89,8 +89,8 @@ DATA = (
     [SENTINEL_INT, True],
     np.array([SENTINEL_INT, 2**63], dtype=object),
 )
-# A record and a list of Python's own, which are whatever they are given, also what has no end.
-PLAIN = ("Entry", "Items")
+# A record, which is whatever it is given.
+PLAIN = ("Entry",)
 # Those of the audit that take arguments of a caller and are done in moments.
 AUDITS = ("record_pairs", "table_pairs", "verify", "verify_probabilities", "search")
 RELEASED: list[Any] = []

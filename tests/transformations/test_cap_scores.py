@@ -80,7 +80,7 @@ def test_a_cap_that_is_chosen_privately_and_used() -> None:
     cap = tk.make_approximate(chosen >> tk.index_candidates([1, 2, 50]))
 
     def capped(found: Any) -> tk.Measurement:
-        most = found[0] if isinstance(found, list) else found
+        most = found[0]
         kept = SPACE >> tk.then_keep_items(most=most) >> tk.then_count_by_item(candidates=None, max_items=most)
         released: tk.Measurement = kept >> tk.then_stable_histogram(measure, scale=2.0 * most, delta=1e-8)
         return released
@@ -89,7 +89,7 @@ def test_a_cap_that_is_chosen_privately_and_used() -> None:
     assert both.map(1) == (pytest.approx(1.1), 1e-8)
     assert chosen.map(1) == pytest.approx(0.6)
     found, histogram = both(frame(rows, pl.Int64))
-    assert found in (2, [2])
+    assert found.items == (2,)
     assert set(range(6)) == set(histogram.items) & set(range(6))
 
 

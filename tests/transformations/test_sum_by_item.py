@@ -183,7 +183,7 @@ def test_a_release_of_the_largest_sums() -> None:
     best = link >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=100.0) >> tk.index_candidates(ITEMS)
     assert best.map(1) == 0.5
     exact = link >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=0.0) >> tk.index_candidates(ITEMS)
-    assert exact(frame([(1, "a", 49), (2, "b", 30), (3, "b", 30)])) in ("b", ["b"])
+    assert exact(frame([(1, "a", 49), (2, "b", 30), (3, "b", 30)])).items == ("b",)
     keyed = SPACE >> tk.then_sum_by_item(candidates=None, bounds=(0, 50))
     measure = tk.Approximate(tk.MaxDivergence())
     found = keyed >> tk.then_unknown_domain_top_k(measure, k=1, scale=50.0, limit=10, threshold=1000.0)

@@ -17,6 +17,7 @@ from ...combinators.followed_by import make_followed_by
 from ...combinators.from_range import make_approximate
 from ...core.binary_search import binary_search_param
 from ...core.measurement import Measurement
+from ...core.releases import Release
 from ...core.version import version
 from ...errors import ProofError
 from ...measurements.gaussian import then_gaussian
@@ -61,14 +62,15 @@ class ReleasedItems:
 
     @classmethod
     def from_output(cls, released: Any) -> ReleasedItems:
-        """Return the items of a release: one item, a list or a tuple of items, or items with counts or gaps."""
-        if hasattr(released, "counts"):
-            return cls(list(released.items), counts=[int(count) for count in released.counts])
-        if hasattr(released, "gaps"):
-            return cls(list(released.items), gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
-        if hasattr(released, "stopped"):
-            return cls(list(released.items))
-        return cls(list(released) if isinstance(released, list | tuple) else [released])
+        """Return the items of a release: a :class:`Release`, a list or a tuple of items, or one item."""
+        if not isinstance(released, Release):
+            return cls(list(released) if isinstance(released, list | tuple) else [released])
+        counts, gaps = released.counts, released.gaps
+        return cls(
+            list(released),
+            None if counts is None else list(map(int, counts)),
+            None if gaps is None else [min(float(gap), sys.float_info.max) for gap in gaps],
+        )
 
     @classmethod
     def from_group_outputs(cls, groups: Sequence[Any], released: Sequence[Any]) -> ReleasedItems:

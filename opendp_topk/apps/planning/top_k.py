@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.candidates import index_candidates, largest_counts
 from ...core.measurement import Measurement
-from ...core.releases import SelectedCounts
+from ...core.releases import Release
 from ...errors import NotDeclaredError, checks
 from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.discrete import largest_noise
@@ -215,7 +215,7 @@ class SelectLargestCounts:
     def __call__(self, noisy: Any) -> Any:
         best: Any = largest_counts(self.k)(noisy)
         indices = best.indices if self.ranked else np.sort(best.indices)
-        released = SelectedCounts(indices, noisy[indices]) if self.counted else indices
+        released = Release(indices=indices, counts=noisy[indices]) if self.counted else indices
         return released if self.items is None else index_candidates(self.items)(released)
 
     def __repr__(self) -> str:

@@ -566,8 +566,8 @@ def release_with_record(
         >>> ledger = tk.ledger.Ledger.create(pathlib.Path(folder.name, "budget"), budget=1, measure=pure, **given)
         >>> visits = pl.DataFrame({"visitor": [1, 2, 2], "page": ["/", "/", "/docs"]})
         >>> named = top >> tk.index_candidates(pages)
-        >>> items, record = tk.planning.release_with_record(ledger, named, visits, label="week 1")
-        >>> record["items"] == items, record["d_out"], ledger.history()[0].record is None
+        >>> released, record = tk.planning.release_with_record(ledger, named, visits, label="week 1")
+        >>> record["items"] == list(released), record["d_out"], ledger.history()[0].record is None
         (True, 0.5, False)
         >>> ledger.close(), folder.cleanup()
         (None, None)
