@@ -69,7 +69,7 @@ def make_normalised_top_k(
         A :class:`Measurement` whose releases are int64 arrays of k indices.
 
     Privacy:
-        The loss of k winners in ``make_lipschitz_top_k`` at range distance w d_in / scale, where w = 1 if all bounds
+        The loss of k winners in ``make_report_noisy_top_k`` at range distance w d_in / scale, where w = 1 if all bounds
         are equal or there are two candidates, and w = 2 otherwise. For k = 1 it is at most epsilon = 2 d_in / scale.
 
     Accuracy:
@@ -78,9 +78,9 @@ def make_normalised_top_k(
         x_j - A (b_j + b_w) with ``penalty=0``, and at least x_j - 2 A b_j with ``penalty`` = A. So a candidate with a
         small bound loses to another one by little, whatever the bounds of the others.
 
-        At the same epsilon (with w = 2), ``make_lipschitz_top_k`` with the largest bound B for all candidates has A B
-        instead, or A B / 2 under ``monotonic=True``. Use this mechanism if the candidates that matter have bounds well
-        below half of the largest, and ``make_lipschitz_top_k`` if all bounds are similar.
+        At the same epsilon (with w = 2), ``make_report_noisy_top_k`` with the largest bound B for all candidates has
+        A B instead, or A B / 2 under ``monotonic=True``. Use this mechanism if the candidates that matter have bounds
+        well below half of the largest, and ``make_report_noisy_top_k`` if all bounds are similar.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type.

@@ -29,7 +29,7 @@ def named() -> Iterator[str]:
         "peeled permute-and-flip, k = 10": tk.then_peeled_top_k(pure, k=10, scale=10.0, mechanism="permute_and_flip"),
     }
     for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic(), NOISES["AsymmetricLaplace"]):
-        cases[f"{noise.name}, k = 10"] = tk.then_lipschitz_top_k(pure, k=10, scale=10.0, noise=noise)
+        cases[f"{noise.name}, k = 10"] = tk.then_report_noisy_top_k(pure, k=10, scale=10.0, noise=noise)
     for k in (10, 1000):
         cases[f"ranking with gaps, k = {k}"] = tk.then_noisy_top_k_with_gaps(pure, k=k, scale=10.0)
     for name, partial in cases.items():

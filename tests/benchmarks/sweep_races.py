@@ -53,7 +53,7 @@ def seconds(case: Case) -> float:
     x, (noise, release) = _scores(case.size)[case.shape], case.mechanism.split(", ")
     space = tk.VectorDomain(tk.AtomDomain(float if x.dtype.kind == "f" else int)), tk.LInfDistance(monotonic=True)
     options: dict[str, Any] = {"k": case.winners, "scale": case.scale, "noise": NOISES[noise], "release": release}
-    measurement = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), **options)
+    measurement = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), **options)
     measurement(x)
     timed = thread(partial(measurement, x))
     return statistics.median(timed() for _ in range(TURNS))

@@ -38,7 +38,7 @@ ALIKE: dict[str, Callable[[], Any]] = {
     "repetition": lambda: tk.make_repeat(top(), times=3),
     "padded": lambda: tk.make_padded(top(), seconds=0.5),
     "post-processing": lambda: top() >> sorted,
-    "noise of an argument": lambda: COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.Laplace()),
+    "noise of an argument": lambda: COUNTS >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0, noise=tk.Laplace()),
 }
 OTHERS = [
     top(k=1),
@@ -48,7 +48,7 @@ OTHERS = [
     counted(["birch", "ash"]),
     tk.make_composition([top(k=1), top()]),
     top() >> list,
-    COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.Gumbel()),
+    COUNTS >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0, noise=tk.Gumbel()),
     "a text",
 ]
 

@@ -36,7 +36,7 @@ def build(noise: Any, measure: tk.Measure, changes: int | None, size: int | None
     metric = tk.LInfDistance(monotonic=True)
     if changes is not None:
         metric = tk.L01InfDistance(changes=changes, monotonic=True)
-    return tk.make_lipschitz_top_k(
+    return tk.make_report_noisy_top_k(
         tk.VectorDomain(tk.AtomDomain(int), size=size), metric, measure, noise=noise, **options
     )
 

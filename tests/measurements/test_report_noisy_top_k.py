@@ -197,9 +197,11 @@ def test_the_map_is_the_formula_rounded_up_once(
     assert found == 0 or Fraction(math.nextafter(found, 0)) < cost
 
 
-def test_noise_follows_the_measure() -> None:
-    names = [build(None, tk.LInfDistance(), measure, k=1, scale=1).parameters["noise"] for measure in MEASURES]
-    assert names == ["Exponential", "Gumbel", "Gumbel"]
+@pytest.mark.parametrize("make", [make_report_noisy_top_k, tk.make_noisy_top_k_with_gaps])
+def test_noise_follows_the_measure(make: Any) -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+    names = [make(*space, one, k=1, scale=1).parameters["noise"] for one in (*MEASURES, tk.PrivacyProfile())]
+    assert names == ["Exponential", "Gumbel", "Gumbel", "Gumbel"]
 
 
 def test_releases_have_the_promised_shape_and_order() -> None:

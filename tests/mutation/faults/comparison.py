@@ -51,7 +51,7 @@ FAULTS = (
         "curve-of-another-noise",
         "exponential noise is drawn with the curve of Gumbel noise",
         "apps/planning/catalogue.py",
-        "if self.pure is not None and is_pure(measure) else",
-        "if self.pure is not None and not is_pure(measure) else",
+        "_noise_option(default_noise(measure)) if self.by_measure else",
+        "_noise_option(default_noise(PrivacyProfile())) if self.by_measure else",
     ),
 )
