@@ -25,6 +25,7 @@ from ..spaces.measures import Measure
 from ..spaces.metrics import PerCandidateDistance
 from ._rationals import select_from_rationals
 from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechanism
+from .report_noisy_top_k import default_noise
 
 
 @proved_by("measurements/normalised_top_k")
@@ -36,7 +37,7 @@ def make_normalised_top_k(
     k: int = 1,
     scale: Number,
     penalty: Number = 0,
-    noise: Noise = Exponential(),  # noqa: B008  (a frozen value)
+    noise: Noise | None = None,
     optimize: str = "max",
     release: str = "ranking",
 ) -> Measurement:
@@ -60,7 +61,8 @@ def make_normalised_top_k(
             released, lowest index first among ties, and the privacy loss is infinite.
         penalty: The penalty per unit of a candidate's bound, a number without a unit, finite, >= 0. With the default 0,
             u_i ranks the best score first.
-        noise: ``Exponential()`` (default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
+        noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``. Default:
+            ``Exponential()`` under ``MaxDivergence``, ``Gumbel()`` under the other measures.
         optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
         release: ``"ranking"`` (default) for winners best first, ``"set"`` for winners in ascending order of their
             indices.
@@ -113,6 +115,7 @@ def make_normalised_top_k(
     size = len(input_metric.bounds)
     k = checks.require_positive_int("k", k, at_most=size, limit="the number of bounds")  # [check-k]
     scale, penalty = checks.require_scale(scale), checks.require_scale(penalty, "penalty")  # [check-scale]
+    noise = default_noise(output_measure) if noise is None else noise  # [default]
     if not is_standard(noise):
         raise ParameterError("noise must be one of the five of the library")  # [check-noise]
     sign = {"max": 1, "min": -1}[checks.require_choice("optimize", optimize, ("max", "min"))]  # [sign]
