@@ -57,8 +57,6 @@ from .measurements.joint_top_k import make_joint_top_k as make_joint_top_k
 from .measurements.joint_top_k import then_joint_top_k as then_joint_top_k
 from .measurements.laplace import make_laplace as make_laplace
 from .measurements.laplace import then_laplace as then_laplace
-from .measurements.lipschitz_top_k import make_lipschitz_top_k as make_lipschitz_top_k
-from .measurements.lipschitz_top_k import then_lipschitz_top_k as then_lipschitz_top_k
 from .measurements.noisy_histogram import make_noisy_histogram as make_noisy_histogram
 from .measurements.noisy_histogram import then_noisy_histogram as then_noisy_histogram
 from .measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps as make_noisy_top_k_with_gaps
@@ -208,7 +206,6 @@ __all__ = [
     "make_keep_groups",
     "make_keep_items",
     "make_laplace",
-    "make_lipschitz_top_k",
     "make_minimum_users",
     "make_noisy_histogram",
     "make_noisy_top_k_with_gaps",
@@ -260,7 +257,6 @@ __all__ = [
     "then_keep_groups",
     "then_keep_items",
     "then_laplace",
-    "then_lipschitz_top_k",
     "then_minimum_users",
     "then_noisy_histogram",
     "then_noisy_top_k_with_gaps",

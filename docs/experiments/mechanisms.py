@@ -49,7 +49,7 @@ class Mechanism:
 
 def lipschitz(noise: Any, k: int, scale: float) -> Any:
     """Noise on all scores at once; the set of the k best."""
-    return tk.then_lipschitz_top_k(PURE, k=k, scale=scale, noise=noise, release="set")
+    return tk.then_report_noisy_top_k(PURE, k=k, scale=scale, noise=noise, release="set")
 
 
 def _canonical(options: dict[str, Any], k: int, scale: float) -> Any:

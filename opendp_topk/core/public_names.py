@@ -39,7 +39,6 @@ PUBLIC = {
     "measurements.gaussian": "make_gaussian then_gaussian",
     "measurements.joint_top_k": "make_joint_top_k then_joint_top_k",
     "measurements.laplace": "make_laplace then_laplace",
-    "measurements.lipschitz_top_k": "make_lipschitz_top_k then_lipschitz_top_k",
     "measurements.noisy_histogram": "make_noisy_histogram then_noisy_histogram",
     "measurements.noisy_top_k_with_gaps": "make_noisy_top_k_with_gaps then_noisy_top_k_with_gaps",
     "measurements.normalised_top_k": "make_normalised_top_k then_normalised_top_k",

@@ -35,7 +35,7 @@ def require_race(measurement: Any) -> tuple[Race, VectorDomain]:
     if not isinstance(race, Race) or not isinstance(domain, VectorDomain):  # [race-only]
         raise ParameterError(
             "measurement must be a one-shot selection as its constructor returns it (report_noisy_top_k, "
-            "lipschitz_top_k, exponential_mechanism or permute_and_flip): only races can be run in parts. Where a "
+            "exponential_mechanism or permute_and_flip): only races can be run in parts. Where a "
             "function follows it, apply that to the release"
         )
     return race, domain
@@ -106,7 +106,7 @@ def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Cal
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
-            ``make_lipschitz_top_k``, ``make_exponential_mechanism`` or ``make_permute_and_flip``.
+            ``make_exponential_mechanism`` or ``make_permute_and_flip``.
         parts: Arrays, columns or lists of scores, in the order of the candidates. A part may be empty.
         map: A function that applies a function to each element of an iterable and returns an iterable of the results,
             in any order: the built-in ``map`` (the default, one part after another), or that of an executor or of a

@@ -122,7 +122,7 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
-            ``make_lipschitz_top_k``, ``make_exponential_mechanism`` or ``make_permute_and_flip``.
+            ``make_exponential_mechanism`` or ``make_permute_and_flip``.
         frame: A DataFrame of PySpark, version 4 or later. It must give the same rows whenever it is read. A plan that
             is not known to be deterministic is refused, and so is a frame of Spark Connect, as in ``FrameDomain``.
             Frames that are read from files are accepted.

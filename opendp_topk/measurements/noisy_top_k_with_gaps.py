@@ -17,7 +17,6 @@ from ..core.repeatable import BatchedFunction
 from ..errors import DataError, ParameterError
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
-from ..sampling.noises.exponential import Exponential
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import gap_rows
 from ..sampling.samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
@@ -26,7 +25,7 @@ from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
 from ._selection import SELECTABLE, Choice, selection_privacy_map
-from .lipschitz_top_k import make_lipschitz_top_k
+from .report_noisy_top_k import default_noise, make_report_noisy_top_k
 
 
 @proved_by("measurements/noisy_top_k_with_gaps")
@@ -37,7 +36,7 @@ def make_noisy_top_k_with_gaps(
     *,
     k: int,
     scale: Number,
-    noise: Noise = Exponential(),  # noqa: B008  (a frozen value)
+    noise: Noise | None = None,
     optimize: str = "max",
 ) -> Measurement:
     """Release the k best noisy scores' ranking and the k gaps between consecutive ones, the runner-up's included.
@@ -52,16 +51,17 @@ def make_noisy_top_k_with_gaps(
             d if the domain declares its size.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or, for integers,
             ``L01InfDistance(changes=...)``, under which the loss of Laplace and logistic noise is at most that of
-            releasing all noisy scores, as in ``make_lipschitz_top_k``.
+            releasing all noisy scores, as in ``make_report_noisy_top_k``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The number of winners and of gaps, 1 <= k <= d - 1.
         scale: The scale of the noise in units of the scores, finite, >= 0. If 0, the exact top-k (lowest index first
             among ties) and its exact gaps are released, and the privacy loss is infinite.
-        noise: ``Exponential()`` (default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``. At
-            the same scale all five have the same pure DP loss if k <= floor(d / 2); otherwise Laplace and logistic
-            noise have the smallest. Under zCDP the loss of Gumbel and logistic noise is much smaller if k is large or r
-            is small. Exponential noise has the smallest accuracy bound of the five.
+        noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``. Default:
+            ``Exponential()`` under ``MaxDivergence``, ``Gumbel()`` under the other measures. At the same scale all five
+            have the same pure DP loss if k <= floor(d / 2); otherwise Laplace and logistic noise have the smallest.
+            Under zCDP the loss of Gumbel and logistic noise is much smaller if k is large or r is small. Exponential
+            noise has the smallest accuracy bound of the five.
         optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
 
     Returns:
@@ -78,7 +78,7 @@ def make_noisy_top_k_with_gaps(
         noise                      MaxDivergence  RangeDivergence  ZeroConcentratedDivergence
         =========================  =============  ===============  ===========================================
         Exponential, HalfLogistic  k r            min(2 k, d) r    min(L(k r), R(min(2 k, d) r))
-        Gumbel                     k r            min(2 k, d) r    min(L(k r), R(min(2 k, d) r), (k + 1) R(r))
+        default, Gumbel            k r            min(2 k, d) r    min(L(k r), R(min(2 k, d) r), (k + 1) R(r))
         Laplace                    m r            2 m r            L(m r)
         Logistic                   m r            2 m r            min(L(m r), (k + 1) R(r))
         =========================  =============  ===============  ===========================================
@@ -93,7 +93,7 @@ def make_noisy_top_k_with_gaps(
         R(r) to rho, the cost of one more winner.
 
     Accuracy:
-        The ranking has the accuracy of ``make_lipschitz_top_k``: with probability at least 1 - alpha, for every t
+        The ranking has the accuracy of ``make_report_noisy_top_k``: with probability at least 1 - alpha, for every t
         the t-th winner's score is within the bound of the t-th best score.
 
     Raises:
@@ -103,7 +103,7 @@ def make_noisy_top_k_with_gaps(
         DataError: On a call, the scores are not a member of the domain, or are fewer than k + 1.
 
     Runtime:
-        That of ``make_lipschitz_top_k`` with k + 1 winners, plus some twenty microseconds per gap.
+        That of ``make_report_noisy_top_k`` with k + 1 winners, plus some twenty microseconds per gap.
 
     Proof: proofs/measurements/noisy_top_k_with_gaps.tex
 
@@ -125,7 +125,8 @@ def make_noisy_top_k_with_gaps(
     """
     # proof-region: noisy_top_k_with_gaps
     require_measure(output_measure, *SELECTABLE)  # [check-measure]
-    ranking = make_lipschitz_top_k(
+    noise = default_noise(output_measure) if noise is None else noise  # [default]
+    ranking = make_report_noisy_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, noise=noise, optimize=optimize
     )  # [ranking]
     if not noise.is_proven:
@@ -134,7 +135,7 @@ def make_noisy_top_k_with_gaps(
     if k == size:
         raise ParameterError(
             f"k must be at most the size of input_domain less 1 ({size - 1}): the last gap is to the runner-up. "
-            "Lower k, or release the ranking alone with make_lipschitz_top_k"
+            "Lower k, or release the ranking alone with make_report_noisy_top_k"
         )  # [check-k]
     sign = 1 if optimize == "max" else -1  # [sign]
     choice = Choice(k, size, tau, sign, ordered=True)

@@ -26,6 +26,7 @@ from ..spaces.measures import Measure
 from ..spaces.metrics import PerCandidateDistance
 from ._rationals import select_from_rationals
 from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechanism
+from .report_noisy_top_k import default_noise
 
 
 @mark_experimental("its arguments may change")
@@ -38,7 +39,7 @@ def make_normalised_top_k(
     k: int = 1,
     scale: Number,
     penalty: Number = 0,
-    noise: Noise = Exponential(),  # noqa: B008  (a frozen value)
+    noise: Noise | None = None,
     optimize: str = "max",
     release: str = "ranking",
 ) -> Measurement:
@@ -64,7 +65,8 @@ def make_normalised_top_k(
             released, lowest index first among ties, and the privacy loss is infinite.
         penalty: The penalty per unit of a candidate's bound, a number without a unit, finite, >= 0. With the default 0,
             u_i ranks the best score first.
-        noise: ``Exponential()`` (default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
+        noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``. Default:
+            ``Exponential()`` under ``MaxDivergence``, ``Gumbel()`` under the other measures.
         optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
         release: ``"ranking"`` (default) for winners best first, ``"set"`` for winners in ascending order of their
             indices.
@@ -73,7 +75,7 @@ def make_normalised_top_k(
         A :class:`Measurement` whose releases are int64 arrays of k indices.
 
     Privacy:
-        The loss of k winners in ``make_lipschitz_top_k`` at range distance w d_in / scale, where w = 1 if all bounds
+        The loss of k winners in ``make_report_noisy_top_k`` at range distance w d_in / scale, where w = 1 if all bounds
         are equal or there are two candidates, and w = 2 otherwise. For k = 1 it is at most epsilon = 2 d_in / scale.
 
     Accuracy:
@@ -82,9 +84,9 @@ def make_normalised_top_k(
         x_j - A (b_j + b_w) with ``penalty=0``, and at least x_j - 2 A b_j with ``penalty`` = A. So a candidate with a
         small bound loses to another one by little, whatever the bounds of the others.
 
-        At the same epsilon (with w = 2), ``make_lipschitz_top_k`` with the largest bound B for all candidates has A B
-        instead, or A B / 2 under ``monotonic=True``. Use this mechanism if the candidates that matter have bounds well
-        below half of the largest, and ``make_lipschitz_top_k`` if all bounds are similar.
+        At the same epsilon (with w = 2), ``make_report_noisy_top_k`` with the largest bound B for all candidates has
+        A B instead, or A B / 2 under ``monotonic=True``. Use this mechanism if the candidates that matter have bounds
+        well below half of the largest, and ``make_report_noisy_top_k`` if all bounds are similar.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type.
@@ -117,6 +119,7 @@ def make_normalised_top_k(
     size = len(input_metric.bounds)
     k = checks.require_positive_int("k", k, at_most=size, limit="the number of bounds")  # [check-k]
     scale, penalty = checks.require_scale(scale), checks.require_scale(penalty, "penalty")  # [check-scale]
+    noise = default_noise(output_measure) if noise is None else noise  # [default]
     if not is_standard(noise):
         raise ParameterError("noise must be one of the five of the library")  # [check-noise]
     sign = {"max": 1, "min": -1}[checks.require_choice("optimize", optimize, ("max", "min"))]  # [sign]

@@ -80,9 +80,9 @@ def make_top_k_by_gap(
     Privacy:
         Let D = d_R(d_in) be the range distance (2 d_in under ``LInfDistance()``, d_in under
         ``LInfDistance(monotonic=True)`` and ``RangeDistance()``). The choice has the loss of one winner among k in
-        ``make_lipschitz_top_k`` at range distance 2 D / scale, and none for k = 1. The test has the loss of one winner
-        among two at D / test_scale. The loss is the sum of both (for curves, their composition), except on an event of
-        probability
+        ``make_report_noisy_top_k`` at range distance 2 D / scale, and none for k = 1. The test has the loss of one
+        winner among two at D / test_scale. The loss is the sum of both (for curves, their composition), except on an
+        event of probability
 
         * delta = exp(-g) / 2 for exponential noise, where g = (threshold - D) / test_scale >= 0, and
           1 - exp(g) / 2 for g < 0;

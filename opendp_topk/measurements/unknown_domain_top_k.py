@@ -65,7 +65,7 @@ def make_unknown_domain_top_k(
     Privacy:
         Let D be ``input_metric.range_distance(d_in)``, r = D / scale, n = min(limit, d_in max_items), which is limit
         if the number of keys per user is unbounded, and g = (threshold - D) / scale. The loss is that of the one-shot
-        mechanism (``make_report_noisy_top_k``, ``make_lipschitz_top_k``) with k winners among limit + 1 scores at range
+        mechanism (``make_report_noisy_top_k``) with k winners among limit + 1 scores at range
         distance r, up to
 
         * delta = n / (n + exp(g)) for Gumbel noise;

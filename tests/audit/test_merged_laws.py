@@ -101,7 +101,7 @@ def test_cells_of_gaps_sum_to_the_ranking(optimize: str) -> None:
     law = merged_laws.gap_ranking_distribution(gaps("Exponential", 2, optimize), cuts=(Fraction(1), Fraction(3)))(
         [2, 0, 1]
     )
-    ranking = tk.make_lipschitz_top_k(
+    ranking = tk.make_report_noisy_top_k(
         tk.VectorDomain(INTEGERS), tk.RangeDistance(), tk.MaxDivergence(), k=2, scale=1, noise=tk.noise.Exponential(),
         optimize=optimize,
     )  # fmt: skip

@@ -67,7 +67,7 @@ def test_every_constructor_measure_and_choice_occurs() -> None:
     for measure in shipped.MEASURES:
         tried = {e.constructor for e in EXAMPLES if e.measurement.output_measure == measure}
         assert "make_report_noisy_top_k" in tried
-    noises = {e.measurement.parameters["noise"] for e in EXAMPLES if e.constructor == "make_lipschitz_top_k"}
+    noises = {e.measurement.parameters["noise"] for e in EXAMPLES if e.constructor == "make_report_noisy_top_k"}
     assert noises == {"Gumbel", "Exponential", "HalfLogistic", "Laplace", "Logistic"}
     for metric in (tk.LInfDistance(), tk.LInfDistance(monotonic=True)):
         assert metric in {e.measurement.input_metric for e in EXAMPLES}

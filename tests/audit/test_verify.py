@@ -29,7 +29,7 @@ RANGE, PURE, ZCDP = tk.RangeDivergence(), tk.MaxDivergence(), tk.ZeroConcentrate
 
 def one_shot(d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> tk.Measurement:
     space = tk.VectorDomain(FLOATS, size=d), metric or tk.RangeDistance()
-    return tk.make_lipschitz_top_k(*space, measure, **{"k": 2, "scale": 1.0, "noise": tk.noise.Gumbel()} | options)
+    return tk.make_report_noisy_top_k(*space, measure, **{"k": 2, "scale": 1.0, "noise": tk.noise.Gumbel()} | options)
 
 
 def claiming(measurement: tk.Measurement, privacy_map: Any) -> tk.Measurement:

@@ -38,7 +38,7 @@ def mechanisms() -> dict[str, Make]:
     exponential, laplace = tk.noise.Exponential(), tk.noise.Laplace()
     return {
         "one-shot Gumbel": lambda space: tk.make_report_noisy_top_k(*space, zcdp, k=K, scale=SCALE),
-        "one-shot Laplace": lambda space: tk.make_lipschitz_top_k(*space, pure, k=K, scale=SCALE, noise=laplace),
+        "one-shot Laplace": lambda space: tk.make_report_noisy_top_k(*space, pure, k=K, scale=SCALE, noise=laplace),
         "with gaps": lambda space: tk.make_noisy_top_k_with_gaps(*space, pure, k=K, scale=SCALE),
         "peeled": lambda space: tk.make_peeled_top_k(*space, pure, k=K, scale=SCALE, mechanism="permute_and_flip"),
         "canonical": lambda space: tk.make_canonical_top_k(*space, pure, k=K, scale=SCALE),

@@ -111,7 +111,7 @@ def apart(names: Sequence[int | None], theirs: Sequence[int | None]) -> Iterator
 def ranked(setting: Setting, scores: Sequence[float], k: int, n: int) -> list[list[int]]:
     """n rankings of the k best slots by noisy score, drawn exactly."""
     space = tk.VectorDomain(tk.AtomDomain(float), size=len(scores)), tk.RangeDistance()
-    best = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=k, scale=setting.tau, noise=tk.noise.Gumbel())
+    best = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=k, scale=setting.tau, noise=tk.noise.Gumbel())
     return list(tk.make_repeat(best, times=n)([float(score) for score in scores]).tolist())
 
 

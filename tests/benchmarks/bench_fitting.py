@@ -31,7 +31,7 @@ MECHANISMS = {
     "exponential mechanism, scale 4": SPACE >> tk.then_exponential_mechanism(PROFILE, scale=4),
     "10 winners, Gumbel noise, scale 20": SPACE >> tk.then_report_noisy_top_k(PROFILE, k=10, scale=20),
     "5 winners, Laplace noise, scale 20": SPACE
-    >> tk.then_lipschitz_top_k(PROFILE, k=5, scale=20, noise=tk.noise.Laplace()),
+    >> tk.then_report_noisy_top_k(PROFILE, k=5, scale=20, noise=tk.noise.Laplace()),
     "canonical, 10 winners, scale 3": SPACE >> tk.then_canonical_top_k(PROFILE, k=10, scale=3),
 }
 

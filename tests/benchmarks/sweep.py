@@ -75,7 +75,7 @@ class Grid(NamedTuple):
 
 
 def _lipschitz(noise: Any) -> Make:
-    return lambda measure, k, scale: tk.then_lipschitz_top_k(measure, k=k, scale=scale, noise=noise)
+    return lambda measure, k, scale: tk.then_report_noisy_top_k(measure, k=k, scale=scale, noise=noise)
 
 
 def _batch(make: Make) -> Make:

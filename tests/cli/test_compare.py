@@ -130,6 +130,15 @@ def proxy(tmp_path: Path) -> Path:
     return path
 
 
+def _law(name: str, measure: Any, k: int, scale: float, release: str) -> dict[Any, Any]:
+    """The exact law of the items on COUNTS and a sixth candidate of count 0."""
+    ranking = "report_noisy_top_k_exponential" if name == "noisy_top_k_with_gaps" else name
+    (row,) = [row for row in all_mechanisms() if row.name == ranking]
+    space = tk.VectorDomain(tk.AtomDomain(int), size=6), tk.LInfDistance(monotonic=True)
+    measurement = space >> row.build_partial(measure, k, scale, release, counts=False)
+    return dict(measurement.distribution([*COUNTS, 0]))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
 def test_the_probability_of_the_exact_release_is_that_of_each_plan(
@@ -189,14 +198,14 @@ def test_a_probability_that_is_not_known_is_a_dash(
 
 @pytest.mark.further
 def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unless_reported(self: tk.Measurement, *_: Any) -> tk.audit.Enclosure:
-        if self.parameters["mechanism"] == "report_noisy_top_k":
+    def unless_joint(self: tk.Measurement, *_: Any) -> tk.audit.Enclosure:
+        if self.parameters["mechanism"] == "joint_top_k":
             raise tk.errors.NotDeclaredError("no")
         return tk.audit.Enclosure(0.5, 0.5)
 
-    monkeypatch.setattr(tk.Measurement, "success_probability", unless_reported)
+    monkeypatch.setattr(tk.Measurement, "success_probability", unless_joint)
     rows = _rows(command("plan", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--proxy", proxy))
-    assert [name for name, (*_, shown) in rows.items() if shown == "-"] == ["report_noisy_top_k"] == list(rows)[-1:]
+    assert [name for name, (*_, shown) in rows.items() if shown == "-"] == ["joint"] == list(rows)[-1:]
 
 
 @pytest.mark.slow
@@ -212,4 +221,15 @@ def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, st
     width = min(int(environment.get("COLUMNS", 80)), 100)
     assert max(map(len, shown.out.splitlines())) <= width
     if width >= 80:
-        assert sum(line.startswith("lipschitz_half_logistic ") for line in shown.out.splitlines()) == 1
+        assert sum(line.startswith("report_noisy_top_k_half_logistic ") for line in shown.out.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_what_is_within_reach_is_said_of_the_rows_that_count(command: Command) -> None:
+    asked = "plan", "--k", 2, "--candidates", 9, "--rho", 0.1, "--compare"
+    whole, few = (command(*asked, *own) for own in ((), ("--max-items", 1)))
+    assert (whole.code, few.code) == (0, 0)
+    told = " ".join(few.out.split())
+    assert "counts are of the rows that were kept (of each user at most 1 item, drawn at random)" in told
+    assert "kept" not in whole.out
+    assert "where joint comes late" in " ".join(whole.out.split())

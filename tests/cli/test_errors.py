@@ -353,9 +353,7 @@ def test_a_release_loads_the_constructor_that_it_takes(tmp_path: Path) -> None:
     assert "mpmath" not in modules
     assert not rooms(modules, "apps.audit", "apps.planning.unknown_domain", "apps.planning.verification")
     assert not rooms(modules, "sampling.samplers.joint", "sampling.samplers.canonical")
-    others = rooms(
-        modules, "measurements.canonical", "measurements.joint", "measurements.lipschitz", "measurements.peeled"
-    )
+    others = rooms(modules, "measurements.canonical", "measurements.joint", "measurements.peeled")
     assert others == []
 
 

@@ -73,10 +73,10 @@ def test_the_options_of_a_row_reach_its_constructor(command: Command, library: L
         found: dict[str, Any] = record_of(command(*library.release(*options)).out)["mechanism"]
         return found
 
-    noises = {name: mechanism(name, "set")["noise"] for name in NAMES if name.startswith("lipschitz")}
+    noises = {name: mechanism(name, "set")["noise"] for name in NAMES if name.startswith("report_noisy_top_k_")}
     assert len(set(noises.values())) == 5
     for name, noise in noises.items():
-        assert name == "lipschitz_" + ("half_logistic" if noise == "HalfLogistic" else noise.lower())
+        assert name == "report_noisy_top_k_" + ("half_logistic" if noise == "HalfLogistic" else noise.lower())
     canonical = mechanism("canonical", "set")
     assert (canonical["noise"], canonical["gamma"], canonical["utility"]) == ("Gumbel", 0.5, "margin")
     assert mechanism("canonical_exponential", "set")["noise"] == "Exponential"
@@ -107,12 +107,12 @@ def test_an_unknown_name_lists_the_names(command: Command, library: Library) -> 
 @pytest.mark.parametrize(
     ("options", "fragments", "others"),
     [
-        (("--mechanism", "canonical"), ("canonical cannot", "use --release set, or"), ("lipschitz_laplace",)),
+        (("--mechanism", "canonical"), ("canonical cannot", "use --release set, or"), ("report_noisy_top_k_laplace",)),
         (("--mechanism", "peeled_exponential", "--release", "set"), ("use --release ranking, or",), ("canonical",)),
         (("--mechanism", "exponential_mechanism"), ("use --k 1, or",), ("peeled_exponential",)),
         (("--mechanism", "permute_and_flip", "--release", "set"), ("use --k 1, or",), ("canonical_exponential",)),
         (("--mechanism", "canonical", "--counts", "--release", "set"), ("leave --counts out, or",), ("report_noisy",)),
-        (("--mechanism", "lipschitz_gumbel", "--counts"), ("leave --counts out, or",), ("report_noisy_top_k",)),
+        (("--mechanism", "report_noisy_top_k_gumbel", "--counts"), ("leave --counts out, or",), ("report_noisy",)),
         (("--mechanism", "histogram_laplace"), ("give --max-items",), ("report_noisy_top_k",)),
         (("--mechanism", "noisy_top_k_with_gaps", "--counts"), ("leave --counts out, or",), ("report_noisy_top_k",)),
         (("--mechanism", "noisy_top_k_with_gaps", "--release", "set"), ("use --release ranking, or",), ("canonical",)),

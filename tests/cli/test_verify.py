@@ -252,7 +252,7 @@ KINDS: dict[str, tuple[object, ...]] = {
     "others": ("--epsilon", 1, "--other"),
     "joint": ("--rho", 0.1, "--mechanism", "joint", "--users", 2, "--neighbors", "replace"),
     "peeled": ("--rho", 0.1, "--mechanism", "peeled_exponential"),
-    "own noise": ("--epsilon", 1, "--mechanism", "lipschitz_laplace", "--release", "set"),
+    "own noise": ("--epsilon", 1, "--mechanism", "report_noisy_top_k_laplace", "--release", "set"),
     "unlisted": ("--epsilon", 1, "--delta", 1e-6, "--max-items", 2, "--keep", "random"),
     "sums": ("--epsilon", 1, "--sum", "paid", "--bounds", "0,50", "--step", "1/3", "--counts"),
     "above": ("--rho", 1, "--delta", 1e-6, "--max-items", 2, "--above-threshold", "--other"),

@@ -87,15 +87,14 @@ def _peeled() -> list[Specimen]:
 
 def _report_noisy() -> list[Specimen]:
     return [
-        Specimen(_built(tk.make_report_noisy_top_k, measure=measure, k=2), PAIR, _one_shot(noise, 2))
-        for measure, noise in ((MAX, tk.noise.Exponential()), (tk.RangeDivergence(), tk.noise.Gumbel()))
-    ]
-
-
-def _lipschitz() -> list[Specimen]:
-    return [
-        Specimen(_built(tk.make_lipschitz_top_k, k=2, noise=noise), PAIR, _one_shot(noise, 2), share=0.3)
-        for noise in NOISES
+        *(
+            Specimen(_built(tk.make_report_noisy_top_k, measure=measure, k=2), PAIR, _one_shot(noise, 2))
+            for measure, noise in ((MAX, tk.noise.Exponential()), (tk.RangeDivergence(), tk.noise.Gumbel()))
+        ),
+        *(
+            Specimen(_built(tk.make_report_noisy_top_k, k=2, noise=noise), PAIR, _one_shot(noise, 2), share=0.3)
+            for noise in NOISES
+        ),
     ]
 
 
@@ -173,7 +172,6 @@ MECHANISMS: dict[str, Callable[[], list[Specimen]]] = {
     ),
     "make_joint_top_k": _joint,
     "make_laplace": lambda: _noisy_scores(tk.make_laplace, tk.L1Distance(), MAX, "laplace"),
-    "make_lipschitz_top_k": _lipschitz,
     "make_noisy_histogram": lambda: [
         *_noisy_scores(tk.make_noisy_histogram, FEW, MAX, "laplace"),
         *_noisy_scores(tk.make_noisy_histogram, FEW, tk.ZeroConcentratedDivergence(), "gaussian"),

@@ -78,7 +78,6 @@ KEYED = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=2)
 UP_TO_DELTA = tk.Approximate(tk.MaxDivergence())
 MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_report_noisy_top_k": lambda: top(RANGE, FLOATS, release="set", optimize="min"),
-    "make_lipschitz_top_k": lambda: COUNTS >> tk.then_lipschitz_top_k(MAX, k=2, scale=1, noise=tk.noise.Laplace()),
     "make_exponential_mechanism": lambda: COUNTS >> tk.then_exponential_mechanism(tk.PrivacyProfile(), scale=2),
     "make_permute_and_flip": lambda: COUNTS >> tk.then_permute_and_flip(MAX, scale=2.0),
     "make_peeled_top_k": lambda: COUNTS >> tk.then_peeled_top_k(ZCDP, k=2, scale=1, mechanism="permute_and_flip"),
@@ -110,7 +109,8 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_range_to_zCDP": lambda: tk.make_range_to_zCDP(top(RANGE)),
     "make_range_to_approxDP": lambda: tk.make_range_to_approxDP(top(RANGE)),
     "make_zCDP_to_approxDP": lambda: tk.make_zCDP_to_approxDP(top(ZCDP)),
-    "custom noise": lambda: COUNTS >> tk.then_lipschitz_top_k(MAX, k=2, scale=1, noise=lomax(), release="set"),
+    "named noise": lambda: COUNTS >> tk.then_report_noisy_top_k(MAX, k=2, scale=1, noise=tk.noise.Laplace()),
+    "custom noise": lambda: COUNTS >> tk.then_report_noisy_top_k(MAX, k=2, scale=1, noise=lomax(), release="set"),
     "items": lambda: top() >> tk.index_candidates(["ash", "birch", "cedar"]),
     "post-processing": lambda: top() >> np.sort >> shout,
     "after a transformation": lambda: (
@@ -455,7 +455,9 @@ ALIKE: dict[str, Callable[[], Any]] = {
     "repetition": lambda: tk.make_repeat(ranking(), times=3),
     "padded": lambda: tk.make_padded(ranking(), seconds=0.5),
     "post-processing": lambda: ranking() >> sorted,
-    "noise of an argument": lambda: COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.noise.Laplace()),
+    "noise of an argument": lambda: (
+        COUNTS >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0, noise=tk.noise.Laplace())
+    ),
 }
 UNEQUAL = [
     ranking(k=1),
@@ -465,7 +467,7 @@ UNEQUAL = [
     counted(["birch", "ash"]),
     tk.make_composition([ranking(k=1), ranking()]),
     ranking() >> list,
-    COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.noise.Gumbel()),
+    COUNTS >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0, noise=tk.noise.Gumbel()),
     "a text",
 ]
 

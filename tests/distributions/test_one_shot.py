@@ -224,7 +224,7 @@ FLOATS = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)
 
 
 def lipschitz(noise: Any, k: int, scale: Any, space: Any = INTEGERS, **options: Any) -> tk.Measurement:
-    measurement = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=k, scale=scale, noise=noise, **options)
+    measurement = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=k, scale=scale, noise=noise, **options)
     assert isinstance(measurement, tk.Measurement)
     return measurement
 

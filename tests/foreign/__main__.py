@@ -25,7 +25,7 @@ def cases() -> Iterator[tuple[str, tk.Measure, Callable[[Any], Any], float]]:
             tk.then_permute_and_flip(measure, scale=1),
             tk.then_exponential_mechanism(measure, scale=1),
             tk.then_peeled_top_k(measure, k=2, scale=1, mechanism="permute_and_flip"),
-            tk.then_lipschitz_top_k(measure, k=2, scale=1, noise=tk.noise.Laplace()),
+            tk.then_report_noisy_top_k(measure, k=2, scale=1, noise=tk.noise.Laplace()),
             tk.then_noisy_top_k_with_gaps(measure, k=1, scale=1),
         ):
             own = SPACE >> partial

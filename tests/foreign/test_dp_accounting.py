@@ -190,7 +190,7 @@ def gumbel_rho(loss: float) -> float:
 
 
 def ranked(noise: Any, k: int, scale: float) -> PrivacyCurve:
-    return (LISTED >> tk.then_lipschitz_top_k(PROFILE, k=k, scale=scale, noise=noise)).map(1)  # type: ignore[no-any-return]
+    return (LISTED >> tk.then_report_noisy_top_k(PROFILE, k=k, scale=scale, noise=noise)).map(1)  # type: ignore[no-any-return]
 
 
 def led(noise: Any, k: int, scale: float) -> PrivacyCurve:

@@ -15,6 +15,9 @@ from opendp_topk.core.public_names import NAMESPACES
 TODAY: dict[str, str] = {}
 """Names of functions and classes."""
 
+MERGED = {f"{verb}_lipschitz_top_k": f"{verb}_report_noisy_top_k" for verb in ("make", "then")}
+"""Names of functions whose work another one does now, which has a name of its own on the left."""
+
 OPTIONS: dict[tuple[str, str], str] = {}
 """Names of arguments, by the function that takes them, as it stands on the left; ``then_`` takes those of ``make_``."""
 
@@ -23,7 +26,7 @@ class Public:
     """``Public().name`` is what the library offers under the name that ``name`` has today."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(opendp_topk, TODAY.get(name, name))
+        found = getattr(opendp_topk, (TODAY | MERGED).get(name, name))
         maker = name.replace("then_", "make_", 1)
         renamed = {old: new for (function, old), new in OPTIONS.items() if function == maker}
         return _called(found, renamed) if renamed else found

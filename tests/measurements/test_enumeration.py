@@ -146,7 +146,7 @@ def test_one_shot(d: int, k: int, noise: Any) -> None:
                 rankings = floats.one_shot(noise.name, x, k)
                 return rankings if release == "ranking" else floats.sets(rankings, d, k)
 
-            build = functools.partial(tk.make_lipschitz_top_k, k=k, noise=noise, release=release)
+            build = functools.partial(tk.make_report_noisy_top_k, k=k, noise=noise, release=release)
             share = assert_bounded(build, law, d, scale, depth=2 if d < 5 else 1)
             assert share > 0.3 or (release == "set" and k == d) or d == 1
 
@@ -191,7 +191,7 @@ def test_select_then_count(d: int, k: int, release: str) -> None:
 def test_the_oracle_agrees_with_the_laws_known_to_30_digits(noise: Any) -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     for x, k in (([3, 0, 2], 3), ([3, 0, -1, 2], 2)):
-        declared = tk.make_lipschitz_top_k(*space, MAX, k=k, scale=2, noise=noise).distribution(x)
+        declared = tk.make_report_noisy_top_k(*space, MAX, k=k, scale=2, noise=noise).distribution(x)
         found = floats.one_shot(noise.name, np.array([x]) / 2, k)[0]
         for y, p in zip(itertools.permutations(range(len(x)), k), found.tolist(), strict=True):
             assert abs(p / float(number(declared[y])) - 1) < 1e-11

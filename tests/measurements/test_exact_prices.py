@@ -109,7 +109,7 @@ def _pairs(d: int) -> Iterator[tuple[int, ...]]:
 
 def lipschitz(noise: str, k: int, release: str) -> tuple[Any, dict[str, Any], Law, int]:
     options = {"k": k, "noise": getattr(tk.noise, noise)(), "release": release}
-    return tk.make_lipschitz_top_k, options, one_shot(noise, k, release == "ranking"), 3
+    return tk.make_report_noisy_top_k, options, one_shot(noise, k, release == "ranking"), 3
 
 
 CASES: dict[str, tuple[Any, dict[str, Any], Law, int]] = {
@@ -234,9 +234,9 @@ def test_many_copies_of_two_scores_nearly_attain_the_price_of_logistic_rankings(
     assert abs(before.sum() - 1) < 1e-9
     options = {"k": 2, "noise": tk.noise.Logistic(), "scale": 1}
     domain = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
-    claimed = tk.make_lipschitz_top_k(*domain, ZCDP, **options).map(1)
+    claimed = tk.make_report_noisy_top_k(*domain, ZCDP, **options).map(1)
     assert 0.999 * claimed < losses(before, after)[ZCDP] <= claimed
-    curve = tk.make_lipschitz_top_k(*domain, PROFILE, **options).map(1)
+    curve = tk.make_report_noisy_top_k(*domain, PROFILE, **options).map(1)
     for epsilon, lower in ((0.3, -0.25), (0.6, -0.75), (1.0, 0.25), (1.5, -2.25)):
         before, after = (ranking_by_blocks(8103, x) for x in (lower, lower + 1))
         assert 0.97 * curve.delta(epsilon) < deltas(before, after, np.array([epsilon]))[0] <= curve.delta(epsilon)
@@ -311,7 +311,7 @@ def response(measure: tk.Measure) -> tk.Measurement:
 CHOICES: list[tuple[Any, dict[str, Any]]] = [
     (tk.make_exponential_mechanism, {}),
     (tk.make_report_noisy_top_k, {"k": 1}),
-    (tk.make_lipschitz_top_k, {"k": 1, "noise": tk.noise.Gumbel()}),
+    (tk.make_report_noisy_top_k, {"k": 1, "noise": tk.noise.Gumbel()}),
     (tk.make_peeled_top_k, {"k": 1, "mechanism": "exponential"}),
     (tk.make_joint_top_k, {"k": 1}),
     (tk.make_canonical_top_k, {"k": 1}),
@@ -337,7 +337,9 @@ def test_no_sum_over_the_winners_bounds_exponential_noise() -> None:
     )
     found = losses(np.array(before), np.array(after))[ZCDP]
     space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance(), ZCDP
-    one, both = (tk.make_lipschitz_top_k(*space, k=k, scale=1, noise=tk.noise.Exponential()).map(0.1) for k in (1, 2))
+    one, both = (
+        tk.make_report_noisy_top_k(*space, k=k, scale=1, noise=tk.noise.Exponential()).map(0.1) for k in (1, 2)
+    )
     flips = tk.make_peeled_top_k(*space, k=2, scale=1, mechanism="permute_and_flip").map(0.1)
     assert max(2 * (0.1 + math.expm1(-0.1)), 2 * one, flips) < 0.01001 < found <= both
 

@@ -35,7 +35,7 @@ RACES = [
     top(2),
     top(2, release="set"),
     top(3, optimize="min", scale=1e-30),
-    COUNTS >> tk.then_lipschitz_top_k(PURE, k=2, scale=1e-30, noise=tk.noise.Laplace()),
+    COUNTS >> tk.then_report_noisy_top_k(PURE, k=2, scale=1e-30, noise=tk.noise.Laplace()),
     COUNTS >> tk.then_exponential_mechanism(PURE, scale=1e-30),
     COUNTS >> tk.then_permute_and_flip(PURE, scale=0, optimize="min"),
 ]

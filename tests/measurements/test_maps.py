@@ -56,7 +56,7 @@ def test_one_shot(noise: Any, release: str) -> None:
         def cost(r: Fraction, k: int = k, size: int | None = size) -> maps.Costs:
             return maps.one_shot(noise.name, k, size, release, r)
 
-        check(tk.make_lipschitz_top_k, size, cost, k=k, release=release, noise=noise)
+        check(tk.make_report_noisy_top_k, size, cost, k=k, release=release, noise=noise)
 
 
 @pytest.mark.further

@@ -210,7 +210,7 @@ def selection(noise: Any, measure: tk.Measure, changes: int | None, size: int | 
     metric = tk.LInfDistance(monotonic=True)
     if changes is not None:
         metric = tk.L01InfDistance(changes=changes, monotonic=True)
-    return tk.make_lipschitz_top_k(
+    return tk.make_report_noisy_top_k(
         tk.VectorDomain(tk.AtomDomain(int), size=size), metric, measure, noise=noise, **options
     )
 

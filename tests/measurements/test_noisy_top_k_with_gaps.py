@@ -190,7 +190,7 @@ def test_gaps_are_not_free_for_gumbel_noise_under_bounded_range() -> None:
         ups, others = range(k), range(k, 2 * k)
         found = loss_at(tk.noise.Gumbel(), x, y, ups, [25.0] * k) - loss_at(tk.noise.Gumbel(), x, y, others, [25.0] * k)
         domain = tk.VectorDomain(tk.AtomDomain(int), size=d)
-        planted = tk.make_lipschitz_top_k(domain, tk.RangeDistance(), RANGE, k=k, scale=1, noise=tk.noise.Gumbel())
+        planted = tk.make_report_noisy_top_k(domain, tk.RangeDistance(), RANGE, k=k, scale=1, noise=tk.noise.Gumbel())
         assert planted.map(1) == 2 * k - 1
         assert found > 1.3 * planted.map(1)
         assert found <= build(d, RANGE, k=k, scale=1, noise=tk.noise.Gumbel()).map(1) + ERROR
@@ -312,7 +312,7 @@ def test_the_gaps_are_free_under_pure_privacy(noise: Noise) -> None:
     for d in (None, 4, 9):
         for k in (1, 2, 3):
             domain = tk.VectorDomain(tk.AtomDomain(int), size=d)
-            ranking = tk.make_lipschitz_top_k(domain, tk.LInfDistance(), MAX, k=k, scale=3, noise=noise)
+            ranking = tk.make_report_noisy_top_k(domain, tk.LInfDistance(), MAX, k=k, scale=3, noise=noise)
             assert build(d, MAX, tk.LInfDistance(), k=k, scale=3, noise=noise).map(5) == ranking.map(5)
 
 
@@ -411,7 +411,7 @@ def test_winners_become_items_and_gaps_stay() -> None:
 @every_noise
 def test_accuracy_is_that_of_the_ranking(noise: Noise) -> None:
     domain = tk.VectorDomain(tk.AtomDomain(int))
-    ranking = tk.make_lipschitz_top_k(domain, tk.RangeDistance(), MAX, k=3, scale=2, noise=noise)
+    ranking = tk.make_report_noisy_top_k(domain, tk.RangeDistance(), MAX, k=3, scale=2, noise=noise)
     assert build(None, MAX, k=3, scale=2, noise=noise).accuracy(50, 0.1) == ranking.accuracy(50, 0.1)
 
 
@@ -427,6 +427,8 @@ def test_no_finite_law_is_declared() -> None:
             tk.errors.ParameterError,
             "k must be at most the size of input_domain less 1 (4): the last gap is to the",
         ),
+        ({"k": 1.0}, tk.errors.ParameterTypeError, "k must be an integer >= 1, not float"),
+        ({"k": True}, tk.errors.ParameterTypeError, "k must be an integer >= 1, not bool"),
         ({"noise": replace(tk.noise.Gumbel(), is_proven=False)}, tk.errors.ParameterError, "one of the five"),
         ({"noise": replace(tk.noise.Gumbel(), is_class_a=False)}, tk.errors.ParameterError, "class A"),
         (
@@ -434,6 +436,9 @@ def test_no_finite_law_is_declared() -> None:
             tk.errors.ParameterError,
             "noise must be Gumbel(), Exponential()",
         ),
+        ({"noise": tk.noise.Laplace}, tk.errors.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"noise": "laplace"}, tk.errors.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"noise": 0}, tk.errors.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
     ],
     ids=named,
 )

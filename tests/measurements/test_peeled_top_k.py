@@ -189,7 +189,7 @@ def test_peeled_exponential_is_one_shot_gumbel(k: int) -> None:
     scores, space = [6, 0, -1, 6], (tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance())
     chain = laws.output_distribution(Gumbel(), [Fraction(score, 3) for score in scores], False, k)
     for measure in MEASURES:
-        noisy = tk.make_lipschitz_top_k(*space, measure, k=k, scale=3, noise=tk.noise.Gumbel())
+        noisy = tk.make_report_noisy_top_k(*space, measure, k=k, scale=3, noise=tk.noise.Gumbel())
         peeling = make_peeled_top_k(*space, measure, k=k, scale=3, mechanism="exponential")
         assert noisy.map(2) == peeling.map(2)
         with mpmath.workdps(50):

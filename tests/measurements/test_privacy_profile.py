@@ -29,7 +29,7 @@ MAKERS: dict[str, Any] = {
     "exponential mechanism": (tk.make_exponential_mechanism, {}),
     "permute-and-flip": (tk.make_permute_and_flip, {}),
     "canonical": (tk.make_canonical_top_k, {"k": 2}),
-    "Laplace": (tk.make_lipschitz_top_k, {"k": 2, "noise": tk.noise.Laplace()}),
+    "Laplace": (tk.make_report_noisy_top_k, {"k": 2, "noise": tk.noise.Laplace()}),
 }
 
 # Composing curves takes a second.
@@ -111,7 +111,7 @@ def test_the_curve_is_never_above_the_other_claims(name: str) -> None:
     make, own = MAKERS[name]
     space = tk.VectorDomain(tk.AtomDomain(int)), RANGE
     if name.startswith(("one-shot", "three")):
-        make, own = tk.make_lipschitz_top_k, own | {"noise": tk.noise.Gumbel()}
+        make, own = tk.make_report_noisy_top_k, own | {"noise": tk.noise.Gumbel()}
     pure = make(*space, tk.MaxDivergence(), scale=3, **own)
     zcdp = tk.make_zCDP_to_approxDP(make(*space, tk.ZeroConcentratedDivergence(), scale=3, **own))
     wide = tk.make_range_to_approxDP(make(*space, tk.RangeDivergence(), scale=3, **own))

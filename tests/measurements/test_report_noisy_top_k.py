@@ -199,9 +199,12 @@ def test_the_map_is_the_formula_rounded_up_once(
     assert found == 0 or Fraction(math.nextafter(found, 0)) < cost
 
 
-def test_noise_follows_the_measure() -> None:
-    names = [build(None, tk.LInfDistance(), measure, k=1, scale=1).parameters["noise"] for measure in MEASURES]
-    assert names == ["Exponential", "Gumbel", "Gumbel"]
+@pytest.mark.parametrize("make", [make_report_noisy_top_k, tk.make_noisy_top_k_with_gaps, tk.make_normalised_top_k])
+def test_noise_follows_the_measure(make: Any) -> None:
+    metric = tk.PerCandidateDistance(bounds=[1, 2]) if make is tk.make_normalised_top_k else tk.LInfDistance()
+    space = tk.VectorDomain(tk.AtomDomain(int), size=2), metric
+    names = [make(*space, one, k=1, scale=1).parameters["noise"] for one in (*MEASURES, tk.PrivacyProfile())]
+    assert names == ["Exponential", "Gumbel", "Gumbel", "Gumbel"]
 
 
 def test_chains_from_the_space_and_to_items() -> None:

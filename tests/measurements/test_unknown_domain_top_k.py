@@ -305,10 +305,10 @@ def test_the_losses_are_those_of_one_shot_selection() -> None:
         options = {"k": k, "scale": 7, "noise": NOISES[noise]}
         for monotonic, r in ((True, 2), (False, 4)):
             metric = tk.KeyedCountDistance(monotonic=monotonic)
-            plain = (space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), **options)).map(r)
+            plain = (space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), **options)).map(r)
             assert build(MAX, metric, **options, limit=5, delta=1e-3).map(2)[0] == plain
             if noise == "Gumbel":
-                plain = (space >> tk.then_lipschitz_top_k(tk.ZeroConcentratedDivergence(), **options)).map(r)
+                plain = (space >> tk.then_report_noisy_top_k(tk.ZeroConcentratedDivergence(), **options)).map(r)
                 assert build(ZCDP, metric, **options, limit=5, delta=1e-3).map(2)[0] == plain
 
 
@@ -317,7 +317,7 @@ def test_curves_are_those_of_one_shot_selection_up_to_delta(noise: str) -> None:
     """A mixture with what holds but for an event of probability delta, or, for exponential noise, the sum."""
     options = {"k": 2, "scale": 2, "noise": NOISES[noise]}
     space = tk.VectorDomain(tk.AtomDomain(int), size=4), tk.RangeDistance()
-    plain = (space >> tk.then_lipschitz_top_k(PROFILE, **options)).map(1)
+    plain = (space >> tk.then_report_noisy_top_k(PROFILE, **options)).map(1)
     delta = build(MAX, **options, limit=3, threshold=3).map(1)[1]
     curve = build(PROFILE, **options, limit=3, threshold=3).map(1)
     for epsilon in (0, 0.4, 0.8, 2):

@@ -18,7 +18,7 @@ from opendp_topk.apps.audit import shipped  # noqa: E402
 from opendp_topk.apps.cli import main  # noqa: E402
 from opendp_topk.spaces.measures import PrivacyProfile  # noqa: E402
 
-SCORES, ROW = [2, 0, 3], "lipschitz_one_sixth"
+SCORES, ROW = [2, 0, 3], "report_noisy_top_k_one_sixth"
 COUNTS = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
 MEASURES = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 PLAN = "plan", "--k", "2", "--candidates", "6", "--epsilon", "1"
@@ -26,7 +26,7 @@ PLAN = "plan", "--k", "2", "--candidates", "6", "--epsilon", "1"
 
 def made(measure: tk.Measure, release: str = "ranking") -> tk.Measurement:
     """The two best of three, with the sixth noise."""
-    return COUNTS >> tk.then_lipschitz_top_k(measure, k=2, scale=1.5, noise=SIXTH, release=release)
+    return COUNTS >> tk.then_report_noisy_top_k(measure, k=2, scale=1.5, noise=SIXTH, release=release)
 
 
 def command(*arguments: str) -> str:
@@ -69,7 +69,7 @@ def answers() -> dict[str, Any]:
         "compared": command(*PLAN, "--compare"),
         "planned": command(*PLAN, "--mechanism", ROW),
         "audit": audited(),
-        "refused": refusal(lambda: tk.make_lipschitz_top_k(*COUNTS, tk.MaxDivergence(), k=1, scale=1, noise="no")),
+        "refused": refusal(lambda: tk.make_report_noisy_top_k(*COUNTS, tk.MaxDivergence(), k=1, scale=1, noise="no")),
         "taken": refusal(lambda: tk.noise.CustomNoise("Sixth", **own)),
     }
 

@@ -54,7 +54,7 @@ CLAIMS = {"tail": Fraction(1), "race": "opendp_topk.sampling.noises.races.laplac
 
 def build(name: str, measure: tk.Measure, d: int | None = None, **options: Any) -> tk.Measurement:
     space = tk.VectorDomain(tk.AtomDomain(int), size=d), tk.RangeDistance()
-    return space >> tk.then_lipschitz_top_k(measure, noise=NOISES[name], **options)
+    return space >> tk.then_report_noisy_top_k(measure, noise=NOISES[name], **options)
 
 
 # What is declared is checked.
@@ -412,11 +412,11 @@ def test_the_lipschitz_condition_is_not_enough_for_rankings() -> None:
     space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance()
     raises_exactly(
         tk.errors.ParameterError,
-        lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), **options),
+        lambda: tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), **options),
         'noise must be of class A for release="ranking"',
     )
     law, other = (sets(quadrature.rankings("Gapped", scores, 2)) for scores in (x, y))
-    claimed = tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), **options, release="set").map(0.5)
+    claimed = tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), **options, release="set").map(0.5)
     assert realised(tk.MaxDivergence(), law, other) <= claimed == 1
 
 
@@ -446,10 +446,10 @@ def test_measurements_are_marked_as_unproven(name: str) -> None:
         assert link.proof.status == "unproven"
         assert f"unproven: the caller supplied the noise {name}" in str(link.proof)
         assert f"unproven: the caller supplied the noise {name}" in repr(link)
-    assert "proofs/measurements/lipschitz_top_k.tex (current)" in str(measurement.proof)
+    assert "proofs/measurements/report_noisy_top_k.tex (current)" in str(measurement.proof)
     assert measurement.parameters["noise"] == name
     space = measurement.input_domain, measurement.input_metric
-    five = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=2, scale=1, noise=tk.noise.Laplace())
+    five = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=1, noise=tk.noise.Laplace())
     assert five.proof.status == "current"
 
 
@@ -497,8 +497,8 @@ def test_obligations_of_every_measurement(name: str) -> None:
     for measure in MEASURES:
         space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
         measurement = check_constructor(
-            tk.make_lipschitz_top_k,
-            tk.then_lipschitz_top_k,
+            tk.make_report_noisy_top_k,
+            tk.then_report_noisy_top_k,
             space,
             measure,
             k=2,
@@ -536,7 +536,7 @@ def test_a_noise_of_the_callers_claims_nothing_that_only_a_proof_can_give(name: 
     assert not noise.has_standard_property
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     options = {"k": 1, "scale": 1, "noise": noise, "release": "set"}
-    own = tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), **options)
+    own = tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), **options)
     raises_exactly(tk.errors.NotDeclaredError, lambda: own.distribution([1, 2]), "declares no exact distribution")
     raises_exactly(tk.errors.NotDeclaredError, lambda: own.success_probability([1, 2]), "declares no")
 
@@ -562,7 +562,7 @@ def test_a_noise_that_only_claims_to_be_one_of_the_five_is_refused() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     raises_exactly(
         tk.errors.ParameterError,
-        lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
+        lambda: tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
         "noise must be Gumbel()",
     )
 
@@ -573,6 +573,6 @@ def test_a_noise_that_claims_what_is_known_of_the_five_alone_is_refused(claim: s
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     raises_exactly(
         tk.errors.ParameterError,
-        lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
+        lambda: tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
         "noise must be Gumbel()",
     )

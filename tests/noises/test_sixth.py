@@ -67,13 +67,13 @@ def test_releases_follow_the_law(answers: Any) -> None:
 
 
 def test_the_audit_tries_it_wherever_a_noise_is_asked_for(answers: Any) -> None:
-    assert {name for name, *_ in answers["audit"]} == {"make_lipschitz_top_k", "make_noisy_top_k_with_gaps"}
+    assert {name for name, *_ in answers["audit"]} == {"make_report_noisy_top_k", "make_noisy_top_k_with_gaps"}
     assert {release for _, release, *_ in answers["audit"]} == {"ranking", "set", ""}
     assert all(0 < loss <= claimed for *_, loss, claimed in answers["audit"])
 
 
 def test_the_plans_have_a_row_for_it_and_its_words(answers: Any) -> None:
-    assert "lipschitz_one_sixth" in answers["compared"]
+    assert "report_noisy_top_k_one_sixth" in answers["compared"]
     assert "independent one-sixth noise on each count" in answers["planned"]
 
 

@@ -140,9 +140,9 @@ def cases() -> Iterator[tuple[str, str, tk.Measurement, Law]]:
     space = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance(), tk.ZeroConcentratedDivergence()
     for name, k, release in itertools.product(NOISES, (1, 2), ("ranking", "set")):
         if (k, release) != (1, "set"):
-            made = tk.make_lipschitz_top_k(*space, k=k, scale=1, noise=getattr(tk.noise, name)(), release=release)
+            made = tk.make_report_noisy_top_k(*space, k=k, scale=1, noise=getattr(tk.noise, name)(), release=release)
             law = best(name, k, release == "ranking")
-            yield "make_lipschitz_top_k", f"k={k}, noise={name}(), release={release}", made, law
+            yield "make_report_noisy_top_k", f"k={k}, noise={name}(), release={release}", made, law
     for name, utility in itertools.product(("Gumbel", "Exponential"), ("margin", "distance")):
         own = {"noise": getattr(tk.noise, name)(), "utility": utility}
         made = tk.make_canonical_top_k(*space, k=2, scale=1, **own)

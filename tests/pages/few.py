@@ -213,9 +213,9 @@ def cases() -> Iterator[Case]:
             cells, told = continuous(noise.name), f"changes={changes}, k={K[changes]}, noise={noise.name}()"
             options = {"k": K[changes], "scale": 1, "noise": noise}
             for release in ("ranking", "set"):
-                made = tk.make_lipschitz_top_k(*space, release=release, **options)
+                made = tk.make_report_noisy_top_k(*space, release=release, **options)
                 laws = functools.partial(rankings, cells, changes, release == "ranking")
-                yield Case("make_lipschitz_top_k", f"{told}, release={release}", made, laws)
+                yield Case("make_report_noisy_top_k", f"{told}, release={release}", made, laws)
             made = tk.make_noisy_top_k_with_gaps(*space, **options)
             yield Case("make_noisy_top_k_with_gaps", told, made, functools.partial(rankings, cells, changes, True))
         no_gaussian = measure in (tk.MaxDivergence(), tk.RangeDivergence())

@@ -90,8 +90,8 @@ def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str
 @pytest.mark.parametrize(
     ("measure", "scales"),
     [
-        (tk.MaxDivergence(), {"lipschitz_laplace": 30, "joint": 6, "report_noisy_top_k": 30}),
-        (tk.RangeDivergence(), {"lipschitz_laplace": 60, "joint": 6, "report_noisy_top_k": 57}),
+        (tk.MaxDivergence(), {"report_noisy_top_k_laplace": 30, "joint": 6, "report_noisy_top_k": 30}),
+        (tk.RangeDivergence(), {"report_noisy_top_k_laplace": 60, "joint": 6, "report_noisy_top_k": 57}),
     ],
     ids=["epsilon", "range"],
 )
@@ -168,8 +168,8 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
 
         assert at(row.scale).check(1, PAIR)
         assert not at(row.scale / CLOSE**2).check(1, PAIR)
-    assert found["lipschitz_gumbel"].bound == "steps"
-    assert found["lipschitz_gumbel"].scale < by_rhos["lipschitz_gumbel"].scale
+    assert found["report_noisy_top_k_gumbel"].bound == "steps"
+    assert found["report_noisy_top_k_gumbel"].scale < by_rhos["report_noisy_top_k_gumbel"].scale
 
 
 @pytest.mark.parametrize("least", [3e-200, 3.0, 3e200, 1e-310])
@@ -189,11 +189,11 @@ def test_a_scale_is_found_to_a_thousandth_however_small_or_large(least: float) -
 @pytest.mark.further
 def test_the_curve_of_a_row_is_that_of_its_own_noise() -> None:
     found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
-    assert found["report_noisy_top_k"].curve == found["lipschitz_exponential"].curve
+    assert found["report_noisy_top_k"].curve == found["report_noisy_top_k_exponential"].curve
     assert found["report_noisy_top_k"].measurement.parameters["noise"] == "Exponential"
-    assert found["report_noisy_top_k"].curve != found["lipschitz_gumbel"].curve
+    assert found["report_noisy_top_k"].curve != found["report_noisy_top_k_gumbel"].curve
     by_rho = compared(tk.ZeroConcentratedDivergence(), k=2, d_out=0.05, releases=4)
-    assert by_rho["report_noisy_top_k"].curve == by_rho["lipschitz_gumbel"].curve
+    assert by_rho["report_noisy_top_k"].curve == by_rho["report_noisy_top_k_gumbel"].curve
 
 
 def test_words_of_bounds() -> None:

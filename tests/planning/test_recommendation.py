@@ -55,7 +55,7 @@ def test_what_the_next_best_would_cost_by_theorems() -> None:
     """Half-logistic noise of scale s has its own bound a s: to have that of the best, s falls by their ratio."""
     advice = best(3, 1.0)
     assert advice.next_best is not None
-    assert advice.next_best.name == "lipschitz_half_logistic"
+    assert advice.next_best.name == "report_noisy_top_k_half_logistic"
     ratio = advice.next_best.row.accuracy / advice.options[0].row.accuracy  # type: ignore[operator]
     assert ratio <= advice.as_good <= ratio * 1.001
     assert f"would need epsilon = {advice.as_good:.4f}"[:-1] in advice.why

@@ -86,7 +86,7 @@ def test_one_shot_selection_is_private_whatever_is_known_of_laws_accuracy_succes
 
 def test_one_proof_carries_the_privacy_of_all_that_are_one_selection() -> None:
     """Peeling adds the law of peeling, and what draws it with permute-and-flip."""
-    names = ("report_noisy_top_k", "exponential_mechanism", "permute_and_flip", "lipschitz_top_k", "peeled_top_k")
+    names = ("report_noisy_top_k", "exponential_mechanism", "permute_and_flip", "peeled_top_k")
     rests = {name: set(supporting_documents(f"measurements/{name}")) - {f"measurements/{name}"} for name in names}
     common = rests["report_noisy_top_k"]
     assert "measurements/selection" in common

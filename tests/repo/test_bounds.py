@@ -190,15 +190,15 @@ def options(constructor: str, case: str) -> Iterator[dict[str, Any]]:
     """The arguments for which a case speaks, beside k and the scale."""
     if constructor == "make_peeled_top_k":
         yield {"mechanism": case}
-    elif constructor in ("make_lipschitz_top_k", "make_noisy_top_k_with_gaps", "make_canonical_top_k"):
-        for noise in noises(case.removesuffix(" noise")):
+    elif constructor in ("make_report_noisy_top_k", "make_noisy_top_k_with_gaps", "make_canonical_top_k"):
+        for noise in noises(case.removesuffix(" noise")) + [None] * case.startswith("default"):
             releases = [one for one in ("ranking", "set") if one in case] or ["ranking", "set"]
-            for release in releases if constructor == "make_lipschitz_top_k" else [None]:
+            for release in releases if constructor == "make_report_noisy_top_k" else [None]:
                 if noise is not Lomax or release == "set":
                     yield {"noise": noise} | ({"release": release} if release else {})
     elif constructor == "make_above_threshold":
         yield from ({"noise": one} for one in ASKING[case])
-    elif constructor in ("make_report_noisy_top_k", "make_joint_top_k", "make_select_then_count"):
+    elif constructor in ("make_joint_top_k", "make_select_then_count"):
         yield from ({"release": one} for one in ("ranking", "set"))
     else:
         yield {}
@@ -213,7 +213,7 @@ def fits(constructor: str, case: str, k: int, d: int | None, chosen: dict[str, A
         return False
     if constructor == "make_joint_top_k":
         return (k == 1 or d == 2) == (case == "a choice of one")
-    if constructor == "make_lipschitz_top_k":  # what docstrings say apart: a choice of one, whatever k
+    if constructor == "make_report_noisy_top_k":  # what docstrings say apart: a choice of one, whatever k
         left_out = case == "Laplace, set, k >= 2" and d is not None and k == d - 1
         if (k, d) == (2, 2) or left_out:
             return False
@@ -294,12 +294,16 @@ def test_every_constructor_with_a_table_has_its_formulas_in_a_theorem() -> None:
 @pytest.mark.parametrize(
     ("constructor", "old", "new"),
     [
-        ("make_report_noisy_top_k", "(min(2 k, d) - 1) r", "min(2 k, d) r"),
-        ("make_report_noisy_top_k", "rho = min(k, d - 1) R(r)", "rho = min(k, d - 1) R(2 r)"),
-        ("make_lipschitz_top_k", "min(2 k, d) r        min", "k r                  min"),
-        ("make_lipschitz_top_k", "m r                  m R(r)", "m r                  L(m r)"),
-        ("make_lipschitz_top_k", "m = min(k, floor(d / 2))", "m = min(k, floor(d / 3))"),
-        ("make_lipschitz_top_k", "min(k, d - k)", "min(k, d)"),
+        ("make_report_noisy_top_k", "(min(2 k, d) - 1) r", "min(2 k, d) r      "),
+        (
+            "make_report_noisy_top_k",
+            "(min(2 k, d) - 1) r  min(k, d - 1) R(r)",
+            "(min(2 k, d) - 1) r  min(k, d - 1) R(2 r)",
+        ),
+        ("make_report_noisy_top_k", "min(2 k, d) r        min", "k r                  min"),
+        ("make_report_noisy_top_k", "m r                  m R(r)", "m r                  L(m r)"),
+        ("make_report_noisy_top_k", "m = min(k, floor(d / 2))", "m = min(k, floor(d / 3))"),
+        ("make_report_noisy_top_k", "min(k, d - k)", "min(k, d)"),
         ("make_peeled_top_k", "2 (n - 1) r", "(n - 1) r"),
         ("make_peeled_top_k", "n = min(k, d - 1)", "n = min(k, d - 2)"),
         ("make_canonical_top_k", "R(a))", "R(r))"),

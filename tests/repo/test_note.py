@@ -224,15 +224,13 @@ def lomax() -> Any:
 def options(maker: str, case: str) -> Iterator[dict[str, Any]]:
     """The arguments of which a case of the table speaks, beside k and the scale."""
     releases = [{"release": release} for release in ("ranking", "set")]
-    if maker == "make_report_noisy_top_k":
-        yield from releases
-    elif maker == "make_peeled_top_k":
+    if maker == "make_peeled_top_k":
         yield {"mechanism": case}
     elif case == "CustomNoise":
         yield {"release": "set", "noise": lomax()}
-    elif maker == "make_lipschitz_top_k":
-        noise = getattr(tk.noise, case.partition(",")[0])()
-        yield from ({"noise": noise} | one for one in releases)
+    elif maker == "make_report_noisy_top_k":
+        noises = [getattr(tk.noise, case.partition(",")[0])(), *([None] if case == "Gumbel" else [])]
+        yield from ({"noise": noise} | one for noise in noises for one in releases)
     else:
         yield {}
 
@@ -307,9 +305,9 @@ def test_the_maps_are_the_formulas(maker: str, case: str) -> None:
 @pytest.mark.parametrize(
     ("key", "wrong"),
     [
-        (("make_report_noisy_top_k", "", "RangeDivergence"), r"\kappa r"),
-        (("make_lipschitz_top_k", "Laplace, others", "RangeDivergence"), "nr"),
-        (("make_lipschitz_top_k", "Exponential, one", "ZeroConcentratedDivergence"), "L(r)"),
+        (("make_report_noisy_top_k", "Gumbel", "RangeDivergence"), r"\kappa r"),
+        (("make_report_noisy_top_k", "Laplace, others", "RangeDivergence"), "nr"),
+        (("make_report_noisy_top_k", "Exponential, one", "ZeroConcentratedDivergence"), "L(r)"),
         (("make_peeled_top_k", "permute_and_flip", "RangeDivergence"), r"\min(nr,a(r)+(\kappa-1)r)"),
     ],
 )

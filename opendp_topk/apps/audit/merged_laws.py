@@ -19,7 +19,6 @@ import mpmath
 
 from ...core.measurement import Measurement
 from ...errors import ParameterError
-from ...measurements.lipschitz_top_k import make_lipschitz_top_k
 from ...measurements.report_noisy_top_k import make_report_noisy_top_k
 from ...measurements.unknown_domain_top_k import make_unknown_domain_top_k
 from ...numerics.arithmetic import to_fraction
@@ -135,7 +134,7 @@ def gap_ranking_distribution(measurement: Measurement, cuts: Sequence[Fraction] 
     assert isinstance(domain, VectorDomain)
     sign, k = (1 if given["optimize"] == "max" else -1), given["k"]
     edges = [Fraction(0), *(cut * to_fraction(given["scale"]) for cut in cuts)]
-    ranking = make_lipschitz_top_k(domain, RangeDistance(), MaxDivergence(), **options)
+    ranking = make_report_noisy_top_k(domain, RangeDistance(), MaxDivergence(), **options)
 
     def output_distribution(scores: Sequence[Any]) -> Law:
         beyond: Gaps = {}

@@ -14,14 +14,14 @@ from ...errors import NotDeclaredError, ParameterError, SpaceError
 from ...errors.checks import Number
 from ...measurements._listed import find_constructors, load_partial
 from ...measurements._selection import MOST_JOINT_WINNERS
-from ...measurements.report_noisy_top_k import then_report_noisy_top_k
+from ...measurements.report_noisy_top_k import default_noise, then_report_noisy_top_k
 from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.discrete import largest_range
 from ...sampling.noises.exponential import Exponential
 from ...sampling.noises.noise import Noise
 from ...sampling.noises.standard import STANDARD
 from ...spaces.domains import AtomDomain, VectorDomain
-from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, is_pure
+from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
 from ...spaces.metrics import LInfDistance
 
 RELEASES = ("ranking", "set")
@@ -58,8 +58,7 @@ class Mechanism:
     ``few``: the mechanism adds noise to all counts and takes the largest. It needs a bound on how many counts one
     person changes.
 
-    ``pure`` is the noise with which ``lipschitz_top_k`` has, under every measure, the output distribution that the
-    constructor has under ``MaxDivergence()``; None if the noise of the constructor does not depend on the measure.
+    ``by_measure``: the noise depends on the measure, unless the option ``noise`` is given.
     """
 
     name: str
@@ -73,7 +72,7 @@ class Mechanism:
     numbered: bool = False
     led: bool = False
     few: bool = False
-    pure: Noise | None = None
+    by_measure: bool = False
 
     @property
     def loaded_constructor(self) -> Then:
@@ -100,19 +99,18 @@ class Mechanism:
     def build_partial(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
         """Return the measurement as a partial, which still lacks the space."""
         then = load_partial(self.counted) if counts and self.counted is not None else self.loaded_constructor
-        return self._call_constructor(then, measure, k, scale, release)
+        return self._call_constructor(then, measure, k, scale, release, self.options)
 
     def build_curve_partial(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
         """Return a partial under ``PrivacyProfile()`` with the releases of :meth:`build_partial` under ``measure``."""
-        options = _noise_option(self.pure) if self.pure is not None and is_pure(measure) else None
-        then = self.loaded_constructor if options is None else load_partial("lipschitz_top_k")
-        return self._call_constructor(then, PrivacyProfile(), k, scale, release, options)
+        options = _noise_option(default_noise(measure)) if self.by_measure else self.options
+        return self._call_constructor(self.loaded_constructor, PrivacyProfile(), k, scale, release, options)
 
     def _call_constructor(
-        self, then: Then, measure: Measure, k: int, scale: float, release: str, options: Mapping[str, Any] | None = None
+        self, then: Then, measure: Measure, k: int, scale: float, release: str, options: Mapping[str, Any]
     ) -> Chosen:
         accepted = inspect.signature(then).parameters
-        asked = {"k": k, "scale": scale, "release": release, **(self.options if options is None else options)}
+        asked = {"k": k, "scale": scale, "release": release, **options}
         return then(measure, **{name: value for name, value in asked.items() if name in accepted})
 
     def accuracy_bound(
@@ -146,8 +144,8 @@ def _noise_option(noise: Noise) -> Mapping[str, Any]:
 
 def _one_shot_mechanism(noise: Noise) -> Mechanism:
     """Return the row of one-shot selection with a noise, named after the noise."""
-    name = f"lipschitz_{noise.words.lower().replace('-', '_')}"
-    return Mechanism(name, RELEASES, _SUMS, "lipschitz_top_k", _noise_option(noise))
+    name = f"report_noisy_top_k_{noise.words.lower().replace('-', '_')}"
+    return Mechanism(name, RELEASES, _SUMS, "report_noisy_top_k", _noise_option(noise))
 
 
 def _histogram_mechanism(noise: str) -> Mechanism:
@@ -164,7 +162,7 @@ DESCRIBED = (
         _SUMS,
         then_report_noisy_top_k,
         counted="select_then_count",
-        pure=Exponential(),
+        by_measure=True,
     ),
     Mechanism("canonical", _SET, _SETS, "canonical_top_k", ranked=False, numbered=True),
     Mechanism(
@@ -181,7 +179,7 @@ DESCRIBED = (
     Mechanism("permute_and_flip", RELEASES, _FLIP, "permute_and_flip", most=1),
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "exponential"}),
     Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "permute_and_flip"}),
-    Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, "noisy_top_k_with_gaps", led=True),
+    Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, "noisy_top_k_with_gaps", led=True, by_measure=True),
     _histogram_mechanism("Laplace"),
     _histogram_mechanism("Gaussian"),
     *map(_one_shot_mechanism, STANDARD),

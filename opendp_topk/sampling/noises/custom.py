@@ -31,7 +31,7 @@ _STEPS = (mpq(1, 8), mpq(1))  # a small step, which is close to the density, and
 def CustomNoise(
     name: str, *, quantile: IntervalFunction, survival: IntervalFunction, condition: str = "class_a"
 ) -> Noise:
-    """Build a noise distribution of your own, for ``make_lipschitz_top_k``.
+    """Build a noise distribution of your own, for ``make_report_noisy_top_k``.
 
     Nothing is proved about it: a measurement that uses it is marked as unproven. Its releases are exact, and its map
     is correct, if your arguments are correct.
@@ -65,7 +65,7 @@ def CustomNoise(
         ...     return tk.noise.Intervals(precision).rational(1 / (1 + max(z, 0)))
         >>> lomax = tk.noise.CustomNoise("Lomax", quantile=quantile, survival=survival, condition="lipschitz")
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
-        >>> best = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=2, scale=8.0, noise=lomax, release="set")
+        >>> best = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=8.0, noise=lomax, release="set")
         >>> best.map(1), best.proof.status
         (0.25, 'unproven')
     """

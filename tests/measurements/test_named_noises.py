@@ -1,6 +1,6 @@
-"""The claims of make_lipschitz_top_k: every noise and measure against neighbours, false maps, samples, arguments.
+"""The claims of make_report_noisy_top_k with a named noise: neighbours, false maps, samples, arguments.
 
-Tries proofs/measurements/selection.tex.
+Tries proofs/measurements/report_noisy_top_k.tex and proofs/measurements/selection.tex.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements.lipschitz_top_k import make_lipschitz_top_k
+from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k
 from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly
@@ -34,7 +34,7 @@ every_noise = pytest.mark.parametrize("noise", NOISES, ids=repr)
 
 def build(d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> tk.Measurement:
     domain = tk.VectorDomain(tk.AtomDomain(int), size=d)
-    return make_lipschitz_top_k(domain, metric or tk.RangeDistance(), measure, **options)
+    return make_report_noisy_top_k(domain, metric or tk.RangeDistance(), measure, **options)
 
 
 @functools.cache
@@ -75,7 +75,7 @@ def steps(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("d", [1, 2, 5, None])
 @pytest.mark.parametrize("metric", [tk.LInfDistance(), tk.LInfDistance(monotonic=True)], ids=repr)
 def test_the_names_of_the_field_are_a_noise_and_a_k(d: int | None, metric: tk.Metric) -> None:
-    """Their maps and their laws are those of Lipschitz top-k."""
+    """Their maps and their laws are those of report noisy top-k with this noise."""
     space = tk.VectorDomain(tk.AtomDomain(int), size=d), metric
     scores = [5, 0, 7, 1, 5][:d]
     for measure in (*MEASURES, tk.PrivacyProfile()):
@@ -91,7 +91,7 @@ def test_the_names_of_the_field_are_a_noise_and_a_k(d: int | None, metric: tk.Me
                 options = {"k": k, "release": release}
                 named.append((tk.make_report_noisy_top_k(*space, measure, scale=3, **options), usual, options))
         for one, noise, options in named:
-            ours = make_lipschitz_top_k(*space, measure, scale=3, noise=noise, **options)
+            ours = make_report_noisy_top_k(*space, measure, scale=3, noise=noise, **options)
             for d_in in (0, 1, 2, 7):
                 mine, its = one.map(d_in), ours.map(d_in)
                 both = (mine, its) if isinstance(mine, float) else (mine.delta(0.3), its.delta(0.3))
@@ -296,6 +296,8 @@ def strange(**flags: bool) -> Noise:
             tk.errors.ParameterError,
             "noise must be Gumbel()",
         ),
+        ({"noise": tk.noise.Laplace}, tk.errors.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"noise": "laplace"}, tk.errors.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
     ],
     ids=named,
 )
@@ -308,4 +310,9 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], required
         "scale": 1.0,
         "noise": tk.noise.Laplace(),
     }
-    raises_exactly(error, lambda: make_lipschitz_top_k(**(arguments | options)), required)
+    raises_exactly(error, lambda: make_report_noisy_top_k(**(arguments | options)), required)
+
+
+def test_too_few_scores_are_refused() -> None:
+    measurement = build(None, tk.MaxDivergence(), k=3, scale=1.0, noise=tk.noise.Logistic())
+    raises_exactly(tk.errors.DataError, lambda: measurement([1, 2]), "at least k elements (3)")

@@ -1,0 +1,71 @@
+"""No default noise costs much more than another noise of the same constructor at the same accuracy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+
+SHARES = {
+    tk.MaxDivergence(): Fraction(11, 10),
+    tk.RangeDivergence(): Fraction(3, 2),
+    tk.ZeroConcentratedDivergence(): Fraction(11, 10),
+}
+"""Under RangeDivergence no noise is best for every k: Gumbel noise halves the loss of one winner, and exponential noise
+has the smaller error bound for many."""
+N = 1000
+SCORES = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+USERS = tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=10, monotonic=True)
+UNEVEN = tk.VectorDomain(tk.AtomDomain(int), size=N), tk.PerCandidateDistance(bounds=[1] * (N - 1) + [2])
+NOISES = [
+    {"noise": one}
+    for one in (
+        tk.noise.Gumbel(),
+        tk.noise.Exponential(),
+        tk.noise.HalfLogistic(),
+        tk.noise.Laplace(),
+        tk.noise.Logistic(),
+    )
+]
+ROWS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
+    "make_report_noisy_top_k": (SCORES, NOISES),
+    "make_noisy_top_k_with_gaps": (SCORES, NOISES),
+    "make_normalised_top_k": (UNEVEN, NOISES[:2]),
+    "make_canonical_top_k": (SCORES, NOISES[:2]),
+    "make_noisy_histogram": (USERS, [{"gaussian": False}, {"gaussian": True}]),
+}
+"""A space and the options that have a default, by the constructor; k and the scale are given."""
+
+
+def cost(name: str, measure: tk.Measure, k: int, scale: Any, **options: Any) -> tuple[float, float]:
+    """The loss at distance 1, and the error bound, which is the scale if the constructor declares none."""
+    winners = {} if name == "make_noisy_histogram" else {"k": k}
+    made = getattr(tk, name)(*ROWS[name][0], measure, scale=scale, **winners, **options)
+    try:
+        return made.map(1), made.accuracy(N)
+    except tk.errors.NotDeclaredError:
+        return made.map(1), float(scale)
+
+
+def least_at_equal_accuracy(name: str, measure: tk.Measure, k: int, scale: Fraction, error: float) -> float:
+    """The smallest loss of the other options at scales at which their error bounds are ``error``."""
+    found = []
+    for options in ROWS[name][1]:
+        try:
+            other = cost(name, measure, k, scale, **options)[1]
+            found.append(cost(name, measure, k, scale * Fraction(error) / Fraction(other), **options)[0])
+        except (tk.errors.ParameterError, tk.errors.SpaceError):
+            continue
+    return min(found)
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("measure", SHARES, ids=repr)
+def test_no_default_costs_much_more_than_another_option(name: str, measure: tk.Measure) -> None:
+    for k in (1, 10, 100):
+        for r in (Fraction(1, 100), Fraction(1, 10), Fraction(1)):
+            mine, error = cost(name, measure, k, 1 / r)
+            assert mine <= SHARES[measure] * Fraction(least_at_equal_accuracy(name, measure, k, 1 / r, error)), (k, r)
