@@ -86,8 +86,10 @@ def _proved(document: str) -> str:
     """Where the claim of a constructor is proved, and which documents carry its privacy."""
     carriers, others = proof.supporting_documents(document), proof.other_foundations(document)
     parts = [f"Proved in {_linked([document])}."]
-    parts += [f"Its privacy is carried by {len(carriers)} documents: {_linked(carriers)}."] * bool(carriers)
-    parts += [f"Law, accuracy, success and batches rest besides on {_linked(others)}."] * bool(others)
+    parts += [f"Its privacy relies on {len(carriers)} documents: {_linked(carriers)}."] * bool(carriers)
+    parts += [
+        f"Its output distribution, accuracy, success probability and batches also rely on {_linked(others)}."
+    ] * bool(others)
     return "\n\n".join(parts) + "\n\n"
 
 

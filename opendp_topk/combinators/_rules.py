@@ -42,8 +42,8 @@ def require_rule(measure: Any) -> Measure:
     note = " or Approximate of one of them"
     if measure == PrivacyProfile():
         note += (
-            ": curves compose where they are fixed in advance, in make_composition and make_adaptive_composition. "
-            "Elsewhere take rhos, and make_zCDP_to_approxDP of the whole, or make_fix_delta of each part"
+            ": curves compose only if they are fixed in advance, in make_composition and make_adaptive_composition. "
+            "Otherwise use rho, with make_zCDP_to_approxDP for the total, or make_fix_delta for each part"
         )
     require_measure(without_delta(measure), *SCALAR, note=note)  # [measures]
     return measure  # type: ignore[no-any-return]
@@ -64,7 +64,7 @@ def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric
         if getattr(measurement, field) != expected:  # [same-space]
             raise SpaceError(f"{name} has {field} {getattr(measurement, field)!r}, but {expected!r} is required here")
     if measurement.declared.later_data:  # [all-data]
-        raise SpaceError(f"{name} takes more data in its queries, which only itself accounts for: release it alone")
+        raise SpaceError(f"{name} receives more data in its queries: release it separately, not in a composition")
     return measurement  # type: ignore[no-any-return]
 
 
@@ -117,7 +117,7 @@ def product_distribution(members: Sequence[Measurement]) -> Callable[[Any], dict
 
 def _multiply_distributions(joint: Mapping[Any, Any], law: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     if len(joint) * len(law) > _OUTCOMES:
-        raise CapacityError(f"an exact distribution of more than {_OUTCOMES:,} joint outcomes is not enumerated")
+        raise CapacityError(f"the exact distribution has more than {_OUTCOMES:,} joint outcomes, too many to enumerate")
     pairs = itertools.product(joint.items(), law.items())
     return {(*before, outcome): mass * weight for (before, mass), (outcome, weight) in pairs}
 

@@ -94,7 +94,7 @@ def make_adaptive_composition(
         raise ParameterTypeError(f"d_mids must be a list of distances, not {type(d_mids).__name__}")
     mids = tuple(d_mids)
     if not mids:
-        raise ParameterError("d_mids must hold at least one distance")
+        raise ParameterError("d_mids must contain at least one distance")
     for place, mid in enumerate(mids):
         output_measure.distance(mid, f"d_mids[{place}]")  # [check-mids]
 

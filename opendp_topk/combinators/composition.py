@@ -74,7 +74,7 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
         raise ParameterTypeError(f"measurements must be a list of measurements, not {type(measurements).__name__}")
     members = list(measurements)
     if not members:
-        raise ParameterError("measurements must hold at least one measurement")  # [check-count]
+        raise ParameterError("measurements must contain at least one measurement")  # [check-count]
     first = checks.require_instance("measurements[0]", members[0], Measurement, "a measurement")
     measure = require_fixed_rule(first.output_measure)  # [check-measure]
     domain = first.input_domain

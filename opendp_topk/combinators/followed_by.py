@@ -65,7 +65,7 @@ def make_followed_by(first: Measurement, *, follow: Callable[[Any], Measurement]
     checks.require_instance("first", first, Measurement, "a measurement")
     measure = require_fixed_rule(first.output_measure)  # [check-measure]
     if first.interactive or bounds_range(measure):  # [check-first]
-        raise ParameterError("first must not be interactive, and its measure must not bound a range: convert it first")
+        raise ParameterError("first must not be interactive or have the measure RangeDivergence: convert it")
     checks.require_callable("follow", follow)
     limit = first.input_metric.distance(d_in, "d_in")
     agreed = measure.exact(d_out, "d_out")  # [check-agreed]

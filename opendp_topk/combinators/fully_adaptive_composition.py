@@ -63,8 +63,8 @@ class Odometer(Claimed):
     def __rrshift__(self, left: Space) -> Odometer:
         if isinstance(left, Transformation):
             raise SpaceError(
-                "an odometer cannot follow a transformation, whose distances its account does not know: "
-                "write transformation >> make_privacy_filter(odometer, ...)"
+                "an odometer cannot follow a transformation, because it does not account for the "
+                "transformation's distances: write transformation >> make_privacy_filter(odometer, ...)"
             )
         return match_input_space(left, self)
 

@@ -85,9 +85,9 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
     )
     length = parse_seconds(seconds, "seconds")  # [check-seconds]
     if measurement.interactive:  # [check-interactive]
-        raise SpaceError("measurement must not be interactive: its queries are answered later, so pad each of them")
+        raise SpaceError("measurement must not be interactive: pad each of its queries, which are answered later")
     if block_maxima_sign(measurement.function) is None:  # [check-padded]
-        raise SpaceError("measurement must not be padded already: pad once, the whole chain, with its one deadline")
+        raise SpaceError("measurement must not already be padded: pad the whole chain once, with one deadline")
     padded = replace(
         measurement,
         function=PaddedFunction(measurement, length),  # [padded]
@@ -122,6 +122,8 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
             candidates=measurement.declared.candidates,
         ),  # [nothing-declared]
     )
-    assumed = f"on every input the deadline of {float(length):g} seconds is missed with at most {float(beta):g}"
+    assumed = (
+        f"on every input the deadline of {float(length):g} seconds is missed with probability at most {float(beta):g}"
+    )
     return attach_claim(timed, Proof(None, proof.parts, assumption=assumed))  # [assumed]
     # end-proof-region: padded

@@ -129,7 +129,7 @@ def make_partition_by(
     require_fixed_rule(output_measure)  # [check-measure]
     checks.require_instance("measurements", measurements, Mapping, "a mapping from groups to measurements")
     if not measurements:
-        raise ParameterError("measurements must hold at least one group")
+        raise ParameterError("measurements must contain at least one group")
     groups = integers_or_strings(list(measurements), "the groups of measurements")  # [check-groups]
     members = list(measurements.values())
     most = checks.require_positive_int("max_groups", max_groups)  # [check-most]

@@ -113,12 +113,11 @@ def make_pay_what_you_get(
         found: AdaptiveSteps | None = query.declared.steps
         if found is None:
             raise ParameterTypeError(
-                "query must be drawn step by step, such as make_unknown_domain_top_k with Gumbel noise, itself"
+                "query must be a sequence of choices without post-processing, such as "
+                "make_unknown_domain_top_k with Gumbel noise"
             )  # [check-steps]
         if found.width(d_in) > r or found.delta(d_in) > each:  # [check-each]
-            raise BudgetError(
-                "this query has a larger range in each step, or a larger delta, than agreed: take more noise"
-            )
+            raise BudgetError("this query has a larger range per step, or a larger delta, than agreed: add more noise")
         return found
 
     def function(value: Any) -> Queryable:
@@ -175,9 +174,9 @@ class _RemainingBudget:
             BudgetError: Not enough steps or no queries are left; nothing is charged.
         """
         if not self.calls:
-            raise BudgetError("all queries that were agreed have been answered")  # [calls-left]
+            raise BudgetError("all agreed queries have been answered")  # [calls-left]
         if steps > self.steps:
-            raise BudgetError(f"this query may take {steps} steps, and {self.steps} are left")  # [steps-left]
+            raise BudgetError(f"this query may take {steps} steps, but only {self.steps} are left")  # [steps-left]
         self.steps -= steps
         self.calls -= 1
 

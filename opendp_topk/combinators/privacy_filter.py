@@ -69,7 +69,7 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
         1
     """
     # proof-region: privacy_filter
-    checks.require_instance("odometer", odometer, Odometer, "an odometer that make_fully_adaptive_composition returned")
+    checks.require_instance("odometer", odometer, Odometer, "an odometer returned by make_fully_adaptive_composition")
     measure = odometer.output_measure
     d_in = odometer.input_metric.distance(d_in, "d_in")
     d_out = measure.exact(d_out, "d_out")  # [budget]
@@ -80,7 +80,7 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
         def admit_query(query: Any) -> Callable[[], Any]:
             require_space_of("query", query, odometer.input_domain, odometer.input_metric, measure)  # [check-query]
             if not measure.at_most(loss(d_in, query), d_out):  # [fits]
-                raise BudgetError("this query would bring the loss above d_out: ask one that loses less")
+                raise BudgetError("this query would raise the loss above d_out: ask one with a smaller loss")
             return book(query)  # [ask]
 
         return Queryable(

@@ -111,7 +111,7 @@ class TruncatedNegativeBinomial:
         arithmetic = Intervals(_DIGITS)
         first = self.first(arithmetic)
         if first is None:
-            raise ParameterError(f"shape must be 0, or farther from 0 than 2^-{_DIGITS}")
+            raise ParameterError(f"shape must be 0, or differ from 0 by more than 2^-{_DIGITS}")
         log = arithmetic.log(arithmetic.rational(as_mpq(gamma)))
         power = arithmetic.exp(arithmetic.multiply(arithmetic.rational(as_mpq(-1 - shape)), log))
         numerator, denominator = arithmetic.multiply(first, power)[1].as_integer_ratio()
@@ -270,8 +270,8 @@ def require_runs(measurement: Any) -> Measurement:
     origin = typing.get_origin(kind) or kind
     if isinstance(origin, type) and not issubclass(origin, tuple | list):
         raise ParameterTypeError(
-            f"measurement must release pairs (score, candidate), and releases {origin.__name__}: follow it with a "
-            "function that makes pairs, as in measurement >> (lambda release: (score, candidate))"
+            f"measurement must release pairs (score, candidate), not {origin.__name__}: add a function that "
+            "makes pairs, as in measurement >> (lambda release: (score, candidate))"
         )
     return measurement  # type: ignore[no-any-return]
 

@@ -46,15 +46,15 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
     is_sized = isinstance(values, Sized)
     listed = tuple(values if is_sized else itertools.islice(values, _MOST + 1))
     if len(listed) > _MOST and not is_sized:
-        raise ParameterError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
+        raise ParameterError(f"{name} must be a list if there are more than {_MOST:,}: an iterator may be infinite")
     if not listed:
-        raise ParameterError(f"{name} must hold at least one candidate")
+        raise ParameterError(f"{name} must contain at least one candidate")
     try:
         distinct = len(set(listed))
     except TypeError:
         distinct = 0
     if distinct == 0:
-        raise ParameterError(f"{name} must hold hashable values, such as strings or integers")
+        raise ParameterError(f"{name} must contain hashable values, such as strings or integers")
     if distinct != len(listed):
         raise ParameterError(f"{name} must be distinct: remove the repeated candidates")
     _require_distinguishable(listed, name)
@@ -69,7 +69,7 @@ def _require_distinguishable(listed: tuple[Any, ...], name: str) -> None:
             before = seen.setdefault(unicodedata.normalize("NFC", item).strip(), number)
             if before != number:
                 raise ParameterError(
-                    f"{name} must differ by more than outer blanks or the Unicode form of their characters: candidates "
+                    f"{name} must differ by more than leading or trailing blanks or Unicode form: candidates "
                     f"{before} and {number} do not"
                 )
 
@@ -108,8 +108,8 @@ class IndexCandidates:
         fields = annotated_fields(released)
         if released not in (NDArray[np.int64], int) and "indices" not in fields:
             raise SpaceError(
-                "index_candidates must follow a measurement that releases indices: leave it out where releases hold "
-                "items or numbers"
+                "index_candidates must follow a measurement that releases indices: omit it if items or "
+                "numbers are released"
             )
         return Annotated[Release, "items", *(name for name in fields if name != "indices")]
 
@@ -191,14 +191,16 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
     folded: dict[str, int] = {}
     kinds = {
         "outer blanks": [number for number, item in texts.items() if item != item.strip()],
-        "characters that nobody sees": [n for n, item in texts.items() if any(map(_is_unseen, item.strip()))],
-        "not in the usual form of Unicode, NFC": [
+        "invisible characters": [n for n, item in texts.items() if any(map(_is_unseen, item.strip()))],
+        "not in the Unicode form NFC": [
             number for number, item in texts.items() if not unicodedata.is_normalized("NFC", item)
         ],
-        "equal to an earlier one but for upper and lower case": [
+        "equal to an earlier candidate except for case": [
             number for number, item in texts.items() if folded.setdefault(_fold_case(item), number) != number
         ],
-        "numbers among texts": [n for n, item in enumerate(listed, start=1) if texts and not isinstance(item, str)],
+        "a mix of numbers and texts": [
+            n for n, item in enumerate(listed, start=1) if texts and not isinstance(item, str)
+        ],
     }
     for kind, found in kinds.items():
         if found:
@@ -247,15 +249,15 @@ class BestCounts:
 
     def require_matching_counts(self, size: int, error: type[Exception]) -> None:
         if self.items is not None and len(self.items) != size:
-            raise error(f"items must be as many as the counts ({size}), and are {len(self.items)}")
+            raise error(f"items must be as many as the counts ({size}), not {len(self.items)}")
         if self.k is not None and self.k > size:
-            raise error(f"there must be at least k ({self.k}) counts, and there are {size}")
+            raise error(f"counts must be at least k ({self.k}), not {size}")
 
     def output_type_for(self, released: Any, size: int | None) -> Any:
         if released != Counts:
             raise SpaceError(
-                "largest_counts and counts_from must follow a measurement that releases an array of all noisy counts, "
-                "as make_noisy_histogram does: leave them out after another"
+                "largest_counts and counts_from must follow a measurement that releases an array of all "
+                "noisy counts, such as make_noisy_histogram: omit them"
             )
         if size is not None:
             self.require_matching_counts(size, SpaceError)

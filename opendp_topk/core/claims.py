@@ -135,8 +135,9 @@ class Claimed:
         recipe = self._own_claim().recipe
         if recipe is None:
             raise ParameterTypeError(
-                f"this {type(self).__name__.lower()} cannot be pickled, because no constructor of the library made it "
-                "as it is (dataclasses.replace and from_opendp make such ones): build it where it is needed"
+                f"this {type(self).__name__.lower()} cannot be pickled, because it is not the unchanged "
+                "result of a constructor of this library (but of dataclasses.replace or from_opendp, for "
+                "example): build it where it is needed"
             )
         return recipe.pickle_reduction()
 

@@ -86,7 +86,7 @@ class Measurement(Claimed):
         checks.require_instance("output_measure", self.output_measure, Measure, "a measure such as MaxDivergence()")
         checks.require_callable("function", self.function)
         checks.require_instance(
-            "declared", self.declared, Declared, "a Declared, which says what is known of the releases"
+            "declared", self.declared, Declared, "a Declared, with the known properties of the releases"
         )
         object.__setattr__(self, "privacy_map", on_distances(self.privacy_map, self.input_metric, "privacy_map"))
         object.__setattr__(self, "parameters", read_only(self.parameters))
@@ -184,9 +184,7 @@ class Measurement(Claimed):
 
     def __rshift__(self, other: Callable[[Any], Any]) -> Measurement:
         if isinstance(other, Measurement | Partial):
-            raise SpaceError(
-                "a measurement ends a chain: what follows it must be a function of its release (post-processing)"
-            )
+            raise SpaceError("a measurement can be followed only by a function of its release (post-processing)")
         return post_process(self, other) if callable(other) else NotImplemented
 
     def __rrshift__(self, space: Space) -> Measurement:
@@ -224,8 +222,8 @@ def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
     """Return ``first`` followed by ``then``; if ``then`` replaces indices by items, inputs have one score per item."""
     if first.interactive and bounds_range(first.output_measure):  # [no-hidden-choice]
         raise SpaceError(
-            "an interactive measurement with a bounded range cannot be post-processed: a function that draws its "
-            "queries at random could widen the range. Convert it to another measure first, or use the queryable itself"
+            "an interactive measurement under RangeDivergence cannot be post-processed, because a function that draws "
+            "its queries at random could widen the range. Convert it to another measure first, or use the queryable"
         )
     release_type_and_size(ComposedFunction(first.function, then), first.input_domain)  # [fits]
     if isinstance(then, IndexCandidates) and then.items is None:
@@ -276,8 +274,8 @@ def restrict_to_candidates(measurement: Measurement, items: Sequence[Any]) -> Me
     known, domain = candidates_of(measurement), measurement.input_domain
     if known is not None and not same_items(known, items):  # [check-names]
         raise SpaceError(
-            "items must be the candidates that were counted, in their order: leave the second list out, "
-            "`>> index_candidates()` names winners by them"
+            "items must be the counted candidates, in their order: omit the second list, because `>> "
+            "index_candidates()` uses the first"
         )
     if known is not None or not isinstance(domain, VectorDomain) or not measurement.declared.scores_input:
         return measurement
@@ -293,8 +291,8 @@ def _known_candidates(measurement: Measurement) -> Sequence[Hashable]:
     known = candidates_of(measurement)
     if known is None:
         raise SpaceError(
-            "index_candidates() needs items here, because this measurement does not know its candidates: "
-            "write index_candidates(items), the candidates in the order of their scores"
+            "index_candidates() requires items here, because this measurement does not know its candidates: "
+            "write index_candidates(items), with the candidates in the order of their scores"
         )
     return known
 
@@ -313,7 +311,7 @@ def restrict_score_count(measurement: Measurement, count: int) -> Measurement:
     scored = restricted.declared.n_candidates
     if scored != count:  # [check-count]
         raise SpaceError(
-            f"index_candidates was given {count} items, but the measurement scores "
+            f"index_candidates has {count} items, but the measurement scores "
             f"{'an unknown number of' if scored is None else scored} candidates"
         )
     return restricted

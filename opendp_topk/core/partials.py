@@ -54,10 +54,10 @@ class Partial(Generic[Domains, Metrics, Built]):
         return self.build(*as_space(space, self))  # type: ignore[arg-type]
 
     def __rshift__(self, other: Never) -> None:
-        raise SpaceError(f"{self!r} has no input space yet: write (domain, metric) >> ... first")
+        raise SpaceError(f"{self!r} has no input space: write (domain, metric) >> ... first")
 
     def __call__(self, *_: Never) -> None:
-        raise SpaceError(f"{self!r} has no input space yet: call the result of (domain, metric) >> {self!r}")
+        raise SpaceError(f"{self!r} has no input space: call the result of (domain, metric) >> {self!r}")
 
     def __repr__(self) -> str:
         given = [argument_repr(argument) for argument in self.arguments]

@@ -98,11 +98,11 @@ class Queryable:
         self._require_home()
         if self._born is not None and self._born.is_over:  # [check-open]
             raise QueryError(
-                "this queryable is closed: the one that released it has moved on to another query, or it came out of a "
-                "composition that is no conversation (make_adaptive_composition makes one)"
+                "this queryable is closed: the queryable that released it has answered another query, or it "
+                "was released by a composition that is not adaptive (use make_adaptive_composition)"
             )
         if self._busy:  # [one-at-a-time]
-            raise QueryError("this queryable is answering another query: wait for that answer")
+            raise QueryError("this queryable is already answering a query: wait for the answer")
         self._busy = True
         try:
             answer = self._admit(query)  # [admit]
@@ -125,12 +125,15 @@ class Queryable:
         """
         self._require_home()
         if self._privacy_loss is None:
-            raise NotDeclaredError("this queryable keeps no account: its measurement's map tells the loss in advance")
+            raise NotDeclaredError(
+                "this queryable does not account for its queries: the map of its measurement returns the loss in "
+                "advance"
+            )
         return self._privacy_loss(d_in, query)
 
     def _require_home(self) -> None:
         if self._home != (process_identity(), threading.current_thread()):  # [check-home]
-            raise QueryError("a queryable may be used only by the thread and the process that made it")
+            raise QueryError("a queryable may be used only by the thread and the process that created it")
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise QueryError("a queryable cannot be copied or pickled: a copy would spend the same budget twice")  # [one]

@@ -40,8 +40,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.nesting_depth > _DEEPEST:
             raise CapacityError(
-                f"measurements may be nested {_DEEPEST} deep at most, and chains be as long: compose a list of "
-                "measurements at once, or write what follows a release as one function"
+                f"measurements may be nested or chained at most {_DEEPEST} times: compose a list of "
+                "measurements at once, or combine the functions after a release"
             )
 
     @functools.cached_property
@@ -76,8 +76,8 @@ def rebuild_from_pickle(
     """
     if digest != claims_digest():
         raise ParameterError(
-            "this pickle was written by a library with other sources or other proofs, so what was claimed there may "
-            "not hold here: install the same version in both places, or build the measurement here"
+            "this pickle was written by a library with other sources or proofs, so its claims may not be "
+            "valid here: install the same version in both places, or build the measurement here"
         )
     return constructor(*arguments, **options)
 
@@ -118,9 +118,7 @@ def _copy_argument(value: Any) -> Any:
     if isinstance(value, Iterator):
         listed = tuple(itertools.islice(value, _MOST + 1))
         if len(listed) > _MOST:
-            raise ParameterError(
-                f"an argument is an iterator of more than {_MOST:,} values, which may have no end: give a list"
-            )
+            raise ParameterError(f"an argument is an iterator of more than {_MOST:,} values: give a list")
         return listed
     if isinstance(value, list | dict | np.ndarray):
         return value.copy()

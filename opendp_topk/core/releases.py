@@ -104,7 +104,7 @@ class Release:
         Raises:
             MissingExtraError: polars is not installed.
         """
-        polars = import_extra("polars", "to_frame() needs polars", "opendp_topk[tables]")
+        polars = import_extra("polars", "to_frame() requires polars", "opendp_topk[tables]")
         frame: DataFrame = polars.DataFrame(self._columns(), strict=False)
         return frame
 
@@ -186,6 +186,4 @@ def json_values(value: Any) -> Any:
         return [[json_values(key), json_values(one)] for key, one in value.items()]
     if isinstance(value, list | tuple | range):
         return [json_values(one) for one in value]
-    raise ParameterTypeError(
-        f"value must be a release or parameters, and holds an object of type {type(value).__name__}"
-    )
+    raise ParameterTypeError(f"value must be a release or parameters, without objects of type {type(value).__name__}")

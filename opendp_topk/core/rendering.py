@@ -35,7 +35,7 @@ def as_outcome(value: Any) -> Hashable:
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, Hashable):
-        raise CapacityError(f"an exact distribution needs hashable releases, not {type(value).__name__}")
+        raise CapacityError(f"an exact distribution requires hashable releases, not {type(value).__name__}")
     return value
 
 

@@ -36,13 +36,13 @@ def run_until_deadline(seconds: Fraction, compute: Callable[[], Answer]) -> Answ
         failure = error  # raised below, so that it is not the context of a DeadlineError
     if time.monotonic_ns() > ends:  # [over]
         raise DeadlineError(
-            "the deadline was missed: what was computed is not released, and what was paid for it stays paid. Take "
-            "more seconds, chosen without the data"
+            "the deadline was missed: the result is not released, and its cost stays spent. Choose more "
+            "seconds, without looking at the data"
         )
     first, tries = ends - time.monotonic_ns(), 0
     while (left := ends - time.monotonic_ns()) > 0:  # [not-before]
         if left == first and tries * left > _STILL:  # [stands-still]
-            raise DeadlineError("the clock stands still, so that no deadline comes: nothing is released. Let it go on")
+            raise DeadlineError("the clock does not advance, so the deadline is never reached: nothing is released")
         time.sleep(left / _SECOND)
         tries += 1
     if failure is not None:
@@ -81,7 +81,7 @@ def parse_seconds(value: Any, name: str) -> Fraction:
     """Return the ``seconds`` for :func:`run_until_deadline` as an exact rational."""
     seconds = Fraction(checks.require_scale(value, name))
     if not 0 < seconds <= LONGEST:  # [in-range]
-        raise ParameterError(f"{name} must be above 0 and at most {LONGEST:,} seconds")
+        raise ParameterError(f"{name} must be > 0 and at most {LONGEST:,} seconds")
     return seconds
 
 

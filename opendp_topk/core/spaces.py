@@ -46,8 +46,8 @@ def joint_domain(before: Domain, after: Domain, unlike: str) -> Domain:
 
 # end-proof-region: met
 _OTHER_SCORES = (
-    "the scores on the right must be those of the left: of the same candidates in the same order, and numbers of users "
-    "only if those are. Leave out a second list: index_candidates() names the candidates that were counted"
+    "the scores on the right must be those on the left: of the same candidates in the same order, and "
+    "numbers of users only if those are. Omit a second list: index_candidates() uses the counted candidates"
 )
 
 
@@ -63,8 +63,8 @@ def match_input_space(space: Any, right: Entered) -> Entered:
     domain, metric = as_space(space, type(right).__name__)
     if domain.joined(right.input_domain) is None or metric != right.input_metric:
         raise SpaceError(
-            f"the space ({domain!r}, {metric!r}) does not meet the right side's "
-            f"input space ({right.input_domain!r}, {right.input_metric!r})"
+            f"the space ({domain!r}, {metric!r}) does not match the input space of the right side "
+            f"({right.input_domain!r}, {right.input_metric!r})"
         )
     return right
 
@@ -88,7 +88,7 @@ def evaluate_map(function: Callable[[Any], Any], d_in: Any, distance: Callable[[
         return distance(result, "the map's result")  # [a-distance]
     except ParameterError as error:
         reason = str(error)
-    raise ForeignError(f"{reason}: correct the map that was supplied")
+    raise ForeignError(f"{reason}: correct the supplied map")
 
 
 def on_distances(asked: Any, metric: Metric, name: str) -> Callable[[Any], Any]:

@@ -117,21 +117,22 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
     joint = _connecting_domain(first, second)  # [check-space]
     if second.declared.later_data:  # [later-data]
         raise SpaceError(
-            "a measurement that takes more data in its queries cannot follow a transformation, which binds the first "
-            "data alone to the input_metric: build it on the space in which the bound on all of the data is stated"
+            "a measurement that receives more data in its queries cannot follow a transformation, whose stability "
+            "covers only the first data: build it on the space for which the bound on all data is stated"
         )
     if second.interactive and joint != second.input_domain:  # [no-later-names]
         raise SpaceError(
-            "an interactive measurement must be built on what the transformation states of its candidates, so that no "
-            "query names others: transformation >> then_..."
+            "an interactive measurement must be built on the output space of the transformation, so that its "
+            "queries use the same candidates: transformation >> then_..."
         )
     if block_maxima_sign(second.function) is None:  # [whole-chain]
-        raise SpaceError("a padded measurement would not cover the time of what is before it: pad the whole chain")
+        raise SpaceError("a padded measurement does not cover the time of transformations: pad the whole chain")
     if first.randomized and not second.output_measure.survives_mixing:  # [check-mixtures]
         raise SpaceError(
-            f"a randomised transformation cannot be followed by a measurement under {second.output_measure!r}, for a "
-            "random choice may widen the range of a loss. Choose by a rule, as by='order', or take MaxDivergence(), "
-            "ZeroConcentratedDivergence(), Approximate of them or PrivacyProfile(), under which none costs more"
+            "a randomised transformation cannot be followed by a measurement under "
+            f"{second.output_measure!r}, because a random choice may widen the range of a loss. Choose by a "
+            "fixed rule, such as by='order', or use MaxDivergence(), ZeroConcentratedDivergence(), "
+            "Approximate of them or PrivacyProfile(), under which the loss does not grow"
         )
     law, success, steps = second.declared.law, second.declared.success, second.declared.steps
     if first.randomized:  # [no-law]
@@ -162,14 +163,14 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
 def _connecting_domain(first: Transformation, second: Transformation | Measurement) -> Domain:
     """Return the domain between the two sides, which combines what both state about its members."""
     unlike = (
-        "the two sides of >> do not meet: the left has "
-        f"output_domain {first.output_domain!r}, the right input_domain {second.input_domain!r}"
+        f"the two sides of >> do not match: output_domain {first.output_domain!r} on the left, input_domain "
+        f"{second.input_domain!r} on the right"
     )
     joint = joint_domain(first.output_domain, second.input_domain, unlike)  # [meet]
     if first.output_metric != second.input_metric:
         raise SpaceError(
-            "the two sides of >> do not meet: the left has "
-            f"output_metric {first.output_metric!r}, the right input_metric {second.input_metric!r}"
+            f"the two sides of >> do not match: output_metric {first.output_metric!r} on the left, "
+            f"input_metric {second.input_metric!r} on the right"
         )
     return joint
 

@@ -25,9 +25,9 @@ def require_names(value: Any) -> None:
         require_names([value.func, *value.args, *value.keywords.values()])
     elif callable(value) and not _is_own(value) and not _has_name(value) and _is_code(value):
         raise ParameterTypeError(
-            f"a pickle of a measurement, by cloudpickle too, holds functions by name only, and "
-            f"{getattr(value, '__qualname__', type(value).__qualname__)} has none: define it with def at the top of a "
-            "module that the other process can import"
+            "a pickle of a measurement (including cloudpickle) stores functions by name, and "
+            f"{getattr(value, '__qualname__', type(value).__qualname__)} has no importable name: define it "
+            "with def at the top level of a module that the other process can import"
         )
 
 

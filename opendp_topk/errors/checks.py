@@ -92,7 +92,7 @@ def require_probability(value: Any, name: str) -> Number:
         raise ParameterTypeError(f"{name} must be a number in (0, 1), not {type(value).__name__}")
     number = plain_number(value)  # [plain-first]
     if not 0 < number < 1:  # [between]
-        raise ParameterError(f"{name} must lie strictly between 0 and 1")
+        raise ParameterError(f"{name} must be strictly between 0 and 1")
     return number
 
 
@@ -104,7 +104,7 @@ def require_unit_interval(value: Any, name: str) -> Number:
         )
     number = plain_number(value)  # [plain-first]
     if not 0 <= number <= 1:  # [between]
-        raise ParameterError(f"{name} must lie between 0 and 1")
+        raise ParameterError(f"{name} must be between 0 and 1")
     return number
 
 

@@ -46,8 +46,8 @@ def import_extra(module: str, need: str, extra: str) -> Any:
         raise MissingExtraError(f'{need}: pip install "{extra}"') from failure
     where = f" from {failure.name}" if isinstance(failure, ImportError) and failure.name else ""
     raise MissingExtraError(
-        f"{need}, which is installed and cannot be imported ({type(failure).__name__}{where}): check that no file "
-        "beside yours has the name of a module that it needs, such as secrets.py, or install it again"
+        f"{need}, which is installed but cannot be imported ({type(failure).__name__}{where}): check that "
+        "none of your files has the name of a module that it imports, such as secrets.py, or reinstall it"
     ) from failure
 
 
@@ -61,8 +61,8 @@ def require_threads() -> None:
     """
     if "polars" in _LOST:
         raise TableError(
-            "tables cannot be read in this process: it was forked after polars had started its threads, for which it "
-            "would wait for ever. Start such processes by spawn: multiprocessing.get_context('spawn')"
+            "tables cannot be read in this process: it was forked after polars had started its threads, and would wait "
+            "for them forever. Start such processes with spawn: multiprocessing.get_context('spawn')"
         )
 
 

@@ -22,7 +22,7 @@ _LONGEST = 200  # characters of a path in an error; a longer one is shortened in
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"))
 _KINDS = {
     stat.S_IFDIR: "is a folder",
-    stat.S_IFIFO: "is a pipe: write what comes out of it to a file first",
+    stat.S_IFIFO: "is a pipe: write its output to a file first",
     stat.S_IFSOCK: "is a socket",
     stat.S_IFCHR: "is a device",
     stat.S_IFBLK: "is a device",
@@ -30,10 +30,10 @@ _KINDS = {
 _FAILURES = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "does not exist",
-    errno.EACCES: "may not be read by this account",
-    errno.EPERM: "may not be read by this account",
-    errno.ENAMETOOLONG: "is longer than the name of a file can be",
-    errno.ELOOP: "is a link that leads to itself",
+    errno.EACCES: "cannot be read by this account: permission denied",
+    errno.EPERM: "cannot be read by this account: permission denied",
+    errno.ENAMETOOLONG: "is longer than a file name can be",
+    errno.ELOOP: "is a symbolic link to itself",
 }
 
 
@@ -59,7 +59,7 @@ def quote_path(path: str) -> str:
 def irregular_file_reason(mode: int) -> str:
     """Return why a file with this mode is not a regular file; empty if it is one."""
     kind = stat.S_IFMT(mode)
-    return "" if kind == stat.S_IFREG else _KINDS.get(kind, "is no ordinary file")
+    return "" if kind == stat.S_IFREG else _KINDS.get(kind, "is not an ordinary file")
 
 
 def stat_regular_file(path: Any, name: str, error: type[TopKError]) -> os.stat_result:
@@ -117,11 +117,11 @@ def _open_descriptor(path: str) -> tuple[int | None, str]:
     except OSError as failure:
         return None, _FAILURES.get(failure.errno or 0, "cannot be opened")
     except ValueError:
-        return None, "has a character that no name of a file can have (NUL, or half of a character)"
+        return None, "contains a character that is not allowed in file names (NUL, or half of a character)"
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle, ""
     os.close(handle)
-    return None, "was exchanged for something else while it was opened"
+    return None, "was replaced while it was opened"
 
 
 # Writing: a file is complete on the disk under its name, or does not exist. The only exception is a file system without
@@ -174,7 +174,7 @@ class DraftFile:
     def publish(self, *, replace: bool = False) -> None:
         """Give the draft its name; an existing file is replaced only if ``replace`` is true."""
         if not self._is_draft(self._draft):
-            raise OSError(errno.ESTALE, "the file was exchanged for another while it was written")
+            raise OSError(errno.ESTALE, "the file was replaced by another while it was written")
         if replace:
             self._close_file()
             os.replace(

@@ -81,17 +81,17 @@ def build_grid(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> 
     """
     if input_domain.element_domain.T is int:
         if granularity is not None:
-            raise ParameterError("granularity must be left out: integer scores get integer noise")  # [integers]
+            raise ParameterError("granularity must be omitted: integer scores get integer noise")  # [integers]
         return Grid(Fraction(1), rounds=False)
     if granularity is None:
-        raise ParameterError("granularity must be given for float scores: the step of the grid they are rounded to")
+        raise ParameterError("granularity must be given for float scores: the step to which they are rounded")
     step = printed_fraction(checks.require_scale(granularity, "granularity"))  # [step-as-written]
     if step == 0:
         raise ParameterError("granularity must be > 0")  # [positive]
     if sized and input_domain.size is None:
         raise ParameterError(
-            "input_domain must declare its size: rounding to the grid moves every score by up to half a step, so the "
-            "loss grows with their number"
+            "input_domain must declare its size: rounding to the grid changes every score by up to half a "
+            "step, so the loss grows with the number of scores"
         )  # [sized]
     return Grid(step, rounds=True)
 

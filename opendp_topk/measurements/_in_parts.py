@@ -34,9 +34,9 @@ def require_race(measurement: Any) -> tuple[Race, VectorDomain]:
     domain = measurement.input_domain
     if not isinstance(race, Race) or not isinstance(domain, VectorDomain):  # [race-only]
         raise ParameterError(
-            "measurement must be a one-shot selection as its constructor returns it (report_noisy_top_k, "
-            "exponential_mechanism or permute_and_flip): only races can be run in parts. Where a "
-            "function follows it, apply that to the release"
+            "measurement must be a one-shot selection (report_noisy_top_k, "
+            "exponential_mechanism or permute_and_flip) without post-processing: only these can be run in "
+            "parts. Apply post-processing to the release"
         )
     return race, domain
 
@@ -59,7 +59,7 @@ def merge_parts(parts: Iterable[Part], race: Race) -> Part:
         if len(held) == _TOGETHER:
             held = [merge_finalists(held, race)]  # [merge-some]
     if not held:
-        raise DataError("scores must hold at least one element")  # [no-parts]
+        raise DataError("scores must contain at least one element")  # [no-parts]
     return merge_finalists(held, race)  # [merge-all]
 
 
@@ -67,11 +67,11 @@ def winner_labels(measurement: Measurement, whole: Part) -> list[Any]:
     """Return the labels of the winners in ``whole``, the merged parts, after a check of the number of scores."""
     race, domain = require_race(measurement)
     if whole.size == 0:
-        raise DataError("scores must hold at least one element")  # [not-empty]
+        raise DataError("scores must contain at least one element")  # [not-empty]
     if domain.size is not None and whole.size != domain.size:
-        raise DataError(f"scores must hold exactly {domain.size} elements, the size of the input domain")  # [size]
+        raise DataError(f"scores must contain exactly {domain.size} elements, the size of the input domain")  # [size]
     if whole.size < race.k:
-        raise DataError(f"scores must hold at least k elements ({race.k})")  # [length]
+        raise DataError(f"scores must contain at least k elements ({race.k})")  # [length]
     return finish_race(whole, race)  # [finish]
 
 

@@ -103,7 +103,7 @@ class UnknownDomainSelection:
     def success_probability(self, counts: Mapping[Any, int], event: str) -> tuple[float, float]:
         """Return bounds on the probability that the release has k keys and satisfies ``event``."""
         if len(counts) < self.search.k:
-            raise DataError(f"counts must have at least k keys ({self.search.k})")  # [enough-keys]
+            raise DataError(f"counts must contain at least k keys ({self.search.k})")  # [enough-keys]
         return exact_law.success_probability(self.leading_counts(counts), self.search, event)  # [success]
 
     def accuracy(self, _: Any, alpha: Any) -> float:

@@ -72,7 +72,7 @@ class DiscreteGaussianNoise:
         while self.new_partition_probability(1, keys, steps[1] * self.step) > delta:
             steps = [steps[1], 2 * steps[1]]
             if steps[1] * self.step > _FARTHEST * (self.scale + 1):
-                raise ParameterError("delta is too small: no threshold keeps it")
+                raise ParameterError("delta is too small: no threshold satisfies it")
         while steps[1] - steps[0] > grain:
             middle = sum(steps) // 2
             kept = self.new_partition_probability(1, keys, middle * self.step) <= delta

@@ -144,7 +144,7 @@ def build_selection(
 
     def require_length(scores: ScoreArray) -> None:
         if k > len(scores):
-            raise DataError(f"scores must hold at least k elements ({k})")  # [check-length]
+            raise DataError(f"scores must contain at least k elements ({k})")  # [check-length]
 
     def function(scores: ScoreArray) -> Indices:
         require_length(scores)

@@ -41,8 +41,8 @@ def release_probabilities(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]
         found.append(last)
         if len(found) > _MOST_STEPS:
             raise ParameterError(
-                "the share of one item in epsilon and delta is too small: a table of a million probabilities does not "
-                "reach 1. Lower max_items, or raise epsilon and delta"
+                "epsilon and delta per item are too small: a table of a million probabilities does not reach "
+                "1. Lower max_items, or raise epsilon and delta"
             )
     return tuple(found)
 

@@ -48,7 +48,7 @@ def candidate_score_columns(frame: Any, candidate: str, score: str, domain: Vect
     for role, (name, kinds) in wanted.items():
         types = [kind for column, kind in schema if column == name]
         if len(types) != 1:
-            raise DataError(f"the frame must have one column {name!r}, which is declared as {role}")
+            raise DataError(f"the frame must have one column {name!r}, declared as {role}")
         if types[0] not in kinds:  # [types]
             raise DataTypeError(f"the column {name!r} of the {role} must have one of the types {kinds}, not {types[0]}")
     require_determinate(frame)  # [determinate]
@@ -79,7 +79,7 @@ def _find_rows_finalists(measurement: Measurement, rows: list[pa.RecordBatch]) -
     except pa.ArrowInvalid:
         candidates = None
     if candidates is None:
-        raise DataTypeError("candidates must be integers or text in UTF-8, and one is not")  # [text]
+        raise DataTypeError("candidates must be integers or UTF-8 text, but one is not")  # [text]
     return find_finalists(measurement, scores.to_numpy(), ColumnLabels(candidates))  # [race-rows]
 
 

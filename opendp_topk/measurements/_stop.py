@@ -69,7 +69,7 @@ def least_lead(noise: Noise, slots: int, delta: Fraction) -> float:
     while not is_within_delta(noise, slots, Fraction(high), delta):
         low, high = high, 2 * high
         if high > 2 * _FARTHEST:
-            raise ParameterError("delta is too small: no threshold keeps it")
+            raise ParameterError("delta is too small: no threshold satisfies it")
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if is_within_delta(noise, slots, Fraction(middle), delta) else (middle, high)
     return high
@@ -88,7 +88,7 @@ def stop_threshold(noise: Noise, slots: int, most: Fraction, tau: Fraction, delt
     The scores of the ``slots`` are at most ``most``.
     """
     if (delta is None) == (threshold is None):
-        raise ParameterError("give either delta or threshold, and not both")
+        raise ParameterError("give either delta or threshold, but not both")
     if delta is None:
         return to_fraction(checks.require_scale(threshold, "threshold"))  # [given]
     kept = to_fraction(checks.require_probability(delta, "delta"))

@@ -144,7 +144,7 @@ def make_above_threshold(
     level = checks.require_finite(threshold, "threshold")  # [check-threshold]
     checks.require_instance("noise", noise, Noise, describe_noise_options())
     if not is_standard(noise):
-        raise ParameterError("noise must be one of the five of the library: thresholds with others are not proved")
+        raise ParameterError("noise must be one of the five of the library: other noises are not proved")
     asked = None if ask is None else _parse_indices(ask, "ask", input_domain.size)  # [check-ask]
     s, t = to_fraction(scale), to_fraction(other_scale)
     own_scale, bar_scale, public_level = as_mpq(s), as_mpq(t), as_mpq(to_fraction(level))  # [rational]
@@ -154,7 +154,7 @@ def make_above_threshold(
         if asked is None:
             return Queryable(start_conversation(scores))  # [interactive]
         if max(asked) >= len(scores):
-            raise DataError("scores must hold an element for every index of ask")  # [check-length]
+            raise DataError("scores must contain an element for every index of ask")  # [check-length]
         return compare_with_threshold(scores, asked, LazyNoise(noise), k)  # [at-once]
 
     def compare_with_threshold(scores: Any, indices: Sequence[int], bar: LazyNoise, most: int) -> Answers:
@@ -173,7 +173,7 @@ def make_above_threshold(
         def admit_query(query: Any) -> Callable[[], Any]:
             indices = _parse_indices([query] if checks.is_integer(query) else query, "query", len(scores))
             if left == 0:
-                raise BudgetError("the last answer that may be True was given: k is used up")  # [used-up]
+                raise BudgetError("all k answers True have been given: no query is left")  # [used-up]
             return lambda: answer_query(indices, checks.is_integer(query))
 
         def answer_query(indices: tuple[int, ...], single: bool) -> Any:
@@ -228,7 +228,7 @@ def _parse_indices(value: Any, name: str, size: int | None) -> tuple[int, ...]:
         raise ParameterTypeError(f"{name} must be a list of indices, or another sequence of integers >= 0")
     indices = tuple(int(checks.plain_number(one)) for one in listed)
     if not indices or min(indices) < 0 or (size is not None and max(indices) >= size):
-        raise ParameterError(f"{name} must hold at least one index, each >= 0 and less than the number of scores")
+        raise ParameterError(f"{name} must contain at least one index, each >= 0 and less than the number of scores")
     return indices
 
 

@@ -123,9 +123,7 @@ def make_canonical_top_k(
     gamma = checks.require_unit_interval(gamma, "gamma")  # [check-gamma]
     checks.require_instance("noise", noise, Noise, "Gumbel() or Exponential()")
     if not (is_standard(noise) and (noise.is_max_stable or noise.is_memoryless)):
-        raise ParameterError(
-            "noise must be Gumbel() or Exponential(): for others no proof is known here"
-        )  # [check-noise]
+        raise ParameterError("noise must be Gumbel() or Exponential(): other noises are not proved")  # [check-noise]
     capped = checks.require_choice("utility", utility, ("margin", "distance")) == "distance"  # [check-utility]
     mechanism = _canonical_mechanism(noise, to_fraction(gamma), capped)
     names = {"mechanism": "canonical_top_k", "noise": noise.name, "gamma": gamma, "utility": utility}

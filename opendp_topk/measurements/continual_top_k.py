@@ -169,13 +169,13 @@ def make_continual_top_k(
     counted = domain.candidates
     if best.items is not None and counted is not None and (at_once or not same_items(best.items, counted)):  # [names]
         raise SpaceError(
-            "items must be the candidates of input_domain, in their order; with at_once, where these are candidates of "
-            "all steps, leave items out"
+            "items must be the candidates of input_domain, in their order; omit items with at_once, for "
+            "which these are the candidates of all steps"
         )
     width = domain.size
     if at_once and width is not None:
         if width % steps:
-            raise ParameterError("steps must divide the size of input_domain: it has as many counts for each step")
+            raise ParameterError("steps must divide the size of input_domain: each step has the same number of counts")
         width //= steps  # [width]
     best.output_type_for(Counts, width)
     b = to_fraction(scale)
@@ -190,7 +190,7 @@ def make_continual_top_k(
             best.require_matching_counts(len(counts), DataError)
             return Queryable(start_conversation(counts, seen))  # [interactive]
         if len(value) % steps:
-            raise DataError("scores must hold as many counts for each of the steps")  # [check-length]
+            raise DataError("scores must contain the same number of counts for each step")  # [check-length]
         best.require_matching_counts(len(value) // steps, DataError)
         lists, nodes = [], NONE
         for counts in np.split(value, steps):
@@ -212,10 +212,10 @@ def make_continual_top_k(
                 return lambda: noisy_top_k(nodes)  # [again]
             value = input_domain.validate(query)  # [validate]
             if taken == steps:
-                raise BudgetError("all steps were taken: another needs a measurement with more steps")  # [used-up]
+                raise BudgetError("all steps have been taken: use a measurement with more steps")  # [used-up]
             counts, after = read(value, seen)  # [read]
             if len(counts) != len(first):
-                raise DataError("the counts of a step must be as many as those of the first one")  # [same-length]
+                raise DataError("the counts of a step must be as many as those of the first step")  # [same-length]
             return lambda: take_step(counts, after)
 
         def take_step(counts: Array, after: Any) -> Any:
@@ -274,11 +274,13 @@ def _counting_space(
     if not isinstance(domain, FrameDomain):
         require_space(domain, metric, L01InfDistance, "L01InfDistance(changes=...)")  # [vectors]
         if max_items is not None:
-            raise ParameterError("max_items must be left out for vectors: input_metric says how many counts one moves")
+            raise ParameterError(
+                "max_items must be omitted for vectors, because input_metric bounds the changed counts"
+            )
         return domain, metric, lambda counts, seen: (counts, seen)
     require_space(domain, metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')  # [tables]
     if at_once:
-        raise ParameterError("at_once must be False for tables: give them step by step, and keep the lists")
+        raise ParameterError("at_once must be False for tables: give them step by step, and store the lists")
     most = checks.require_positive_int("max_items", max_items)  # [check-most]
     text = items is not None and all(isinstance(item, str) for item in items)
     if items is None or not (text or all(checks.is_integer(item) for item in items)):  # [check-items]

@@ -130,19 +130,19 @@ def make_noisy_top_k_with_gaps(
         input_domain, input_metric, output_measure, k=k, scale=scale, noise=noise, optimize=optimize
     )  # [ranking]
     if not noise.is_proven:
-        raise ParameterError("noise must be one of the five of the library: gaps of others are not proved")  # [known]
+        raise ParameterError("noise must be one of the five of the library: other noises are not proved")  # [known]
     size, k, tau = input_domain.size, ranking.parameters["k"], to_fraction(ranking.parameters["scale"])
     if k == size:
         raise ParameterError(
-            f"k must be at most the size of input_domain less 1 ({size - 1}): the last gap is to the runner-up. "
-            "Lower k, or release the ranking alone with make_report_noisy_top_k"
+            f"k must be less than the size of input_domain, at most {size - 1}: the last gap is to the "
+            "runner-up. Lower k, or release the ranking alone with make_report_noisy_top_k"
         )  # [check-k]
     sign = 1 if optimize == "max" else -1  # [sign]
     choice = Choice(k, size, tau, sign, ordered=True)
 
     def require_length(scores: NDArray[Any]) -> None:
         if k >= len(scores):
-            raise DataError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
+            raise DataError(f"scores must contain at least k + 1 elements ({k + 1})")  # [check-length]
 
     def with_gaps(indices: NDArray[np.int64], gaps: NDArray[np.float64]) -> Release:
         return Release(indices=indices, gaps=gaps)

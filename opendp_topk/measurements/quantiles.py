@@ -203,7 +203,7 @@ def _parse_quantiles(quantiles: Sequence[Number]) -> Shares:
         raise ParameterTypeError("quantiles must be a list of numbers, such as [Fraction(1, 4), Fraction(1, 2)]")
     shares = [Fraction(to_fraction(checks.require_probability(one, "each of quantiles"))) for one in quantiles]
     if not shares or any(one >= other for one, other in itertools.pairwise(shares)):  # [ascending]
-        raise ParameterError("quantiles must be at least one, ascending and distinct")
+        raise ParameterError("quantiles must be one or more numbers, ascending and distinct")
     if np.lcm.reduce([min(one.denominator, _PARTS + 1) for one in shares]) > _PARTS:  # [check-shares]
         raise ParameterError(f"quantiles must have a common denominator of at most {_PARTS}, such as Fraction(9, 10)")
     return shares

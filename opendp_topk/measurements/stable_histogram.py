@@ -154,9 +154,9 @@ def make_stable_histogram(
     else:
         loss = to_fraction(checks.require_scale(epsilon, "epsilon"))
         if not loss:
-            raise ParameterError("epsilon must be > 0: noise always loses something")  # [check-epsilon]
+            raise ParameterError("epsilon must be > 0: the loss is never 0 with noise")  # [check-epsilon]
         if delta is None or (scale, threshold) != (None, None):
-            raise ParameterError("epsilon goes with delta alone: leave scale and threshold out")
+            raise ParameterError("epsilon requires delta: omit scale and threshold")
         level, b = noise.calibrate_noise(loss, to_fraction(checks.require_probability(delta, "delta")))  # [chosen]
         scale = float(b)
     draw = discrete_gaussian if gaussian else discrete_laplace  # [draw]
@@ -249,7 +249,7 @@ class _CountNoise:
         while b and to_fraction(round_up(self.new_partition_probability(b, 1, high))) > delta:  # [kept]
             low, high = high, 2 * high
             if high > _FARTHEST * b + _FARTHEST * self.metric.rise(1):
-                raise ParameterError("delta is too small: no threshold keeps it")
+                raise ParameterError("delta is too small: no threshold satisfies it")
         near = max(1, int(b) >> 52)
         while high - low > near:
             middle = (low + high) // 2
@@ -262,9 +262,7 @@ class _CountNoise:
         found = []
         moved = self.metric.range_distance(1) * self.most
         if moved > min(epsilon, Fraction(1)) * _HUGE:
-            raise ParameterError(
-                "epsilon is too small for as many keys as a user may have: raise it or lower max_items"
-            )
+            raise ParameterError("epsilon is too small for this number of keys per user: raise it or lower max_items")
         if not self.gaussian:
             b = to_fraction(round_up(moved / epsilon))  # [pure]
             found.append((self.threshold_for_delta(b, delta), b))
@@ -314,11 +312,11 @@ def _laplace_count_curve(each: int, b: Fraction) -> PrivacyCurve:
 
 def _parse_threshold(noise: _CountNoise, b: Fraction, delta: Any, threshold: Any) -> int:
     if (delta is None) == (threshold is None):
-        raise ParameterError("give either delta or threshold, and not both")
+        raise ParameterError("give either delta or threshold, but not both")
     if threshold is None:
         return noise.threshold_for_delta(b, to_fraction(checks.require_probability(delta, "delta")))
     if checks.require_positive_int("threshold", threshold) < 2:
-        raise ParameterError("threshold must be at least 2: one user alone must not reach it without noise")
+        raise ParameterError("threshold must be at least 2: a single user must not reach it without noise")
     return int(threshold)  # [given]
 
 

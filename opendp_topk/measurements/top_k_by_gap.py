@@ -132,7 +132,7 @@ def make_top_k_by_gap(
     size = input_domain.size
     k = checks.require_positive_int("k", k)  # [check-k]
     if size is not None and k >= size:
-        raise ParameterError(f"k must be at most the size of input_domain less 1 ({size - 1}): a gap has two sides")
+        raise ParameterError(f"k must be less than the size of input_domain, at most {size - 1}: a gap has two sides")
     scale = checks.require_scale(scale)
     tau = to_fraction(scale)  # [check-scale]
     bar = (
@@ -148,7 +148,7 @@ def make_top_k_by_gap(
 
     def ranked_gaps(scores: ScoreArray) -> tuple[Indices, list[Fraction]]:
         if k >= len(scores):
-            raise DataError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
+            raise DataError(f"scores must contain at least k + 1 elements ({k + 1})")  # [check-length]
         order = noiseless.top_k(scores, k + 1, sign=sign, ordered=True)  # [order]
         best = [sign * to_fraction(score) for score in scores[order].tolist()]
         return order, [best[j] - best[j + 1] for j in range(k)]  # [gaps]

@@ -128,10 +128,10 @@ def make_weighted_partition_selection(
     most = checks.require_positive_int("max_items", max_items, at_most=2**20, limit="2^20")  # [check-max-items]
     rounds = checks.require_positive_int("rounds", rounds, at_most=2)  # [check-rounds]
     least = checks.require_positive_int("minimum_users", minimum_users, at_most=2**30, limit="2^30")  # [check-minimum]
-    kinds, note = (STRICT[1:], " where scale is given") if epsilon is None else (STRICT, "")
+    kinds, note = (STRICT[1:], " if scale is given") if epsilon is None else (STRICT, "")
     require_with_delta(output_measure, kinds, note)  # [check-measure]
     if (epsilon is None) == (scale is None):
-        raise ParameterError("give either epsilon or scale, and not both")
+        raise ParameterError("give either epsilon or scale, but not both")
     both_ways = 1 if input_metric.neighbors == "add_remove" else 2  # [both-ways]
     parts, lost = SCALES[rounds], to_fraction(checks.require_probability(delta, "delta"))
     if epsilon is None:
@@ -147,7 +147,7 @@ def make_weighted_partition_selection(
 
         sigma = to_fraction(least_scale(near, float(whole - lost), root, is_scale_sufficient))
     if sigma and sigma < _LEAST:
-        raise ParameterError("scale, or that which epsilon leads to, must be 0 or at least 2^-16: add noise")  # [least]
+        raise ParameterError("scale, given or computed from epsilon, must be 0 or at least 2^-16: add noise")  # [least]
     noises = [DiscreteGaussianNoise(sigma * part, Fraction(1, UNIT)) for part in parts]  # [noises]
     own_level = noises[-1].threshold_for_delta(most, lost) if sigma else Fraction(2)  # [level]
     level = own_level + least - 1  # [others]

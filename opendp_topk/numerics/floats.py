@@ -130,9 +130,10 @@ def require_subnormals() -> None:
     results = _LEAST_NORMAL * _HALF > 0, _LEAST * _RAISE == _LEAST_NORMAL > 0  # [python-products]
     if not all(results) or np.count_nonzero(_ARGUMENTS * _FACTORS) < len(_FACTORS):  # [numpy-products]
         raise PlatformError(
-            "this thread flushes subnormal floats to zero, so that a release would not have its law: nothing was "
-            "released. A library built with -ffast-math sets this mode in the thread that loads it. Load it in another "
-            "thread, or switch the mode off; if it is off, reinstall opendp_topk, which was compiled while it was on"
+            "this thread flushes subnormal floats to zero, so a release would not have its output "
+            "distribution: nothing was released. A library built with -ffast-math sets this mode in the "
+            "thread that loads it. Load it in another thread, or switch the mode off; if it is off, "
+            "reinstall opendp_topk, which was compiled in this mode"
         )
 
 

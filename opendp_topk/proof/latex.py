@@ -35,7 +35,7 @@ def missing_tex_message() -> str:
     absent = [program for program in ("pdflatex", "bibtex") if shutil.which(program) is None]
     if not absent:
         return ""
-    return f"building a proof needs {', '.join(absent)}: install the Debian packages {PACKAGES} or another TeX Live"
+    return f"building a proof requires {', '.join(absent)}: install the Debian packages {PACKAGES} or another TeX Live"
 
 
 def build_pdf(name: str, folder: str | os.PathLike[str] = ".") -> Path:
@@ -96,7 +96,7 @@ def _run_latex(name: str, room: Path) -> None:
         if done.returncode != 0 or _read_auxiliary_files(room) == before:
             break
     else:
-        raise ProofError(f"proofs/{name}.tex does not build: its labels differ after each of {_MOST} runs")
+        raise ProofError(f"proofs/{name}.tex does not build: its labels still change after {_MOST} runs")
     log = room / "document.log"
     report = log.read_text(encoding="latin-1") if log.is_file() else done.stdout
     found = _BROKEN.findall(report)

@@ -66,7 +66,7 @@ def document_source(name: str) -> str:
     """
     path = document_path(name)
     if path is None:
-        raise ProofError(f"there is no proof document {name}.tex; opendp-topk proofs lists those that exist")
+        raise ProofError(f"there is no proof document {name}.tex; opendp-topk proofs lists all documents")
     return _read_text(path)
 
 

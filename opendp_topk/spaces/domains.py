@@ -79,7 +79,7 @@ class AtomDomain(Domain):
             raise ParameterTypeError("bounds must be a pair (lower, upper)")
         for bound in self.bounds:
             if not checks.is_real(bound) or bound != bound:
-                raise ParameterTypeError("bounds must hold two numbers, neither of them NaN")
+                raise ParameterTypeError("bounds must contain two numbers, neither of them NaN")
         if self.bounds[0] > self.bounds[1]:
             raise ParameterError("bounds must satisfy lower <= upper")
         lower, upper = map(checks.plain_number, self.bounds)
@@ -94,12 +94,12 @@ class AtomDomain(Domain):
         if array.size == 0 or (self.T is int and self.bounds is None):  # [no-bounds]
             return array
         if self.T is float and not all_finite(array):  # [finite]
-            raise DataError("scores must be finite: no NaN and no infinity is a member of AtomDomain(float)")
+            raise DataError("scores must be finite: AtomDomain(float) contains no NaN and no infinity")
         lower, upper = self.bounds or (0, 0)
         if self.bounds and not (
             lower <= _to_python_number(array.min()) and _to_python_number(array.max()) <= upper
         ):  # [bounds]
-            raise DataError(f"scores must lie within the bounds {self.bounds} of the input domain")
+            raise DataError(f"scores must be within the bounds {self.bounds} of the input domain")
         return array
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ class VectorDomain(Domain):
         if self.candidates is not None:
             checks.require_instance("candidates", self.candidates, Sequence, "a list of the public items")
             if isinstance(self.candidates, str) or len(self.candidates) != self.size:  # [as-many]
-                raise ParameterError("candidates must be a list of the public items, as many as size says")
+                raise ParameterError("candidates must be a list of the public items, with size elements")
             if isinstance(self.candidates, list):
                 object.__setattr__(self, "candidates", tuple(self.candidates))
         if self.counts_users is not None:
@@ -159,9 +159,9 @@ class VectorDomain(Domain):
     def validate(self, value: Any) -> NDArray[Any]:
         array = self.element_domain.validate_array(value)
         if array.size == 0:  # [not-empty]
-            raise DataError("scores must hold at least one element")
+            raise DataError("scores must contain at least one element")
         if self.size is not None and array.size != self.size:  # [size]
-            raise DataError(f"scores must hold exactly {self.size} elements, the size of the input domain")
+            raise DataError(f"scores must contain exactly {self.size} elements, the size of the input domain")
         return array
 
     def __repr__(self) -> str:

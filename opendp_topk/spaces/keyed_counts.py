@@ -39,12 +39,12 @@ class KeyedCountsDomain(Domain):
         kinds = set(map(type, value))
         text = all(issubclass(kind, str) for kind in kinds)
         if not text and not all(issubclass(kind, int) and kind is not bool for kind in kinds):
-            raise DataTypeError("keys must be all strings or all Python integers (a bool is no integer here)")  # [keys]
+            raise DataTypeError("keys must be all strings or all Python integers (not bools)")  # [keys]
         for kind in set(map(type, value.values())):
             if not issubclass(kind, int) or kind is bool:
                 raise DataTypeError(f"counts must be Python integers, not {kind.__name__}")  # [integers]
         if value and not (min(value.values()) >= 1 and max(value.values()) < 2**63):
-            raise DataError("counts must lie between 1 and 2^63 - 1: leave out keys that nobody has")  # [positive]
+            raise DataError("counts must be between 1 and 2^63 - 1: omit keys without users")  # [positive]
         return value if type(value) is dict else dict(value)
 
 
@@ -132,7 +132,7 @@ class KeyedCountDistance(Metric):
             ParameterError: ``max_items`` is None.
         """
         if self.max_items is None:
-            raise ParameterError("input_metric must have max_items: a user with any number of keys moves all counts")
+            raise ParameterError("input_metric must have max_items: otherwise one user may change all counts")
         return self.max_items
 
 

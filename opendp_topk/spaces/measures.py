@@ -97,7 +97,7 @@ class PrivacyProfile(Measure):
             return False
         if any(given.delta(epsilon) > allowed.delta(epsilon) for epsilon in _PROBES):
             return False
-        raise ParameterError("d_out is a curve of another kind than the loss: compare with a pair (epsilon, delta)")
+        raise ParameterError("d_out must be a pair (epsilon, delta): this curve cannot be compared with the loss")
 
     @property
     def infinite(self) -> PrivacyCurve:

@@ -169,7 +169,7 @@ class PerCandidateDistance(Metric):
             raise ParameterTypeError("bounds must be a list of numbers > 0, one for each candidate")
         bounds = tuple(checks.require_scale(bound, "bounds") for bound in given)
         if 0 in bounds:
-            raise ParameterError("bounds must be > 0: leave out what nobody moves, or give it a small bound")
+            raise ParameterError("bounds must be > 0: give scores that never change a small bound, or omit them")
         object.__setattr__(self, "bounds", bounds)  # [bounds]
 
     def fits(self, domain: Domain) -> bool:

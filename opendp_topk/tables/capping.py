@@ -99,7 +99,7 @@ def _filter_items(rows: nw.LazyFrame[Any], names: list[str], kind: str, items: S
 
 
 def _refuse_ranks(starts: Starts) -> Starts:
-    raise AssertionError("an order draws no ranks")
+    raise AssertionError("a fixed order has no random ranks")
 
 
 def _bound_parts(
@@ -286,9 +286,7 @@ def count_time_step(
     """
     text = column_kinds(rows)[0] == "String"
     if before is not None and before.text != text:  # [same-kind]
-        raise DataTypeError(
-            "the column of users must hold integers in the tables of all steps, or strings in all of them"
-        )
+        raise DataError("the column of users must contain integers in the tables of all steps, or strings in all")
     kept = bound_first_items(filter_listed_items(rows, items), most)  # [first-of-table]
     if kept.implementation.is_pyspark():
         kept = _fetch_from_spark(kept)

@@ -64,13 +64,13 @@ class ColumnTypes:
         if not all(isinstance(name, str) and isinstance(one, str) and one in TYPES for name, one in self.types.items()):
             raise ParameterError(f"types must map the names of columns to types, which are {', '.join(TYPES)}")
         if not isinstance(self.decimal, str) or self.decimal not in (POINT, ","):
-            raise ParameterError("decimal must be . or ,: what stands before the fraction of a decimal")
+            raise ParameterError("decimal must be . or , (the decimal mark)")
         if not isinstance(self.date_format, str) or not _DATES.fullmatch(self.date_format):
             raise ParameterError("date_format must have yyyy, mm and dd, each once, such as dd.mm.yyyy")
         used = {kind.removesuffix(OR_NULL) for kind in self.types.values()}
         for name, usual, kind in (("decimal", POINT, "decimal"), ("date_format", ISO, "date")):
             if getattr(self, name) != usual and kind not in used:
-                raise ParameterError(f"{name} goes with a column of the type {kind}: declare one, such as x={kind}")
+                raise ParameterError(f"{name} requires a column of the type {kind}: declare one, such as x={kind}")
 
     def convert_columns(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Return the frame of strings with the declared columns converted to their types, after checking their entries.
@@ -128,8 +128,8 @@ class ColumnTypes:
             "date": (f"dates written {self.date_format}", ", --date-format"),
         }[kind]
         return (
-            f"column {quote_path(name)} must hold {wanted}, as it is declared, and some entry is none. If the file has "
-            f"others, say so (--types{option}), or declare {kind}{OR_NULL} and such an entry is null; if not, mend it"
+            f"column {quote_path(name)} must contain {wanted}, as declared, but an entry does not. Declare the type of "
+            f"the file (--types{option}), or {kind}{OR_NULL} to read such entries as null, or correct the file"
         )
 
 
@@ -181,7 +181,7 @@ class Dialect:
             if not isinstance(value, str):
                 raise ParameterTypeError(f"{name} must be a string, not {type(value).__name__}")
         if len(self.separator) != 1 or not self.separator.isascii() or self.separator in _ASIDE:
-            raise ParameterError("separator must be one ASCII character, and no quote or line end")
+            raise ParameterError("separator must be one ASCII character, but not a quote or line end")
         if self._codec_name() is None:
             raise ParameterError("encoding must be the name of a text encoding, such as utf-8, latin-1 or utf-16")
 
@@ -227,14 +227,13 @@ def read_csv_header(path: str | bytes, dialect: Dialect) -> tuple[list[str], byt
             names = None
     if names is None:
         raise TableError(
-            f"path must name a table in CSV, and this could not be read with {dialect.dialect_description}: every "
-            f"line must have as "
-            "many fields as the first, one with a quote, a separator or a line end in it stands in double quotes, and "
-            f"a quote within is doubled; a line has at most {_LONGEST >> 20} MiB. If the file has others, say so "
-            "(--separator, --encoding); if not, mend it"
+            f"path must be a CSV table, but it could not be read with {dialect.dialect_description}: every "
+            "line must have as many fields as the first, fields that contain a quote, a separator or a line "
+            f"end must be in double quotes, with quotes doubled, and a line has at most {_LONGEST >> 20} MiB. "
+            "Give the separator or encoding of the file (--separator, --encoding), or correct it"
         )
     if len(set(names)) < len(names):
-        raise TableError("path must name a table whose columns have different names, and two have one name")
+        raise TableError("path must be a table with distinct column names, but two columns have the same name")
     return names, None if kept is None else b"".join(kept)
 
 
@@ -261,7 +260,7 @@ def _unpack_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
         except ImportError:
             pa = None
         if pa is None:
-            raise MissingExtraError("a .csv.zst file needs pyarrow: pip install pyarrow, or unpack it")
+            raise MissingExtraError("a .csv.zst file requires pyarrow: pip install pyarrow, or unpack it")
         source = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
     while block := source.read(_BLOCK):
         yield block
@@ -446,16 +445,14 @@ def find_parquet_files(path: Any) -> FileList | None:
     name = os.path.basename(text).lower()
     if is_address(text):
         raise TableError(
-            f"path must be a file or a folder of this machine, and {quote_path(text)} is an address: give those "
-            "that Hadoop knows to a session of Spark (--engine spark)"
+            f"path must be a file or a folder of this machine, but {quote_path(text)} is an address: read "
+            "Hadoop addresses with Spark (--engine spark)"
         )
     if not is_folder_or_pattern(text):
         if any(name[1:].endswith(ending) for ending in _CSV):
             return None
         if not name[1:].endswith(PARQUET):
-            raise TableError(
-                "path must name a file that ends in .parquet or .csv (or .csv.gz or .csv.zst), or a folder of .parquet"
-            )
+            raise TableError("path must end in .parquet, .csv, .csv.gz or .csv.zst, or be a folder of .parquet")
     return list_files(text)
 
 
@@ -479,7 +476,7 @@ def common_columns(files: FileList) -> tuple[str, ...]:
         apart = [name for name in (*first, *other) if first.get(name) != other.get(name)]
         if apart:
             raise TableError(
-                f"path must name files with the same columns and types, but {quote_path(files.file_locations[0])} and "
+                f"path must match files with the same columns and types, but {quote_path(files.file_locations[0])} and "
                 f"{quote_path(place)} differ in {_format_column_names(dict.fromkeys(apart))}"
             )
     return tuple(first)
@@ -502,9 +499,7 @@ def _apply_to_file(place: str, step: Callable[[str], T]) -> T:
     """Return ``step(place)``; an error contains the name of the file."""
     with contextlib.suppress(TableError):
         return run_guarded(lambda: step(place))
-    raise TableError(
-        f"the file {quote_path(place)} could not be read: it is damaged, not complete, or no .parquet file"
-    )
+    raise TableError(f"the file {quote_path(place)} could not be read: it is damaged or not a .parquet file")
 
 
 def require_column_names(
@@ -522,13 +517,12 @@ def require_column_names(
         if dialect is None:
             folders = {part for place in (files.file_locations if files else ()) for part in place.split("/")[:-1]}
             above = any(part.startswith(f"{name}=") for part in folders)
-            more = ": what stands in names of folders alone is not read, so write it into the files" if above else ""
-            raise DataError(f"{said}, and has {_format_column_names(columns)}{more}")
-        near = " One has this name but for blanks or capital letters." if _is_similar_name(name, columns) else ""
+            more = ": values in folder names are not read, so write them into the files" if above else ""
+            raise DataError(f"{said}, but has {_format_column_names(columns)}{more}")
+        near = " One name differs only in blanks or case." if _is_similar_name(name, columns) else ""
         raise DataError(
-            f"{said}: read with {dialect.dialect_description}, its first line must name the columns, and has "
-            f"{len(columns)}.{near} "
-            "If the file has another separator or encoding, say so (--separator, --encoding)"
+            f"{said}: read with {dialect.dialect_description}, its first line must name the columns, but has "
+            f"{len(columns)}.{near} If the file has another separator or encoding, give it (--separator, --encoding)"
         )
 
 
@@ -543,7 +537,7 @@ def _format_column_names(columns: Sequence[str] | dict[str, Any]) -> str:
 
 
 def _require_polars() -> None:
-    import_extra("polars", "read_table needs polars", "opendp_topk[tables]")
+    import_extra("polars", "read_table requires polars", "opendp_topk[tables]")
     require_threads()
 
 

@@ -92,8 +92,8 @@ def copy_strings(frame: Frame) -> Frame:
 
 _EXACT = 2**53  # floats represent all integers below this exactly
 _INEXACT = (
-    "column {!r} must hold identifiers, and it holds floats of 2^53 and more, which may be several integers in one: "
-    'read it as .astype("Int64") from the start, or as strings'
+    "column {!r} must contain identifiers, but it contains floats of at least 2^53, which may represent "
+    'several integers: read it as .astype("Int64") from the start, or as strings'
 )
 
 
@@ -163,9 +163,9 @@ def _identifier_strings(values: list[Any], name: str) -> pl.Series:
 
     found = [_identifier_text(value, name) for value in values]  # [strings]
     if not any(one is not None for one in found) and not all(_is_missing(value) for value in values):
-        raise DataError(
-            f"column {name!r} must hold integer, string or categorical identifiers, and it holds objects of which none "
-            "is one: cast it to Int64 or to strings"
+        raise DataTypeError(
+            f"column {name!r} must contain integer, string or categorical identifiers, but it contains other "
+            "objects: cast it to Int64 or to strings"
         )  # [some-string]
     return pl.Series(name, found, dtype=pl.String)
 
@@ -263,14 +263,14 @@ def select_declared_columns(frame: Any, roles: Mapping[str, str], value: str | N
         if name not in names:
             raise DataError(f"the table must have the column {name!r}, which the input domain declares as {role}")
         if names.count(name) > 1:
-            raise DataError(f"the table must have one column {name!r}, the {role}, and it has several of this name")
+            raise DataError(f"the table must have one column {name!r}, the {role}, but it has several with this name")
         if name == "*" or (name.startswith("^") and name.endswith("$")):  # [no-pattern]
-            raise DataError(f"the name of the column {name!r}, the {role}, is a pattern of columns: rename it")
+            raise DataError(f"the column {name!r}, the {role}, has a name that is read as a pattern: rename it")
     columns = list(wanted.values())
     chosen = run_guarded(lambda: _select_columns(table, columns))  # [columns-chosen]
     schema = run_guarded(chosen.collect_schema)
     if schema.names() != columns:
-        raise DataError("the back end must tell the names of the columns apart, and takes one for another: rename it")
+        raise DataError("the back end must distinguish the column names, but confuses two of them: rename one")
     for name in roles.values():
         _require_identifiers(chosen, name, type(schema[name]).__name__)  # [check-types]
     if value is not None:
@@ -402,10 +402,10 @@ def exact_kind(kind: str) -> str:
 
 
 def _to_narwhals_table(frame: Any) -> Any:
-    nw = import_extra("narwhals", "tables need narwhals", "opendp_topk[tables]")
-    pl = import_extra("polars", "tables need polars", "opendp_topk[tables]")
+    nw = import_extra("narwhals", "tables require narwhals", "opendp_topk[tables]")
+    pl = import_extra("polars", "tables require polars", "opendp_topk[tables]")
     if [int(part) for part in pl.__version__.split(".")[:2]] < [1, 37]:  # older ones end a pass early if a step fails
-        raise MissingExtraError('tables need polars 1.37 or newer: pip install --upgrade "opendp_topk[tables]"')
+        raise MissingExtraError('tables require polars 1.37 or newer: pip install --upgrade "opendp_topk[tables]"')
     require_threads()
     if isinstance(frame, Rows):
         return frame
@@ -419,8 +419,8 @@ def _to_narwhals_table(frame: Any) -> Any:
     if table is not None and table.implementation.name in _ENGINES:  # [engines]
         return table
     raise DataTypeError(
-        "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) whose column names are distinct; this "
-        f"is of type {kind}. read_table(path) makes one of a file"
+        "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) with distinct column names, "
+        f"not {kind}. To read a file, use read_table(path)"
     )
 
 
@@ -443,7 +443,7 @@ def _collect_streaming(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 
 
 def _require_identifiers(chosen: Any, name: str, kind: str) -> None:
-    required = f"column {name!r} must hold integer, string or categorical identifiers"
+    required = f"column {name!r} must contain integer, string or categorical identifiers"
     if chosen.implementation.is_pandas() and kind in ("Float64", "Object"):
         return  # their entries are checked one by one
     if kind.startswith("Float"):
@@ -452,7 +452,7 @@ def _require_identifiers(chosen: Any, name: str, kind: str) -> None:
         kind = run_guarded(lambda: _native_type_name(chosen, name)) if kind == "Unknown" else kind
         raise DataTypeError(f"{required} of at most 64 bits, not {kind}: cast it to Int64 or to strings")
     if kind in STRINGS and not run_guarded(lambda: _has_string_labels(chosen, name)):
-        raise DataTypeError(f"{required}, and these are categories that are no strings: cast it to plain strings")
+        raise DataTypeError(f"{required}, but its categories are not strings: cast it to plain strings")
 
 
 def _native_type_name(chosen: Any, name: str) -> str:
@@ -482,8 +482,8 @@ def _has_string_labels(chosen: Any, name: str) -> bool:
 
 def _require_numbers(name: str, kind: str) -> None:
     if kind not in NUMBERS:  # [numbers]
-        raise DataTypeError(
-            f"column {name!r} must hold integers up to Int64, floats or decimals, not {kind}: cast it to "
+        raise DataError(
+            f"column {name!r} must contain integers up to Int64, floats or decimals, not {kind}: cast it to "
             "Int64 or Float64 (a .csv file is read as strings)"
         )
 
@@ -502,19 +502,19 @@ def require_kinds(chosen: Any, listed: Mapping[tuple[str, str], Any]) -> None:
         strings = type(schema[name]).__name__ in (*STRINGS, "Object")  # objects of pandas are read as strings
         if isinstance(entry, str) != strings:
             held, given = ("strings", "integers") if strings else ("integers", "strings")
-            raise DataTypeError(
-                f"column {name!r} holds {held} but the {what} are {given}: give the {what} as {held}, or cast the "
-                "column (a .csv file is read as strings)"
+            raise DataError(
+                f"column {name!r} contains {held}, but the {what} are {given}: give the {what} as {held}, or "
+                "cast the column (a .csv file is read as strings)"
             )
 
 
 def kind_mismatch_message(item: str, candidate: object) -> str:
     if isinstance(candidate, str):
         return (
-            f"column {item!r} holds integers but the candidates are strings: give the candidates as integers, "
-            "or cast the column to strings"
+            f"column {item!r} contains integers, but the candidates are strings: give the candidates as "
+            "integers, or cast the column to strings"
         )
     return (
-        f"column {item!r} holds strings but the candidates are integers: give the candidates as strings "
+        f"column {item!r} contains strings, but the candidates are integers: give the candidates as strings "
         "(a .csv file is read as strings), or cast the column to Int64"
     )

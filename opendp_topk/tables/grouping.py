@@ -63,9 +63,7 @@ def _checked_group_types(rows: Rows, groups: Sequence[Any]) -> list[str]:
     types = column_kinds(rows)
     if isinstance(groups[0], str) != (types[2] == "String"):  # [check-group-kind]
         held = "strings" if types[2] == "String" else "integers"
-        raise DataTypeError(
-            f"column {rows.collect_schema().names()[2]!r} holds {held}, so the groups must be {held} too"
-        )
+        raise DataError(f"column {rows.collect_schema().names()[2]!r} contains {held}, so the groups must be {held}")
     return types
 
 

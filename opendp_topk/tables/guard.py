@@ -28,14 +28,14 @@ def run_guarded(step: Callable[[], T]) -> T:
     except (KeyboardInterrupt, SystemExit, GeneratorExit, TopKError):
         raise
     except ImportError as error:
-        name, failure = error.name or "a package of its own", ""
-        advice = "pip install it beside opendp_topk[tables]"
+        name, failure = error.name or "a separate package", ""
+        advice = "install it with pip in addition to opendp_topk[tables]"
         if not isinstance(error, ModuleNotFoundError):
-            advice = "its import failed; check that no file beside yours has this name, or install it again"
+            advice = "its import failed; check that none of your files has this name, or reinstall it"
     except BaseException as error:  # a panic in polars is not a subclass of Exception
         name, failure, advice = "", type(error).__name__, ""
     if advice:
-        raise MissingExtraError(f"the table's back end needs {name}: {advice}")
+        raise MissingExtraError(f"the table's back end requires {name}: {advice}")
     raise TableError(
         f"the table could not be read: its back end failed with {failure}. Check that the file is complete and "
         "well formed, and that every step of a lazy frame succeeds on all rows"
@@ -54,4 +54,4 @@ def require_below(found: float, exponent: int, what: str) -> None:
         DataError: The number is too large.
     """
     if not found < 2.0**exponent:
-        raise DataError(f"the table has 2^{exponent} {what} or more, and sums of them might overflow: split it")
+        raise DataError(f"the table has 2^{exponent} {what} or more, so sums might overflow: split it")

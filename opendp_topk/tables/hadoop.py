@@ -35,7 +35,7 @@ def list_hadoop_files(session: Any, address: str) -> FileList:
     root = run_guarded(lambda: jvm.org.apache.hadoop.fs.Path(address))
     system = run_guarded(lambda: root.getFileSystem(settings))
     if not run_guarded(lambda: system.exists(root)):
-        raise TableError(f"path must name a file or a folder, but {quote_path(address)} does not exist")
+        raise TableError(f"path must be a file or a folder, but {quote_path(address)} does not exist")
     top = run_guarded(lambda: system.getFileStatus(root))
     base = str(top.getPath().toString() if top.isDirectory() else top.getPath().getParent().toString())
     files = sort_and_check_files(
@@ -57,7 +57,7 @@ def list_hadoop_files(session: Any, address: str) -> FileList:
     for file in files[1:]:
         if run_guarded(lambda file=file: read_schema(file.place)) != first:  # type: ignore[misc]
             raise TableError(
-                f"path must name files with the same columns and types, but {quote_path(files[0].place)} and "
+                f"path must match files with the same columns and types, but {quote_path(files[0].place)} and "
                 f"{quote_path(file.place)} differ"
             )
 

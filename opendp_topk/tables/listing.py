@@ -22,9 +22,7 @@ from ..errors import TableError
 from ..errors.files import path_text, quote_path, stat_regular_file
 
 PARQUET = ".parquet"
-_CHANGED = (
-    "the files of the table were changed while it was read: nothing was released. Read a copy that stays as it is"
-)
+_CHANGED = "the files of the table were changed while they were read: nothing was released. Read a stable copy"
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,10 @@ def sort_and_check_files(files: Iterable[TableFile], path: str) -> tuple[TableFi
     """Return the files in the order of their names. Raise TableError if there are none or one is empty."""
     found = tuple(sorted(files, key=lambda file: file.name))
     if not found:
-        raise TableError(f"path must name .parquet files, and there are none in {quote_path(path)}")
+        raise TableError(f"path must contain .parquet files, but there are none in {quote_path(path)}")
     for file in found:
         if not file.size:
-            raise TableError(f"path must name a readable file, but {quote_path(file.place)} is empty")
+            raise TableError(f"path must be a readable file, but {quote_path(file.place)} is empty")
     return found
 
 
@@ -123,7 +121,8 @@ def require_distinct(
         other = seen.setdefault(identity(file), file.place)
         if other != file.place:
             raise TableError(
-                f"path must name each file once, but {quote_path(other)} and {quote_path(file.place)} are one"
+                f"path must contain each file once, but {quote_path(other)} and {quote_path(file.place)} are "
+                "the same file"
             )
 
 
@@ -141,9 +140,8 @@ def _stat_file(place: str, name: str) -> TableFile:
     seen = stat_regular_file(place, "path", TableError)
     if not place.isascii() and any("\ud800" <= letter <= "\udfff" for letter in place):
         raise TableError(
-            f"path must name files by names that are UTF-8, since engines open no others, and {quote_path(place)} "
-            f"is none: "
-            "rename it, or give a link to it"
+            "path must contain only UTF-8 file names, because engines cannot open others, but "
+            f"{quote_path(place)} is not: rename it, or give a link to it"
         )
     return TableFile(place, name.replace(os.sep, "/"), seen.st_size, (seen.st_mtime_ns, seen.st_dev, seen.st_ino))
 
@@ -166,7 +164,7 @@ def _walk_parquet_files(folder: str) -> Iterator[str]:
 
 
 def _repeated_folder_error(folder: str) -> TableError:
-    return TableError(f"path must name each folder once, but {quote_path(folder)} leads to one that it has already")
+    return TableError(f"path must contain each folder once, but {quote_path(folder)} leads to one of them")
 
 
 def _expand_to_parquet(place: str) -> Iterator[str]:
@@ -183,7 +181,7 @@ def _scan_folder(folder: str) -> list[tuple[os.DirEntry[str], bool]]:
             return [(entry, entry.is_dir()) for entry in entries]
     except (OSError, ValueError):
         pass
-    raise TableError(f"path must name folders that can be read, but {quote_path(folder)} cannot")
+    raise TableError(f"path must contain only readable folders, but {quote_path(folder)} cannot")
 
 
 def _split_pattern(pattern: str) -> tuple[str, list[str]]:

@@ -93,7 +93,7 @@ class Rows:
             if self._held is None:
                 unread, self._unread = self._unread, None  # [once]
                 if unread is None:
-                    raise TableError("the table could not be read before, and it is read once: start from it again")
+                    raise TableError("the table could not be read before, and can be read only once: open it again")
                 self._held = run_guarded(lambda: self._store_batches(unread()))  # [snapshot]
             return self._held
 
@@ -115,7 +115,7 @@ class Rows:
         for batch in batches:
             last = to_plain_frame(batch)
             if _named_kinds(nw.from_native(last).schema) != announced:  # [as-announced]
-                raise TypeError("the table does not have the columns that it announced")
+                raise TypeError("the columns of the table differ from its schema")
             held.append(last)  # [every-batch]
             size += int(last.estimated_size())
             if size > (_MEMORY if folder is None else _PIECE):

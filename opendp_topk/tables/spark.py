@@ -263,8 +263,8 @@ def fetch_rows(table: DataFrame) -> Any:
     found = run_guarded(table.limit(FEW + 1).toArrow)  # [spark-fetched]
     if found.num_rows > FEW:
         raise DataError(
-            f"items of a frame of Spark are kept at random in this process, which takes up to {FEW:,} rows: keep them "
-            'by "order", "rows" or "value", which stays in Spark'
+            f'by="random" selects items of a Spark frame in this process, which supports up to {FEW:,} rows: '
+            'use by="order", "rows" or "value", which run in Spark'
         )  # [spark-few]
     return found
 
@@ -301,13 +301,13 @@ def require_determinate(frame: DataFrame) -> None:
     """
     if not hasattr(frame, "_jdf"):
         raise DataTypeError(
-            "the table must not be a frame of Spark Connect, whose plan cannot be looked at: use a session in the "
-            "driver, or write the table to files"
+            "the table must not be a frame of Spark Connect, whose plan cannot be inspected: use a session "
+            "in the driver, or write the table to files"
         )  # [connect]
     found = run_guarded(lambda: _find_nondeterminism(frame))
     if found:
         raise DataTypeError(
-            f"the table must be the same whenever Spark reads it, and {found}. Write the table to files, for example "
+            f"the table must be the same each time Spark reads it, but {found}. Write the table to files, for example "
             "by frame.write.parquet(path), and pass spark.read.parquet(path), or pass frame.checkpoint()"
         )
 
@@ -357,12 +357,12 @@ def _check_file_relation(node: Any) -> str | None:
     if _class_name(relation.location()) != f"{_FILES}InMemoryFileIndex":
         return "its plan reads a table of partitions whose files are listed for each job: read them by their path"
     if node.output().size() != relation.schema().size():
-        return "its plan reads the hidden column _metadata, of which parts say how files are split"  # [hidden]
+        return "its plan reads the hidden column _metadata, parts of which depend on how files are split"  # [hidden]
     options = [(str(one._1()).lower(), str(one._2()).lower()) for one in _iterate_sequence(relation.options().toSeq())]
     if ("mode", "dropmalformed") in options:
         return "its plan reads files in the mode DROPMALFORMED, which drops other rows for other columns"  # [same-rows]
     if any(name in _LEFT_OUT and value != "false" for name, value in options):
-        return "its plan reads files with an option that leaves some out where they cannot be read"  # [whole-files]
+        return "its plan reads files with an option that skips files that cannot be read"  # [whole-files]
     return "its plan reads a stream" if node.isStreaming() else None
 
 
@@ -389,7 +389,7 @@ def _key_type_check(columns: Callable[[Any], Any]) -> Check:
 
 def _check_deduplicate(node: Any) -> str | None:
     if not _is_row_key(_iterate_sequence(node.keys()), node.child()):
-        return "its plan has dropDuplicates on some of its columns, which keeps any row"  # [duplicates]
+        return "its plan has dropDuplicates on some of its columns, which keeps an arbitrary row"  # [duplicates]
     return None
 
 
@@ -445,7 +445,7 @@ def _check_cast(cast: Any) -> str | None:
         return None
     if _class_name(child) == f"{_EXPRESSION}Literal" and str(child.toString()).strip()[:1].isdigit():
         return None
-    return "its plan makes a time of a text, which may be a word for the time of day"  # [words]
+    return "its plan converts text to a time, which may be a word for the current time"  # [words]
 
 
 def _is_row_key(keys: Iterable[Any], child: Any) -> bool:
@@ -488,7 +488,7 @@ _SQL = "org.apache.spark.sql."
 _LOGICAL, _FILES = f"{_SQL}catalyst.plans.logical.", f"{_SQL}execution.datasources."
 _EXPRESSION, _AGGREGATE = f"{_SQL}catalyst.expressions.", f"{_SQL}catalyst.expressions.aggregate."
 _WINDOW = f"{_EXPRESSION}WindowExpression"
-_TWINS = "of whose equal entries any may stand for all"
+_TWINS = "in which any of several equal entries may represent them"
 
 
 def _qualified_checks(room: str, names: str, check: Check | None = None) -> dict[str, Check | None]:
@@ -594,8 +594,8 @@ def run_spark_job(job: Callable[[], T]) -> T:
         failed = True
     assert failed
     raise ForeignError(
-        "Spark could not finish its work, and nothing was released: see its own log, and check that the Python of its "
-        "workers (PYSPARK_PYTHON) has opendp_topk[spark]"
+        "Spark failed, and nothing was released: see its log, and check that the Python of its workers "
+        "(PYSPARK_PYTHON) has opendp_topk[spark]"
     )
 
 

@@ -64,7 +64,7 @@ _KINDS = {
 }
 _ORDERED = ("<", "<=", ">", ">=")
 _NO_WORD = re.compile(r"(?=.*\d)[-+\d\s.,:/'%$€£TZeE]*", re.DOTALL)  # dates, times and numbers
-_DECLARE = "declare what a column of a .csv file holds (--types year=integer,day=date), or write a file with that type"
+_DECLARE = "declare the type of a column of a .csv file (--types year=integer,day=date), or write a file with that type"
 _EXACT = 2**53  # float64 represents every integer up to here
 
 
@@ -135,8 +135,8 @@ class _Parser:
                 raise self.syntax_error("a column, a constant or a comparison", at)
             if len(self.pieces) == _LONGEST:
                 raise ParameterError(
-                    f"where must have {_LONGEST} names, constants, signs, commas and brackets at most, as of a list of "
-                    f"{_LONGEST // 2 - 2} constants: to keep more, write a table of those rows"
+                    f"where must have at most {_LONGEST} names, constants, signs, commas and brackets, as for a list "
+                    f"of {_LONGEST // 2 - 2} constants: for longer conditions, write a table of those rows"
                 )
             self.pieces.append((str(found.lastgroup), found[str(found.lastgroup)], at))
             at = found.end()
@@ -265,7 +265,7 @@ def _filter_in_spark(frame: Any, condition: Any) -> Any:
     import narwhals as nw
 
     if str(frame.sparkSession.conf.get(STATISTICS)).lower() != "false":
-        raise ParameterError(f"where needs a session of Spark whose setting {STATISTICS} is false")
+        raise ParameterError(f"where requires a Spark session with the setting {STATISTICS} = false")
     names = list(frame.columns)
     table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, case-sensitive
     test = _build_expression(condition, _column_resolver(nw, table, names))
@@ -284,15 +284,15 @@ def _column_resolver(
 
     def resolve_column(test: ColumnComparison) -> tuple[Any, Any]:
         if names.count(test.column) != 1:
-            raise DataError(f"where names the column {test.column!r}, and the table must have one of this name")
+            raise DataError(f"where uses {test.column!r}, but the table does not have one column of this name")
         at = names.index(test.column)
         column, held = library.nth(at), _KINDS.get(types[at])
         if test.by == "null":
             return column, ()
         if held is None:
             raise DataTypeError(
-                f"where compares the column {test.column!r}, which must hold text, integers up to Int64, floats, "
-                f"dates, or true or false, not {types[at]}: only `is null` goes with it"
+                f"where compares the column {test.column!r}, which must contain text, integers up to Int64, "
+                f"floats, dates, or true or false, not {types[at]}: only `is null` can be used"
             )
         constants = [_typed_constant(test, one, held) for one in test.constants]
         if held == "dates" and library is not pl:  # as text, since pyspark cannot pass years of three digits
@@ -315,9 +315,9 @@ def _build_expression(condition: Any, column: Callable[[ColumnComparison], tuple
 def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     if held == "text" and isinstance(value, str):
         if test.by in _ORDERED and _NO_WORD.fullmatch(value):
-            raise DataTypeError(
-                f"where compares the column {test.column!r}, which holds text, by order with what looks like a date or "
-                f"a number, and text is ordered letter by letter: {_DECLARE}"
+            raise DataError(
+                f"where compares the column {test.column!r}, which contains text, by order with a constant "
+                f"that looks like a date or a number, but text is ordered letter by letter: {_DECLARE}"
             )
         return value
     if held == "integers" and type(value) is int and -(2**63) <= value < 2**63:
@@ -334,4 +334,4 @@ def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     like = {"text": "'text'", "dates": "'yyyy-mm-dd'", "true or false": "= true or = false"}
     wanted = like.get(held, "a number of that kind")
     declare = f", or {_DECLARE}" if held == "text" else ""
-    raise DataTypeError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}{declare}")
+    raise DataError(f"where compares the column {test.column!r}, which contains {held}: write {wanted}{declare}")

@@ -190,7 +190,7 @@ def map_only_count(
     named = make_count_by_item(input_domain, input_metric, candidates=(0,), max_items=max_items)
 
     def function(rows: Any) -> NoReturn:
-        raise ParameterError("this count has no names of candidates: build it with make_count_by_item to count a table")
+        raise ParameterError("this count has no candidates: build it with make_count_by_item to count a table")
 
     return replace(
         named,
@@ -223,7 +223,7 @@ def integers_or_strings(candidates: Iterable[Hashable], name: str) -> tuple[int,
             raise ParameterError(f"{name} must be strings of Unicode characters, without lone surrogates")
         return tuple(map(str.__str__, items))  # plain strings, also for members of a string enumeration
     if not all(checks.is_integer(one) for one in items):
-        raise ParameterError(f"{name} must be all integers or all strings (a bool is no integer here)")
+        raise ParameterError(f"{name} must be all integers or all strings (not bools)")
     numbers = tuple(map(operator.index, items))
     if min(numbers) < -(2**63) or max(numbers) >= 2**64:
         raise ParameterError(f"{name} that are integers must fit into 64 bits: -2**63 <= integer < 2**64")

@@ -94,7 +94,7 @@ def make_keep_items(
     items = None if candidates is None else parse_candidates(candidates)
     checks.require_choice("by", by, RULES)
     if by == "value" and not isinstance(input_domain, ValuedFrameDomain):
-        raise ParameterError('by="value" needs a ValuedFrameDomain(user, item, value)')
+        raise ParameterError('by="value" requires a ValuedFrameDomain(user, item, value)')
     step = grid_step(granularity)  # [check-granularity]
 
     def function(rows: Any) -> Any:
@@ -125,7 +125,7 @@ def map_only_contributions(
     named = make_keep_items(input_domain, input_metric, candidates=(0,), **options)
 
     def function(rows: Any) -> NoReturn:
-        raise ParameterError("these items have no names: build it with make_keep_items to read a table")
+        raise ParameterError("this transformation has no column names: build it with make_keep_items to read a table")
 
     return replace(named, function=function, parameters={**named.parameters, "candidates": n_candidates})  # [nameless]
     # end-proof-region: keep_items

@@ -87,7 +87,7 @@ def make_minimum_users(
     else:
         require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(...) or LInfDistance(...)")
         if candidates is not None:
-            raise ParameterError("candidates must be left out: counts by key come with their keys")
+            raise ParameterError("candidates must be omitted: counts by key contain their keys")
         _require_users(metric.each == 1)  # [users-by-key]
 
     def function(counts: Any) -> Mapping[Any, int]:
@@ -124,21 +124,21 @@ def map_only_minimum(input_domain: VectorDomain, input_metric: LInfDistance, *, 
 
 def _floor_distance(d_in: Number) -> int:
     if d_in == math.inf:
-        raise ParameterError("d_in must be finite: counts by key are a number of users apart")
+        raise ParameterError("d_in must be finite: for counts by key it is a number of users")
     return math.floor(d_in)  # [stability]
 
 
 def _require_users(they_are: bool) -> None:
     if not they_are:
         raise SpaceError(
-            "minimum_users must follow numbers of users, as make_count_by_item counts them: of sums or scores one user "
-            "moves one by more than 1, so that they say nothing of how many users there are"
+            "minimum_users must follow numbers of users, such as those of make_count_by_item: one user may "
+            "change a sum or another score by more than 1, so these do not show the number of users"
         )
 
 
 def _checked_candidates(domain: VectorDomain, candidates: Any) -> tuple[Any, ...]:
     if domain.element_domain.T is not int:
-        raise ParameterError("input_domain must hold integers, such as counts: VectorDomain(AtomDomain(int), size=...)")
+        raise ParameterError("input_domain must contain integers: VectorDomain(AtomDomain(int), size=...)")
     if candidates is None and domain.candidates is not None:
         return tuple(domain.candidates)  # [counted]
     if candidates is None or domain.size is None:
@@ -147,7 +147,7 @@ def _checked_candidates(domain: VectorDomain, candidates: Any) -> tuple[Any, ...
     if len(listed) != domain.size:
         raise ParameterError("candidates must be as many as the counts of the input domain")  # [as-many]
     if domain.candidates is not None and not same_items(listed, domain.candidates):
-        raise ParameterError("candidates must be those that were counted, in their order: leave them out")  # [those]
+        raise ParameterError("candidates must be the counted candidates, in their order: omit them")  # [those]
     return listed
 
 
@@ -159,14 +159,14 @@ class AddToCounts:
 
     def __call__(self, release: Any) -> Any:
         if not isinstance(release, Release) or release.counts is None:
-            raise ParameterTypeError("add_to_counts must follow a measurement that releases counts: leave it out")
+            raise ParameterTypeError("add_to_counts must follow a measurement that releases counts: omit it")
         return replace(release, counts=tuple(count + self.number for count in release.counts))  # [add]
 
     def output_type_for(self, released: Any, _: int | None) -> Any:
         if "counts" not in annotated_fields(released):
             raise SpaceError(
-                "add_to_counts must follow a measurement whose releases have a field counts, as those of "
-                "make_stable_histogram do: leave it out after another"
+                "add_to_counts must follow a measurement whose releases have a field counts, such as "
+                "make_stable_histogram: omit it after others"
             )
         return released
 

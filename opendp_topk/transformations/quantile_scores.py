@@ -169,7 +169,7 @@ def grid_bounds(bounds: tuple[Number, Number], granularity: Number) -> tuple[int
     """Return the least and the greatest multiple within the bounds, in steps."""
     lower, upper = bounds_in_steps(bounds, grid_step(granularity))  # [whole-steps]
     if not 2 <= upper - lower + 1 <= _WIDEST:  # [check-width]
-        raise ParameterError("bounds must hold at least 2 and at most 2^24 multiples of the granularity")
+        raise ParameterError("bounds must contain at least 2 and at most 2^24 multiples of the granularity")
     return lower, upper
 
 

@@ -14,7 +14,7 @@ from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
-from ..errors import DataTypeError, ParameterError, ParameterTypeError, checks
+from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import printed_fraction
 from ..spaces.domains import ValuedFrameDomain
@@ -166,7 +166,7 @@ def map_only_sum(
     one: Any = named.output_domain
 
     def function(rows: Any) -> NoReturn:
-        raise ParameterError("these sums have no names of candidates: build them with make_sum_by_item to read a table")
+        raise ParameterError("these sums have no candidates: build them with make_sum_by_item to read a table")
 
     return replace(
         named,
@@ -190,17 +190,15 @@ def bounds_in_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
         raise ParameterTypeError("bounds must be a pair (lower, upper)")
     for bound in bounds:
         if not checks.is_real(bound) or bound != bound:
-            raise ParameterTypeError("bounds must hold two numbers, neither of them NaN")
+            raise ParameterTypeError("bounds must contain two numbers, neither of them NaN")
     if not (-math.inf < bounds[0] <= bounds[1] < math.inf):  # [check-bounds]
         raise ParameterError("bounds must satisfy lower <= upper, and both must be finite")
     least, greatest = (printed_fraction(checks.plain_number(bound)) / step for bound in bounds)  # [bounds-as-written]
     lower, upper = math.ceil(least), math.floor(greatest)  # [inward]
     if lower > upper or lower == upper == 0:
-        raise ParameterError(
-            "bounds must hold a multiple of the granularity other than 0: choose a smaller granularity"
-        )
+        raise ParameterError("bounds must contain a multiple of the granularity besides 0: lower the granularity")
     if max(-lower, upper, lower, -upper) > FARTHEST:  # [within]
-        raise ParameterError("bounds must lie within 2^31 steps of 0: choose a larger granularity")
+        raise ParameterError("bounds must be within 2^31 steps of 0: choose a larger granularity")
     return lower, upper
 
 
@@ -211,8 +209,8 @@ def require_kind(rows: Any, candidate: object, column: str) -> None:
     kind = column_kinds(rows)[1]
     if isinstance(candidate, str) != (kind == "String"):
         raise DataTypeError(
-            f"column {column!r} holds {'strings' if kind == 'String' else 'integers'} and the candidates are none: "
-            "give the candidates as the column holds them, or cast the column (a .csv file is read as strings)"
+            f"column {column!r} contains {'strings' if kind == 'String' else 'integers'}, but the candidates "
+            "do not: give candidates of the same type, or cast the column (a .csv file is read as strings)"
         )
     # end-proof-region: sum_by_item
 

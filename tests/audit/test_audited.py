@@ -37,9 +37,9 @@ def response(epsilon: float, seed: int) -> Callable[[int, int], Any]:
 
 def test_the_three_verdicts_and_what_goes_with_them() -> None:
     wanted = {
-        1.0: ("refuted", 1, "where 1.0 is claimed; this is wrong with probability at most 0.001"),
-        2.5: ("not refuted", 0, "2.5 is claimed: this is no proof that it is kept"),
-        50.0: ("not tested", 3, "50.0 is claimed, and no 4000 samples can show that epsilon is"),
+        1.0: ("refuted", 1, "but the claim is 1.0; this is wrong with probability at most 0.001"),
+        2.5: ("not refuted", 0, "the claim is 2.5: this does not prove the claim"),
+        50.0: ("not tested", 3, "the claim is 50.0, and 4000 samples can never show that epsilon is"),
     }
     for claim, (verdict, code, why) in wanted.items():
         found = tk.audit.audit_claim(response(2.0, 1), epsilon=claim, pairs=PAIR, batched=True, samples=4000)
@@ -74,7 +74,7 @@ def test_a_pair_is_audited_anew_and_told_as_it_was() -> None:
     assert first.pair == 1
     again = audit_pair(response(2.0, 2), first.pair, pairs=pairs, confidence=1 - 1e-9, **settings)
     assert (again.verdict, again.pair, again.found.pairs) == ("refuted", 1, 1)
-    assert "input: that of pair 1 of those given" in again.lines
+    assert "input: pair 1 of the given pairs" in again.lines
     best = lambda scores: int(scores.argmax())  # noqa: E731
     made = tk.audit.audit_claim(best, epsilon=1.0, samples=400)
     anew = audit_pair(best, json.loads(json.dumps(made.pair)), epsilon=1.0, samples=400)
@@ -191,11 +191,11 @@ def test_the_worst_of_given_pairs_is_found() -> None:
 def test_what_is_no_claim() -> None:
     wrongs: tuple[tuple[dict[str, Any], str], ...] = (
         ({}, "epsilon or rho must be given"),
-        ({"epsilon": 1, "rho": 1}, "cannot both"),
+        ({"epsilon": 1, "rho": 1}, "different claims"),
         ({"epsilon": 0}, "epsilon must be > 0"),
         ({"rho": math.inf}, "rho must be > 0"),
-        ({"rho": 1, "delta": 0.1}, "delta goes with epsilon"),
-        ({"epsilon": 1, "pairs": []}, "pairs must hold"),
+        ({"rho": 1, "delta": 0.1}, "delta requires epsilon"),
+        ({"epsilon": 1, "pairs": []}, "pairs must contain"),
     )
     for wrong, match in wrongs:
         raises_exactly(tk.errors.ParameterError, partial(tk.audit.audit_claim, constant, **wrong), match)

@@ -215,7 +215,7 @@ def test_noise_that_is_not_cut_is_not_accused() -> None:
     ("arguments", "kind", "message"),
     [
         ({"input_metric": None}, tk.errors.ParameterError, "must be given"),
-        ({"input_metric": tk.UserDistance()}, tk.errors.ParameterError, "no neighbours can be made up"),
+        ({"input_metric": tk.UserDistance()}, tk.errors.ParameterError, "no neighbours can be generated"),
         ({"input_domain": tk.AtomDomain(int)}, tk.errors.ParameterTypeError, "input_domain"),
         ({"d_in": 0}, tk.errors.ParameterError, "d_in"),
         ({"d_in": -1}, tk.errors.ParameterError, "d_in"),

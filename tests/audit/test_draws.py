@@ -35,7 +35,9 @@ def test_batches_are_asked_for_in_full() -> None:
 
     assert draws(function, batched=True)(7, 25_000) == [(7, 7)] * 25_000
     assert sum(asked) == 25_000
-    raises_exactly(tk.errors.ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "as many releases")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "requested number of releases"
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,9 @@ def test_an_outcome_is_the_key_of_an_exact_law(released: Any) -> None:
 
 
 def test_a_release_that_is_no_key_is_refused() -> None:
-    raises_exactly(tk.errors.CapacityError, lambda: draws(lambda x: [1, bytearray()])(0, 1), "needs hashable releases")
+    raises_exactly(
+        tk.errors.CapacityError, lambda: draws(lambda x: [1, bytearray()])(0, 1), "requires hashable releases"
+    )
 
 
 def test_sets_and_dictionaries_are_outcomes_and_so_is_their_order() -> None:

@@ -105,7 +105,7 @@ def test_digits_that_are_left_are_never_read_as_kept() -> None:
 def test_what_is_refused() -> None:
     fresh, calls = random.SystemRandom(), itertools.count()
     raises_exactly(
-        tk.errors.ParameterError, lambda: tk.audit.replay(lambda x, _: fresh.random(), 0, 1), "its source alone"
+        tk.errors.ParameterError, lambda: tk.audit.replay(lambda x, _: fresh.random(), 0, 1), "draw only from source"
     )
 
     def fickle(x: int, source: Any) -> int:

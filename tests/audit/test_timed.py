@@ -121,13 +121,13 @@ def test_what_cannot_be_timed_is_refused() -> None:
         raises_exactly(
             tk.errors.ParameterError,
             lambda more=more: tk.audit.estimate(len, [1], [2], samples=100, timed=True, **more),
-            "timed needs calls one by one",
+            "timed requires single calls",
         )
     for measure in (tk.RangeDivergence(), tk.ZeroConcentratedDivergence()):
         raises_exactly(
             tk.errors.ParameterError,
             lambda measure=measure: tk.audit.estimate(len, [1], [2], samples=100, timed=True, measure=measure),
-            "timed is for claims of epsilon and delta",
+            "timed requires a claim of epsilon and delta",
         )
     raises_exactly(
         tk.errors.ParameterTypeError, lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=1), "timed must be"

@@ -315,12 +315,12 @@ def test_a_pair_comes_back() -> None:
         (
             lambda: dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0),
             tk.errors.SpaceError,
-            "no vector of i32",
+            "not a vector of i32",
         ),
         (
             lambda: theirs(dp.max_divergence(), float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")),
             tk.errors.SpaceError,
-            "no vector of i32",
+            "not a vector of i32",
         ),
         (
             lambda: theirs(dp.max_divergence(), float, metric=dp.l1_distance(T="f32")),
@@ -347,7 +347,7 @@ def test_a_pair_comes_back() -> None:
                 metric=dp.linf_distance(T="i32", monotonic=True),
             ),
             tk.errors.SpaceError,
-            "move in both directions",
+            "change in both directions",
         ),
     ],
 )

@@ -73,7 +73,7 @@ def record_of(text: str) -> dict[str, Any]:
     """A record; a number that JSON does not know, such as NaN, is refused."""
 
     def refuse(constant: str) -> Any:
-        raise AssertionError(f"{constant} is no JSON")
+        raise AssertionError(f"{constant} is not JSON")
 
     parsed = json.loads(text, parse_constant=refuse)
     assert isinstance(parsed, dict)

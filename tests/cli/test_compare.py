@@ -110,7 +110,7 @@ def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) 
     numbered = [row.name for row in capable_mechanisms(10**8, 10**9, "set") if row.numbered]
     assert {"canonical", "canonical_exponential"} <= set(numbered)
     assert [name for name, (*_, within) in rows.items() if within == "-"] == numbered == list(rows)[-len(numbered) :]
-    assert result.field("-") == "not known, or too long to compute"
+    assert result.field("-") == "not known, or too slow to compute"
     assert "\n- " not in command(*asked, "--k", 3).out
 
 
@@ -192,7 +192,7 @@ def test_a_probability_that_is_not_known_is_a_dash(
     compared = command(*asked, "--compare")
     assert {shown for *_, shown in _rows(compared).values()} == {"-"}
     assert len(_rows(compared)) == len(capable_mechanisms(2, 4, "ranking"))
-    assert compared.field("-") == "not known, or too long to compute"
+    assert compared.field("-") == "not known, or too slow to compute"
     assert "is not known" in command(*asked).field("on the proxy")
 
 

@@ -46,8 +46,8 @@ def _tables(folder: Path) -> dict[str, tuple[Path, str]]:
     add("text.parquet", "could not be read", rows.encode())
     add("list.xlsx", "ends in .parquet or .csv", rows.encode())
     whole = pl.DataFrame({"reader": [SECRET] * 500, "book": [f"{SECRET}{n}" for n in range(500)]})
-    add("float.parquet", "must hold integer, string", whole.with_columns(book=pl.lit(918273.640625)))
-    add("nested.parquet", "must hold integer, string", whole.with_columns(reader=pl.concat_list("reader")))
+    add("float.parquet", "must contain integer, string", whole.with_columns(book=pl.lit(918273.640625)))
+    add("nested.parquet", "must contain integer, string", whole.with_columns(reader=pl.concat_list("reader")))
     add("numbers.parquet", "candidates must be integers", whole.with_columns(book=pl.lit(918273645)))
     add("whole.parquet", "", whole)
     add("cut.parquet", "could not be read", (folder / "whole.parquet").read_bytes()[:-100])
@@ -75,7 +75,7 @@ def test_an_unexpected_failure_shows_its_type_alone(
         raise ValueError(f"{SECRET}: 918273645")
 
     monkeypatch.setattr("opendp_topk.apps.cli.release.write_file_list", broken)
-    command(*library.release(*EXACT)).complains(1, "internal error (ValueError)", "withheld")
+    command(*library.release(*EXACT)).complains(1, "internal error (ValueError)", "details are omitted")
     assert SECRET not in command(*library.release(*EXACT)).err
 
 
@@ -120,7 +120,7 @@ def test_a_missing_package_is_named_with_the_extra(hidden: str, arguments: tuple
 def test_a_missing_package_within_this_process(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "opendp_topk.apps.cli.app", raising=False)
     monkeypatch.setitem(sys.modules, "typer", None)
-    command("--version").complains(1, 'the command needs typer: pip install "opendp_topk[cli]"')
+    command("--version").complains(1, 'the command requires typer: pip install "opendp_topk[cli]"')
 
 
 def test_a_broken_installation_is_not_taken_for_a_missing_extra(
@@ -239,7 +239,7 @@ def test_ctrl_c_while_the_release_is_printed_does_not_deny_it(
 
     monkeypatch.setattr("opendp_topk.apps.cli.release.show_release", pressed)
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
-    result.complains(130, "interrupted while the release was printed: it was drawn and has its cost")
+    result.complains(130, "interrupted while the release was printed: it was drawn, and its cost is spent")
     assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
 
 

@@ -69,7 +69,7 @@ def test_a_list_that_is_none(tmp_path: Path, name: str, content: bytes, error: t
 def test_a_list_that_cannot_be_opened(tmp_path: Path) -> None:
     raises_exactly(TableError, lambda: read_candidates(tmp_path / "x"), "does not exist")
     raises_exactly(TableError, lambda: read_candidates(tmp_path), "is a folder")
-    raises_exactly(TableError, lambda: read_candidates("a\0b"), "character that no name")
+    raises_exactly(TableError, lambda: read_candidates("a\0b"), "character that is not allowed")
     raises_exactly(TableError, lambda: read_candidates(tmp_path / "x.csv"), "does not exist")
 
 
@@ -102,7 +102,7 @@ def test_csv_and_parquet_give_the_same_counts(tmp_path: Path) -> None:
 def test_what_is_no_count_is_refused(tmp_path: Path, cell: str) -> None:
     path = tmp_path / "bad.csv"
     path.write_text(f"item,count\na,3\nb,{cell}\n")
-    with pytest.raises(TableError, match="must hold an integer >= 0 in every row") as caught:
+    with pytest.raises(TableError, match="must contain an integer >= 0 in every row") as caught:
         read_proxy_counts(path, 9)
     assert SECRET not in str(caught.value)
     assert "918273" not in str(caught.value)
@@ -112,7 +112,7 @@ def test_what_is_no_count_is_refused(tmp_path: Path, cell: str) -> None:
 def test_a_column_of_another_type_is_refused(tmp_path: Path, values: list[object]) -> None:
     path = tmp_path / "bad.parquet"
     pl.DataFrame({"count": values}, schema={"count": pl.UInt64} if 2**63 in values else None).write_parquet(path)
-    with pytest.raises(TableError, match="must hold an integer >= 0 in every row"):
+    with pytest.raises(TableError, match="must contain an integer >= 0 in every row"):
         read_proxy_counts(path, 9)
 
 
@@ -123,10 +123,10 @@ def test_the_file_must_fit(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="must have a column named 'count'"):
         read_proxy_counts(path, 9)
     path.write_text("count\n1\n2\n3\n")
-    with pytest.raises(TableError, match="at most one row a candidate, which are 2"):
+    with pytest.raises(TableError, match="at most one row per candidate, that is at most 2"):
         read_proxy_counts(path, 2)
     assert read_proxy_counts(path, 10**7).sum() == 6
-    with pytest.raises(ParameterError, match="for at most 10000000 candidates"):
+    with pytest.raises(ParameterError, match="supports at most 10000000 candidates"):
         read_proxy_counts(path, 10**7 + 1)
     path.write_text("")
     with pytest.raises(TableError, match="is empty"):

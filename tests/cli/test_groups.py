@@ -116,10 +116,10 @@ def test_rows_count_in_their_groups_and_cost_what_a_person_may_have(command: Com
     )  # fmt: skip
     assert [error.message for error in schema.iter_errors(record)] == []
     assert {one.verdict for one in verify_record(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
-    assert "a row counts in its group, if that is listed" in record["accuracy"]["words"]
+    assert "a row counts in its group, if the group is listed" in record["accuracy"]["words"]
     shown = command("show", saved(lent, record)).flat
-    assert "Rows of other groups counted nowhere." in shown
-    assert "Every row of these groups counted." in shown
+    assert "Rows of other groups were not counted." in shown
+    assert "Every row of these groups was counted." in shown
     assert command(*PLAN, *USUAL, "--rows-per-person", 3).field("scale").startswith("6.0 ")
 
 
@@ -131,7 +131,9 @@ def test_groups_of_integers_are_those_of_the_table_however_they_are_written(comm
     record = record_of(command(*release(*EXACT, "--out", "-", table="zip.parquet")).out)
     assert lists(record, "items") == {7: ["Emma", "Dune"], 11: ["Faust", "Dune"]}
     Path("towns.txt").write_text("7\nUlm\n", "utf-8")
-    command(*release(*EXACT, table="zip.parquet")).complains(1, "the groups must be integers: group 2 is not")
+    command(*release(*EXACT, table="zip.parquet")).complains(
+        1, "the groups must be integers, as in column 'town': group 2 is not"
+    )
 
 
 @pytest.mark.slow
@@ -157,8 +159,8 @@ def test_tables_and_pages_tell_the_groups(command: Command, lent: Path) -> None:
     lists_shown = [[item.text for item in one.all("li")] for one in drawn.all("ol")]
     assert [len(one) for one in lists_shown] == [2, 2, 2]
     assert "Faust" in lists_shown[2][0]
-    assert "It does not tell how large a group is" in page
-    assert "short of" not in page + shown
+    assert "It does not show the size of a group" in page
+    assert "fewer than" not in page + shown
 
 
 @pytest.mark.slow
@@ -176,7 +178,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> 
     assert command("show", "top.json", "--ledger", book).code == 0
     assert command(*asked, "--from-record", "top.json").code == 0
     Path("towns.txt").write_text("Bonn\nJena\nUlm\n", "utf-8")
-    command(*asked, "--from-record", "top.json").complains(1, "another question, by its groups")
+    command(*asked, "--from-record", "top.json").complains(1, "differs from this question in its groups")
     partition = record["mechanism"]["partition"]
     edits: list[tuple[tuple[Any, ...], Any, str]] = [
         (("groups",), ["Ulm", "Ulm", "Bonn", "Jena", "Jena", "Bonn"], "items"),
@@ -215,7 +217,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> 
         edited(record, ("mechanism", "partition"), "town"),
     ]
     for one in broken:
-        command("show", saved(lent, one)).complains(1, "is not whole")
+        command("show", saved(lent, one)).complains(1, "is incomplete or invalid")
 
 
 @pytest.mark.further
@@ -280,7 +282,13 @@ def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path,
     assert "user" not in told
     shown = command("show", "top.json").flat
     page = " ".join(page_of(command, tmp_path, record).text.split())
-    for words in (PEOPLE, "whom no column of the table tells apart", "with most rows", "Every row counted.", "20 rows"):
+    for words in (
+        PEOPLE,
+        "whom no column of the table identifies",
+        "with most rows",
+        "Every row was counted.",
+        "20 rows",
+    ):
         assert words in shown
         assert words in page
     edited = copy.deepcopy(record)
@@ -301,7 +309,7 @@ def test_a_ledger_is_charged_for_the_person(command: Command, views: Path) -> No
     again = release_views(views, *LISTED, "--epsilon", 1, "--ledger", book, "--from-record", "top.json")
     assert command(*again).out.split()[-1:] != []
     other = release_views(views, *LISTED, "--epsilon", 1, "--ledger", book, "--from-record", "top.json", rows=9)
-    command(*other).complains(1, "another question")
+    command(*other).complains(1, "differs from this question")
     assert PEOPLE in command("show", "top.json", "--ledger", book).flat
     command("ledger", "create", "bare.ledger", "--dataset", "views", "--epsilon", 3)
     bare = release_views(views, *LISTED, "--epsilon", 1, "--ledger", "bare.ledger")
@@ -314,12 +322,15 @@ def test_sums_and_quantiles_of_rows(command: Command, views: Path) -> None:
     asked = "release", views, "--rows-per-person", 3, "--quantile", "1/2", "--column", "ms", "--bounds", "0,100"
     record = record_of(command(*asked, *EXACT, "--out", "-").out)
     assert record["items"][0] in (33, 34)
-    assert "every row counts" in record["accuracy"]["words"]
+    assert "every row is counted" in record["accuracy"]["words"]
     best = release_views(views, "--candidates", "pages.txt", "--k", 1, "--sum", "ms", "--bounds", "0,100", rows=3)
     record = record_of(command(*best, *EXACT, "--out", "-").out)
     assert (record["items"], record["d_in"]) == (["/a"], 3)
     Path("sum.json").write_text(json.dumps(record))
-    assert "What one row adds to one item was cut to 0 at least and 100 at most" in command("show", "sum.json").flat
+    assert (
+        "The total of one row for one item was clamped to the interval from 0 to 100"
+        in command("show", "sum.json").flat
+    )
 
 
 @pytest.mark.further

@@ -40,7 +40,7 @@ def test_releases_are_taken_from_the_budget_until_it_is_spent(command: Command, 
         assert command(*paid, *(["--again"] if left < 1 else [])).code == 0
         assert command("ledger", file).field("left") == str(left)
     refused = command(*library.release("--epsilon", 0.75, "--ledger", file, "--out", library.folder / "top.json"))
-    refused.complains(1, "would cost 0.75 of epsilon, and 0.5 is left", "nothing was debited")
+    refused.complains(1, "would cost 0.75 of epsilon, but 0.5 is left", "nothing was debited")
     assert not (library.folder / "top.json").exists()
     shown = command("ledger", file, "--history")
     assert shown.field("budget") == "2"
@@ -55,7 +55,7 @@ def test_ten_releases_of_a_tenth_fit_in_one(command: Command, library: Library, 
     for _ in range(10):
         assert command(*library.release("--epsilon", "0.1", "--ledger", one)).code == 0
     command(*library.release("--epsilon", "0.1", "--ledger", one)).complains(1, "is left")
-    assert command("ledger", "verify", one).out == "whole\n"
+    assert command("ledger", "verify", one).out == "consistent\n"
 
 
 def test_an_error_after_the_debit_says_that_the_budget_was_spent(
@@ -109,22 +109,22 @@ def test_a_mistake_in_the_command_costs_nothing(command: Command, library: Libra
     numbers = library.folder / "numbers.json"
     numbers.write_text("[1, 2, 3, 4]", encoding="utf-8")
     command(*library.release("--epsilon", 1, "--ledger", file, candidates=numbers)).complains(
-        1, "column 'book' holds strings but the candidates are integers"
+        1, "column 'book' contains strings, but the candidates are integers"
     )
-    command(*library.release("--rho", 1, "--ledger", file)).complains(2, "counts epsilon")
+    command(*library.release("--rho", 1, "--ledger", file)).complains(2, "uses epsilon")
     command(*library.release("--epsilon", 1, "--neighbors", "replace", "--ledger", file)).complains(2, "--neighbors")
     command(*library.release("--epsilon", 1, "--ledger", library.folder / "none")).complains(
         1, "no ledger of that name: create one"
     )
     command(*library.release("--epsilon", 1, "--ledger", library.table)).complains(1, "not a ledger")
-    command(*library.release("--epsilon", 1, "--ledger", file, "--out", file, "--force")).complains(2, "is read")
+    command(*library.release("--epsilon", 1, "--ledger", file, "--out", file, "--force")).complains(2, "input files")
     assert tk.ledger.Ledger(file).spent() == 0.0
 
 
 def test_a_ledger_keeps_its_budget_and_its_unit(command: Command, file: Path) -> None:
     create = ("ledger", "create", file, "--dataset")
     for other in (("--epsilon", 2), ("--epsilon", 3), ("--rho", 2), ("--epsilon", 2, "--users", 5)):
-        command(*create, "loans", *other).complains(1, "something of that name already")
+        command(*create, "loans", *other).complains(1, "name is already in use")
     command(*create, "loans", "--rho", 2, "--epsilon", 2).complains(2, "one budget")
     shown = command("ledger", file)
     assert (shown.field("budget"), shown.field("left")) == ("2", "2.0")
@@ -150,7 +150,7 @@ def test_a_budget_with_a_delta_pays_for_epsilon_and_rho(command: Command, librar
 def test_verify_head_and_backup(command: Command, library: Library, file: Path) -> None:
     command(*library.release("--epsilon", 0.5, "--ledger", file))
     head = command("ledger", "head", file).out.strip()
-    assert command("ledger", "verify", file, "--head", head).out.startswith("whole, and")
+    assert command("ledger", "verify", file, "--head", head).out.startswith("consistent, and")
     assert json.loads(command("ledger", "verify", file, "--json").out) == {"whole": True, "problems": []}
     old = library.folder / "old"
     assert command("ledger", "backup", file, old).code == 0
@@ -169,7 +169,7 @@ def test_reserve_and_settle(command: Command, file: Path) -> None:
     assert json.loads(made.out) == {"entry": 1}
     command("ledger", "reserve", file, "--amount", "2", "--label", "too much").complains(1, "is left")
     assert command("ledger", "settle", file, 1, "--failed").code == 0
-    command("ledger", "settle", file, 1).complains(2, "failed already")
+    command("ledger", "settle", file, 1).complains(2, "already failed")
     command("ledger", "settle", file, 2).complains(2, "number")
     entries = json.loads(command("ledger", "show", file, "--history", "--json").out)["entries"]
     assert [(one["label"], one["state"], one["cost"]) for one in entries] == [("a survey", "failed", 0.1)]
@@ -230,7 +230,7 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     rows = pl.DataFrame({"u": [1], "i": [1]})
     query = Query(TopK(1, 9, "ranking", default_mechanism("ranking")), UserUnit(), parse_privacy_target(0.5, None))
     plan = Plan(query, stopping(0.5))
-    with tk.ledger.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
+    with tk.ledger.Ledger(file) as account, pytest.raises(Interrupted, match="the budget stays spent"):
         draw_and_record(plan, rows, account, NO_WORDS, never)
     with tk.ledger.Ledger(file) as account:
         monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
@@ -254,7 +254,7 @@ def test_a_release_that_could_not_be_shown_does_not_end_with_0(
 ) -> None:
     full = shell(library, ">/dev/full", "--ledger", file, *more)
     assert full.returncode == 1
-    assert "It was drawn and has its cost" in full.stderr
+    assert "It was drawn, and its cost is spent" in full.stderr
     closed = shell(library, ">&-", "--ledger", file, *more)
     assert closed.returncode == 1
     assert "standard output is closed: nothing was released" in closed.stderr

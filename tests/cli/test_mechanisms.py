@@ -49,7 +49,7 @@ def test_every_mechanism_plans_and_releases(
     options = f"--{target}", EXACT, "--release", release, "--mechanism", row.name
     options = (*options, "--max-items", 6) if row.few else options
     if row.options.get("gaussian") and target == "epsilon":
-        command("plan", "--k", k, "--candidates", 6, *options).complains(2, "give --delta, too, or --rho")
+        command("plan", "--k", k, "--candidates", 6, *options).complains(2, "also give --delta, or use --rho")
         return
     plan = command("plan", "--k", k, "--candidates", 6, *options)
     assert (plan.code, plan.err) == (0, "")
@@ -114,7 +114,7 @@ def test_an_unknown_name_lists_the_names(command: Command, library: Library) -> 
         (("--mechanism", "canonical", "--counts", "--release", "set"), ("leave --counts out, or",), ("report_noisy",)),
         (("--mechanism", "report_noisy_top_k_gumbel", "--counts"), ("leave --counts out, or",), ("report_noisy",)),
         (("--mechanism", "histogram_laplace"), ("give --max-items",), ("report_noisy_top_k",)),
-        (("--mechanism", "noisy_top_k_with_gaps", "--counts"), ("leave --counts out, or",), ("report_noisy_top_k",)),
+        (("--mechanism", "noisy_top_k_with_gaps", "--counts"), ("omit --counts, or",), ("report_noisy_top_k",)),
         (("--mechanism", "noisy_top_k_with_gaps", "--release", "set"), ("use --release ranking, or",), ("canonical",)),
     ],
 )  # fmt: skip
@@ -234,13 +234,13 @@ def test_sums_tables_and_pages_are_of_the_same_set(command: Command, visits: Pat
     shown = command("show", saved(tmp_path, record)).flat
     for words in (
         "Those of 5 candidates that stand apart by their numbers of users, 4 at most",
-        "how many they are was drawn by the gaps between consecutive counts",
+        "their number was chosen by the gaps between consecutive counts",
         "exactly the best candidates by their counts",
     ):
         assert words in page
         assert words in shown
-    assert "Where it ends was drawn" in page
-    assert "short of" not in page + shown
+    assert "Its end was drawn at random" in page
+    assert "fewer than" not in page + shown
 
 
 @pytest.mark.further
@@ -248,18 +248,18 @@ def test_where_no_gap_is_large_nothing_comes(command: Command, visits: Path, tmp
     """All gaps between pages of few visitors are of one: even the largest is 35 or more below what passes."""
     Path("pages.txt").write_text("/c\n/d\n/e\n", "utf-8")
     done = command(*release("--epsilon", 4, "--delta", 1e-15, "--k", 2, "--out", "none.json"))
-    assert "no set came out: no gap surely was large enough" in done.flat
+    assert "no set was released: no gap was certain to be large enough" in done.flat
     record = record_of(Path("none.json").read_text("utf-8"))
     assert record["items"] == []
     assert command("verify", "none.json").code == 0
-    assert "Nothing was released: no gap surely was large enough." in page_of(command, tmp_path, record).text
+    assert "Nothing was released: no gap was certain to be large enough." in page_of(command, tmp_path, record).text
 
 
 @pytest.mark.further
 def test_a_plan_tells_what_the_release_does(command: Command, visits: Path) -> None:
     told = command("plan", "--k", 4, "--candidates", 5, "--by-gap", *USUAL)
     done = command(*release(*USUAL))
-    assert told.field("question") == "which of 5 candidates, at most 4, stand apart by their counts?"
+    assert told.field("question") == "which of 5 candidates, at most 4, are above a large gap between their counts?"
     assert told.field("scale").startswith("4.0 ")
     for name in ("accuracy", "cost"):
         assert told.field(name) == done.field(name)
@@ -278,7 +278,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, visits: Path) -
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
     assert command("show", "set.json", "--ledger", book).code == 0
     assert command(*asked, "--from-record", "set.json").code == 0
-    command(*asked, "--k", 3, "--from-record", "set.json").complains(1, "another question")
+    command(*asked, "--k", 3, "--from-record", "set.json").complains(1, "differs from this question")
     edits: list[tuple[tuple[Any, ...], Any, str]] = [
         (("items",), ["/a", "/a"], "items"),
         (("k",), 3, "measurement"),
@@ -296,7 +296,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, visits: Path) -
         assert verdicts[what] == DISAGREES, (path, value, verdicts)
     for name, value in (("test_scale", None), ("test_scale", "2"), ("candidates", None), ("candidates", 1)):
         broken = edited(record, ("mechanism", name), value)
-        command("show", saved(visits, broken)).complains(1, "is not whole")
+        command("show", saved(visits, broken)).complains(1, "is incomplete or invalid")
 
 
 @pytest.mark.slow

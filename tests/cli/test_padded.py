@@ -66,9 +66,9 @@ def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
     opening_takes(3, clock, monkeypatch)
     arguments = library.release("--epsilon", 1, "--ledger", ledger, "--out", library.folder / "top.json")
     before = set(os.listdir(library.folder))
-    command(*arguments, "--pad", 2).complains(1, "deadline was missed", "what was paid for it stays paid")
+    command(*arguments, "--pad", 2).complains(1, "deadline was missed", "its cost stays spent")
     monkeypatch.setattr(clock, "sleep", pressed)
-    command(*arguments, "--pad", 5).complains(130, "interrupted before the deadline", "what was drawn has its cost")
+    command(*arguments, "--pad", 5).complains(130, "interrupted before the deadline", "the cost is spent")
     assert set(os.listdir(library.folder)) == before | {"own.ledger.records"}
     assert os.listdir(library.folder / "own.ledger.records") == []
     with tk.ledger.Ledger(ledger) as account:

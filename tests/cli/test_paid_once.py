@@ -57,7 +57,9 @@ def test_a_release_with_a_label_and_a_period_that_were_paid_for_is_refused(
     named = unicodedata.normalize("NFC", "Mai, \u00e4lter")
     assert paid("--label", named).code == 0
     for alike in (named, unicodedata.normalize("NFD", named), named.upper(), f" {named}"):
-        paid("--label", alike).complains(2, "entry 1 of the ledger has paid", "1.json", "--from-record", "--again")
+        paid("--label", alike).complains(
+            2, "entry 1 of the ledger has already paid", "1.json", "--from-record", "--again"
+        )
     for more in (["--label", "June"], ["--label", named, "--period", "2026"], ["--label", named, "--again"], [], []):
         assert paid(*more).code == 0
     paid("--label", named, "--period", "2026").complains(2, "entry 3 of the ledger")
@@ -118,13 +120,13 @@ def test_a_release_of_which_nobody_can_say_that_it_was_released_says_so(
         done = command(*paid)
     assert done.code == 1
     assert "Carmen" in done.out or done.out.strip()
-    assert "was drawn and has its cost" in done.err
+    assert "was drawn, and its cost is spent" in done.err
     assert f"ledger settle {ledger} 1 --record" in done.err
     kept = Path(f"{ledger}.records") / "1.json"
     assert command("verify", kept, "--ledger", ledger).code == 1
     assert command("ledger", "settle", ledger, 1, "--record", kept).code == 0
     assert command("verify", kept, "--ledger", ledger).code == 0
-    command("ledger", "settle", ledger, 1, "--record", kept).complains(2, "released already")
+    command("ledger", "settle", ledger, 1, "--record", kept).complains(2, "already released")
 
 
 def test_only_the_record_of_the_entry_settles_it(command: Command, library: Library, ledger: Path) -> None:
@@ -151,7 +153,7 @@ def test_a_record_that_cannot_be_kept_is_told_before_or_after(
 
     monkeypatch.setattr(kept_records, "write_atomically", full)
     done = command(*library.release("--epsilon", 1, "--ledger", ledger))
-    assert (done.code, "could not be kept" in done.err, tk.ledger.Ledger(ledger).entry(1).state) == (
+    assert (done.code, "could not be stored" in done.err, tk.ledger.Ledger(ledger).entry(1).state) == (
         1,
         True,
         "released",
@@ -182,7 +184,7 @@ def test_in_python_a_release_is_paid_once_if_that_is_asked(ledger: Path) -> None
     account = tk.ledger.Ledger(ledger)
     measurement = _costing(account)
     first = account.reserve(measurement, label="May", once=True)
-    with pytest.raises(tk.errors.ParameterError, match="entry 1 has paid"):
+    with pytest.raises(tk.errors.ParameterError, match="entry 1 has already paid"):
         account.reserve(measurement, label="MAY", once=True)
     first.settle("failed")
     account.reserve(measurement, label="May", once=True)

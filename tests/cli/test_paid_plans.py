@@ -203,28 +203,33 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
     drawn = "release", "visits.parquet", "--user", "visitor", "--item", "page", *LISTED, "--plan", "kept.json"
     paid = (*drawn, "--ledger", "b", "--planned", 1)
     for more in (("--max-items", 3), ("--keep", "rows")):
-        command(*paid, *more).complains(2, "at most 2 items (random) of a user: leave --max-items and --keep out")
+        command(*paid, *more).complains(2, "at most 2 items (random) of a user: omit --max-items and --keep")
     paid = (*paid, "--max-items", 2)
     assert command(*paid, "--label", "release 2 of 2", "--out", "top.json").code == 0
     assert json.loads((here / "top.json").read_text())["scale"] == kept["scale"]
     assert command("verify", "top.json", "--ledger", "b").code == 0
-    command(*paid, "--label", "release 2 of 2").complains(1, "drawn already")
+    command(*paid, "--label", "release 2 of 2").complains(1, "already drawn")
     command(*drawn).complains(2, "--planned ENTRY")
-    command(*paid, "--k", 3).complains(2, "leave --k")
+    command(*paid, "--k", 3).complains(2, "omit --k")
     (here / "pages.txt").write_text("/page/1\n/page/2\n/page/3\n")
     command(*paid).complains(2, "12 candidates")
     (here / "kept.json").write_text(json.dumps({**kept, "scale": 0.5}))
     (here / "pages.txt").write_text("".join(f"/page/{p}\n" for p in range(12)))
-    command(*paid).complains(2, "more than what was planned")
+    command(*paid).complains(2, "more than was planned")
 
 
 def test_a_file_that_is_no_plan_is_refused(command: Command, here: Path) -> None:
     for text, code, said in (
-        *(("{}", 2, "no plan"), ("[]", 1, "no JSON"), ("", 1, "no JSON"), ('{"format": 7}', 2, "no plan")),
+        *(
+            ("{}", 2, "must be a plan"),
+            ("[]", 1, "not JSON"),
+            ("", 1, "not JSON"),
+            ('{"format": 7}', 2, "must be a plan"),
+        ),
         (
             '{"format": "opendp_topk plan v2"}',
             2,
-            "'opendp_topk plan v2', and this library reads",
+            "'opendp_topk plan v2', but this library reads only",
         ),
     ):
         (here / "kept.json").write_text(text)

@@ -32,12 +32,12 @@ def entries(ledger: Path) -> list[Any]:
 def test_another_column_is_refused_before_the_table_is_read(command: Command, library: Library, ledger: Path) -> None:
     visits = library.release("--epsilon", 1, "--ledger", ledger, table=library.folder / "none.parquet")
     other = [{"reader": "visit"}.get(str(one), one) for one in visits]
-    told = "a person is a borrower", "--user reader", "--at-most with how many values of visit"
+    told = "a person is a borrower", "--user reader", "state with --at-most how many values of visit"
     command(*other).complains(2, *told)
-    command(*visits, "--at-most", 2).complains(2, "leave it out")
+    command(*visits, "--at-most", 2).complains(2, "omit it")
     command(*other, "--at-most", 0).complains(2, "--at-most must be an integer >= 1")
-    command(*other, "--shared").complains(2, "--shared goes with --at-most")
-    command(*library.release("--epsilon", 1, "--at-most", 2)).complains(2, "--at-most goes with --ledger")
+    command(*other, "--shared").complains(2, "--shared requires --at-most")
+    command(*library.release("--epsilon", 1, "--at-most", 2)).complains(2, "--at-most requires --ledger")
     command(*library.release("--epsilon", 1, "--period", "a\nb")).complains(2, "period must be one line")
     assert entries(ledger) == []
 
@@ -104,7 +104,7 @@ def test_the_same_question_has_the_same_answer_unpaid(
     copy = library.folder / "copy.json"
     result = command(*again(library, ledger), "--out", copy)
     assert result.code == 0, result
-    assert "nothing was drawn or paid, and the table was not looked at" in " ".join(result.err.split())
+    assert "nothing was drawn or charged, and the table was not read" in " ".join(result.err.split())
     for item in record_of(answered.read_text("utf-8"))["items"]:
         assert item in result.out
     assert json.loads(copy.read_text("utf-8")) == json.loads(answered.read_text("utf-8"))
@@ -127,7 +127,7 @@ def test_another_question_is_not_answered(command: Command, library: Library, le
     }
     for name, (options, more) in others.items():
         result = command(*again(library, ledger, *options, **more))
-        result.complains(1, "of another question", "Nothing was released")
+        result.complains(1, "differs from this question", "Nothing was released")
         assert name in result.err, name
     assert len(entries(ledger)) == 1
 
@@ -139,17 +139,17 @@ def test_no_record_that_was_changed_or_not_paid_for_answers(
     fields = record_of(answered.read_text("utf-8"))
     for change in ({"items": fields["items"][::-1]}, {"counts": [9, 9, 9]}, {"candidate_list": "sha256:" + "0" * 64}):
         answered.write_text(json.dumps({**fields, **change}), "utf-8")
-        command(*again(library, ledger)).complains(1, "cannot be relied on", "Nothing was released")
+        command(*again(library, ledger)).complains(1, "does not verify", "Nothing was released")
     answered.write_text(json.dumps(fields), "utf-8")
-    command(*library.release(*ASKED, "--from-record", answered)).complains(2, "needs --ledger")
-    command(*again(library, ledger), "--files", library.folder / "list").complains(2, "leave one out")
-    command(*again(library, ledger), "--out", answered, "--force").complains(2, "a file that is read")
+    command(*library.release(*ASKED, "--from-record", answered)).complains(2, "requires --ledger")
+    command(*again(library, ledger), "--files", library.folder / "list").complains(2, "omit one of them")
+    command(*again(library, ledger), "--out", answered, "--force").complains(2, "one of the input files")
     answered.unlink()
     command(*again(library, ledger, table=library.table)).complains(1, "does not exist")
     other = library.folder / "other.ledger"
     command("ledger", "create", other, "--dataset", "loans", "--epsilon", 9, "--user", "reader")
     answered.write_text(json.dumps(fields), "utf-8")
-    command(*again(library, other)).complains(1, "cannot be relied on")
+    command(*again(library, other)).complains(1, "does not verify")
     assert (len(entries(ledger)), len(entries(other))) == (1, 0)
 
 
@@ -163,4 +163,4 @@ def test_an_entry_that_was_not_settled_answers_nothing(
     monkeypatch.setattr(Journal, "settle_if_possible", lambda *_: None)
     answered.unlink()
     assert command(*library.release(*ASKED, "--again", "--ledger", ledger, "--out", answered)).code == 0
-    command(*again(library, ledger)).complains(1, "cannot be relied on")
+    command(*again(library, ledger)).complains(1, "does not verify")

@@ -49,7 +49,7 @@ def test_the_list_holds_every_constructor_and_document(command: Command, monkeyp
     assert set(proof.document_names()) <= listed
     states = {row[-1] for row in words if row and row[-1] in ("stale", "missing")}
     assert result.code == (1 if states else 0)
-    assert (result.err, result.out.splitlines()[0]) == ("", "What every public constructor claims is proved in:")
+    assert (result.err, result.out.splitlines()[0]) == ("", "Proof documents of the public constructors:")
 
 
 @pytest.mark.further
@@ -93,7 +93,7 @@ def test_a_constructor_stands_for_its_document(command: Command) -> None:
         result = command("proofs", name)
         assert result.field("constructor") == "make_user_measurement, make_user_transformation"
         assert result.field("document").endswith("core/user.tex")
-        assert "carry its privacy" not in result.flat
+        assert "required for its privacy" not in result.flat
 
 
 @pytest.mark.slow
@@ -102,7 +102,10 @@ def test_a_constructor_tells_which_documents_carry_its_privacy(command: Command)
     for asked in ("make_report_noisy_top_k", name):
         shown = command("proofs", asked).flat
         carriers, others = proof.supporting_documents(name), proof.other_foundations(name)
-        assert f"carry its privacy {len(carriers)} documents: {', '.join(carriers)} carry other claims alone" in shown
+        assert (
+            f"required for its privacy {len(carriers)} documents: {', '.join(carriers)} required for other claims only"
+            in shown
+        )
         assert f"alone {len(others)} documents: {', '.join(others)}" in shown
 
 
@@ -135,9 +138,9 @@ def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, stag
 def test_bad_questions(command: Command) -> None:
     for name in ("nonsense", "../README", "make_nothing", ""):
         command("proofs", name).complains(2, "one of the constructors or documents that opendp-topk proofs lists")
-    command("proofs", "--pdf").complains(2, "--pdf needs the NAME")
-    command("proofs", "--out", "x").complains(2, "--pdf needs the NAME")
-    command("proofs", "core/chaining", "--out", "x").complains(2, "add --pdf")
+    command("proofs", "--pdf").complains(2, "--pdf requires the NAME")
+    command("proofs", "--out", "x").complains(2, "--pdf requires the NAME")
+    command("proofs", "core/chaining", "--out", "x").complains(2, "requires --pdf")
 
 
 @pytest.mark.slow

@@ -97,11 +97,11 @@ def test_a_plan_tells_what_the_release_does(command: Command, readers: Path) -> 
     assert (told.code, done.code) == (0, 0)
     assert told.field("question") == "which of 241 numbers is the 9/10 quantile of age?"
     assert told.field("accuracy") == done.field("accuracy")
-    assert "of each user 1 row counts, the median of the user's own" in told.field("accuracy")
+    assert "of each user 1 row is counted, the median of the user's rows" in told.field("accuracy")
     assert told.field("cost") == done.field("cost")
     assert told.field("scale").startswith("18.0 ")
     more = command("plan", *AGE, "--max-rows", 3, "--epsilon", 1)
-    assert "of each user at most 3 rows count, evenly spaced" in more.field("accuracy")
+    assert "of each user at most 3 rows are counted, evenly spaced" in more.field("accuracy")
     assert more.field("scale").startswith("54.0 ")
 
 
@@ -133,7 +133,7 @@ def test_a_record_is_valid_and_whole(
         "The 9/10 quantile of age",
         "Of the multiples of 0.25 from 0 to 120 one was drawn",
         "noise of scale 1.8 rows",
-        "one row counted, the median of their own.",
+        "one row was counted, the median.",
     ):
         assert words in shown
         assert words in page
@@ -173,7 +173,7 @@ def test_a_record_that_does_not_hold_together_is_none(
     record = copy.deepcopy(paid[0])
     record["mechanism"][name] = value
     for asked in ("show", "verify"):
-        command(asked, saved(tmp_path, record)).complains(1, "is not whole")
+        command(asked, saved(tmp_path, record)).complains(1, "is incomplete or invalid")
 
 
 @pytest.mark.further
@@ -185,7 +185,7 @@ def test_the_same_question_is_answered_from_its_record(
     told = command(*again, "--from-record", readers.with_name("out.json"))
     assert (told.code, told.out.split()[2]) == (0, str(record["items"][0]))
     other = command(*again, "--max-rows", 2, "--from-record", readers.with_name("out.json"))
-    other.complains(1, "another question")
+    other.complains(1, "differs from this question")
 
 
 def last_records(command: Command, *asked: Any) -> Iterator[dict[str, Any]]:
@@ -259,8 +259,8 @@ def test_several_that_are_the_same_number_agree(command: Command, readers: Path,
     page = " ".join(page_of(command, tmp_path, record).text.split())
     for words in (
         "The 1/4, 1/2 and 3/4 quantiles of age",
-        "one was drawn for each quantile, the middle one first",
-        "and up to twice as much where a quantile is not the middle of its rows",
+        "one was drawn for each quantile, first the middle one",
+        "or up to twice this scale if a quantile is not the middle of its rows",
         "They are not the exact quantiles",
     ):
         assert words in shown + page
@@ -288,7 +288,7 @@ def test_a_record_of_several_that_does_not_hold_together_is_none(
     record = json.loads((FORMATS / "quantiles.release.v1.json").read_text("utf-8"))
     record["mechanism"][name] = value
     for asked in ("show", "verify"):
-        command(asked, saved(tmp_path, record)).complains(1, "is not whole")
+        command(asked, saved(tmp_path, record)).complains(1, "is incomplete or invalid")
 
 
 @pytest.mark.further
@@ -296,9 +296,9 @@ def test_a_plan_of_several_tells_what_halving_costs(command: Command) -> None:
     told = command("plan", *QUARTERS, "--epsilon", 1)
     assert told.field("question") == "which of 121 numbers are the 1/4, 1/2 and 3/4 quantiles of age?"
     assert told.field("scale").startswith("2.0 ")
-    assert "1 more; of each user 1 row counts" in told.field("accuracy")
+    assert "plus 1 for each started block of 64 rows" in told.field("accuracy")
     more = command("plan", "--quantile", ".1,.2,.3,.4", *QUARTERS[2:], "--rho", 0.1, "--neighbors", "replace")
-    assert "2 more; of each user 1 row counts" in more.field("accuracy")
+    assert "plus 2 for each started block of 64 rows" in more.field("accuracy")
 
 
 @pytest.mark.slow
@@ -383,12 +383,12 @@ def test_text_is_not_summed_in_silence(command: Command, sales: Path) -> None:
     asked = *EXACT, "--ledger", book
     for kind in (ranked, halved):
         given = "--user", "buyer", *kind, *asked
-        command("release", text, *given).complains(1, "column 'paid' must hold integers", "not String")
+        command("release", text, *given).complains(1, "column 'paid' must contain integers", "not String")
         command("release", file, *given, "--separator", ";").complains(
-            1, "column 'paid' must hold decimals with '.' before the fraction", "--decimal"
+            1, "column 'paid' must contain decimals with '.' before the fraction", "--decimal"
         )
         mixed = "--separator", ";", "--types", "paid=decimal,day=date"
-        command("release", file, *given, *mixed).complains(1, "column 'paid' must hold decimals")
+        command("release", file, *given, *mixed).complains(1, "column 'paid' must contain decimals")
         command("release", file, *given, *mixed, "--decimal", ",").complains(1, "dates written yyyy-mm-dd", "--date")
         command("release", file, *given, "--separator", ";", "--types", "paid=text").complains(1, "not String")
     with tk.ledger.Ledger(book) as account:

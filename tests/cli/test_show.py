@@ -135,8 +135,8 @@ def test_a_record_of_what_is_no_top_k_of_counts(
     shown = command("show", file).flat
     assert question in shown
     scale = Fraction(str(record["scale"])) * Fraction(str(record["mechanism"].get("granularity", 1)))
-    assert f"noise of scale {float(scale):.6g} {noise} took part" in shown
-    assert ("users, with noise, have another item" in shown) == ("--other" in asked)
+    assert f"The choice used random noise of scale {float(scale):.6g} {noise}" in shown
+    assert ("users (a noisy count) have another item" in shown) == ("--other" in asked)
     assert "largest sums of paid" in page_of(command, tmp_path, record).text or "--sum" not in asked
 
 
@@ -196,7 +196,7 @@ def test_the_page_holds_the_list_and_the_words(command: Command, library: Librar
 
 def test_the_page_tells_how_many_others_there_are(command: Command, tmp_path: Path) -> None:
     page = page_of(command, tmp_path, SHOWN | {"other": 4321})
-    assert "4321 users, with noise, have another item" in page.text
+    assert "4321 users (a noisy count) have another item" in page.text
 
 
 def test_bars_show_counts_and_their_uncertainty(command: Command, tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_the_page_lies_beside_the_record_and_replaces_nothing(command: Command, 
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     again = command("show", file, "--html")
     assert (again.code, again.out) == (1, "")
-    command("show", file, "--to", "x.html").complains(2, "add --html")
+    command("show", file, "--to", "x.html").complains(2, "requires --html")
     command("show", file, "--html", "--to", "x.txt").complains(2, ".html")
 
 
@@ -235,19 +235,19 @@ def test_the_terminal_shows_the_same_words(command: Command, tmp_path: Path) -> 
     result: Result = command("show", saved(tmp_path, record))
     assert result.field("accuracy") == record["accuracy"]["words"]
     assert result.field("count accuracy") == record["count_accuracy"]["words"]
-    assert "one particular group of 2 people has this or that in the table" in result.field("at stake")
+    assert "which of two sets of rows one particular group of 2 people has in the table" in result.field("at stake")
     for item, count in zip(record["items"], record["counts"], strict=True):
         assert re.search(rf"^ +\d +{count} +{re.escape(item)} *$", result.out, re.MULTILINE)
 
 
 DAMAGES: list[tuple[dict[str, Any], str]] = [
-    ({"format": "opendp_topk.release.v2"}, "reads opendp_topk.release.v1 only"),
-    ({"format": "another"}, "no record of a release"),
-    ({"items": None}, "not whole"),
-    ({"counts": [1, 2]}, "not whole"),
-    ({"accuracy": {}}, "not whole"),
-    ({"d_out": [1, 2, 3]}, "not whole"),
-    ({"proof": {"status": "current", "documents": [7]}}, "not whole"),
+    ({"format": "opendp_topk.release.v2"}, "reads only opendp_topk.release.v1"),
+    ({"format": "another"}, "not a release record"),
+    ({"items": None}, "incomplete or invalid"),
+    ({"counts": [1, 2]}, "incomplete or invalid"),
+    ({"accuracy": {}}, "incomplete or invalid"),
+    ({"d_out": [1, 2, 3]}, "incomplete or invalid"),
+    ({"proof": {"status": "current", "documents": [7]}}, "incomplete or invalid"),
 ]
 
 
@@ -259,7 +259,7 @@ def test_what_is_no_record_is_one_line(command: Command, tmp_path: Path, damage:
 
 def test_files_that_cannot_be_read_are_one_line(command: Command, library: Library) -> None:
     command("show", library.folder / "none.json").complains(1, "does not exist")
-    command("show", library.table).complains(1, "no JSON")
+    command("show", library.table).complains(1, "not JSON")
 
 
 def ten(library: Library) -> tuple[object, ...]:
@@ -287,13 +287,13 @@ def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library:
     ledger, record = paid(command, library), library.folder / "top.json"
     terminal = command("show", record, "--ledger", ledger)
     assert terminal.field("protects") == "one borrower more or less"
-    assert terminal.field("a person is") == "a borrower, told apart by the column reader"
+    assert terminal.field("a person is") == "a borrower, identified by the column reader"
     assert terminal.field("period") == "2026-W14"
     assert re.fullmatch(r"epsilon [\d.]+ of epsilon 3, at delta 1e-06, on 1 entry", terminal.field("spent so far"))
     text = read(command("show", record, "--html", "--ledger", ledger, "--to", "-").out.partition("\n")[2]).text
-    words = ["one borrower more or less", "loans", "the library", "a poster", "Ranks may contradict counts"]
-    words += [f"62.3{UNBROKEN}", "that most borrowers have", "any one borrower;"]
-    words += ["No list of items was cut", "told apart by the column reader", "of epsilon 3, at delta 1e-06, on 1 entry"]
+    words = ["one borrower more or less", "loans", "the library", "a poster", "Ranks may contradict the counts"]
+    words += [f"62.3{UNBROKEN}", "that most borrowers have", "any one borrower:"]
+    words += ["Nothing was truncated", "identified by the column reader", "of epsilon 3, at delta 1e-06, on 1 entry"]
     assert [one for one in words if one not in text] == []
     assert (re.findall(r"\busers?\b(?! =)", text), " %" in text) == ([], False)
     assert text.count("not stated") == len(LINES) - 3
@@ -302,7 +302,7 @@ def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library:
     ]  # fmt: skip
     alone = page_of(command, library.folder, SHOWN)
     assert alone.text.count("not stated") == 1 + len(LINES)
-    assert "2 people (each a user), whose rows are exchanged for others" in alone.text
+    assert "2 people (each a user), whose rows are replaced by others" in alone.text
     bound = {"person": "borrower", "column": "reader", "at_most": 2}
     session = SHOWN | {"neighbors": "add_remove", "stated": bound}
     assert (
@@ -315,15 +315,15 @@ def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library:
 def test_a_record_is_not_shown_beside_a_ledger_that_disagrees(command: Command, library: Library) -> None:
     ledger, record = paid(command, library), library.folder / "top.json"
     fields = json.loads(record.read_text("utf-8"))
-    command("show", saved(library.folder, fields | {"k": 11}), "--ledger", ledger).complains(1, "do not agree on")
+    command("show", saved(library.folder, fields | {"k": 11}), "--ledger", ledger).complains(1, "differ in")
 
 
 CUTS: dict[str, tuple[dict[str, Any], str]] = {
-    "order": ({"max_items": 2}, "Of one user at most 2 items counted, the first in alphabetical order"),
-    "random": ({"max_items": 3, "by": "random"}, "at most 3 items counted, drawn at random"),
+    "order": ({"max_items": 2}, "Of one user at most 2 items were counted, the first in alphabetical order"),
+    "random": ({"max_items": 3, "by": "random"}, "at most 3 items were counted, drawn at random"),
     "sums": (
         {"value": "paid", "lower": 0, "upper": 50, "granularity": 0.01},
-        "cut to 0 at least and 50 at most, in multiples of 0.01. No list of items was cut",
+        "clamped to the interval from 0 to 50 and rounded to multiples of 0.01. Nothing",
     ),
 }
 

@@ -69,8 +69,8 @@ def test_csv_with_another_separator_and_encoding(command: Command, library: Libr
     assert record_of(done.out)["items"] == BEST
     for wrong, said in [(("--separator", "::"), "one ASCII character"), (("--encoding", "nil"), "a text encoding")]:
         command(*asked, *wrong).complains(2, said)
-    command(*library.release(*EXACT, "--separator", ";")).complains(2, "are for CSV")
-    command(*library.release(*EXACT, "--types", "book=text")).complains(2, "are for CSV")
+    command(*library.release(*EXACT, "--separator", ";")).complains(2, "require CSV")
+    command(*library.release(*EXACT, "--types", "book=text")).complains(2, "require CSV")
 
 
 @pytest.mark.further
@@ -83,8 +83,8 @@ def test_only_rows_that_meet_a_condition(command: Command, library: Library, par
     record = record_of(command(*asked, "--where", "year >= 2024 and not (book = 'Walden')").out)
     assert record["items"] == [BEST[0], *BEST[2:], "源氏物語"]
     assert record["where"] == "year >= 2024 and not (book = 'Walden')"
-    command(*asked, "--where", "years >= 2024").complains(1, "must have the column 'years', and has", "'year'")
-    command(*asked, "--where", "year >= '2024'").complains(1, "holds integers")
+    command(*asked, "--where", "years >= 2024").complains(1, "must have the column 'years', but has", "'year'")
+    command(*asked, "--where", "year >= '2024'").complains(1, "contains integers")
     command(*asked, "--where", "year >= (select 1)").complains(2, "at character 9")
 
 
@@ -93,8 +93,8 @@ def test_conditions_on_numbers_in_csv(command: Command, library: Library) -> Non
     table = library.folder / "loans.csv"
     loans(library).with_row_index("loan").write_csv(table)
     asked = library.release(*EXACT, "--out", "-", table=table)
-    command(*asked, "--where", "loan < 41").complains(1, "'loan', which holds text", "--types")
-    command(*asked, "--where", "loan < '41'").complains(1, "by order with what looks like", "--types")
+    command(*asked, "--where", "loan < 41").complains(1, "'loan', which contains text", "--types")
+    command(*asked, "--where", "loan < '41'").complains(1, "by order with a constant that looks like", "--types")
     kept = record_of(command(*asked, "--types", "loan=integer", "--where", "loan < 41").out)
     assert kept["items"][0] == "Emma"
     rest = record_of(command(*asked, "--types", "loan=decimal", "--where", "loan >= 41").out)
@@ -153,7 +153,7 @@ def test_files_that_change_while_they_are_counted(
     monkeypatch.setattr(releasing, "draw_and_record", growing)
     out, kept = library.folder / "top.json", library.folder / "files.jsonl"
     asked = library.release(*EXACT, "--out", out, "--files", kept, "--engine", engine)
-    command(*asked).complains(1, "were changed while it was read: nothing was released")
+    command(*asked).complains(1, "were changed while they were read: nothing was released")
     assert not out.exists()
     assert not kept.exists()
 
@@ -170,7 +170,7 @@ def test_records_tell_how_the_table_was_read(command: Command, tmp_path: Path) -
     assert "year = 2024" in page_of(command, tmp_path, told).text
     assert "sha256" not in command("show", saved(tmp_path, RECORD)).out
     for wrong in ({"where": 7}, {"files": None}):
-        command("show", saved(tmp_path, RECORD | wrong)).complains(1, "is not whole")
+        command("show", saved(tmp_path, RECORD | wrong)).complains(1, "is incomplete or invalid")
 
 
 @pytest.mark.further
@@ -249,7 +249,7 @@ def test_what_engines_do_not_read(command: Command, library: Library) -> None:
         for table in (csv, "-"):
             result = command(*library.release(*EXACT, "--engine", engine, table=table))
             assert result.code != 0
-            assert "reads .parquet files, since engines differ in how they read CSV" in " ".join(result.err.split())
+            assert "requires .parquet files, because engines read CSV differently" in " ".join(result.err.split())
     for wrong, message in [(("--engine", "pandas"), "polars"), (("--master", "local[2]"), "--engine spark")]:
         result = command(*library.release(*EXACT, *wrong))
         assert result.code != 0
@@ -309,7 +309,7 @@ def test_pairs_are_released_in_their_columns(command: Command, sales: Path, sche
     page = " ".join(page_of(command, tmp_path, record).text.split())
     assert '"North, old",tea' in page
     assert 'North,"tea, green"' in page
-    assert "Each item is one of region,product." in page
+    assert "Each item is a combination of region,product." in page
     assert "region product" in command("show", "top.json").flat
     for wrong in (
         [["North", "tea"], ["North", "tea"], ["South", "tea"]],
@@ -320,7 +320,7 @@ def test_pairs_are_released_in_their_columns(command: Command, sales: Path, sche
         assert {one.what: one.verdict for one in verify_record(edited)}["items"] == DISAGREES
     for wrong in ([["a", "b", "c"]] * 3, [["a", "b"], "a", "b"], [["a"]] * 3):
         Path("top.json").write_text(json.dumps(record | {"items": wrong}))
-        command("show", "top.json").complains(1, "is not whole")
+        command("show", "top.json").complains(1, "is incomplete or invalid")
 
 
 @pytest.mark.further
@@ -352,4 +352,4 @@ def test_numbers_of_the_list_are_those_of_the_table_however_they_are_written(com
     Path("twice.csv").write_text("product,shop\ntea,07\ntea,7\nsalt,1\n")
     command(*asked, "--candidates", "twice.csv").complains(1, "the candidates must be distinct")
     Path("names.csv").write_text("product,shop\ntea,7\ntea,north\nsalt,1\n")
-    command(*asked, "--candidates", "names.csv").complains(1, "column 'shop' holds integers", "candidate 2 is not")
+    command(*asked, "--candidates", "names.csv").complains(1, "as in column 'shop'", "candidate 2 is not")

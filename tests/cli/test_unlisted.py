@@ -41,7 +41,7 @@ def test_people_read_what_was_found_and_where_it_ended(command: Command, searche
     assert result.code == 0
     assert [line.split(None, 1)[1].strip() for line in result.out.splitlines()[2:5]] == ["rain", "snow", "=hail"]
     assert "my own name" not in result.out
-    assert result.field("end").startswith("stopped 1 short of 4")
+    assert result.field("end").startswith("1 fewer than 4 items")
     assert result.field("cost").startswith("epsilon = 1000000.0 and delta = 9.999")
     assert "1 user added or removed" in result.field("cost")
     assert "measurements/unknown_domain_top_k (current)" in result.flat
@@ -164,7 +164,7 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
 def test_several_releases_share_a_target(command: Command) -> None:
     found = command("plan", "--keys", "--max-items", 50, "--epsilon", 3, "--delta", 1e-6, "--releases", 4)
     assert found.code == 0
-    assert "comes out as likely as not each time" in found.flat
+    assert "is released with probability at least 1/2 each time" in found.flat
     assert "--max-items 50 --keys --epsilon 0.75 --delta 2.5e-07 --ledger budget.ledger  # 4 times" in found.out
 
 
@@ -173,7 +173,7 @@ def test_it_is_said_before_that_many_items_of_a_user_take_many_users(command: Co
     asked = "--keys", "--max-items", 500, "--minimum-users", 35, "--epsilon", 30, "--delta", 1e-8
     assert "49 where at most 20 items of each counted and 36 where 1 item of each" in command("plan", *asked).flat
     found = command(*release(searches, *asked))
-    assert "no item came out" in found.out
+    assert "no item was released" in found.out
     assert "a smaller --max-items: 49" in found.flat
 
 
@@ -313,7 +313,7 @@ def test_the_number_of_others(command: Command, library: Library) -> None:
     assert isinstance(record["other"], int)
     assert 0 < record["other"] <= sum(LOANS[book] for book in left)
     assert record["d_out"] <= 10**6
-    assert f"{record['other']} users, with noise, have another item (epsilon = 100000.0 of it)" in result.flat
+    assert f"{record['other']} users (a noisy count) have another item (epsilon = 100000.0 of it)" in result.flat
     documents = [one["document"] for one in record["proof"]["documents"]]
     assert {"combinators/followed_by", "transformations/count_by_item", "core/chaining"} <= set(documents)
     assert len(CANDIDATES) > len(record["items"])

@@ -173,7 +173,7 @@ def ledger(tmp_path: Path, command: Command) -> Path:
 
 
 def test_the_forger_of_this_test_can_write_a_whole_ledger(ledger: Path, command: Command) -> None:
-    assert command("ledger", "verify", forged(ledger, label="another")).out == "whole\n"
+    assert command("ledger", "verify", forged(ledger, label="another")).out == "consistent\n"
     assert "another" in command("ledger", forged(ledger, label="another"), "--history").out
 
 
@@ -212,7 +212,7 @@ def test_cells_of_an_exported_ledger_are_no_formulas_and_its_numbers_are_numbers
 
 
 def test_what_can_be_no_record_is_one_line(command: Command, tmp_path: Path) -> None:
-    command("show", "x" * 100_000).complains(1, "longer than the name of a file can be")
+    command("show", "x" * 100_000).complains(1, "longer than a file name can be")
     command("show", "a\ud800").complains(1, "half of a character")
     command("show", tmp_path).complains(1, "is a folder")
     command("show", "/dev/zero" if os.path.exists("/dev/zero") else tmp_path).complains(1, "is a")
@@ -503,7 +503,7 @@ def test_a_field_that_is_named_twice_is_no_record(command: Command, paid: Paid) 
     text = paid.file.read_text("utf-8").replace('"d_out":', '"d_out": 0.001,\n  "d_out":')
     paid.file.write_text(text, encoding="utf-8")
     for asked in (("show", paid.file), ("verify", paid.file)):
-        command(*asked).complains(1, "names a field twice")
+        command(*asked).complains(1, "contains a field twice")
 
 
 @pytest.mark.further
@@ -541,9 +541,9 @@ def test_another_ledger_does_not_agree(command: Command, paid: Paid) -> None:
     }
     assert command("verify", paid.file, "--ledger", other).code == 1
     command("verify", paid.file, "--ledger", other.with_name("none")).complains(1, "no ledger of that name")
-    command("verify", paid.file, "--head", "1-" + "0" * 64).complains(2, "name it, too")
+    command("verify", paid.file, "--head", "1-" + "0" * 64).complains(2, "also give the ledger")
     told = command("verify", paid.file, "--ledger", paid.ledger, "--head", paid.fields["ledger"]["head"])
-    assert (told.code, "it goes on from the head that was kept" in told.flat) == (0, True)
+    assert (told.code, "continue from the kept head" in told.flat) == (0, True)
 
 
 @pytest.mark.further
@@ -585,7 +585,7 @@ def test_what_cannot_be_known_is_no_disagreement(command: Command, tmp_path: Pat
     assert "cannot be known" in result.field("measurement")
     told = json.loads(command("verify", saved(tmp_path, RECORD), "--json").out)
     assert told["agrees"] is True
-    assert {"what": "entry", "verdict": UNKNOWN, "why": "no ledger was named"} in told["findings"]
+    assert {"what": "entry", "verdict": UNKNOWN, "why": "no ledger was given"} in told["findings"]
 
 
 @pytest.mark.further
@@ -606,12 +606,12 @@ def test_a_head_is_signed_printed_as_one_line_and_asked_for(command: Command, pa
     assert printed.count("\n") == 1
     line = printed.strip()
     kept = "--head", line, "--key", public
-    assert command("ledger", "verify", paid.ledger, *kept).out.startswith("whole, and it goes on")
+    assert command("ledger", "verify", paid.ledger, *kept).out.startswith("consistent, and it continues")
     told = command("verify", paid.file, "--ledger", paid.ledger, *kept)
-    assert (told.code, "from the head that was kept and signed" in told.flat) == (0, True)
+    assert (told.code, "from the kept head and signed" in told.flat) == (0, True)
     other = "--head", line[:-1] + ("0" if line[-1] != "0" else "1"), "--key", public
     assert command("ledger", "verify", paid.ledger, *other).code == 1
     wrong = command("verify", paid.file, "--ledger", paid.ledger, *other)
-    assert (wrong.code, "is not signed with this key" in wrong.flat) == (1, True)
-    command("verify", paid.file, "--key", public).complains(2, "name it, too")
+    assert (wrong.code, "was not signed with this key" in wrong.flat) == (1, True)
+    command("verify", paid.file, "--key", public).complains(2, "also give the ledger")
     command("ledger", "verify", paid.ledger, "--key", public).complains(2, "give the head")

@@ -160,11 +160,11 @@ def test_each_query_pays_its_own_delta() -> None:
 def test_steps_that_were_not_taken_are_given_back() -> None:
     queryable = talk(steps=6)(TABLE)
     assert queryable(best(5)).items == ("umbrella", "rain coat", "scarf")
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(3)), "may take 3 steps, and 2 are left")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(3)), "may take 3 steps, but only 2 are left")
     assert queryable(best(1)).items == ("umbrella",)
     raises_exactly(tk.errors.BudgetError, lambda: queryable(best(2)), "1 are left")
     assert queryable(best(1)).items == ("umbrella",)
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(1)), "all queries that were agreed")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(best(1)), "all agreed queries")
 
 
 def test_what_fails_has_used_all_its_steps() -> None:
@@ -180,12 +180,12 @@ def test_what_fails_has_used_all_its_steps() -> None:
 def test_refusals_are_free_and_say_what_is_missing() -> None:
     queryable = talk(steps=2, calls=1)(TABLE)
     for query, error, words in (
-        (best(3), tk.errors.BudgetError, "3 steps, and 2 are left"),
+        (best(3), tk.errors.BudgetError, "3 steps, but only 2 are left"),
         (best(1, scale=3.999), tk.errors.BudgetError, "larger range"),
         (best(1, scale=0.0), tk.errors.BudgetError, "larger range"),
         (best(1, delta=1.01e-6), tk.errors.BudgetError, "larger delta"),
-        (best(1, noise=tk.noise.Exponential()), tk.errors.ParameterTypeError, "step by step"),
-        (best(1) >> str, tk.errors.ParameterTypeError, "step by step"),
+        (best(1, noise=tk.noise.Exponential()), tk.errors.ParameterTypeError, "sequence of choices"),
+        (best(1) >> str, tk.errors.ParameterTypeError, "sequence of choices"),
         (best(1, ZCDP), tk.errors.SpaceError, "output_measure"),
         (best, tk.errors.ParameterTypeError, "query"),
     ):

@@ -48,7 +48,7 @@ def test_the_next_answer_closes_what_came_before(make: Callable[[], Any]) -> Non
     child = parent(talk(1.0, 1.0))
     assert child(CHOICE) == 1
     other = parent(budgeted(2.0))
-    raises_exactly(tk.errors.QueryError, lambda: child(CHOICE), "closed", "moved on")
+    raises_exactly(tk.errors.QueryError, lambda: child(CHOICE), "closed", "answered another query")
     assert other(CHOICE) == 1
     assert parent(CHOICE) == 1
     raises_exactly(tk.errors.QueryError, lambda: other(CHOICE), "closed")
@@ -101,7 +101,7 @@ def test_an_analyst_may_run_inside_a_query() -> None:
 def test_a_query_cannot_ask_the_queryable_that_answers_it(make: Callable[[], Any]) -> None:
     parent = make()([1, 2])
     nosy = asking(lambda scores: parent(CHOICE))
-    raises_exactly(tk.errors.QueryError, lambda: parent(nosy), "answering another query")
+    raises_exactly(tk.errors.QueryError, lambda: parent(nosy), "already answering a query")
     assert parent(CHOICE) == 1
 
 
@@ -204,7 +204,9 @@ def test_selection_runs_on_the_data_that_are_held() -> None:
 
 
 def test_only_odometers_and_filters_keep_an_account() -> None:
-    raises_exactly(tk.errors.NotDeclaredError, lambda: talk(1.0)([1, 2]).privacy_loss(1), "keeps no account")
+    raises_exactly(
+        tk.errors.NotDeclaredError, lambda: talk(1.0)([1, 2]).privacy_loss(1), "does not account for its queries"
+    )
 
 
 def test_the_repr_holds_no_data() -> None:

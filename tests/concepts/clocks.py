@@ -26,7 +26,7 @@ class Clock:
 
     def monotonic_ns(self) -> int:
         self._read += 1
-        assert self._read < 1000, "the clock stands still"
+        assert self._read < 1000, "the clock does not advance"
         return self.now
 
     def sleep(self, seconds: float) -> None:

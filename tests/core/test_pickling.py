@@ -280,7 +280,7 @@ def test_a_library_with_other_claims_is_refused(monkeypatch: pytest.MonkeyPatch)
     plain, chained = pickle.dumps(top()), pickle.dumps(top() >> shout)
     monkeypatch.setattr(recipes, "claims_digest", lambda: "0" * 64)
     for text in (plain, chained):
-        raises_exactly(tk.errors.ParameterError, lambda text=text: pickle.loads(text), "other sources or other proofs")
+        raises_exactly(tk.errors.ParameterError, lambda text=text: pickle.loads(text), "other sources or proofs")
 
 
 def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +322,7 @@ def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytes
     ],
 )
 def test_functions_without_a_name_are_refused(build: Callable[[], Any]) -> None:
-    raises_exactly(tk.errors.ParameterTypeError, lambda: pickle.dumps(build()), "functions by name only")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: pickle.dumps(build()), "functions by name")
 
 
 def test_what_no_constructor_made_is_refused() -> None:
@@ -333,7 +333,7 @@ def test_what_no_constructor_made_is_refused() -> None:
         tk.make_pureDP_to_zCDP(dataclasses.replace(top(), privacy_map=linear)),
     ):
         raises_exactly(
-            tk.errors.ParameterTypeError, lambda odd=odd: pickle.dumps(odd), "no constructor of the library made it"
+            tk.errors.ParameterTypeError, lambda odd=odd: pickle.dumps(odd), "not the unchanged result of a constructor"
         )
 
 
@@ -412,7 +412,7 @@ def test_as_deep_as_is_allowed_all_is_answered(step: Callable[[tk.Measurement], 
 @pytest.mark.parametrize("step", [nested, chained])
 @pytest.mark.parametrize("times", [64, 200, 490])
 def test_deeper_is_refused_when_it_is_built(step: Callable[[tk.Measurement], tk.Measurement], times: int) -> None:
-    with pytest.raises(tk.errors.CapacityError, match="nested 64 deep at most"):
+    with pytest.raises(tk.errors.CapacityError, match="nested or chained at most 64 times"):
         deep(step, times)
 
 
@@ -425,7 +425,7 @@ def test_functions_that_pickle_themselves_are_pickled(function: Any) -> None:
 def test_a_partial_of_a_nameless_function_is_refused_and_says_why() -> None:
     for function in (lambda one: one, functools.partial(lambda one: one)):
         with pytest.raises(
-            tk.errors.ParameterTypeError, match=r"by cloudpickle too, holds functions by name only, and .*<lambda>"
+            tk.errors.ParameterTypeError, match=r".including cloudpickle. stores functions by name, and .*<lambda>"
         ):
             pickle.dumps(TOP >> function)
 

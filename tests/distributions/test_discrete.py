@@ -69,13 +69,13 @@ def test_ends() -> None:
 
 @pytest.mark.parametrize(("scale", "k", "alpha"), [(-1, 1, 0.5), (1, 0, 0.5), (1, 1, 0), (1, 1, 1), (1, 1, math.nan)])
 def test_bad_arguments(scale: int, k: int, alpha: float) -> None:
-    with pytest.raises(ParameterError, match="largest_noise needs"):
+    with pytest.raises(ParameterError, match="largest_noise requires"):
         largest_noise(Fraction(scale), k, alpha, gaussian=True)
 
 
 @pytest.mark.parametrize("alpha", [0, 1, 2])
 def test_no_fall_with_certainty(alpha: int) -> None:
-    with pytest.raises(ParameterError, match="largest_noise needs"):
+    with pytest.raises(ParameterError, match="largest_noise requires"):
         largest_fall(Fraction(1), alpha, gaussian=True)
 
 

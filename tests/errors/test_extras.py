@@ -44,7 +44,7 @@ def test_an_import_that_fails_is_told_as_what_it_is(
 ) -> None:
     importable(tmp_path, "broken_extra", text)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(errors.MissingExtraError, match=r"installed and cannot be imported.*secrets\.py") as found:
+    with pytest.raises(errors.MissingExtraError, match=r"installed but cannot be imported.*secrets\.py") as found:
         import_extra("broken_extra", NEED, "opendp_topk[audit]")
     assert cause.__name__ in str(found.value)
     assert type(found.value.__cause__) is cause

@@ -119,7 +119,7 @@ def test_a_link_in_the_place_of_the_draft_leads_nowhere(tmp_path: Path, moment: 
         draft.write_content(b"text")
         if moment == "after it was written":
             exchange()
-        with pytest.raises(OSError, match="exchanged"):
+        with pytest.raises(OSError, match="replaced"):
             draft.publish(replace=replace)
     assert victim.read_bytes() == b"precious"
     assert not (folder / "a").exists()

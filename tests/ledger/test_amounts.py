@@ -112,7 +112,7 @@ def test_the_budget_is_exhausted_and_not_exceeded(make: Make) -> None:
 
 def test_a_delta_is_for_curves_alone(make: Make) -> None:
     ledger = make((1, "1e-6"), PROFILE)
-    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(costing(0.1), [1], delta=1e-8), "delta is for")
+    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(costing(0.1), [1], delta=1e-8), "delta is only for")
     curve = SPACE >> tk.then_report_noisy_top_k(PROFILE, k=1, scale=100.0)
     for delta in (-1, 2, "x", math.nan):
         with pytest.raises(tk.errors.ParameterError):

@@ -222,12 +222,14 @@ def test_totals_that_do_not_add_up_are_found_whatever_the_digests_say(path: Path
     fields = [json.loads(one[65:]) for one in texts(path)]
     fields[3]["spent"] = ["1/8"]
     overwrite(path, resealed(fields))
-    assert tk.ledger.Ledger(path).verify() == ["record 3 does not add up with those before it"]
+    assert tk.ledger.Ledger(path).verify() == ["record 3 has a total that does not match the earlier records"]
     fields = [json.loads(one[65:]) for one in texts(path)]
     fields[1] |= {"cost": ["2"], "spent": ["2"]}
     overwrite(path, resealed(fields[:2]))
     again = tk.ledger.Ledger(path)
-    assert again.verify() == ["record 1 does not add up with those before it"], "more was spent than there is"
+    assert again.verify() == ["record 1 has a total that does not match the earlier records"], (
+        "more was spent than there is"
+    )
     assert again.remaining() == 0.0, "what is left of an overspent budget is nothing"
     raises_exactly(tk.errors.BudgetError, lambda: spend(again, 0.0))
 
@@ -242,9 +244,11 @@ def test_an_old_copy_restored_in_place_is_told_by_its_head(path: Path) -> None:
     path.write_bytes(old)
     with tk.ledger.Ledger(path) as again:
         assert again.verify() == []
-        assert again.verify(head) == ["record 4, which was kept, is missing: the ledger was set back, or cut"]
+        assert again.verify(head) == [
+            "record 4, whose head was kept, is missing: the ledger was restored from an older copy, or truncated"
+        ]
         spend(again, 0.125, 0.125)
-        assert again.verify(head) == ["record 4 is not the one that was kept: the ledger was rewritten since"]
+        assert again.verify(head) == ["record 4 differs from the kept head: the ledger was rewritten"]
         spend(again, 0.125)
         assert again.verify(again.head()) == []
 
@@ -258,7 +262,7 @@ def test_an_old_copy_restored_under_an_open_ledger_takes_no_debit(path: Path) ->
     raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "older copy")
     path.unlink()
     new(path, 1).close()
-    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "taken its place")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "replaced by an older copy")
     assert drawn == []
 
 
@@ -386,9 +390,9 @@ def test_a_signed_head_needs_its_key_and_a_key_its_head(signed: tuple[tk.ledger.
     ledger, line, key = signed
     raises_exactly(tk.errors.ParameterError, lambda: ledger.verify(line), "give the key")
     raises_exactly(tk.errors.ParameterError, lambda: ledger.verify(key=key), "give the head")
-    raises_exactly(tk.errors.LedgerError, lambda: ledger.head(sign=key), "no private Ed25519 key")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.head(sign=key), "not a private Ed25519 key")
     raises_exactly(
-        tk.errors.LedgerError, lambda: ledger.verify(line, key=key.with_suffix(".pem")), "no public Ed25519 key"
+        tk.errors.LedgerError, lambda: ledger.verify(line, key=key.with_suffix(".pem")), "not a public Ed25519 key"
     )
     raises_exactly(tk.errors.LedgerError, lambda: ledger.head(sign=key.with_suffix(".none")), "does not exist")
 
@@ -411,5 +415,7 @@ def test_keys_of_other_kinds_are_told_without_a_word_of_them(
     }.items():
         file = path.with_name(name)
         file.write_bytes(content)
-        raises_exactly(tk.errors.LedgerError, lambda file=file: ledger.head(sign=file), "no private Ed25519 key")
-        raises_exactly(tk.errors.LedgerError, lambda file=file: ledger.verify(line, key=file), "no public Ed25519 key")
+        raises_exactly(tk.errors.LedgerError, lambda file=file: ledger.head(sign=file), "not a private Ed25519 key")
+        raises_exactly(
+            tk.errors.LedgerError, lambda file=file: ledger.verify(line, key=file), "not a public Ed25519 key"
+        )

@@ -90,7 +90,7 @@ def test_no_hard_links_are_needed(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(os, "link", refuse)
     spend(new(path, 4), 1.0)
-    raises_exactly(tk.errors.LedgerError, lambda: new(path, 4), "something of that name already")
+    raises_exactly(tk.errors.LedgerError, lambda: new(path, 4), "name is already in use")
     assert tk.ledger.Ledger(path).spent() == 1.0
     assert os.listdir(path.parent) == [path.name]
 
@@ -171,7 +171,7 @@ def test_no_flipped_bit_loses_a_debit(path: Path, ledger: tk.ledger.Ledger, seed
 def test_what_is_no_ledger_is_refused_and_left_as_it_is(path: Path, content: bytes, says: str) -> None:
     path.write_bytes(content)
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), says)
-    raises_exactly(tk.errors.LedgerError, lambda: new(path, 1), "something of that name")
+    raises_exactly(tk.errors.LedgerError, lambda: new(path, 1), "name is already in use")
     assert path.read_bytes() == content
 
 
@@ -181,7 +181,11 @@ def test_any_other_version_of_the_format_is_refused(path: Path, version: Any) ->
     first = records.unseal_record(path.read_text("ascii").strip("\x1e\n"))
     assert first is not None
     path.write_text(f"\x1e{records.seal_record({**first.fields, 'version': version})}\n", "ascii")
-    words = f"version '{version}'", f"reads version {records.VERSION} only", "the version of opendp_topk that wrote it"
+    words = (
+        f"version '{version}'",
+        f"reads only version {records.VERSION}",
+        "the version of opendp_topk that wrote it",
+    )
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), *words)
 
 
@@ -198,7 +202,7 @@ def test_locks_that_do_not_hold_are_noticed(
     drawn: list[int] = []
     monkeypatch.setattr(locks, "_lock", lambda handle, wanted: None)
     mine = costing(1.0, function=drawn.append)
-    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "locks of its file system do not hold")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "locks of its file system do not work")
     assert (drawn, ledger.spent()) == ([], 0.0)
 
 
@@ -215,7 +219,7 @@ def test_a_writer_who_has_no_lock_is_noticed(
 
     monkeypatch.setattr(files, "write_all_bytes", slow)
     mine = costing(1.0, function=drawn.append)
-    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "do not hold")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "do not work")
     assert drawn == []
 
 
@@ -307,7 +311,7 @@ def test_what_is_no_ordinary_file_is_told_at_once(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     STRANGE[says](Path("a"))
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger("a"), says)
-    raises_exactly(tk.errors.LedgerError, lambda: new("a", 1), "of that name already")
+    raises_exactly(tk.errors.LedgerError, lambda: new("a", 1), "name is already in use")
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "/dev/tty"])
@@ -340,7 +344,7 @@ def test_names_of_all_lengths_that_a_file_can_have_are_taken(tmp_path: Path) -> 
         assert tk.ledger.Ledger(tmp_path / name).spent() == 0.0
 
 
-TOLD = "it was cut, or an older copy or another file has taken its place"
+TOLD = "it was truncated, or replaced by an older copy or another file"
 READERS: dict[str, Callable[[tk.ledger.Ledger], Any]] = {
     "spent": lambda ledger: ledger.spent(),
     "remaining": lambda ledger: ledger.remaining(),

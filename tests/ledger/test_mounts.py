@@ -97,7 +97,7 @@ def test_only_a_record_of_its_own_accepts(path: Path) -> None:
     fields = [json.loads(one[65:]) for one in texts(path)]
     fields[2]["accepted"] = ["overlay"]
     overwrite(path, resealed(fields))
-    assert tk.ledger.Ledger(path).verify() == ["record 2 does not add up with those before it"]
+    assert tk.ledger.Ledger(path).verify() == ["record 2 has a total that does not match the earlier records"]
 
 
 def mounted(script: str, *arguments: object) -> str:
@@ -278,8 +278,8 @@ def test_the_command_states_it_and_shows_it(path: Path, monkeypatch: pytest.Monk
     on("tmpfs", monkeypatch)
     create = "create", path, "--dataset", "votes", "--epsilon", 1
     assert typer.CliRunner().invoke(app, ["ledger", *map(str, create)]).exit_code == 1
-    assert "tmpfs: accepted, not relied on" in told(*create, "--accept-file-system", "tmpfs")
-    assert "tmpfs: accepted, not relied on" in told("show", path)
+    assert "tmpfs: accepted, without guarantees" in told(*create, "--accept-file-system", "tmpfs")
+    assert "tmpfs: accepted, without guarantees" in told("show", path)
     on("9p", monkeypatch)
     assert (
         typer.CliRunner().invoke(app, ["ledger", "reserve", str(path), "--amount", "1", "--label", "x"]).exit_code == 1
@@ -287,7 +287,7 @@ def test_the_command_states_it_and_shows_it(path: Path, monkeypatch: pytest.Monk
     assert "9p" in told("accept", path, "9p")
     told("reserve", path, "--amount", 1, "--label", "x")
     assert json.loads(told("show", path, "--json"))["accepted"] == ["9p", "tmpfs"]
-    assert "whole" in told("verify", path)
+    assert "consistent" in told("verify", path)
 
 
 @pytest.mark.parametrize("kind", ["ext4", "", 7, "fuseblk", "Overlay"])

@@ -41,7 +41,7 @@ def test_a_ledger_that_vanished_under_its_user_is_not_there_any_more(path: Path)
     ledger, drawn = new(path, 1), []
     path.unlink()
     mine = costing(1.0, function=drawn.append)
-    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "any more: restore it")
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "no longer exists: restore it")
     assert (drawn, path.exists()) == ([], False)
 
 
@@ -113,7 +113,7 @@ def test_a_larger_distance_is_charged_as_such(path: Path) -> None:
 def test_a_release_in_another_unit_is_refused(path: Path, metric: tk.Metric) -> None:
     ledger = new(path, 1, metric=metric)
     raises_exactly(
-        tk.errors.SpaceError, lambda: ledger.release(costing(0.1), [1]), "build it under the ledger's metric"
+        tk.errors.SpaceError, lambda: ledger.release(costing(0.1), [1]), "must have the metric of the ledger"
     )
     assert ledger.history() == []
 

@@ -51,7 +51,7 @@ def test_another_column_is_refused_or_charged_by_its_bound(path: Path, neighbors
         one = counted("visitor", neighbors).map(1)
         ledger.release(counted("visitor", neighbors), ROWS)
         session = counted("session", neighbors)
-        said = "a person is a visitor: the column visitor", "counts by the column session", "state at_most"
+        said = "a person is a visitor: the column visitor", "identifies users by session", "state at_most"
         raises_exactly(tk.errors.SpaceError, lambda: ledger.release(session, ROWS), *said)
         raises_exactly(tk.errors.SpaceError, lambda: ledger.fits(session), *said)
         raises_exactly(tk.errors.SpaceError, lambda: ledger.conversation(ROWS)(session), *said)
@@ -69,8 +69,8 @@ def test_another_column_is_refused_or_charged_by_its_bound(path: Path, neighbors
 def test_a_bound_is_for_another_column_alone_and_is_a_whole_number(path: Path) -> None:
     with visits(path) as ledger:
         own, session = counted("visitor"), counted("session")
-        raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(own, at_most=1), "leave them out")
-        raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(own, shared=True), "leave them out")
+        raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(own, at_most=1), "omit them")
+        raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(own, shared=True), "omit them")
         raises_exactly(
             tk.errors.ParameterError, lambda: ledger.reserve(session, at_most=0), "at_most must be an integer"
         )
@@ -91,7 +91,7 @@ def test_what_was_stated_is_kept_and_told(path: Path) -> None:
         assert first.metadata_fields == {**words, **whom, "purpose": "sessions", "label": "twice", "at_most": 5}
         raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(counted("visitor"), purpose="a\nb"), "purpose")
         for name in ("publisher", "reason"):  # the first is said of a ledger alone
-            with pytest.raises(TypeError, match=f"'{name}': what can be said here is period, purpose"):
+            with pytest.raises(TypeError, match=f"'{name}': allowed are period, purpose"):
                 ledger.release(counted("visitor"), ROWS, **{name: "x"})
         assert ledger.count() == 2
 
@@ -125,7 +125,9 @@ def test_a_ledger_that_names_nobody_looks_at_no_column(path: Path) -> None:
     scores = {"dataset": "votes", "metric": SPACE[1], "budget": 1, "measure": PURE}
     other = path.with_name("other.ledger")
     raises_exactly(
-        tk.errors.ParameterError, lambda: tk.ledger.Ledger.create(other, user="visitor", **scores), "are for tables"
+        tk.errors.ParameterError,
+        lambda: tk.ledger.Ledger.create(other, user="visitor", **scores),
+        "are only for tables",
     )
     raises_exactly(tk.errors.ParameterError, lambda: visits(other, user=None, person="guest"), "give user")
     assert not other.exists()

@@ -15,7 +15,7 @@ import opendp_topk as tk
 from .conftest import new
 from .workers import SPACE, costing
 
-pl = pytest.importorskip("polars", reason="tables need polars")
+pl = pytest.importorskip("polars", reason="tables require polars")
 
 USERS = tk.UserDistance()
 COUNTED = (tk.FrameDomain("u", "i"), USERS) >> tk.then_count_by_item(candidates=["a", "b"])
@@ -117,7 +117,9 @@ def test_a_list_of_another_kind_than_its_column_is_not_paid(name: str, path: Pat
     numbered = TEXTS.with_columns(pl.lit(7).alias(column))
     with new(path, 100, metric=USERS) as ledger:
         require_unpaid(ledger, measurement, numbered, tk.errors.DataError)
-        with pytest.raises(tk.errors.DataError, match=f"column '{column}' holds integers but the {what} are strings"):
+        with pytest.raises(
+            tk.errors.DataError, match=f"column '{column}' contains integers, but the {what} are strings"
+        ):
             ledger.release(measurement, numbered)
         ledger.release(measurement, TEXTS)
 
@@ -127,7 +129,7 @@ def test_integers_for_a_column_of_strings_are_not_paid(engine: str, path: Path) 
     table = ENGINES[engine](FRAME.select("u", "i"))
     counted = FRAMED >> tk.then_count_by_item(candidates=np.array([7, 8]))
     with new(path, 100, metric=USERS) as ledger:
-        with pytest.raises(tk.errors.DataError, match="column 'i' holds strings but the candidates are integers"):
+        with pytest.raises(tk.errors.DataError, match="column 'i' contains strings, but the candidates are integers"):
             ledger.release(counted >> tk.then_report_noisy_top_k(PURE, k=1, scale=100.0), table)
         assert ledger.count() == 0
         assert ledger.release(TOP, table).size == 1

@@ -87,7 +87,7 @@ def test_records_between_others_are_charged_what_the_next_total_tells(path: Path
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.count(), ledger.verify()) == (2.5, 4, [])
         assert sum(one.cost for one in ledger.history()) == 2.5
-        assert ledger.verify(head) == ["record 7 is not the one that was kept: the ledger was rewritten since"]
+        assert ledger.verify(head) == ["record 7 differs from the kept head: the ledger was rewritten"]
         told = ledger._journal.last_record().fields
         assert (told["kind"], told["told"]) == ("repair", found)
         spend(ledger, 1.5)
@@ -112,7 +112,7 @@ def test_what_is_lost_at_the_end_costs_all_that_is_left_or_is_not_repaired(path:
     path.write_bytes(damaged)
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest", "backup")
     assert (path.read_bytes(), beside(path)) == (damaged, [])
-    assert any("all that was left" in one for one in tk.ledger.Ledger.repair(path, charge_rest=True))
+    assert any("the remaining budget" in one for one in tk.ledger.Ledger.repair(path, charge_rest=True))
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.remaining(), ledger.verify()) == (4.0, 0.0, [])
         raises_exactly(tk.errors.BudgetError, lambda: spend(ledger, 1e-9))
@@ -152,7 +152,7 @@ def test_older_records_that_were_appended_are_refused_and_left_out_at_no_charge(
         for look in (lambda: tk.ledger.Ledger(path), lambda: opened.release(mine, [1]), opened.spent, opened.head):  # noqa: B023
             raises_exactly(tk.errors.LedgerError, look, "does not follow the one before it", "ledger repair")
         found = tk.ledger.Ledger.repair(path)
-        assert found[0] == f"{back} record{'s' if back > 1 else ''} that stood there twice were left out"
+        assert found[0] == f"{back} record{'s' if back > 1 else ''} that occurred twice were omitted"
         assert path.read_bytes().startswith(whole)
         with tk.ledger.Ledger(path) as ledger:
             assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
@@ -171,7 +171,7 @@ def test_what_went_on_from_an_older_record_costs_all_that_is_left(path: Path) ->
     path.write_bytes(whole + other.read_bytes())
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
-    assert any("all that was left" in one for one in tk.ledger.Ledger.repair(path, charge_rest=True))
+    assert any("the remaining budget" in one for one in tk.ledger.Ledger.repair(path, charge_rest=True))
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.verify()) == (4.0, [])
 
@@ -209,7 +209,7 @@ def test_what_is_no_record_behind_the_last_one_is_left_out_at_no_charge(path: Pa
     path.write_bytes(whole + stray)
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "ledger repair")
     found = tk.ledger.Ledger.repair(path)
-    assert found[0] == "what stood behind record 7 was no record and was left out, at no charge"
+    assert found[0] == "text after record 7 was not a record and was omitted, without a charge"
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
         spend(ledger, 0.5)
@@ -271,7 +271,7 @@ def test_the_damaged_file_is_no_second_budget_by_any_name(path: Path) -> None:
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(link), "empty")
     kept = path.with_name(found[-1].split()[-1])
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(kept), "not a ledger")
-    raises_exactly(tk.errors.LedgerError, lambda: spend(before, 0.25), "taken its place")
+    raises_exactly(tk.errors.LedgerError, lambda: spend(before, 0.25), "replaced by an older copy")
 
 
 @pytest.mark.further
@@ -309,7 +309,7 @@ def test_the_repair_leaves_the_file_alone_when_it_cannot_write(path: Path, monke
 
 def test_only_a_file_is_repaired(path: Path) -> None:
     raises_exactly(tk.errors.ParameterError, lambda: tk.ledger.Ledger.repair("postgresql://x@y/z"), "file")
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "no ledger of that name")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "it no longer exists")
 
 
 @pytest.mark.further
@@ -329,4 +329,4 @@ def test_the_command_repairs_and_says_what_was_lost(path: Path) -> None:
     path.write_bytes(zeroed(whole, 7))
     assert done(path)[0] == 1
     code, told = done(path, "--charge-rest", "--json")
-    assert (code, "all that was left" in json.loads(told)["repaired"][0]) == (0, True)
+    assert (code, "the remaining budget" in json.loads(told)["repaired"][0]) == (0, True)

@@ -76,7 +76,7 @@ def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger
     content = path.read_bytes().split(b"\x1e")
     path.write_bytes(b"\x1e".join([*content[:3], *content[4:]]))
     assert (
-        "This ledger contradicts itself: record 3 does not follow record 1"
+        "This ledger is inconsistent: record 3 does not follow record 1"
         in Page(report.ledger_page(tk.ledger.Ledger(path))).text
     )
 
@@ -90,7 +90,7 @@ def test_a_long_list_is_paged_in_a_report(path: Path, monkeypatch: pytest.Monkey
     ledger.reserve(cost=1, label="label 3")
     text = report.ledger_page(ledger)
     assert (text.count('<td data-name="no.">'), "label 0" in text, "label 3" in text) == (3, False, True)
-    assert "last 3 entries. All 4" in text
+    assert "last 3 entries. `opendp-topk ledger export` writes all 4" in text
     assert "4 entries: 4 reserved" in text
 
 
@@ -111,10 +111,10 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
     ledger = tk.ledger.Ledger.create(path, budget=2, measure=tk.MaxDivergence(), **given, **words)
     ledger.reserve(cost=1, label="a survey", period="May", purpose="a poster")
     shown = re.sub(r"<details>.*?</details>|<style>.*?</style>", "", report.ledger_page(ledger), flags=re.DOTALL)
-    text = Page(shown.partition("In numbers of the ledger")[0]).text
+    text = Page(shown.partition("Amounts in the ledger")[0]).text
     for word in (
-        "2 people (each a guest), whose rows are exchanged for others",
-        "a guest, told apart by the column card",
+        "2 people (each a guest), whose rows are replaced by others",
+        "a guest, identified by the column card",
     ):
         assert word in text
     for word in (
@@ -183,8 +183,8 @@ def test_a_moment_is_read_and_not_written(busy: tk.ledger.Ledger) -> None:
     busy.reserve(cost=5)
     assert before == (now.spent(), now.count(), now.head(), len(now.history()), now.remaining())
     assert (now.verify(), now.verify(now.head()), now.at_one_moment().head()) == ([], [], now.head())
-    raises_exactly(tk.errors.LedgerError, lambda: now.reserve(cost=1), "as it was at one moment")
-    raises_exactly(tk.errors.ParameterError, lambda: now.entry(busy.count()), "number must be that of an entry")
+    raises_exactly(tk.errors.LedgerError, lambda: now.reserve(cost=1), "in the state of one moment")
+    raises_exactly(tk.errors.ParameterError, lambda: now.entry(busy.count()), "number must be the number of an entry")
     assert busy.spent() > now.spent()
 
 
@@ -278,7 +278,7 @@ def test_whom_it_protects_is_said_in_words() -> None:
     assert said == [
         "one guest more or less",
         "2 people (each a guest) more or less",
-        "one guest, whose rows are exchanged for others",
-        "2 people (each a guest), whose rows are exchanged for others",
+        "one guest, whose rows are replaced by others",
+        "2 people (each a guest), whose rows are replaced by others",
     ]
     assert report.protected_unit_text("add_remove", 1, None) == "one user more or less"

@@ -26,7 +26,7 @@ from .server import Server
 from .workers import costing
 
 TABLE = "opendp_topk_ledger"
-TAKEN_BACK = "an older copy or another ledger has taken its place"
+TAKEN_BACK = "it was replaced by an older copy or another ledger"
 MOVED = "it is bound to another server or table"
 ONE = costing(0.25)
 

@@ -320,7 +320,7 @@ def test_from_when_the_tree_is_nearer_than_releases_of_their_own() -> None:
 def test_a_conversation_refuses_without_a_change() -> None:
     lists = build(ZCDP, scale=0, steps=3, k=2)([5, 1])
     assert lists(None).counts.tolist() == lists(None).counts.tolist() == [5, 1]
-    raises_exactly(tk.errors.DataError, lambda: lists([1, 2, 3]), "as many as those of the first one")
+    raises_exactly(tk.errors.DataError, lambda: lists([1, 2, 3]), "as many as those of the first step")
     for query in ("12", [1, 0.5], 3, [[1, 2]], [True, False]):
         with pytest.raises(tk.errors.DataError):
             lists(query)
@@ -328,7 +328,7 @@ def test_a_conversation_refuses_without_a_change() -> None:
     assert lists(counts).counts.tolist() == [8, 5]
     counts[:] = 1000
     assert lists([1, 0]).counts.tolist() == [8, 6]
-    raises_exactly(tk.errors.BudgetError, lambda: lists([1, 0]), "all steps were taken")
+    raises_exactly(tk.errors.BudgetError, lambda: lists([1, 0]), "all steps have been taken")
     assert lists(None).counts.tolist() == [8, 6], "what was released may be seen again"
     raises_exactly(tk.errors.DataError, lambda: build(ZCDP, k=3)([5, 1]), "at least k (3)")
 
@@ -345,7 +345,7 @@ def test_a_ledger_of_users_takes_it_at_a_stated_price(tmp_path: Path) -> None:
         tmp_path / "ledger", budget=1, measure=ZCDP, metric=tk.UserDistance(), dataset="a year"
     )
     weekly = build(ZCDP, steps=52, scale=4)
-    raises_exactly(tk.errors.SpaceError, lambda: ledger.reserve(weekly), "under UserDistance")
+    raises_exactly(tk.errors.SpaceError, lambda: ledger.reserve(weekly), "metric of the ledger, UserDistance")
     with ledger.reserve(cost=weekly.exact_map(1), label="52 weekly lists"):
         lists = weekly([10, 500])
         assert ledger.spent() == 6 / 32
@@ -401,7 +401,7 @@ def test_other_measures_and_metrics_are_refused() -> None:
         lambda: make_continual_top_k(*wrong, ZCDP, steps=2, k=1, scale=1),
         "L01InfDistance",
     )
-    raises_exactly(tk.errors.DataError, lambda: build(ZCDP, at_once=True)([1, 2, 3, 4]), "for each of the steps")
+    raises_exactly(tk.errors.DataError, lambda: build(ZCDP, at_once=True)([1, 2, 3, 4]), "for each step")
 
 
 # Tables

@@ -360,7 +360,7 @@ INT, FLOAT = tk.VectorDomain(tk.AtomDomain(int)), tk.VectorDomain(tk.AtomDomain(
 @pytest.mark.parametrize(
     ("domain", "granularity", "sized", "error", "required"),
     [
-        (INT, 1, False, tk.errors.ParameterError, "granularity must be left out"),
+        (INT, 1, False, tk.errors.ParameterError, "granularity must be omitted"),
         (FLOAT, None, False, tk.errors.ParameterError, "granularity must be given for float scores"),
         (FLOAT, 0, False, tk.errors.ParameterError, "granularity must be > 0"),
         (FLOAT, 0.0, False, tk.errors.ParameterError, "granularity must be > 0"),

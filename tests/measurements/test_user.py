@@ -35,7 +35,7 @@ def test_results_of_the_map_are_rounded_up_to_floats(result: Any, rounded: float
 @pytest.mark.parametrize("result", [-1, -5e-324, math.nan, "1", None, True, 1j, (1.0, 0.1), np.array([1.0, 2.0])])
 def test_results_of_the_map_that_are_no_distance(result: Any) -> None:
     measurement = geometric_choice(privacy_map=lambda _: result)
-    raises_exactly(ForeignError, lambda: measurement.map(1), "the map's result", "correct the map")
+    raises_exactly(ForeignError, lambda: measurement.map(1), "the map's result", "correct the supplied map")
     raises_exactly(ForeignError, lambda: measurement.check(1, 1), "the map's result")
 
 

@@ -225,7 +225,7 @@ def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
         ({"scale": 1, "max_items": 0}, tk.errors.ParameterError, "max_items"),
         ({"scale": 1, "rounds": 3}, tk.errors.ParameterError, "rounds"),
         ({"scale": 1, "minimum_users": 0}, tk.errors.ParameterError, "minimum_users"),
-        ({"scale": 1, "measure": MAX}, tk.errors.ParameterTypeError, "where scale is given"),
+        ({"scale": 1, "measure": MAX}, tk.errors.ParameterTypeError, "if scale is given"),
         ({"epsilon": 1, "measure": tk.ZeroConcentratedDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
     ],
 )

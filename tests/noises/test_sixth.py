@@ -79,4 +79,4 @@ def test_the_plans_have_a_row_for_it_and_its_words(answers: Any) -> None:
 
 def test_refusals_offer_it_and_nobody_else_takes_its_name(answers: Any) -> None:
     assert "Logistic(), Sixth() or CustomNoise(...)" in answers["refused"]
-    assert "nor that of a noise of the library" in answers["taken"]
+    assert "or the name of a noise of the library" in answers["taken"]

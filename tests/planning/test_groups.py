@@ -118,7 +118,7 @@ def test_what_is_promised_holds_in_all_groups_at_once() -> None:
     assert 1 - (1 - failing(alone, scale)) ** groups > alpha
     words = plan_guarantees(found)["accuracy"].words
     assert "at least 95 %, in all 40 groups at once (each fails with probability at most 0.05 / 40)" in words
-    assert "counts are of one group, and a user counts in at most 1 listed group, drawn at random" in words
+    assert "counts are within one group, and a user counts in at most 1 listed group, drawn at random" in words
 
 
 def test_of_one_group_the_promise_is_that_of_one_list() -> None:
@@ -192,7 +192,7 @@ def test_noise_on_all_counts_is_open_to_groups_too() -> None:
         Query(GroupedTopK(open_task, range(3), 2), UserUnit(columns=few), asked.budget, alpha=asked.alpha)
     )
     assert found.query.task.task.mechanism.few
-    assert "of each user at most 1 item count" in found.why
+    assert "at most 1 item of each user count" in found.why
     assert found.measurement.check(1, 1)
 
 

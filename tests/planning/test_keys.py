@@ -125,5 +125,6 @@ def test_only_where_there_are_two_rounds_weights_are_spread_once_more() -> None:
     for rounds, again in ((1, False), (2, True)):
         found = Plan(query(), PartitionSelectionTask(rounds).build_measurement(query(), 0.5, 1e-6))
         assert (
-            "once more where the first time they seemed to have too few" in found.query.task.describe_mechanism(found)
+            "in a second round for items that seemed to have too few users"
+            in found.query.task.describe_mechanism(found)
         ) == again

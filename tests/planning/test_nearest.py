@@ -42,12 +42,12 @@ def test_one_item_each_costs_what_one_count_costs() -> None:
     one, ratio = 1 - 0.95 ** (1 / 50), math.exp(-1 / 10)
     assert counts.within == math.ceil(10 * math.log(2 / ((1 + ratio) * one))) - 1 == 69
     assert counts.within < ranks.within == 109 < 2 * counts.within
-    assert "noise on all counts costs less than a choice: by the rows that count, all that is" in found.why
+    assert "noise on all counts costs less than a selection: for the counted rows, the error" in found.why
     choice = plan_query(
         replace(found.query, task=replace(found.query.task, mechanism=default_mechanism("ranking", True)))
     )
     promised = max(one.within for one in choice.query.task.accuracy_guarantees(choice).values())
-    assert found.why.endswith(f"is within 109 users; report_noisy_top_k would promise {promised} users")
+    assert found.why.endswith(f"bound is 109 users; for report_noisy_top_k it is {promised} users")
     assert "not of the whole table" in counts.words
     assert "of each user at most 1 item, drawn at random" in ranks.words
 

@@ -112,7 +112,7 @@ def test_on_a_table_it_is_the_same_measurement() -> None:
 def test_what_is_asked_names_the_candidates_where_they_are_listed() -> None:
     columns = Columns("who", "what")
     assert (
-        TopKUnknownDomain(3).question_text(columns) == "which 3 items do most users have, where nobody lists the items?"
+        TopKUnknownDomain(3).question_text(columns) == "which 3 items do most users have, without a list of candidates?"
     )
     assert TopKUnknownDomain(3, None, 7).question_text(columns) == "which 3 of 7 candidates do most users have?"
 

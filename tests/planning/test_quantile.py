@@ -34,8 +34,10 @@ from opendp_topk.apps.planning.units import (
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
 HALF = Fraction(1, 2)
-SEVERAL = re.compile(r"b is (\S+), and for every (\d+) rows, or some of them, beyond the first \2 .*, (\d+) more;")
-WORDS = re.compile(r"at most (\S+) N \+ (\S+) lie below the released number, and at most (\S+) N \+ (\S+) above it")
+SEVERAL = re.compile(r"b is (\S+), plus (\d+) for each started block of (\d+) rows beyond the first \3 rows")
+WORDS = re.compile(
+    r"at most (\S+) N \+ (\S+) of the N counted rows are below .*, and at most (\S+) N \+ (\S+) are above it"
+)
 
 
 def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more: Any) -> NumericColumns:
@@ -152,7 +154,7 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
         assert found is not None
         assert float(found[1]) == pytest.approx(1.5 * beta + 0.5, rel=1e-5)
         assert Fraction(found[1]) >= Fraction(plan.measurement.accuracy(own.n_candidates, 0.05))
-        assert (int(found[2]), int(found[3]), promise.within) == (places, 1, None)
+        assert (int(found[2]), int(found[3]), promise.within) == (1, places, None)
         assert plan.accuracy == math.ceil(plan.query.task.row_error_bound(plan))
     assert [format_rows(Fraction(n, 100)) for n in (100, 150, 10000001, 2**60)] == [
         "1",
@@ -233,7 +235,7 @@ def test_every_row_gets_a_number_and_every_row_counts_for_a_quantile() -> None:
     assert own.column_names == ("minutes",)
     score = own.score_transformation("add_remove", None)(own.prepare_rows(table))  # of 1, 1, 2.5 and 5
     assert score.tolist() == [-4, -4, 0, 0, 0, 0, -2, -2, -2, -2, -2]
-    assert own.contribution_clause == "every row counts"
+    assert own.contribution_clause == "every row is counted"
 
 
 def test_a_column_of_that_name_is_not_overwritten() -> None:

@@ -33,7 +33,7 @@ def test_by_theorems_the_smallest_bound_is_taken() -> None:
     assert advice.name == "report_noisy_top_k"
     assert advice.measurement.parameters["scale"] == 3.0
     assert advice.options[0].row.accuracy == pytest.approx(3 * math.log(20 / 0.05))
-    assert "no winner falls short by more than 17.9744, but for a probability of 0.05" in advice.why
+    assert "no winner is more than 17.9744 below, except with probability 0.05" in advice.why
     assert advice.measurement.check(1, 1.0)
 
 
@@ -45,8 +45,8 @@ def test_the_caution_names_what_was_compared_and_whose_counts_are_meant() -> Non
     assert "from the rest, joint may" in ranked
     assert "canonical" not in ranked
     assert "canonical and joint" in best(3, 1.0, release="set").caution
-    assert best(1, 1.0).caution == "These are bounds for the worst scores."
-    assert few == f"{ranked} Counts are those of the rows that were kept, not of the whole table."
+    assert best(1, 1.0).caution == "These bounds are for the worst scores."
+    assert few == f"{ranked} Counts are of the truncated data, not of the whole table."
     assert "whole table" in bounded.best(STEEP).caution
 
 
@@ -102,7 +102,7 @@ def test_goals_that_all_reach_leave_the_plainest() -> None:
     advice = best(3, 1000, proxy=STEEP)
     assert advice.name == "report_noisy_top_k"
     assert (advice.next_best, advice.as_good) == (None, None)
-    assert "As good: " in advice.why
+    assert "Equally good: " in advice.why
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_it_shows_itself() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"goal": "exact"}, tk.errors.ParameterError, "needs a proxy"),
+        ({"goal": "exact"}, tk.errors.ParameterError, "requires a proxy"),
         ({"goal": "best"}, tk.errors.ParameterError, "goal must be"),
         ({"proxy": [1, 2]}, tk.errors.DataError, "exactly 20"),
         ({"proxy": [0.5] * 20}, tk.errors.DataTypeError, "int"),
@@ -169,6 +169,6 @@ def test_what_is_missed_on_a_proxy_is_what_is_not_reached() -> None:
     advice = best(3, 0.6, proxy=CLIFF)
     success = advice.options[0].success
     assert success is not None
-    said = re.search(r"on the proxy but for a probability of ([\d.e-]*\d)", advice.why)
+    said = re.search(r"on the proxy, except with probability ([\d.e-]*\d)", advice.why)
     assert said is not None
     assert 1 - success.lower <= float(said[1]) == pytest.approx(1 - success.lower, rel=1e-5)

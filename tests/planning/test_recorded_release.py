@@ -107,7 +107,9 @@ def test_a_number_between_integers_is_recorded_as_the_very_same(tmp_path: Path) 
         assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
         (built,) = (one for one in verify_record(record | {"k": None}, ledger) if one.what == "measurement")
         assert (built.verdict, "builds no measurement with these parameters" in built.why) == (DISAGREES, True)
-        raises_exactly(tk.errors.SpaceError, lambda: choice >> tk.index_candidates([*range(181)]), "that were counted")
+        raises_exactly(
+            tk.errors.SpaceError, lambda: choice >> tk.index_candidates([*range(181)]), "the counted candidates"
+        )
 
 
 def test_a_bound_is_charged_and_recorded(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_what_has_no_record_is_refused_before_it_is_paid(tmp_path: Path) -> None
         )
         odd = counts() >> tk.then_select_then_count(PURE, k=2, scale=0.7, count_scale=0.3) >> tk.index_candidates(PAGES)
         raises_exactly(
-            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, odd, VISITS), "without one"
+            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, odd, VISITS), "without a record"
         )
         assert ledger.count() == 0
 

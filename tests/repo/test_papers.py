@@ -157,7 +157,7 @@ def test_a_page_shows_what_its_python_blocks_print(
 ) -> None:
     """A block ``text`` is the output of the code above it; where it is marked ``one run``, only its length is sure."""
     monkeypatch.chdir(tmp_path)
-    pytest.importorskip("polars", reason="tables need polars")
+    pytest.importorskip("polars", reason="tables require polars")
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     if "opendp.prelude" in text:
         pytest.importorskip("opendp", reason="the bridge needs opendp")

@@ -106,7 +106,7 @@ def test_the_report_of_an_installed_package_says_that_the_tests_are_not_there(in
     assert "The tests are not installed here" in index
     page = (tmp_path / "report" / "claims" / "make_laplace.html").read_text(encoding="utf-8")
     assert "The tests are not installed here." in page
-    assert "No test names it" not in page
+    assert "No test refers to it" not in page
 
 
 @pytest.mark.slow

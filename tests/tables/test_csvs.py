@@ -174,7 +174,7 @@ def test_zeros_behind_gz_are_no_part_of_it(tmp_path: Path) -> None:
 def test_zst_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "t.csv.zst", "a,b\n1,2\n")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    raises_exactly(MissingExtraError, lambda: read_table(path), "needs pyarrow", "or unpack it")
+    raises_exactly(MissingExtraError, lambda: read_table(path), "requires pyarrow", "or unpack it")
 
 
 def test_packed_files_that_are_none_are_refused(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_columns_that_are_missing_are_told_without_the_first_line(tmp_path: Path
     raises_exactly(
         DataError,
         lambda: require_column_names(table.columns, ["member"], table.dialect),
-        *("the separator ';'", "has 2.", "but for blanks or capital letters"),
+        *("the separator ';'", "has 2.", "differs only in blanks or case"),
     )
     require_column_names(table.columns, ["Member"], table.dialect)
 
@@ -230,7 +230,7 @@ def test_what_is_no_ordinary_file_is_refused_at_once(name: str, tmp_path: Path) 
     raises_exactly(TableError, lambda: read_table(tmp_path / name), "is a pipe")
     (tmp_path / f"zero{name}").symlink_to("/dev/zero")
     raises_exactly(TableError, lambda: read_table(tmp_path / f"zero{name}"), "is a device")
-    for path, reason in [("x" * 100_000 + name, "longer than"), (f"\ud800{name}", "character that no name")]:
+    for path, reason in [("x" * 100_000 + name, "longer than"), (f"\ud800{name}", "character that is not allowed")]:
         raises_exactly(TableError, lambda path=path: read_table(path), reason)  # type: ignore[misc]
 
 

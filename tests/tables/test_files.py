@@ -18,7 +18,7 @@ from opendp_topk.tables.files import Dialect, open_table, read_table, require_co
 from opendp_topk.transformations.count_by_item import make_count_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 
-pl = pytest.importorskip("polars", reason="read_table needs polars")
+pl = pytest.importorskip("polars", reason="read_table requires polars")
 
 SPACE = FrameDomain("member", "work"), UserDistance()
 
@@ -89,7 +89,7 @@ def test_a_path_is_a_string_or_a_path(path: Any) -> None:
     "name", ["loans", "loans.txt", "loans.gz", "loans.csv.bz2", "parquet", ".csv", "loans.parquet.bak"]
 )
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
-    raises_exactly(TableError, lambda: read_table(tmp_path / name), "ends in .parquet or .csv")
+    raises_exactly(TableError, lambda: read_table(tmp_path / name), "must end in .parquet, .csv")
 
 
 def compressed(folder: Path, text: str) -> list[Path]:
@@ -117,7 +117,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path, header: str) -> Non
     raises_exactly(
         TableError,
         lambda: read_table(csv(tmp_path, header + "\n" + ",".join(["1"] * (header.count(",") + 1)) + "\n")),
-        "two have one name",
+        "two columns have the same name",
     )
 
 
@@ -128,7 +128,7 @@ def test_missing_and_empty_files_are_refused(tmp_path: Path, suffix: str) -> Non
     for path, reason in [
         (missing, "does not exist"),
         (empty, "is empty"),
-        (ghost, "character that no name of a file can have"),
+        (ghost, "character that is not allowed in file names"),
     ]:
         raises_exactly(TableError, lambda path=path: read_table(path), "readable file", reason)  # type: ignore[misc]
 
@@ -139,7 +139,7 @@ def test_a_file_without_permission_is_refused(tmp_path: Path, monkeypatch: pytes
 
     path = csv(tmp_path, "member,work\n")
     monkeypatch.setattr(os, "open", refuse)
-    raises_exactly(TableError, lambda: read_table(path), "may not be read")
+    raises_exactly(TableError, lambda: read_table(path), "permission denied")
 
 
 def test_no_parquet_inside_is_refused_at_once(tmp_path: Path) -> None:
@@ -279,9 +279,9 @@ def test_a_column_that_names_of_folders_hold_is_not_read(tmp_path: Path) -> None
     pl.DataFrame({"member": [SENTINEL_INT]}).write_parquet(_made(tmp_path / "work=a") / "x.parquet")
     raises_exactly(DataError, lambda: count(tmp_path, ["a"]), "'work'")
     table = open_table(tmp_path, Dialect())
-    said = "names of folders alone is not read"
+    said = "values in folder names are not read"
     raises_exactly(DataError, lambda: require_column_names(table.columns, ["work"], None, table.files), "'work'", said)
-    with pytest.raises(DataError, match=r"must have the column 'works', and has the column 'member'$"):
+    with pytest.raises(DataError, match=r"must have the column 'works', but has the column 'member'$"):
         require_column_names(table.columns, ["works"], None, table.files)
 
 

@@ -77,4 +77,4 @@ def of_scores(monkeypatch: pytest.MonkeyPatch, frame: Any, plan: str = "workers"
 @pytest.mark.parametrize("started", [of_groups, of_counts, of_scores, partial(of_scores, plan="collect")])
 def test_a_job_that_fails_names_what_to_check(monkeypatch: pytest.MonkeyPatch, started: Any, planned: bool) -> None:
     release = started(monkeypatch, Frame(planned))
-    raises_exactly(tk.errors.ForeignError, release, "nothing was released", "its own log", "PYSPARK_PYTHON", "[spark]")
+    raises_exactly(tk.errors.ForeignError, release, "nothing was released", "see its log", "PYSPARK_PYTHON", "[spark]")

@@ -157,12 +157,12 @@ def test_what_a_test_or_a_run_may_not_ask(tmp_path: Path) -> None:
     folder = project(tmp_path, test_idle=idle, test_large=large)
     code, said = run(folder, "-rs", "--dp-quick")
     assert code == 1
-    assert "has a claim and audits nothing" in said
+    assert "has a claim but no audit" in said
     assert re.search(r"SKIPPED.*not tested: .*no 4000 samples", said)
     assert "1 claims: 0 refuted, 0 not refuted, 1 not tested" in said
     for wrong, words in (
         (("--dp-false-alarm", "0"), "must be a probability above 0"),
-        (("--dp-quick", "--dp-thorough"), "exclude each other"),
+        (("--dp-quick", "--dp-thorough"), "cannot be combined"),
     ):
         code, said = run(folder, *wrong)
         assert (code, words in said) == (4, True)

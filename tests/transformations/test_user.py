@@ -31,7 +31,7 @@ def test_a_change_of_domain_and_metric() -> None:
 @pytest.mark.parametrize("result", [-1, math.nan, "1", None, True, (1.0, 0.1)])
 def test_results_of_the_map_that_are_no_distance(result: Any) -> None:
     transformation = times(2, stability=lambda _: result)
-    raises_exactly(ForeignError, lambda: transformation.map(1), "the map's result", "correct the map")
+    raises_exactly(ForeignError, lambda: transformation.map(1), "the map's result", "correct the supplied map")
     raises_exactly(ForeignError, lambda: transformation.check(1, 1), "the map's result")
 
 

@@ -21,8 +21,8 @@ from .blackbox_search import Found, search
 from .report import EXIT_CODES, NOT_REFUTED, REFUTED
 
 _TIMED = (
-    "time: that of a call, in nanoseconds, is the last value of its release; the odds hold where no call changes the "
-    "state of the machine"
+    "time: that of a call, in nanoseconds, is the last value of its release; the probabilities are valid if "
+    "no call changes the state of the machine"
 )
 
 
@@ -52,15 +52,15 @@ class Audited:
         loss, claim = _loss_name(estimate.measure), _claimed_number(self.claimed)
         shown, reach, risk = f"{estimate.lower:.4g}", f"{estimate.reach:.4g}", f"{1 - estimate.confidence:.2g}"
         if self.verdict == REFUTED:
-            why = f"{loss} is at least {shown}, where {claim} is claimed; this is wrong with probability at most {risk}"
+            why = f"{loss} is at least {shown}, but the claim is {claim}; this is wrong with probability at most {risk}"
         elif self.verdict == NOT_REFUTED:
-            why = f"{loss} was shown to be at least {shown}, and {claim} is claimed: this is no proof that it is kept"
+            why = f"{loss} was shown to be at least {shown}, and the claim is {claim}: this does not prove the claim"
         else:
-            why = f"{claim} is claimed, and no {estimate.samples} samples can show that {loss} is {reach} or more"
+            why = f"the claim is {claim}, and {estimate.samples} samples can never show that {loss} is {reach} or more"
         return [
             f"{self.verdict}: {why}",
             f"tried: {self.found.pairs} pairs of neighbours, the last with {estimate.samples} samples on each side",
-            f"reach: so many samples can refute claims below {reach}",
+            f"reach: this number of samples can refute claims below {reach}",
             *([_TIMED] if estimate.timed else []),
             f"input: {_describe_input(self.found, self.found.x)}",
             f"neighbour: {_describe_input(self.found, self.found.x_neighbor)}",
@@ -179,11 +179,11 @@ def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **
     if isinstance(pair, int):
         given = list(pairs or ())
         if not 0 <= pair < len(given):
-            raise ParameterError("pair must be the number of a pair that is given: they are counted from 0")
+            raise ParameterError("pair must be the number of a given pair: pairs are numbered from 0")
         chosen, number = given[pair], pair
     else:
         if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(side, list) and side for side in pair)):
-            raise ParameterError("pair must be two lists of scores, or the number of a pair that is given")
+            raise ParameterError("pair must be two lists of scores, or the number of a given pair")
         chosen, number = (np.array(pair[0]), np.array(pair[1])), None
     again = audit_claim(function, pairs=[chosen], **settings)
     x, x_neighbor = chosen if number is not None else map(tuple, pair)
@@ -192,16 +192,16 @@ def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **
 
 def _parse_claim(function: Any, epsilon: Any, delta: Any, rho: Any, d_in: Any) -> tuple[Measure, Any]:
     if epsilon is not None and rho is not None:
-        raise ParameterError("epsilon and rho cannot both be given: they are two claims")
+        raise ParameterError("epsilon and rho are different claims: give only one of them")
     if rho is not None:
         if checks.require_unit_interval(delta, "delta"):
-            raise ParameterError("delta goes with epsilon, not with rho")
+            raise ParameterError("delta requires epsilon: it cannot be combined with rho")
         return ZeroConcentratedDivergence(), _require_positive("rho", rho)
     if epsilon is not None:
         pure, share = _require_positive("epsilon", epsilon), checks.require_unit_interval(delta, "delta")
         return (Approximate(MaxDivergence()), (pure, float(share))) if share else (MaxDivergence(), pure)
     if not isinstance(function, Measurement):
-        raise ParameterError("epsilon or rho must be given: function is no measurement, which would claim one itself")
+        raise ParameterError("epsilon or rho must be given, because function is not a measurement with a privacy map")
     return function.output_measure, function.map(d_in)
 
 
@@ -224,4 +224,4 @@ def _claimed_number(claimed: Any) -> float:
 
 def _describe_input(found: Found, value: Any) -> str:
     """Return a constructed input in full; for a caller's own input, which may contain data, only its number."""
-    return str(value) if found.number is None else f"that of pair {found.number} of those given"
+    return str(value) if found.number is None else f"pair {found.number} of the given pairs"

@@ -307,7 +307,7 @@ class FinestBitBinning:
         if not (isinstance(cell, tuple) and cell[:1] == ("bits",)):
             return repr(cell)
         beside = f" beside {', '.join(map(repr, cell[1]))}" if cell[1] else ""
-        return f"one whose floats{beside} end at the bit of 2^{cell[2]:g}"
+        return f"one whose floats{beside} have their lowest bit at 2^{cell[2]:g}"
 
 
 class PositionBinning:
@@ -525,9 +525,9 @@ class OutcomeSampler:
             self._function, self._batched = _as_batch_function(function, function.function), True
         self._workers = checks.require_positive_int("workers", workers)
         if timed and (batched or self._workers > 1):
-            raise ParameterError("timed needs calls one by one: leave batched out, and workers at 1")
+            raise ParameterError("timed requires single calls in one process: omit batched and set workers=1")
         if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
-            raise ParameterError("workers must be 1 on this system: more need processes that are forked")
+            raise ParameterError("workers must be 1 on this system: several workers require forked processes")
         self._bar = ProgressBar(total, progress)
         self._parts: list[list[Hashable]] = []
         self._returned = False
@@ -562,8 +562,8 @@ class OutcomeSampler:
         for part in parts:
             if any(_is_repetition(part, other) for other in self._parts):
                 raise ParameterError(
-                    "workers must be 1 for this function: its copies in two processes drew the same releases in the "
-                    "same order, as copies of one pseudo-random generator do"
+                    "workers must be 1 for this function: two processes drew the same releases in the same "
+                    "order, because both have a copy of one pseudo-random generator"
                 )
             self._parts.append(part)
         return [outcome for part in parts for outcome in part]
@@ -585,7 +585,7 @@ class OutcomeSampler:
             try:
                 part, error = receiver.recv()
             except EOFError:
-                part, error = [], ParameterError("function must not end the process that runs it")
+                part, error = [], ParameterError("function must not exit the process that calls it")
             process.join()
             parts.append(part)
             errors += [error] if error is not None else []
@@ -651,7 +651,7 @@ def _draw_outcomes(
         size = min(_BATCH, count - len(outcomes))
         released = function(value, size)
         if len(released) != size:
-            raise ParameterError("function must return as many releases as it is asked for: batched is True")
+            raise ParameterError("function must return the requested number of releases, because batched is True")
         outcomes += map(_to_outcome, released.tolist() if hasattr(released, "tolist") else released)
         bar.add_steps(size)
     return outcomes
@@ -940,13 +940,13 @@ def require_settings(
             "Approximate(MaxDivergence())"
         )
     if checks.require_boolean("timed", timed) and measure not in (MaxDivergence(), Approximate(MaxDivergence())):
-        raise ParameterError("timed is for claims of epsilon and delta: a mean over states keeps them")
+        raise ParameterError("timed requires a claim of epsilon and delta, which averages over states preserve")
     alpha = 1 - float(checks.require_probability(confidence, "confidence"))
     if not 0 < alpha < 1:
-        raise ParameterError("confidence must differ from 0 and from 1 by at least 2^-53")
+        raise ParameterError("confidence must be between 2^-53 and 1 - 2^-53")
     shift = float(checks.require_unit_interval(delta, "delta"))
     if shift and not isinstance(measure, Approximate):
-        raise ParameterError("delta is for Approximate(MaxDivergence()) only")
+        raise ParameterError("delta requires measure=Approximate(MaxDivergence())")
     return alpha, shift, int(samples) // 2
 
 

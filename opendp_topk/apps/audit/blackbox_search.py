@@ -135,7 +135,7 @@ def search(
     if pairs is not None:
         return _search_given_pairs(function, pairs, measure, samples, confidence, delta, options)
     if input_domain is None or input_metric is None or measure is None:
-        raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
+        raise ParameterError("input_domain, input_metric and measure must be given: function is not a measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta, timed)
     distance = to_fraction(checks.require_distance(d_in, "d_in"))
     told = None if scale is None or scale == 0 else to_fraction(checks.require_scale(scale))
@@ -163,7 +163,7 @@ def search(
     near = (first_pairs(input_domain, input_metric, distance, unit, sizes, share) for unit in units)
     made = [*itertools.islice(itertools.chain.from_iterable(near), most - len(far)), *far]
     if not made:
-        raise ParameterError("no neighbours could be made up in input_domain at d_in")
+        raise ParameterError("input_domain: no neighbouring inputs at distance d_in could be generated; give pairs")
 
     def select_best_pair(chosen: Sequence[tuple[Any, Any]], draws: int, z: float) -> tuple[Any, Any]:
         return chosen[_survivor_of_halving(function, measure, shift, validate_inputs(chosen), draws, z, options)]
@@ -197,13 +197,13 @@ def _search_given_pairs(
 ) -> Found:
     """Search among the pairs that the caller gives."""
     if measure is None:
-        raise ParameterError("measure must be given: function is no measurement")
+        raise ParameterError("measure must be given, because function is not a measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta, options["timed"])
     if not isinstance(pairs, Sized):
-        raise ParameterTypeError("pairs must be a list of pairs of neighbours: an iterator may have no end")
+        raise ParameterTypeError("pairs must be a list of pairs of neighbours, not an iterator, which may be infinite")
     given = list(given_pairs(pairs))
     if not given:
-        raise ParameterError("pairs must hold at least one pair of neighbours")
+        raise ParameterError("pairs must contain at least one pair of neighbours")
     number = 0
     if len(given) > 1:
         number = _survivor_of_halving(function, measure, shift, given, 2 * half, _STANDARD_ERRORS, options)  # [given]
@@ -286,5 +286,5 @@ def _estimated_loss(
 
 def _require_vector_domain(domain: Any) -> VectorDomain:
     if not isinstance(domain, VectorDomain):
-        raise ParameterTypeError("input_domain must be a VectorDomain: neighbours are made up for vectors of scores")
+        raise ParameterTypeError("input_domain must be a VectorDomain, for which neighbours can be generated")
     return domain

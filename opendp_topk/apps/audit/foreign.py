@@ -63,7 +63,7 @@ def verify_probabilities(
         return table if isinstance(table, Mapping) else dict(enumerate(table))
 
     def refuse_release(scores: Any) -> Any:
-        raise NotDeclaredError("a table of probabilities was given to be verified, not to be sampled")
+        raise NotDeclaredError("a table of probabilities can be verified, but not sampled")
 
     shown = {name: value for name, value in (("k", k), ("scale", scale)) if value is not None}
     measurement = make_user_measurement(

@@ -45,7 +45,7 @@ def load_solver() -> Any:
     Raises:
         MissingExtraError: z3 is not installed.
     """
-    return import_extra("z3", "the lemmas need an SMT solver", "opendp_topk[audit]")
+    return import_extra("z3", "the lemmas require an SMT solver", "opendp_topk[audit]")
 
 
 def decide_lemma(lemma: Lemma, seconds: float = 20.0) -> Verdict:

@@ -89,7 +89,7 @@ def _log_probabilities(law: Law, error: Fraction) -> dict[Hashable, Any]:
     if not all(mass >= 0 for mass in masses.values()):
         raise ForeignError("a probability is negative or NaN")  # [nonnegative]
     if abs(sum(masses.values()) - 1) > as_mpq(error) + _ROUNDING:
-        raise ForeignError("the probabilities do not sum to 1, up to the relative error that they may have")  # [one]
+        raise ForeignError("the probabilities do not sum to 1 within their relative error")  # [one]
     return {outcome: gmpy2.log(mass) for outcome, mass in masses.items() if mass}  # [log]
 
 

@@ -154,7 +154,7 @@ def gap_ranking_distribution(measurement: Measurement, cuts: Sequence[Fraction] 
         element = domain.element_domain.T
         members = [element(score) for score in scores]
         if any(Fraction(member) != score for member, score in zip(members, scores, strict=True)):
-            raise ParameterError("cuts times the scale must keep scores in the domain: choose integers")
+            raise ParameterError("cuts times the scale must be scores of the domain: choose integers")
         return ranking.distribution(members)
 
     return output_distribution

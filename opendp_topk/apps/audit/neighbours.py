@@ -60,7 +60,7 @@ def is_within_distance(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> 
         return sum(map(abs, moves)) <= d_in
     if metric == L2Distance():
         return sum(move * move for move in moves) <= d_in * d_in
-    raise ParameterError(f"pairs must be given: no neighbours can be made up for {metric!r}")
+    raise ParameterError(f"pairs must be given: no neighbours can be generated for {metric!r}")
 
 
 def neighbouring_pairs(
@@ -336,7 +336,7 @@ def record_pairs(
                 (whole, [*whole[:place], other, *whole[place + 1 :]]) for _, other in kinds if other is not record
             ]
     if not pairs:
-        raise ParameterError('records must hold a record, and two that differ under neighbors="replace"')
+        raise ParameterError('records must contain a record, and two different ones for neighbors="replace"')
     return pairs[: checks.require_positive_int("most", most)]
 
 
@@ -345,7 +345,7 @@ def _is_equal(one: Any, other: Any) -> bool:
         return bool(one == other)
     except Exception:
         kind = type(one).__name__
-    raise ParameterTypeError(f"records must be values that == compares, and {kind} is none: give tuples")
+    raise ParameterTypeError(f"records must be comparable by ==, but {kind} is not: give tuples")
 
 
 def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
@@ -361,7 +361,7 @@ def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
 
 def _require_pair(pair: Any) -> tuple[Any, Any]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise ParameterTypeError("pairs must hold pairs (first, second) of neighbours")
+        raise ParameterTypeError("pairs must contain pairs (first, second) of neighbours")
     return pair[0], pair[1]
 
 
@@ -392,7 +392,7 @@ def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> li
     for person in persons:
         counts[person] = counts.get(person, 0) + 1
     if not counts:
-        raise ParameterError("table must have a row")
+        raise ParameterError("table must contain at least one row")
     ranked = sorted(counts, key=lambda person: -counts[person])
     ends = [person for both in zip(ranked, reversed(ranked), strict=True) for person in both]
     chosen = list(dict.fromkeys(ends))[: checks.require_positive_int("most", most)]
@@ -400,7 +400,7 @@ def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> li
 
 
 def _to_narwhals_frame(table: Any) -> Any:
-    nw = import_extra("narwhals", "table_pairs needs narwhals", "opendp_topk[tables]")
+    nw = import_extra("narwhals", "table_pairs requires narwhals", "opendp_topk[tables]")
     known = nw.dependencies.is_into_dataframe(table)
     return nw.from_native(table, eager_only=True, pass_through=True) if known else None
 

@@ -42,12 +42,12 @@ def read_signoffs(file: str | os.PathLike[str]) -> list[Signoff]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        reason = "it is not TOML"
+        reason = "it is not valid TOML"
     if not reason:
         rows = found.get("signoff", [])
         if set(found) <= {"signoff"} and isinstance(rows, list) and all(map(_is_signoff, rows)):
             return [Signoff(**row) for row in rows]
-        reason = f"each [[signoff]] must have the texts {', '.join(_FIELDS)} and nothing else"
+        reason = f"each [[signoff]] must contain exactly the texts {', '.join(_FIELDS)}"
     raise TableError(f"the sign-offs {os.fspath(file)!r} could not be read: {reason}")
 
 
@@ -65,7 +65,7 @@ def append_signoff(name: str, digest: str, *, by: str, file: str | os.PathLike[s
     there = read_signoffs(path) if path.exists() else []
     signoff = Signoff(name, digest, by.strip(), (on or date.today()).isoformat())
     if any((one.name, one.digest, one.by) == (signoff.name, signoff.digest, signoff.by) for one in there):
-        raise ParameterError(f"{signoff.by} has signed {name} as it stands already")
+        raise ParameterError(f"{signoff.by} has already signed the current state of {name}")
     lines = [f"{field} = {json.dumps(getattr(signoff, field), ensure_ascii=False)}" for field in _FIELDS]
     reason = ""
     try:

@@ -350,9 +350,7 @@ def _enumerate_distribution(
             rest -= negative  # [unlisted]
         else:
             if not masses and _run_with_answers(function, value, source, answers) != outcome:
-                raise ParameterError(
-                    "function must draw from its source alone: the same digits gave two different releases"
-                )
+                raise ParameterError("function must draw only from source: the same digits gave two different releases")
             masses[outcome] = masses.get(outcome, Fraction(0)) - negative  # [leaf]
         draws = max(draws, len(answers))
     return _EnumeratedDistribution(masses, rest - sum(negative for negative, _, _ in paths), runs, draws)  # [rest]
@@ -372,7 +370,7 @@ def _run_with_answers(function: Callable[..., Any], value: Any, source: str, ans
     except Exception as error:
         outcome = RaisedOutcome(type(error).__name__)
     if tape.used != len(answers):
-        raise ParameterError("function must draw from its source alone: the same digits led to different draws")
+        raise ParameterError("function must draw only from source: the same digits led to different draws")
     return outcome
 
 

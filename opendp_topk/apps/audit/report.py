@@ -30,8 +30,8 @@ EXIT_CODES = {HOLDS: 0, NOT_REFUTED: 0, FAILS: 1, REFUTED: 1, NOT_TESTED: 3}
 
 _WORDS = {
     HOLDS: "no pair refutes the claim",
-    FAILS: "FAILS: a pair refutes the claim, with certainty",
-    NOT_TESTED: "NOT TESTED: a loss is claimed, and no pair that was tried has any",
+    FAILS: "FAILS: a pair certainly refutes the claim",
+    NOT_TESTED: "NOT TESTED: a loss is claimed, but no pair that was tried has a loss",
 }
 
 
@@ -89,11 +89,11 @@ class Report:
             "output_measure": self.output_measure,
             "d_in": self.d_in,
             "claimed": self.claimed,
-            "largest loss": f"{self.loss!r} at least, {self.bound!r} at most, over {self.pairs} pairs",
+            "largest loss": f"at least {self.loss!r}, at most {self.bound!r}, over {self.pairs} pairs",
             "tightness": "-" if self.tightness is None else f"{self.tightness:.4f}",
         }
         if self.skipped:
-            fields["skipped"] = f"{self.skipped} pairs whose laws are too large to compute"
+            fields["skipped"] = f"{self.skipped} pairs whose output distributions are too large to compute"
         if self.witness is not None:
             fields["witness"] = f"{self.witness.x} -> {self.witness.x_prime}"
             fields |= self.witness.where

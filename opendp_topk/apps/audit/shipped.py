@@ -183,7 +183,7 @@ def _argument_combinations(make: Callable[..., Measurement]) -> Iterator[dict[st
     known = {**ARGUMENTS, **inspect.unwrap(make).__globals__.get("TRIED", {})}
     for p in own:
         if p.default is p.empty and p.name not in known:
-            raise ParameterError(f"the argument {p.name} has no default: say in TRIED of its module what to try")
+            raise ParameterError(f"the argument {p.name} has no default: list the values to try in TRIED of its module")
     tried = {p.name: known[p.name] for p in own if p.name in known}
     for values in itertools.product(*tried.values()):
         options = dict(zip(tried, values, strict=True))

@@ -88,8 +88,8 @@ def verify_with(
     checks.require_instance("measurement", measurement, Measurement, "a measurement")
     if law is None and measurement.declared.law is None:
         raise NotDeclaredError(
-            "this measurement declares no exact distribution: give law, "
-            "for instance one of opendp_topk.apps.audit.merged_laws"
+            "law must be given, because this measurement declares no exact distribution: use for example one "
+            "of opendp_topk.apps.audit.merged_laws"
         )
     if law is not None:
         checks.require_callable("law", law)
@@ -109,14 +109,16 @@ def verify_with(
     if pairs is None:
         met.vary_worst_pair(distance, _gap_unit(measurement, distance), budget)
     if not met.pairs:
-        raise ParameterError("no pair of neighbours has laws that can be computed: give pairs, or a smaller domain")
+        raise ParameterError(
+            "pairs must be given, or a smaller domain: no generated pair has output distributions that can be computed"
+        )
     return met.build_report(d_in, claimed)
 
 
 def _candidate_pairs(measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:
     domain, metric = measurement.input_domain, measurement.input_metric
     if not isinstance(domain, VectorDomain):
-        raise ParameterError("pairs must be given: neighbours can be made up for vectors of scores only")
+        raise ParameterError("pairs must be given: neighbours can be generated for vectors of scores only")
     is_within_distance(metric, (0,), (0,), d_in)
     if d_in == 0:
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
@@ -140,7 +142,7 @@ def _require_neighbours(
         if isinstance(measurement.input_domain, VectorDomain):
             first, second = (tuple(measurement.input_domain.validate(v).tolist()) for v in (x, x_prime))
             if len(first) != len(second) or not is_within_distance(measurement.input_metric, first, second, d_in):
-                raise ParameterError("pairs must hold neighbours: one pair is further apart than d_in")
+                raise ParameterError("pairs must contain neighbours, but one pair is farther apart than d_in")
             yield first, second
         else:
             yield x, x_prime

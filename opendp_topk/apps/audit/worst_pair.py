@@ -45,7 +45,9 @@ def loss_comparison(measure: Measure, claimed: Any) -> Comparison:
     if measure == PrivacyProfile():
         points = _curve_points(claimed)
         return lambda both, _: losses.curve_loss(both, points)
-    raise ParameterError(f"output_measure {measure!r} cannot be verified: no exact comparison of laws is known for it")
+    raise ParameterError(
+        f"output_measure {measure!r} cannot be verified: no exact comparison of output distributions is known for it"
+    )
 
 
 def _curve_points(curve: PrivacyCurve) -> list[tuple[float, float]]:

@@ -55,11 +55,11 @@ def load_opendp() -> Any:
         MissingExtraError: opendp is not installed.
         ParameterError: OpenDP's features for measurements of other origin are not enabled.
     """
-    found = import_extra("opendp.prelude", "to_opendp and from_opendp need opendp 0.16", "opendp_topk[opendp]")
+    found = import_extra("opendp.prelude", "to_opendp and from_opendp require opendp 0.16", "opendp_topk[opendp]")
     if not {"contrib", "honest-but-curious"} <= set(importlib.import_module("opendp.mod").GLOBAL_FEATURES):
         raise ParameterError(
-            "opendp asks for your consent to functions from outside of it: call "
-            'opendp.prelude.enable_features("contrib", "honest-but-curious") first'
+            "opendp requires your consent to external functions: first call "
+            'opendp.prelude.enable_features("contrib", "honest-but-curious")'
         )
     return found
 
@@ -80,11 +80,11 @@ def opendp_type_name(name: str, value: Any, default: type) -> str:
 def to_opendp_domain(domain: Domain, T: Any) -> tuple[Any, str]:
     """Return OpenDP's domain of the members of ``domain`` that its element type can represent, and that type's name."""
     if type(domain) is not VectorDomain or type(domain.element_domain) is not AtomDomain:  # [check-vector]
-        raise SpaceError(f"input_domain must be a VectorDomain to become one of opendp, not {domain!r}")
+        raise SpaceError(f"input_domain must be a VectorDomain to be converted to opendp, not {domain!r}")
     atom = domain.element_domain
     name = opendp_type_name("T", T, atom.T)
     if (atom.T is float) != (name == _FLOAT):  # [check-kind]
-        raise SpaceError(f"T must hold the elements of {atom!r}, which {name} does not")
+        raise SpaceError(f"T must contain all elements of {atom!r}, but {name} does not")
     lower, upper = atom.bounds or (-math.inf, math.inf)
     least, greatest = (-_LARGEST, _LARGEST) if name == _FLOAT else _INTEGERS[name]
     free = lower <= least and greatest <= upper
@@ -114,7 +114,7 @@ def from_opendp_domain(domain: Any) -> VectorDomain:
     element = domain.element_domain if isinstance(domain, mod.VectorDomain) else None
     name = str(element.carrier_type) if isinstance(element, mod.AtomDomain) else ""
     if element is None or name not in (*_INTEGERS, _FLOAT):  # [check-elements]
-        raise SpaceError(f"the input domain {domain} is no vector of i32, u32, i64, u64 or f64 numbers")
+        raise SpaceError(f"the input domain {domain} is not a vector of i32, u32, i64, u64 or f64 numbers")
     if name == _FLOAT:
         return VectorDomain(AtomDomain(float, bounds=element.bounds), size=domain.size)
     return VectorDomain(AtomDomain(int, bounds=element.bounds or _INTEGERS[name]), size=domain.size)  # [carried]
@@ -140,7 +140,7 @@ def from_opendp_metric(metric: Any) -> tuple[Metric, str]:
         known = own if type(ours) is RangeDistance else Q in (*_INTEGERS, _FLOAT)
         if known and metric == to_opendp_metric(ours, Q):  # [same-metric]
             return ours, Q
-    raise SpaceError(f"the metric {metric} has no counterpart among those of this library")
+    raise SpaceError(f"the metric {metric} has no counterpart in this library")
 
 
 def to_opendp_measure(measure: Measure) -> Any:
@@ -164,7 +164,7 @@ def from_opendp_measure(measure: Any) -> Measure:
     for ours in _MEASURES:
         if measure == to_opendp_measure(ours):  # [same-measure]
             return ours
-    raise SpaceError(f"the measure {measure} has no counterpart among those of this library: convert it in opendp")
+    raise SpaceError(f"the measure {measure} has no counterpart in this library: convert it in opendp")
 
 
 def to_opendp_distance(d_in: Any, Q: str) -> Any:

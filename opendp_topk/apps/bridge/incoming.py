@@ -26,13 +26,13 @@ _MANY = 128  # from this distance on, it bounds each of the steps up and down: t
 _BITS = 80  # binary digits of a root after the point, rounded up
 
 
-@mark_experimental("OpenDP's own interface is before its version 1.0")
+@mark_experimental("OpenDP's own interface has not reached version 1.0")
 def from_opendp(measurement: Any) -> Measurement:
     """Convert an ``opendp`` Measurement to a measurement of this library, for ``>>``, compositions and a ledger.
 
     Nothing is proved about it: the map and the sampler are opendp's, and ``.proof`` records this.
 
-    Experimental: OpenDP's own interface is before its version 1.0.
+    Experimental: OpenDP's own interface has not reached version 1.0.
 
     Args:
         measurement: An ``opendp.mod.Measurement`` on vectors of i32, u32, i64, u64 or f64 numbers, under opendp's
@@ -87,8 +87,9 @@ def from_opendp(measurement: Any) -> Measurement:
         ZeroConcentratedDivergence,
     ):  # [check-monotonic]
         raise SpaceError(
-            f"under {measure!r} the loss of opendp's monotonic distance says nothing about scores that move in both "
-            "directions: declare linf_distance without monotonic, or convert the measure"
+            f"input_metric must not be monotonic under {measure!r}: the loss at opendp's monotonic distance "
+            "does not bound the loss if scores change in both directions. Declare linf_distance without "
+            "monotonic, or convert the measure"
         )
 
     def loss_at_distance(d_in: Number) -> Any:
@@ -149,7 +150,7 @@ def _call_opendp_map(measurement: Any, distance: Any) -> Any:
         return measurement.map(distance)
     except Exception as error:
         kind = _error_kind(error)
-    raise ForeignError(f"the opendp measurement's map raised {kind} at this d_in: ask it directly to read its text")
+    raise ForeignError(f"the opendp measurement's map raised {kind} at this d_in: call it directly to see its message")
 
 
 def _from_opendp_loss(measure: Measure, loss: Any) -> Any:
@@ -178,11 +179,9 @@ def _release_function(measurement: Any, closed: tuple[type, ...]) -> Callable[[A
         except Exception as error:
             kind = _error_kind(error)
         if kind:
-            raise ForeignError(f"the opendp measurement raised {kind}; its text is left out, as it may repeat data")
+            raise ForeignError(f"the opendp measurement raised {kind}; its message is omitted, as it may contain data")
         if _contains_instance(released, closed):  # [no-queryables]
-            raise ForeignError(
-                "the opendp measurement released a queryable, which could not be closed here: compose in opendp"
-            )
+            raise ForeignError("the opendp measurement released a queryable, which cannot be closed: compose in opendp")
         return released
 
     return function

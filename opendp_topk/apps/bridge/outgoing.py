@@ -14,11 +14,11 @@ from ...spaces.metrics import L2Distance
 from .descriptors import load_opendp, opendp_type_name, to_opendp_domain, to_opendp_measure, to_opendp_metric
 
 
-@mark_experimental("OpenDP's own interface is before its version 1.0")
+@mark_experimental("OpenDP's own interface has not reached version 1.0")
 def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
     """Convert ``measurement`` to an ``opendp`` Measurement, for its combinators and its Context.
 
-    Experimental: OpenDP's own interface is before its version 1.0.
+    Experimental: OpenDP's own interface has not reached version 1.0.
 
     Args:
         measurement: A measurement on a ``VectorDomain`` that is not interactive, under ``LInfDistance``,
@@ -65,8 +65,8 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
     dp = load_opendp()
     if measurement.interactive:  # [no-queryable]
         raise SpaceError(
-            "measurement must not be interactive: opendp could not close its queryable. Hand over its queries, and let "
-            "opendp.prelude.c.make_adaptive_composition hold the conversation"
+            "measurement must not be interactive: opendp cannot close its queryable. Convert its queries, "
+            "and compose them with opendp.prelude.c.make_adaptive_composition"
         )
     metric = measurement.input_metric
     domain, element = to_opendp_domain(measurement.input_domain, T)
@@ -107,7 +107,7 @@ def _hide_error_text(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             raise  # [own-error]
         except Exception as error:
             kind = type(error).__name__
-        raise ForeignError(f"a function of the caller raised {kind}; its text is left out, as it may repeat data")
+        raise ForeignError(f"a function of the caller raised {kind}; its message is omitted, as it may contain data")
 
     return call_without_data
 

@@ -51,4 +51,4 @@ def main() -> None:
 
 def missing_extra_error(package: str) -> MissingExtraError:
     """Return the error that explains how to install a package that the command needs."""
-    return MissingExtraError(f'the command needs {package}: pip install "opendp_topk[cli]"')
+    return MissingExtraError(f'the command requires {package}: pip install "opendp_topk[cli]"')

@@ -315,7 +315,7 @@ class Options:
         """
         names = tuple(next(csv.reader([self.item]))) if "," in self.item else (self.item,)
         if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
-            raise ParameterError("--item must name different columns with commas between them, such as region,product")
+            raise ParameterError("--item must be different columns separated by commas, such as region,product")
         return names
 
     @cached_property
@@ -329,9 +329,9 @@ class Options:
         if self.quantile is not None:
             return self._quantile_columns()
         if (self.column, self.max_rows) != (None, None):
-            raise ParameterError("--column and --max-rows go with --quantile P")
+            raise ParameterError("--column and --max-rows require --quantile P")
         if not self.item:
-            raise ParameterError("give --item, the column of the items, or --quantile P for one of numbers")
+            raise ParameterError("give --item, the column of items, or --quantile P for a quantile of numbers")
         several = len(self.item_column_names) > 1
         item, parts = (
             (join_item_parts(self.item_column_names), self.item_column_names)
@@ -346,8 +346,8 @@ class Options:
     def _quantile_columns(self) -> NumericColumns:
         if self.column is None or self.bounds is None:
             raise ParameterError(
-                "--quantile needs --column, the numbers, and --bounds LOWER,UPPER: the least and the largest that may "
-                "be released"
+                "--quantile requires --column, the numbers, and --bounds LOWER,UPPER, the smallest and the "
+                "largest that may be released"
             )
         listed = [one.strip() for one in str(self.quantile).split(",")]
         asked = [parse_exact(f"0{one}" if one.startswith(".") else one, "--quantile") for one in listed]
@@ -357,7 +357,7 @@ class Options:
         found = apply_bounds_and_step(given, self.bounds, self.step)
         Quantile.from_columns(found)  # raises unless the numbers of the grid are within the range of floats
         if any(recover_fraction(float(one)) != one for one in (found.step, *found.bounds)):
-            raise ParameterError("--step and --bounds must have at most 15 digits: a record keeps no more of them")
+            raise ParameterError("--step and --bounds must have at most 15 digits, as many as a record contains")
         return found
 
     def quantile_query(self) -> Query[Quantile, UserUnit]:
@@ -378,7 +378,7 @@ class Options:
         free = Options()
         given = [option_name(one) for one in _OF_ITEMS if getattr(self, one) != getattr(free, one)]
         if given:
-            raise ParameterError(f"--quantile releases numbers, and no items: leave {', '.join(given)} out")
+            raise ParameterError(f"--quantile releases numbers instead of items: omit {', '.join(given)}")
 
     @cached_property
     def privacy_unit(self) -> UserUnit:
@@ -390,12 +390,12 @@ class Options:
         users = checks.require_positive_int("--users", self.users)
         if self.rows_per_person is not None:
             if self.keys or self.other or self.minimum_users is not None:
-                raise ParameterError("--rows-per-person counts rows: leave --keys, --minimum-users and --other out")
+                raise ParameterError("--rows-per-person counts rows: omit --keys, --minimum-users and --other")
             users *= checks.require_positive_int("--rows-per-person", self.rows_per_person)
         elif self.at_most is not None:
             users *= checks.require_positive_int("--at-most", self.at_most) * (2 if self.shared else 1)
         elif self.shared:
-            raise ParameterError("--shared goes with --at-most")
+            raise ParameterError("--shared requires --at-most")
         return UserUnit(checks.require_choice("--neighbors", self.neighbors, NEIGHBORS), users, self.counted_columns)
 
     @cached_property
@@ -411,7 +411,7 @@ class Options:
         if self.quantile is not None:
             self.require_no_items()
         if self.counted_columns.value is not None:
-            raise ParameterError("--other counts users: leave --sum out")
+            raise ParameterError("--other counts users: omit --sum")
         return OtherUsersCount(whole, self.privacy_unit)
 
     @property
@@ -427,34 +427,29 @@ class Options:
         """Raise if the options for groups are not compatible with each other or with other options."""
         if self.group is None:
             if (self.groups, self.groups_per_person) != (None, None):
-                raise ParameterError("--groups and --groups-per-person go with --group, the column that names groups")
+                raise ParameterError("--groups and --groups-per-person require --group, the column of groups")
             return
         if self.groups is None:
-            raise ParameterError("--group needs --groups, a public list of the groups that get a list each")
+            raise ParameterError("--group requires --groups, the public list of groups")
         if self.quantile is not None:
             self.require_no_items()
         free = Options()
         given = [option_name(one) for one in _NOT_IN_GROUPS if getattr(self, one) != getattr(free, one)]
         if given:
-            raise ParameterError(
-                f"{given[0]} does not go with --group: leave one of them out, or combine them in Python, by "
-                "make_partition_by"
-            )
+            raise ParameterError(f"{given[0]} cannot be combined with --group: omit it, or use make_partition_by")
         if (self.rows_per_person, self.groups_per_person).count(None) == 0:
-            raise ParameterError("--rows-per-person counts rows, each in one group: leave --groups-per-person out")
+            raise ParameterError("--rows-per-person counts rows, each in one group: omit --groups-per-person")
         if not listed:
-            raise ParameterError("--group needs --candidates, a public list of the items, the same for all groups")
+            raise ParameterError("--group requires --candidates, a public list of the items for all groups")
 
     def require_list_options(self) -> None:
         """Raise if an option is given that a list of candidates excludes, or one is missing that it requires."""
         if self.above or self.keys or (self.limit is not None and self.minimum_users is None):
-            raise ParameterError(
-                "--above-threshold, --keys and --limit are for releases without --candidates: leave them out"
-            )
+            raise ParameterError("--above-threshold, --keys and --limit conflict with --candidates: omit them")
         if self.minimum_users is not None and self.delta is None:
             raise ParameterError(
-                "--minimum-users needs --delta, also with --candidates: that an item of too few users never comes out, "
-                "and one of a user more may, has no finite loss without one"
+                "--minimum-users requires --delta, also with --candidates: the loss is infinite without a "
+                "delta, because one user decides whether an item can be released"
             )
 
     def known_domain_query(self, n_candidates: int, groups: Sequence[Any] | None = None) -> Query[Any, UserUnit]:
@@ -481,11 +476,13 @@ class Options:
 
         if (self.mechanism, self.counts, self.minimum_users, self.max_items) != (None, False, None, None):
             raise ParameterError(
-                "--by-gap releases a set by a mechanism of its own: leave --mechanism, --counts, --minimum-users and "
-                "--max-items out"
+                "--by-gap releases a set by its own mechanism: omit --mechanism, --counts, --minimum-users "
+                "and --max-items"
             )
         if self.delta is None:
-            raise ParameterError("--by-gap needs --delta: how likely, at most, a gap passes that one user can close")
+            raise ParameterError(
+                "--by-gap requires --delta, the maximum probability that a gap that one user can close passes the test"
+            )
         self._require_caps()
         return self._approximate_query(SetByGap(self._required_k(), n_candidates))
 
@@ -494,11 +491,11 @@ class Options:
 
         if (self.kind, self.mechanism, self.counts) != ("ranking", None, False):
             raise ParameterError(
-                "--minimum-users with --candidates releases a ranking of items alone: leave --release set, --mechanism "
-                "and --counts out"
+                "--minimum-users with --candidates releases only a ranking of items: omit --release set, "
+                "--mechanism and --counts"
             )
         if self.max_items is not None:
-            raise ParameterError("--max-items lowers no cost beside --minimum-users with --candidates: leave it out")
+            raise ParameterError("--max-items does not lower the cost of --minimum-users with --candidates: omit it")
         self._require_caps()
         return self._approximate_query(TopKUnknownDomain(self._required_k(), self.limit, n_candidates))
 
@@ -522,7 +519,7 @@ class Options:
             else with_mechanism(self.mechanism, task, few=few)
         )
         if task.mechanism.options.get("gaussian") and budget.measure == MaxDivergence():
-            raise ParameterError(f"--mechanism {task.name} has no epsilon without a delta: give --delta, too, or --rho")
+            raise ParameterError(f"--mechanism {task.name} has no finite epsilon: also give --delta, or use --rho")
         return Query(task, self.privacy_unit, budget, alpha=self.exact_alpha)
 
     def unknown_domain_query(self) -> Query[ReleaseTask, UserUnit]:
@@ -533,22 +530,20 @@ class Options:
         """
         columns = self.counted_columns
         if self.by_gap:
-            raise ParameterError("--by-gap needs --candidates, a public list of the items")
+            raise ParameterError("--by-gap requires --candidates, a public list of the items")
         if self.above and self.keys:
-            raise ParameterError("--above-threshold releases counts, and --keys none: leave one out")
+            raise ParameterError("--above-threshold releases counts, and --keys releases none: omit one of them")
         found = "--keys" if self.keys else "--above-threshold"
         if (self.above or self.keys) and (self.k, self.limit) != (None, None):
-            raise ParameterError(f"{found} releases all items with enough users: leave --k and --limit out")
+            raise ParameterError(f"{found} releases all items with enough users: omit --k and --limit")
         if (self.above or self.keys) and self.max_items is None:
-            raise ParameterError(f"{found} needs --max-items: how many items of one user count")
+            raise ParameterError(f"{found} requires --max-items, the number of items of a user that count")
         if self.keys and columns.value is not None:
-            raise ParameterError("--keys counts users: leave --sum out")
+            raise ParameterError("--keys counts users: omit --sum")
         if self.delta is None:
-            raise ParameterError(
-                "give --candidates, a public list of the items, or, where nobody can list them, --delta"
-            )
+            raise ParameterError("give --candidates, a public list of the items, or --delta if there is no such list")
         if (self.kind, self.mechanism, self.counts) != ("ranking", None, False):
-            raise ParameterError("--release set, --mechanism and --counts need a list of candidates: give --candidates")
+            raise ParameterError("--release set, --mechanism and --counts require --candidates")
         if columns.bounds[0] < 0:
             raise ParameterError("--bounds must not be negative without --candidates")
         task = self._unknown_domain_task()
@@ -580,9 +575,9 @@ class Options:
         if self.delta is None:
             return budget
         if self.other_users_count is not None:
-            raise ParameterError("--other and --delta do not go together where there are --candidates: leave one out")
+            raise ParameterError("--other and --delta cannot be combined if --candidates is given: omit one of them")
         if budget.main_symbol != "epsilon":
-            raise ParameterError("--delta goes with --epsilon: rho has no delta")
+            raise ParameterError("--delta requires --epsilon: rho has no delta")
         checks.require_probability(self.delta, "--delta")
         return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(self.delta, "--delta"))))
 
@@ -599,13 +594,13 @@ class Options:
         if self.minimum_users is not None:
             checks.require_positive_int("--minimum-users", self.minimum_users)
             if self.counted_columns.value is not None:
-                raise ParameterError("--minimum-users counts users: leave --sum out")
+                raise ParameterError("--minimum-users counts users: omit --sum")
         if self.keep is not None:
             checks.require_choice("--keep", self.keep, RULES)
         if self.keep is not None and self.max_items is None:
-            raise ParameterError("--keep goes with --max-items")
+            raise ParameterError("--keep requires --max-items")
         if self.keep == "value" and self.counted_columns.value is None:
-            raise ParameterError("--keep value goes with --sum")
+            raise ParameterError("--keep value requires --sum")
 
 
 _OF_ITEMS = (
@@ -678,13 +673,13 @@ def apply_bounds_and_step(columns: C, bounds: str | None, step: str | None) -> C
     """
     if columns.value is None:
         if (bounds, step) != (None, None):
-            raise ParameterError("--bounds and --step go with --sum COLUMN or --quantile P")
+            raise ParameterError("--bounds and --step require --sum COLUMN or --quantile P")
         return columns
     if bounds is None:
-        raise ParameterError("--sum needs --bounds LOWER,UPPER: what one user may add to one item")
+        raise ParameterError("--sum requires --bounds LOWER,UPPER on the total of one user for one item")
     ends = bounds.split(",")
     if len(ends) != 2:
-        raise ParameterError("--bounds must be two numbers with a comma between them, such as 0,100")
+        raise ParameterError("--bounds must be two numbers separated by a comma, such as 0,100")
     lower, upper = (parse_signed(end, "--bounds") for end in ends)
     found = replace(columns, bounds=(lower, upper), step=parse_exact("1" if step is None else step, "--step"))
     if not found.step:
@@ -696,10 +691,7 @@ def apply_bounds_and_step(columns: C, bounds: str | None, step: str | None) -> C
 def require_noise(query: Query[ReleaseTask, PrivacyUnit]) -> None:
     """Raise if the release would be the same for every table."""
     if query.task.needs_no_noise(query):
-        raise ParameterError(
-            "this release would be the same for every table, so it needs no noise and says nothing: "
-            "choose k smaller than the number of candidates"
-        )
+        raise ParameterError("--k must be less than the number of candidates: all tables have the same release")
 
 
 def least_noise_plan(query: Query[T_co, U_co]) -> Plan[T_co, U_co]:
@@ -721,7 +713,7 @@ def target_too_small_error(query: Query[ReleaseTask, PrivacyUnit]) -> ParameterE
     searched, options = query.task.searched, [f"--{query.budget.main_symbol}"]
     several = len(searched) > 1
     return ParameterError(
-        f"no finite {' and '.join(searched)} meet{'' if several else 's'} so small a target: raise "
+        f"no finite {' and '.join(searched)} meet{'' if several else 's'} this small target: raise "
         f"{' or '.join([*options, *(['--delta'] if several else [])])}"
     )
 
@@ -766,11 +758,11 @@ def with_mechanism(name: str, task: TopK, *, few: bool = False) -> TopK:
         change = {
             "k": f"use --k {row.most}",
             "candidates": "use a --k below the number of candidates",
-            "few": "give --max-items, how many items of a user count",
+            "few": "give --max-items, the number of items of a user that count",
             "release": f"use --release {row.releases[0]}",
-            "counts": "leave --counts out",
+            "counts": "omit --counts",
         }[obstacle]
         raise ParameterError(
-            f"--mechanism {name} cannot give this release: {change}, or choose {one_of}{', '.join(others)}"
+            f"--mechanism {name} cannot make this release: {change}, or choose {one_of}{', '.join(others)}"
         )
     return replace(task, mechanism=row)

@@ -36,13 +36,13 @@ def require_html(html: str | None, *, pdf: bool, force: bool) -> None:
     """Raise if an option of the report is given without --html."""
     for name, given in (("--pdf", pdf), ("--force", force)):
         if given and html is None:
-            raise ParameterError(f"{name} is for the report: add --html FOLDER")
+            raise ParameterError(f"{name} requires --html FOLDER")
 
 
 def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: bool, budget: int) -> bool:
     """Write the report and print a summary. Return whether no proof is stale or missing and no check failed."""
     if pdf and missing_tex_message():
-        show.print_note(f"The pages will hold the proofs as LaTeX only: {missing_tex_message()}.")
+        show.print_note(f"The pages will contain the proofs as LaTeX only: {missing_tex_message()}.")
     with _ProgressBars() as bars:
         made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=bars.move_bar)
     states = [claim.status for claim in made.claims]
@@ -172,7 +172,7 @@ def sign_proof(
     document = resolve_document(name)
     state = proof.Proof(document).status
     if state in show.BAD:
-        raise ProofError(f"proofs/{document}.tex is {state}: what it proves is not the code that runs")
+        raise ProofError(f"proofs/{document}.tex is {state}: it does not prove the installed code")
     made = append_signoff(document, proof.claim_digest(document), by=by, file=file)
     show.print_paragraphs(f"{made.by} accepts proofs/{document}.tex at {made.digest}, written to {file}.")
 
@@ -283,7 +283,7 @@ def audit_function_claim(
             [("verdict", show.status_text(word, TONES[word])), ("why", why), *map(_split_label, found.lines[1:])]
         )
         if again:
-            show.print_paragraphs("", "To audit this pair anew with fresh samples, at an error probability of 1e-9:")
+            show.print_paragraphs("", "To audit this pair again with fresh samples, at an error probability of 1e-9:")
             typer.echo(again)  # unwrapped, so that it can be copied
     if found.exit_code:
         raise typer.Exit(found.exit_code)

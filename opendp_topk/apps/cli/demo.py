@@ -56,13 +56,16 @@ def import_rows(folder: str | Path | None = None) -> list[tuple[str, str]]:
         (module, name) for module, source in _iter_module_sources(root) for name in sorted(_imported_modules(source))
     ]
     if not rows:
-        raise TableError("this Python keeps no source of its standard library, from which the demo makes its table")
+        raise TableError(
+            "the demo requires the source of Python's standard library, from which it makes its table; this "
+            "Python has none"
+        )
     return rows
 
 
 def import_table(folder: str | Path | None = None) -> object:
     """Return :func:`import_rows` as a polars frame with the columns ``module`` and ``imports``."""
-    pl: Any = import_extra("polars", "the demo needs polars", "opendp_topk[cli]")
+    pl: Any = import_extra("polars", "the demo requires polars", "opendp_topk[cli]")
     return pl.DataFrame(import_rows(folder), schema=["module", "imports"], orient="row")
 
 
@@ -124,13 +127,13 @@ def demo(
     )
     show.print_paragraphs("1. The table", style="bold")
     show.print_paragraphs(
-        "The modules of this Python's standard library stand for people. A row (module, name) says that the module "
-        "imports the name: the module is the user, the name is the item. They were parsed just now, not run. Which "
-        "modules there are, and what any of them imports, is treated as secret: nothing of it is shown.",
-        f"The candidates are {len(items)} names of standard modules, a public list that comes with the package.",
+        "The modules of this Python's standard library play the role of users. A row (module, name) means that the "
+        "module imports the name: the module is the user, the name is the item. The modules are parsed, not run. The "
+        "list of modules and their imports are treated as private data, and are not shown.",
+        f"The candidates are {len(items)} names of standard modules, a public list that is part of the package.",
         "",
     )
-    show.print_paragraphs("2. The plan, before the table is touched", style="bold")
+    show.print_paragraphs("2. The plan, before the table is read", style="bold")
     plan = least_noise_plan(query)
     show_plan(plan)
     with show.show_progress("parsing the standard library"):
@@ -139,23 +142,24 @@ def demo(
     record = _release_record(plan, table)
     show.print_paragraphs("", f"3. The release: the {k} names that most modules import", style="bold")
     show_release(record)
-    show.print_paragraphs("", "4. The same as if nobody had a list of candidates", style="bold")
+    show.print_paragraphs("", "4. The same without a list of candidates", style="bold")
     _show_unknown_domain(k, epsilon, table)
-    show.print_paragraphs("", "5. How to read it", style="bold")
+    show.print_paragraphs("", "5. How to read the results", style="bold")
     show.print_paragraphs(*_interpretation_lines(plan.loss), "")
     show.print_paragraphs("Your own table:", style="bold")
     show.print_paragraphs(
         "opendp-topk release TABLE.parquet --user COLUMN --item COLUMN \\",
         "  --candidates LIST.txt --k 10 --epsilon 1",
-        "and with --delta 1e-8 in place of --candidates where nobody can list the items.",
+        "and with --delta 1e-8 instead of --candidates if there is no list of the items.",
     )
 
 
 def _show_unknown_domain(k: int, epsilon: float, table: Any) -> None:
     """Print a release with an unknown domain: the names come from the table, and rare ones stay hidden."""
     show.print_paragraphs(
-        "Now any name that a module imports may come out, of the standard library or not, and the names come from the "
-        "secret table itself. So one that few modules import must stay unseen, but for the probability delta.",
+        "Now any imported name can be released, whether or not it is in the standard library, because the "
+        "names come from the private table itself. A name that few modules import is therefore released with "
+        "at most the small probability delta.",
         "",
     )
     pure = parse_privacy_target(epsilon, None)
@@ -170,13 +174,13 @@ def _release_record(plan: Plan[Any, UserUnit], table: Any) -> ReleaseRecord:
 
 
 def _interpretation_lines(epsilon: float) -> list[str]:
-    factor = f"by a factor of more than e^{epsilon:g} = {math.exp(epsilon):.3g}" if epsilon < 500 else "(in theory)"
+    number = f" = {math.exp(epsilon):.3g}" if epsilon < 500 else ""
     return [
-        f"- With any one module added to the table or taken away, no list becomes more or less likely {factor}: so "
-        "the list says little about any single module.",
-        "- The second list adds its own cost, and the delta: who makes both pays for both.",
-        "- It is a random draw. Run the demo again and close competitors change places, and each further draw from the "
-        "same table would add its cost.",
-        "- No count and no score was shown. Names far ahead of the others nearly always win; the line 'accuracy' "
-        "above says how far is enough.",
+        "- If any one module is added to the table or removed, the probability of each list changes by a factor of at "
+        f"most e^{epsilon:g}{number}: the list reveals little about any single module.",
+        "- The second list has its own cost, with a delta: making both releases costs the sum.",
+        "- The release is random. If you run the demo again, items with similar counts may change places; "
+        "each further release from the same table adds its cost.",
+        "- No count was released. Names with much larger counts than the others are nearly always released; "
+        "the line 'accuracy' above states how much larger.",
     ]

@@ -53,7 +53,10 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
                 raise
             code, line = DATA, f"{error.strerror or type(error).__name__}: {error.filename or 'input or output'}"
         except Exception as error:
-            code, line = DATA, f"internal error ({type(error).__name__}); the details are withheld, they may hold data"
+            code, line = (
+                DATA,
+                f"internal error ({type(error).__name__}); the details are omitted, as they may contain data",
+            )
             line = "; ".join([line, *spent_budget_notes(error)])
         typer.echo(f"opendp-topk: {foreign.terminal_line(' '.join(line.split()))}", err=True)
         raise typer.Exit(code)

@@ -69,14 +69,14 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
         yield None
         return
     if files is None:
-        raise ParameterError("--files lists files, and standard input is none: leave it out")
+        raise ParameterError("--files lists files, but the table is read from standard input: omit it")
     content, place, reason = files.to_json_lines(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
     try:
         write_new_file(place, content)
     except FileExistsError:
         reason = "it exists already: choose another name"
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no such name"
+        reason = getattr(error, "strerror", None) or "not a valid file name"
     if reason:
         raise TableError(f"--files {quote_path(path)} cannot be written: {reason}")
     try:
@@ -106,7 +106,7 @@ def read_proxy_counts(path: str | Path, n_candidates: int) -> Counts:
     from ...tables.guard import run_guarded
 
     if n_candidates > _MOST_CANDIDATES:
-        raise ParameterError(f"--proxy works for at most {_MOST_CANDIDATES} candidates: leave it out")
+        raise ParameterError(f"--proxy supports at most {_MOST_CANDIDATES} candidates: omit it")
     named = f"the proxy {quote_path(str(path))}"
     if Path(path).suffix.lower() not in (".parquet", ".csv"):
         raise TableError(f"{named} must be a file whose name ends in .parquet or .csv")
@@ -115,9 +115,9 @@ def read_proxy_counts(path: str | Path, n_candidates: int) -> Counts:
         raise TableError(f"{named} must have a column named {COLUMN!r}")
     counts = _integers_of_column(run_guarded(frame.select(COLUMN).collect).to_series())
     if counts is None or (counts < 0).any():
-        raise TableError(f"the column {COLUMN!r} of {named} must hold an integer >= 0 in every row")
+        raise TableError(f"the column {COLUMN!r} of {named} must contain an integer >= 0 in every row")
     if len(counts) > n_candidates:
-        raise TableError(f"{named} must have at most one row a candidate, which are {n_candidates}")
+        raise TableError(f"{named} must have at most one row per candidate, that is at most {n_candidates}")
     return np.concatenate([counts, np.zeros(n_candidates - len(counts), dtype=np.int64)])
 
 
@@ -219,9 +219,7 @@ def _parse_integers(items: Sequence[Any], column: str, what: str = "candidates")
         elif _INTEGER.fullmatch(item):
             numbers.append(int(item))
         else:
-            raise TableError(
-                f"column {column!r} holds integers, so the {what} must be integers: {what[:-1]} {number} is not"
-            )
+            raise TableError(f"the {what} must be integers, as in column {column!r}: {what[:-1]} {number} is not")
     return numbers
 
 
@@ -249,7 +247,7 @@ def _parse_json_list(file: Path, text: str) -> list[Any]:
     except (ValueError, RecursionError):
         listed = None
     if not isinstance(listed, list) or not all(type(item) in (str, int) for item in listed):
-        raise TableError(f"{quote_path(str(file))} must hold one JSON list of strings or of integers")
+        raise TableError(f"{quote_path(str(file))} must contain one JSON list of strings or of integers")
     return listed
 
 
@@ -263,9 +261,7 @@ def _read_table_items(file: Path, columns: Sequence[str] | None, what: str) -> l
         columns = table.columns if table.width > 1 else ()
     if columns:
         if sorted(table.columns) != sorted(columns):
-            raise TableError(
-                f"the list of candidates must have the columns {', '.join(columns)} and no others, as --item names them"
-            )
+            raise TableError(f"the list of candidates must have exactly the columns {', '.join(columns)} of --item")
         return list(add_joined_column(table, columns)[join_item_parts(columns)].drop_nulls())
     if table.width != 1:
         raise TableError(f"the list of {what} must have one column, but {quote_path(str(file))} has {table.width}")
@@ -292,7 +288,7 @@ def read_plan(path: str) -> ReleaseSchedule:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise TableError(f"the plan {quote_path(path)} cannot be read: it is no JSON")
+        raise TableError(f"the plan {quote_path(path)} cannot be read: it is not JSON")
     return ReleaseSchedule.from_dict(found)
 
 
@@ -323,19 +319,19 @@ def read_single_release_plan(path: str, n_candidates: int | None, options: Optio
     kept = read_plan(path)
     if isinstance(kept.unit.columns, NumericColumns):
         if n_candidates is not None or options.item:
-            raise ParameterError("the plan is for a quantile: leave --candidates and --item out")
+            raise ParameterError("the plan is for a quantile: omit --candidates and --item")
         options.require_no_items()
         numbers = replace(kept.unit.columns, user=options.user)
         return kept.single_release_plan(UserUnit(kept.unit.neighbors, kept.unit.d_in, numbers), options.exact_alpha)
     if n_candidates is None:
         raise ParameterError("the plan is for a list of candidates: give --candidates")
     if kept.task.n_candidates != n_candidates:
-        raise ParameterError(f"the plan is for {kept.task.n_candidates} candidates: give the list that it was made for")
+        raise ParameterError(f"the plan is for {kept.task.n_candidates} candidates: give the list of the plan")
     own = kept.unit.columns
     other = options.max_items not in (None, own.max_items)
     if other or options.keep not in (None, None if own.max_items is None else own.keep):
         items = "all items" if own.max_items is None else f"at most {own.max_items} items ({own.keep})"
-        raise ParameterError(f"the plan counts {items} of a user: leave --max-items and --keep out, or plan anew")
+        raise ParameterError(f"the plan counts {items} of a user: omit --max-items and --keep, or make a new plan")
     given = options.counted_columns
     found = replace(own, user=given.user, item=given.item, parts=given.parts)
     return kept.single_release_plan(UserUnit(kept.unit.neighbors, kept.unit.d_in, found), options.exact_alpha)

@@ -188,7 +188,7 @@ def verify(
     """
     with Ledger(file) as account:
         found = account.verify(head, key=key)
-    whole = f"whole{'' if head is None else ', and it goes on from the head that was kept'}"
+    whole = f"consistent{'' if head is None else ', and it continues from the head that was kept'}"
     print_result({"whole": not found, "problems": found}, *(found or [whole]), as_json=as_json)
     if found:
         raise typer.Exit(DATA)
@@ -234,7 +234,9 @@ def accept(
     """
     with Ledger(file, accept_file_system=kind) as account:
         kinds = list(account.accepted)
-    print_result({"accepted": kinds}, f"It may lie on {', '.join(kinds)}, and its records say so.", as_json=as_json)
+    print_result(
+        {"accepted": kinds}, f"The ledger accepts {', '.join(kinds)} now, as its records show.", as_json=as_json
+    )
 
 
 def reserve(
@@ -272,7 +274,7 @@ def reserve(
     parts = tuple(str(amount).split(","))
     with Ledger(file) as account:
         made = account.reserve(cost=parts if len(parts) > 1 else parts[0], label=label)
-    said = f"Entry {made.number} is reserved. When it is done: opendp-topk ledger settle {file} {made.number}"
+    said = f"Entry {made.number} is reserved. After the release: opendp-topk ledger settle {file} {made.number}"
     print_result({"entry": made.number}, said, as_json=as_json)
 
 
@@ -295,7 +297,7 @@ def settle(
 ) -> None:
     """Mark a reserved entry as released or failed. Nothing is refunded."""
     if failed and record is not None:
-        raise ParameterError("--record is that of a release: leave --failed out")
+        raise ParameterError("--record is the record of a release: omit --failed")
     state = "failed" if failed else "released"
     with Ledger(file) as account:
         account.settle(number, state, record=None if record is None else _record_file_digest(account, number, record))
@@ -344,7 +346,7 @@ def _print_ledger(account: Ledger, *, history: bool) -> None:
             ("budget", account.promise),
             *limit,
             *((kind.partition(" ")[0], kind.partition(" ")[2]) for kind in account.accepted if " " in kind),
-            *([("file system", f"{', '.join(kinds)}: accepted, not relied on")] if kinds else []),
+            *([("file system", f"{', '.join(kinds)}: accepted, without guarantees")] if kinds else []),
             ("spent", f"{format_distance(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
             ("left", format_distance(account.remaining())),
             *((f"sum of {one.adds}", _filter_sum_text(one)) for one in account.filters()),
@@ -365,7 +367,9 @@ def _print_ledger(account: Ledger, *, history: bool) -> None:
 
 def _filter_sum_text(one: Filter) -> str:
     spent, limit = (f"{round_up(part):.6g}" if part < float("inf") else "inf" for part in (one.spent, one.limit))
-    return f"{spent} of {limit}, at delta {round_up(one.delta):.3g}{'' if one.alive else ': admits nothing more'}"
+    return (
+        f"{spent} of {limit}, at delta {round_up(one.delta):.3g}{'' if one.alive else ': accepts no further release'}"
+    )
 
 
 def _entry_dictionaries(account: Ledger) -> list[dict[str, Any]]:

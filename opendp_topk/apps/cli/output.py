@@ -37,7 +37,7 @@ def unprinted_release_error(error: OSError) -> TableError:
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     reason = error.strerror or type(error).__name__
-    return TableError(f"the release could not be printed: {reason}. It was drawn and has its cost")
+    return TableError(f"the release could not be printed: {reason}. It was drawn, and its cost is spent")
 
 
 class RecordDestination:
@@ -65,9 +65,9 @@ class RecordDestination:
         if not self._target.exists():
             return
         if not self._target.is_file():
-            raise ParameterError(f"--out must be a file (or - for standard output), which {out!r} is not")
+            raise ParameterError(f"--out must be a file, or - for standard output, but {out!r} is neither")
         if any(os.path.exists(path) and os.path.samefile(self._target, path) for path in keep):
-            raise ParameterError("--out must not be a file that is read")
+            raise ParameterError("--out must not be one of the input files")
         if not self._force:
             raise ParameterError(f"--out {out!r} exists already: choose another name, or add --force to replace it")
 
@@ -77,7 +77,7 @@ class RecordDestination:
             try:
                 self._claim = DraftFile(self._target)
             except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or "no such name"
+                reason = getattr(error, "strerror", None) or "not a valid file name"
             if reason is not None:
                 raise TableError(
                     f"--out cannot be written in the folder {quote_path(str(self._target.parent))}: {reason}"
@@ -109,7 +109,7 @@ class RecordDestination:
         except OSError as error:
             reason = error.strerror or type(error).__name__
         if reason is not None:
-            raise TableError(f"the record could not be written: {reason}. The release above was drawn and has its cost")
+            raise TableError(f"the record could not be written: {reason}. The release was drawn, and its cost is spent")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._claim is not None:
@@ -123,9 +123,9 @@ def _require_file_name(out: str) -> str:
         os.fsencode(out)
         os.lstat(out)
     except ValueError:
-        reason = "has a character that no name of a file can have"
+        reason = "contains a character that is not allowed in file names"
     except OSError as error:
-        reason = "is longer than the name of a file can be" if error.errno == errno.ENAMETOOLONG else ""
+        reason = "is longer than a file name can be" if error.errno == errno.ENAMETOOLONG else ""
     if reason:
         raise ParameterError(f"--out must be the name of a file, but {quote_path(out)} {reason}")
     return out
@@ -192,9 +192,7 @@ class RecordStore:
             _require_writable(self._folder)
             _require_own_records(self._folder, account)
         if self._beside is not None and self._beside.exists():
-            raise TableError(
-                f"the record beside --out, {quote_path(str(self._beside))}, exists already: choose another name"
-            )
+            raise TableError(f"--out must have a new name, because its record {quote_path(str(self._beside))} exists")
 
     def store_record(self, record: ReleaseRecord) -> None:
         """Write the record. A failure is kept in ``failure`` instead of raised: the release is drawn and paid."""
@@ -208,7 +206,7 @@ class RecordStore:
                 self.path = place
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            self.failure = f"its record could not be kept as {quote_path(str(place))}: {reason}"
+            self.failure = f"its record could not be stored as {quote_path(str(place))}: {reason}"
 
 
 def _require_writable(folder: Path) -> None:
@@ -218,11 +216,9 @@ def _require_writable(folder: Path) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
     if not reason and not os.access(folder, os.W_OK | os.X_OK):
-        reason = "this account may not write there"
+        reason = "no write permission for this account"
     if reason:
-        raise TableError(
-            f"the record of the release would be kept in {quote_path(str(folder))}, which failed: {reason}"
-        )
+        raise TableError(f"the folder {quote_path(str(folder))} for the record of the release cannot be used: {reason}")
 
 
 def _require_own_records(folder: Path, account: Ledger) -> None:
@@ -231,7 +227,7 @@ def _require_own_records(folder: Path, account: Ledger) -> None:
     later = [number for number in numbers if number > entries]
     if later:
         raise TableError(
-            f"{quote_path(str(folder))} holds the record of an entry {min(later)}, and the ledger has {entries} "
-            f"entries: "
-            "it belongs to another ledger, or this one was set back. Move the folder away, or bring its ledger back"
+            f"{quote_path(str(folder))} contains the record of an entry {min(later)}, but the ledger has "
+            f"{entries} entries: the folder belongs to another ledger, or this ledger was restored from an "
+            "older copy. Move the folder away, or restore its ledger"
         )

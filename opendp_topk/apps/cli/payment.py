@@ -43,7 +43,7 @@ def open_paying_ledger(
     """Open the ledger that pays for the release, if one is given, and check that it can pay for ``query``."""
     if ledger is None:
         if words["at_most"] is not None and not query.unit.columns.is_row_level:
-            raise ParameterError("--at-most goes with --ledger, which says what a person is")
+            raise ParameterError("--at-most requires --ledger, which defines what a person is")
         metadata_for_record(words, None)  # raises before the table is read if they are invalid
         yield None
         return
@@ -52,7 +52,7 @@ def open_paying_ledger(
         if account.measure not in (query.budget.measure, PrivacyProfile()):
             symbol = account.measure.symbol
             advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
-            raise ParameterError(f"the ledger counts {symbol}: {advice}")
+            raise ParameterError(f"the ledger uses {symbol}: {advice}")
         _require_column(account, query.unit.columns.user, words["at_most"])
         yield account
 
@@ -60,7 +60,7 @@ def open_paying_ledger(
 def require_neighbors(account: Ledger, neighbors: str) -> None:
     """Raise unless the ledger's neighbouring relation is ``neighbors``."""
     if account.metric != repr(UserDistance(neighbors)):
-        raise ParameterError(f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly")
+        raise ParameterError(f"--neighbors must match the metric of the ledger, {account.metric}")
 
 
 def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
@@ -68,15 +68,14 @@ def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
     own = account.user is None or account.user == column
     if own and column == ROW:
         raise ParameterError(
-            "the ledger does not say who a person is, and so keeps no bound on the rows of one: make it with `ledger "
-            "create --user PERSON`"
+            "--at-most requires a ledger that defines what a person is: create it with `ledger create --user PERSON`"
         )
     if own and at_most is not None:
-        raise ParameterError("--at-most is for a release by another column than the ledger's: leave it out")
+        raise ParameterError("--at-most is only for a release whose user column differs from the ledger's: omit it")
     if not own and at_most is None:
         raise ParameterError(
-            f"in the ledger a person is a {account.person}: give --user {account.user}, or state by --at-most with how "
-            f"many values of {column} one {account.person} has rows"
+            f"in the ledger a person is a {account.person}: give --user {account.user}, or state with "
+            f"--at-most how many values of {column} the rows of one {account.person} have at most"
         )
 
 
@@ -125,7 +124,7 @@ def draw_and_record(
     except KeyboardInterrupt:
         if account.count() == before:
             raise
-    raise Interrupted("interrupted: nothing was released, and the ledger keeps the debit")
+    raise Interrupted("interrupted: nothing was released, and the budget stays spent")
 
 
 def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> None:
@@ -140,8 +139,9 @@ def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> No
     there = place is not None and place.is_file()
     which = f", {quote_path(str(place))}," if there else ""
     raise ParameterError(
-        f"entry {number} of the ledger has paid for a release with this label and period already. To have that answer, "
-        f"give its record{which} as --from-record; to pay for another, add --again, or name another --label or --period"
+        f"entry {number} of the ledger has already paid for a release with this label and period. To repeat "
+        f"its answer, give its record{which} as --from-record; to pay for another release, add --again, or "
+        "choose another --label or --period"
     )
 
 

@@ -112,7 +112,7 @@ def show_comparison(query: Query[TopK, UserUnit], proxy: Counts | None, plot: st
         *_comparison_legend(query, proxy),
         *((word, meaning) for word, meaning in WORDS.items() if word in bounds),
     ]
-    show.print_rows([*legend, *([("-", "not known, or too long to compute")] if dash else [])])
+    show.print_rows([*legend, *([("-", "not known, or too slow to compute")] if dash else [])])
     if plot is not None:
         with show.show_progress("drawing"):
             _draw_comparison(query, rows, plot)
@@ -120,22 +120,22 @@ def show_comparison(query: Query[TopK, UserUnit], proxy: Counts | None, plot: st
 
 def _draw_comparison(query: Query[TopK, UserUnit], rows: list[Option], plot: str) -> None:
     """Write the two plots of the comparison to a file."""
-    drawing = import_extra("matplotlib.figure", "--plot needs matplotlib", "opendp_topk[plot]")
+    drawing = import_extra("matplotlib.figure", "--plot requires matplotlib", "opendp_topk[plot]")
     figure = Comparison(query, tuple(one.row for one in rows)).plot(drawing.Figure(figsize=SIZE, layout="constrained"))
     drawn = io.BytesIO()
     figure.savefig(drawn, format=Path(plot).suffix[1:].lower())
     try:
         write_atomically(Path(os.path.realpath(plot)), drawn.getvalue(), replace=True)
     except (OSError, ValueError):
-        raise TableError("the file of --plot cannot be written: choose another place") from None
+        raise TableError("--plot: the file cannot be written; choose another place") from None
 
 
 def require_plot(plot: str | None, compare: bool) -> None:
     """Raise if --plot is given without --compare or is not a .png or .svg file."""
     if plot is not None and not compare:
-        raise ParameterError("--plot draws a comparison: give --compare")
+        raise ParameterError("--plot requires --compare")
     if plot is not None and not plot.lower().endswith((".png", ".svg")):
-        raise ParameterError("--plot needs a file whose name ends in .png or .svg")
+        raise ParameterError("--plot must be a file whose name ends in .png or .svg")
 
 
 def _cost_symbol(query: Query[TopK, UserUnit]) -> str:
@@ -146,15 +146,15 @@ def _cost_symbol(query: Query[TopK, UserUnit]) -> str:
 def _comparison_legend(query: Query[TopK, UserUnit], proxy: Counts | None) -> list[tuple[str, str]]:
     k, budget = query.task.k, query.budget
     each = (
-        f"for every t from 1 to {k} the t-th released item has a count within so many users of the t-th largest"
+        f"for every t from 1 to {k} the t-th released item has a count within this many users of the t-th largest"
         if query.task.release == "ranking"
-        else f"every released item has a count within so many users of the {nth_largest_text(k)}"
+        else f"every released item has a count within this many users of the {nth_largest_text(k)}"
     )
     pair = "" if budget.delta is None else f", at epsilon = {float(budget.main_distance)}"
-    exact = ("P(exact)", f"how likely {_exact_event_text(query.task)} is on the counts of the proxy")
+    exact = ("P(exact)", f"probability of {_exact_event_text(query.task)} on the counts of the proxy")
     return [
-        ("*", "what release takes if no --mechanism is named"),
-        ("scale", "of the noise, in users: the smallest that meets the target"),
+        ("*", "the default of --mechanism in release"),
+        ("scale", "scale of the noise in users: the smallest that meets the target"),
         (_cost_symbol(query), f"the cost for {query.unit.protected_users}{pair}"),
         (
             "within",
@@ -162,16 +162,16 @@ def _comparison_legend(query: Query[TopK, UserUnit], proxy: Counts | None) -> li
         ),
         *([] if proxy is None else [exact]),
         *([("order", _row_order_note(query.task.release))] if proxy is None and k > 1 else []),
-        ("bound", "which of all bounds that are proved decided the cost:"),
+        ("bound", "the proven bound that determines the cost:"),
     ]
 
 
 def _row_order_note(release: str) -> str:
     """Return a caveat on the order of the rows, which is by worst-case bounds."""
-    late, they = ("canonical and joint come", "they find") if release == "set" else ("joint comes", "it finds")
+    late, they = ("canonical and joint are", "they find") if release == "set" else ("joint is", "it finds")
     return (
-        f"by theorems for the worst counts, where {late} late. Where the k best stand out from the rest {they} them "
-        "with far less noise than all others: --proxy shows it, on counts that are public or made up"
+        f"by error bounds for the worst counts, where {late} among the last. If the k best counts are far above the "
+        f"rest, {they} them with much less noise: use --proxy to compare on counts that are public or made up"
     )
 
 
@@ -184,7 +184,7 @@ def _format_user_bound(users: float | None) -> str:
 def success_text(enclosure: Enclosure | None, task: TopK) -> str:
     """Return the probability of an exact release on the proxy counts, in words."""
     if enclosure is None:
-        return "the probability of the exact release is not known for this mechanism, or too long to compute"
+        return "the probability of the exact release is not known for this mechanism, or too slow to compute"
     return f"{_exact_event_text(task)} has probability {format_probability(enclosure)}"
 
 
@@ -212,9 +212,9 @@ def format_probability(enclosure: Enclosure | None) -> str:
 _NOT_ASKED = "epsilon", "rho", "delta", "alpha", "user", "item", "at_most", "shared"
 _PLAN, _BOOK = "plan.json", "budget.ledger"
 _WHY = {
-    PURE: "epsilons add up",
-    RHOS: "rhos add up; their sum is converted to (epsilon, delta) once",
-    CURVES: "the privacy curves of all releases are composed, and paid for at once",
+    PURE: "the epsilons of all releases are added",
+    RHOS: "the rhos of all releases are added, and the sum is converted to (epsilon, delta) once",
+    CURVES: "the privacy curves of all releases are composed, and charged together",
 }
 
 
@@ -236,7 +236,7 @@ class LedgerBudget:
                 not admit such releases.
         """
         if (options.epsilon, options.rho, options.delta) != (None, None, None):
-            raise ParameterError("--ledger plans within what is left there: leave --epsilon, --rho and --delta out")
+            raise ParameterError("--ledger plans within its remaining budget: omit --epsilon, --rho and --delta")
         with Ledger(address) as account:
             require_neighbors(account, options.privacy_unit.neighbors)
             if account.d_in != options.privacy_unit.d_in:
@@ -245,16 +245,14 @@ class LedgerBudget:
                 )
             left = RemainingBudget.from_ledger(account)
         if not (left.epsilon or left.rho):
-            raise ParameterError("nothing is left in the ledger: plan within another one, or give --epsilon or --rho")
+            raise ParameterError("--ledger has no budget left: plan within another one, or give --epsilon or --rho")
         if not (listed or left.delta):
             raise ParameterError(
-                "nothing is left in the ledger of a delta for releases without --candidates, which `ledger create` "
-                "gives by --own-delta: give --candidates, or plan within another ledger"
+                "--ledger has no delta left for releases without --candidates, which --own-delta of `ledger "
+                "create` reserves: give --candidates, or plan within another ledger"
             )
         if listed and left.pairs:
-            raise ParameterError(
-                "the ledger pays for releases without --candidates alone: leave --candidates, or --quantile, out"
-            )
+            raise ParameterError("--ledger only pays for releases without a list: omit --candidates and --quantile")
         main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
         delta = None if listed else float(left.delta)
         return cls(address, left), replace(options, **main, delta=delta)  # type: ignore[arg-type]
@@ -273,11 +271,11 @@ def show_several_releases(
     curves is written to ``out`` if given.
     """
     if options.other_users_count is not None:
-        raise ParameterError("--releases plans releases of items: leave --other out")
+        raise ParameterError("--releases cannot be combined with --other: omit one of them")
     require_noise(query)
     with show.show_progress("planning"):
         if paid is not None:
-            found, within = _options_within_ledger(query, paid.left), f"what is left of {paid.address}"
+            found, within = _options_within_ledger(query, paid.left), f"the remaining budget of {paid.address}"
         else:
             found, within = _options_within_target(query, options)
     if options.rows_per_person is not None:
@@ -285,8 +283,8 @@ def show_several_releases(
     scheduled = [ReleaseSchedule.from_plan(way.plan) for way in found if way.name == CURVES]
     if out is not None and not scheduled:
         raise ParameterError(
-            "--out keeps a plan of composed curves: --counts, --minimum-users, --by-gap and releases without a list "
-            "have none, nor has a --ledger of which no delta is left for it; --counts with --max-items have one"
+            "--out requires releases with a privacy curve, and a --ledger with delta left for a plan: omit --out with "
+            "--counts (unless with --max-items), --minimum-users, --by-gap or no list of candidates"
         )
     if out is not None:
         write_output_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
@@ -294,10 +292,10 @@ def show_several_releases(
     release = "" if task.k is None or isinstance(task, Quantile) else f" ({task.release})"
     what = task.question_text(query.unit.columns).removesuffix("?")
     show.print_paragraphs(
-        f"{_times_text(query.releases)}: {what}{release}, fixed in advance, together within {within}", ""
+        f"{_times_text(query.releases)}: {what}{release}, fixed in advance, within a total of {within}", ""
     )
     show.print_table(
-        ["way", "budget of all", "each may cost", "scale", "within"],
+        ["way", "total budget", "cost of each", "scale", "within"],
         (
             [way.name, way.total, _release_cost_text(way), _scale_text(way.plan), _error_bound_text(way.plan)]
             for way in found
@@ -315,16 +313,13 @@ def _options_within_ledger(query: Query[Any, UserUnit], left: RemainingBudget) -
         return list(remaining_options(query, left))
     except SearchError:
         pass
-    raise ParameterError("no noise meets a share so small of what is left of the ledger: lower --releases")
+    raise ParameterError("--releases must be lower: no noise meets this share of the remaining budget")
 
 
 def _options_within_target(query: Query[Any, UserUnit], options: Options) -> tuple[list[AccountingOption], str]:
     """Return the accounting options for a new ledger whose budget is the target, and this budget in words."""
     if isinstance(query.budget.measure, Approximate) and options.epsilon is None:
-        raise ParameterError(
-            "--releases without --candidates, or with --minimum-users, plans within --epsilon and --delta: leave "
-            "--rho out"
-        )
+        raise ParameterError("--releases without --candidates, or with --minimum-users, requires --delta: omit --rho")
     total = total_epsilon_delta(query.budget, DELTA if options.delta is None else parse_exact(options.delta, "--delta"))
     try:
         return list(
@@ -439,24 +434,24 @@ def _several_legend(query: Query[Any, UserUnit], found: list[AccountingOption]) 
     if isinstance(task, Quantile):
         reach = "the rank of the number to the quantile, in rows that count"
         if isinstance(task, Quantiles):
-            reach = f"{reach}, where no number has more than {task.places} of them"
+            reach = f"{reach}, if no number has more than {task.places} of them"
     elif task.k is None:
-        reach = f"a {query.unit.columns.score_noun} that surely gets in comes to 0"
+        reach = f"a {query.unit.columns.score_noun} that is certainly released to 0"
     elif task.release == "set":
         reach = f"every released item to the {nth_largest_text(task.k)} {query.unit.columns.score_noun}"
     likely = confidence_text(query.alpha)
     if alone:
-        within = "an item that so many users have, or more, comes out as likely as not each time"
+        within = "an item with at least this many users is released with probability at least 1/2 each time"
         least = ("fewest users", f"{best.name}: {_error_bound_text(best.plan)}")
     elif isinstance(task, SetByGap):
-        within = f"with a gap of so many a set comes, with probability at least {likely} each time"
+        within = f"with a gap of this size a set is released, with probability at least {likely} each time"
         least = ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
     else:
-        within = f"so near comes {reach}, with probability at least {likely} each time"
+        within = f"distance of {reach}, with probability at least {likely} each time"
         least = ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
     return [
         *((way.name, _WHY[way.name]) for way in found),
-        ("scale", f"of the noise of each release; cost for {query.unit.protected_users}"),
+        ("scale", f"scale of the noise of each release; the cost is for {query.unit.protected_users}"),
         ("within", within),
         least,
     ]
@@ -558,19 +553,19 @@ def plan(
     more = _other_users_row(options)
     if (options.summed, options.quantile) != (None, None) and (compare or proxy is not None):
         given = "--sum" if options.quantile is None else "--quantile"
-        raise ParameterError(f"--compare and --proxy speak of counts of users: leave {given} out")
+        raise ParameterError(f"--compare and --proxy are for counts of users: omit {given}")
     require_plot(plot, compare)
     if out is not None and releases is None:
-        raise ParameterError("--out keeps a plan of several releases: give --releases or --ledger")
+        raise ParameterError("--out stores a plan of several releases: give --releases or --ledger")
     if candidates is not None and options.quantile is not None:
-        raise ParameterError("--quantile chooses among the multiples of --step within --bounds: leave --candidates out")
+        raise ParameterError("--quantile chooses among the multiples of --step within --bounds: omit --candidates")
     options.require_group_options(listed=candidates is not None)
     if options.group is not None and (compare or proxy is not None or releases is not None):
         given = "--compare" if compare else "--releases, or --ledger," if proxy is None else "--proxy"
-        raise ParameterError(f"{given} does not go with --group: leave one of them out")
+        raise ParameterError(f"{given} cannot be combined with --group: omit one of them")
     if candidates is None:
         if compare or proxy is not None:
-            raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
+            raise ParameterError("--compare and --proxy require --candidates")
         asked: Any = options.unknown_domain_query() if options.quantile is None else options.quantile_query()
         if releases is not None:
             show_several_releases(replace(asked, releases=releases), options, None, out, paid)
@@ -578,20 +573,20 @@ def plan(
         show_plan(least_noise_plan(asked), more)
         return
     if options.other and compare:
-        raise ParameterError("--compare shows selections alone: leave --other out")
+        raise ParameterError("--compare shows selections only: omit --other")
     options.require_list_options()
     if options.minimum_users is not None and (compare or proxy is not None):
-        raise ParameterError("--compare and --proxy speak of all candidates: leave --minimum-users out")
+        raise ParameterError("--compare and --proxy are for all candidates: omit --minimum-users")
     if options.by_gap and (compare or proxy is not None):
-        raise ParameterError("--compare and --proxy speak of k items: leave --by-gap out")
+        raise ParameterError("--compare and --proxy are for k items: omit --by-gap")
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates, None))
     query = options.known_domain_query(number, _plan_groups(options.groups))
     scores = None if proxy is None else read_proxy_counts(proxy, number)
     if compare and (options.counts or options.mechanism is not None):
-        raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
+        raise ParameterError("--compare shows all mechanisms, without counts: omit --mechanism and --counts")
     if releases is not None:
         if compare or proxy is not None:
-            raise ParameterError("--releases and --ledger plan one mechanism: leave --compare and --proxy out")
+            raise ParameterError("--releases and --ledger plan one mechanism: omit --compare and --proxy")
         show_several_releases(replace(query, releases=releases), options, candidates, out, paid)
     elif compare:
         show_comparison(query, scores, plot)
@@ -625,7 +620,7 @@ def _other_users_row(options: Options) -> list[tuple[str, str]]:
     users = show.users_text(count.count_error_bound(options.exact_alpha))
     near = f"within {users} of the true number {show.other_cost_text(count, 'more')}"
     likely = confidence_text(options.exact_alpha)
-    return [("other", f"with probability at least {likely}, the number of users with another item is {near}")]
+    return [("other", f"with probability at least {likely}, the noisy number of users with another item is {near}")]
 
 
 def show_plan(plan: Plan[ReleaseTask, UserUnit], more: Iterable[tuple[str, Any]] = ()) -> None:

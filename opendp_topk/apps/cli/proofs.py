@@ -37,9 +37,9 @@ def proofs(
     The exit code is 1 if a proof that is listed or shown is stale or missing.
     """
     if name is None and (pdf or out is not None):
-        raise ParameterError("--pdf needs the NAME of a constructor or document: opendp-topk proofs lists them")
+        raise ParameterError("--pdf requires the NAME of a constructor or document: opendp-topk proofs lists them")
     if out is not None and not pdf:
-        raise ParameterError("--out is the folder of the PDF: add --pdf")
+        raise ParameterError("--out requires --pdf: it is the folder of the PDF")
     states = _list_proofs() if name is None else _show_note_or_document(name, pdf, out)
     if any(state in show.BAD for state in states):
         raise typer.Exit(DATA)
@@ -50,26 +50,26 @@ def _list_proofs() -> list[str]:
     named = {document for _, document, _ in claims}
     others = [name for name in proof.document_names() if name not in named]
     states = [proof.Proof(name).status for name in others]
-    show.print_paragraphs("What every public constructor claims is proved in:", "")
+    show.print_paragraphs("Proof documents of the public constructors:", "")
     show.print_table(
         ("constructor", "proof", "status"),
         ((name, document or "none", show.status_text(state)) for name, document, state in claims),
     )
     if others:
-        show.print_paragraphs("", "These rest on:", "")
+        show.print_paragraphs("", "Documents on which these rely:", "")
         show.print_table(
             ("proof", "status"),
             ((name, show.status_text(state)) for name, state in zip(others, states, strict=True)),
         )
     show.print_paragraphs(
         "",
-        "current: the code that is installed is the code that was proved. stale: it is not. unproven: the caller "
-        "supplies the claim.",
+        "current: the installed code is the code that was proved. stale: the code has changed since. "
+        "unproven: the caller supplies the claim.",
         _machine_checks_text(),
         "One of them: opendp-topk proofs NAME; as a PDF: opendp-topk proofs NAME --pdf",
         *[
-            f"Where to begin: opendp-topk proofs {note} --pdf, a few pages that lead from the argument to the "
-            "documents and the code."
+            f"Start with: opendp-topk proofs {note} --pdf, a few pages with the argument and references to "
+            "the documents and the code."
             for note in proof.note_names()
         ],
     )
@@ -84,7 +84,7 @@ def _machine_checks_text() -> str:
     return (
         f"A proof assistant has checked {len(current)} statements of {len({name for name, _ in current})} documents, "
         "at least in part; the view of one document lists them."
-        + (f" {stale} are no longer what was checked." * bool(stale))
+        + (f" {stale} have changed since they were checked." * bool(stale))
     )
 
 
@@ -119,7 +119,7 @@ def _show_note(name: str, pdf: bool, out: str | None) -> list[str]:
     """Print a note. It pins no code, so the states that are shown and returned are those of the documents it cites."""
     leads = [(row, proof.Proof(row.document).status) for row in parse_note_rows(name)]
     show.print_rows([("note", str(proof.document_path(name)))])
-    show.print_paragraphs("", "It pins nothing, and leads to these statements and lines:", "")
+    show.print_paragraphs("", "It covers no code itself, and refers to these statements and lines:", "")
     show.print_table(
         ("statement", "status", "code"),
         ((f"{row.document}#{row.label}", show.status_text(state), row.code_location) for row, state in leads),
@@ -150,7 +150,7 @@ def _show_document(name: str, pdf: bool, out: str | None) -> list[str]:
     checks = Text("\n").join(
         Text.assemble(f"{one} (", show.status_text(one.status), ")") for one in proof.machine_checks(document)
     )
-    reading = ("last reading", str(proof.last_review(document) or "none is recorded"))
+    reading = ("last reading", str(proof.last_review(document) or "no review is recorded"))
     show.print_rows(
         [*about, ("checked by machine", checks or "none of its statements"), reading, *_reliance_rows(document)]
     )
@@ -161,8 +161,8 @@ def _show_document(name: str, pdf: bool, out: str | None) -> list[str]:
 def _reliance_rows(document: str) -> list[tuple[str, str]]:
     """Return the documents that its privacy rests on, and those that only its other claims rest on."""
     found = (
-        ("carry its privacy", proof.supporting_documents(document)),
-        ("carry other claims alone", proof.other_foundations(document)),
+        ("required for its privacy", proof.supporting_documents(document)),
+        ("required for other claims only", proof.other_foundations(document)),
     )
     return [(words, f"{len(names)} documents: {', '.join(names)}") for words, names in found if names]
 

@@ -152,18 +152,16 @@ def read_fields(path: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if found is None:
-        raise TableError(f"the record {quote_path(path)} cannot be read: it is no JSON, or names a field twice")
+        raise TableError(f"the record {quote_path(path)} cannot be read: it is not JSON, or contains a field twice")
     if not isinstance(found, dict) or not str(found.get("format", "")).startswith("opendp_topk.release."):
-        raise TableError(
-            f"{quote_path(path)} is no record of a release: `opendp-topk release --out FILE.json` writes one"
-        )
+        raise TableError(f"{quote_path(path)} is not a release record, as `opendp-topk release --out` writes")
     if found["format"] != FORMAT:
         raise TableError(
-            f"{quote_path(path)} has the format {quote_path(found['format'])}, and this library reads {FORMAT} only: "
-            "open it with the version of opendp_topk that wrote it"
+            f"{quote_path(path)} has the format {quote_path(found['format'])}, but this library reads only "
+            f"{FORMAT}: open it with the version of opendp_topk that wrote it"
         )
     if not _is_consistent(found):
-        raise TableError(f"the record {quote_path(path)} is not whole: something was taken from it or changed")
+        raise TableError(f"the record {quote_path(path)} is incomplete or invalid: fields were removed or changed")
     return found
 
 

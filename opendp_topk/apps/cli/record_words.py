@@ -34,7 +34,7 @@ def question_text(record: ReleaseRecord) -> str:
     listed = f"{candidates:,}".replace(",", chr(0x202F))
     if record.is_chosen_by_gap:
         apart = f"numbers of {counted_noun(record)}" if column is None else f"sums of {column}"
-        return f"Those of {listed} candidates that stand apart by their {apart}, {record.k} at most"
+        return f"The best of {listed} candidates, at most {record.k}, above a large gap between their {apart}"
     return f"The {many} of {listed} candidates {ranked}{_groups_clause(record)}"
 
 
@@ -56,11 +56,10 @@ def groups_text(record: ReleaseRecord) -> str:
         "rows": "with the most rows",
     }.get(str(partition.get("by")), "first in the list")
     groups = "1 of these groups" if most == 1 else f"{most} of these groups"
-    counts = f"A {person_noun(record)} counts in at most {groups}, {which}; rows elsewhere counted nowhere."
+    counts = f"A {person_noun(record)} counts in at most {groups}, {which}; rows in other groups were not counted."
     return (
-        "The groups are a public list, each with as many items, whether anybody is in it or not. "
-        f"{'Rows of other groups counted nowhere.' if is_row_level(record) else counts} The cost is that of all lists "
-        "together."
+        "The groups are a public list. Each has the same number of items, even if no user is in it. "
+        f"{'Rows of other groups were not counted.' if is_row_level(record) else counts} The cost covers all lists."
     )
 
 
@@ -86,58 +85,53 @@ def method_text(record: ReleaseRecord) -> str:
     unit = counted_noun(record) if record.summed_column is None else f"in {record.summed_column}"
     unknown = record.scale is None or is_partition_selection(record)
     of_scale = "" if unknown else f" of scale {score_amount(record, record.scale or 0):.6g} {unit}"
-    without = (
-        "in the order of the candidates"
-        if record.has_listed_candidates
-        else "in alphabetical order, or that of their numbers"
-    )
+    without = "in the order of the candidates" if record.has_listed_candidates else "in alphabetical or numerical order"
     order = "best first" if record.release == "ranking" else f"{without}, without ranks"
     more = ""
     if record.released.counts is not None:
-        more = " Each comes with a noisy " + (
+        more = " Each has a noisy " + (
             f"count of its {counted_noun(record)}." if record.summed_column is None else "sum."
         )
     if record.released.gaps is not None:
-        more = " Each comes with its noisy lead over the next."
+        more = " Each has its noisy lead over the next."
     if record.is_chosen_by_gap:
         test = score_amount(record, record.mechanism["test_scale"])
         return (
-            f"Released {order}: the best candidates, exactly; how many they are was drawn by the gaps between "
-            f"consecutive {record.score_noun}s. Random noise{of_scale} took part in the choice of a gap, and of scale "
-            f"{test:.6g} {unit} in a test whether it is large, so that the list depends little on any one "
-            f"{person_noun(record)}; how little is said below. No exact {record.score_noun} was released."
+            f"Released {order}: exactly the best candidates; their number was chosen by the gaps between "
+            f"consecutive {record.score_noun}s. The choice of a gap used random noise{of_scale}, and the test "
+            f"of its size noise of scale {test:.6g} {unit}, so that the list depends little on any one "
+            f"{person_noun(record)}: see below. No exact {record.score_noun} was released."
         )
     if record.mechanism["mechanism"] == "noisy_histogram":
         kind = "Gaussian" if record.mechanism["gaussian"] else "Laplace"
         return (
             f"Released {order}. Independent {kind} noise{of_scale} was added to the {record.score_noun} of every "
-            f"candidate, and the largest of these were taken, so that the list depends little on any one "
-            f"{person_noun(record)}; how little is said below.{more} No exact {record.score_noun} was released."
+            "candidate, and the candidates with the largest sums were released, so that the list depends little on any "
+            f"one {person_noun(record)}: see below.{more} No exact {record.score_noun} was released."
         )
     return (
-        f"Released {order}. Random noise{of_scale} took part in the choice, so that the list depends little on "
-        f"any one {person_noun(record)}; how little is said below.{more} No exact {record.score_noun} was released."
+        f"Released {order}. The choice used random noise{of_scale}, so that the list depends little on any "
+        f"one {person_noun(record)}: see below.{more} No exact {record.score_noun} was released."
     )
 
 
 def _quantile_method_text(record: ReleaseRecord) -> str:
     (lower, upper, step), several = _grid_texts(record), len(record.quantiles) > 1
     drawn = (
-        "one was drawn for each quantile, the middle one first and the others among the rows on both sides of it, the "
-        "more likely the nearer its rank is to the quantile"
+        "one was drawn for each quantile, first the middle one and then the others among the rows on either "
+        "side of it, with a higher probability if its rank is closer to the quantile"
         if several
         else (
-            f"one was drawn, the more likely the nearer its rank in the column is to the "
+            "one was drawn, with a higher probability if its rank in the column is closer to the "
             f"{quantile_phrase(record.quantiles)}"
         )
     )
     scale = float(to_fraction(record.scale or 0) / (1 if several else record.quantiles[0].denominator))
-    more = ", and up to twice as much where a quantile is not the middle of its rows," if several else ""
+    more = ", or up to twice this scale if a quantile is not the middle of its rows," if several else ""
     return (
-        f"Of the multiples of {step} from {lower} to {upper} {drawn}. Random noise of scale {scale:.6g} rows{more} "
-        f"took part, so that the number{'s depend' if several else ' depends'} little on any one "
-        f"{person_noun(record)}; how "
-        "little is said below."
+        f"Of the multiples of {step} from {lower} to {upper} {drawn}. The choice used random noise of scale "
+        f"{scale:.6g} rows{more} so that the number{'s depend' if several else ' depends'} little on any one "
+        f"{person_noun(record)}: see below."
     )
 
 
@@ -149,7 +143,7 @@ def is_partition_selection(record: ReleaseRecord) -> bool:
 def other_users_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Return the row for the noisy number of users with an item that was not released, if it was requested."""
     number = record.released.other
-    return [] if number is None else [("other", f"{number} {counted_noun(record)}, with noise, have another item")]
+    return [] if number is None else [("other", f"{number} {counted_noun(record)} (a noisy count) have another item")]
 
 
 def loss_text(claim: PrivacyClaim) -> str:
@@ -162,9 +156,9 @@ def loss_text(claim: PrivacyClaim) -> str:
 def provenance_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Return the rows for the condition on rows, the digest of the file list and the deadline, if recorded."""
     where, files, padded = record.read.where, record.read.files, record.read.padded
-    attested = f"a list, kept as private as the table, whose digest is {files}"
+    attested = f"a list as private as the table, with the digest {files}"
     return [
-        *([] if where is None else [("rows", f"those with {where}")]),
+        *([] if where is None else [("rows", f"only those with {where}")]),
         *([] if files is None else [("files", attested)]),
         *([] if padded is None else [("deadline", f"{padded:g} seconds after the table began to be opened")]),
     ]
@@ -243,7 +237,7 @@ def protection_text(record: ReleaseRecord) -> str:
         return whom
     if is_row_level(record):
         return f"{whom}, who has at most {stated['at_most']} rows (stated, not checked)"
-    shared = "which may be of several people" if stated.get("shared") else "each of which is of nobody else"
+    shared = "which several people may share" if stated.get("shared") else "each of which belongs to no one else"
     column = record.mechanism["user"]
     return f"{whom}, who has rows with at most {stated['at_most']} values of {column}, {shared} (stated, not checked)"
 
@@ -251,9 +245,9 @@ def protection_text(record: ReleaseRecord) -> str:
 def release_facts(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Return rows for the protected unit, the meaning of a person, the table and the stated metadata."""
     stated, ledger = record.stated, record.ledger
-    one = f"a {person_noun(record)}, told apart by the column {stated.get('column', record.mechanism['user'])}"
+    one = f"a {person_noun(record)}, identified by the column {stated.get('column', record.mechanism['user'])}"
     if is_row_level(record):
-        one = f"a {person_noun(record)}, whom no column of the table tells apart"
+        one = f"a {person_noun(record)}, whom no column of the table identifies"
     return [
         ("protects", protection_text(record)),
         ("a person is", one),
@@ -265,36 +259,40 @@ def release_facts(record: ReleaseRecord) -> list[tuple[str, str]]:
 def truncation_text(record: ReleaseRecord) -> str:
     """Explain how the data were truncated before they were counted."""
     known, one, words = record.mechanism, "row" if is_row_level(record) else person_noun(record), []
-    every = "Every row counted."
+    every = "Every row was counted."
     if record.quantiles:
         lower, upper, step = _grid_texts(record)
         most, rows = known["max_rows"], "evenly spaced in the order of their numbers"
-        kept = f"at most {most} rows counted, {rows}" if most > 1 else "one row counted, the median of their own"
+        kept = f"at most {most} rows were counted, {rows}" if most > 1 else "one row was counted, the median"
         of_one = every if is_row_level(record) else f"Of one {one} {kept}."
         return (
-            f"{of_one} A number counted as the multiple of {step} nearest to it, and one below {lower} "
-            f"or above {upper} as the last multiple within."
+            f"{of_one} Each number was rounded to the nearest multiple of {step}, and numbers below {lower} "
+            f"or above {upper} to the last multiple within these bounds."
         )
     if record.summed_column is not None:
         lower, upper, step = _grid_texts(record)
         words.append(
-            f"What one {one} adds to one item was cut to {lower} at least and {upper} at most, in multiples of {step}."
+            f"The total of one {one} for one item was clamped to the interval from {lower} to {upper} and "
+            f"rounded to multiples of {step}."
         )
     most = known.get("max_items")
     if record.partition_parameters is not None:
         words.append(groups_text(record))
-        every = "Every row of these groups counted."
+        every = "Every row of these groups was counted."
     if is_row_level(record):
         return " ".join([*words, every])
     if most is None:
-        counts = "counts for each item" if words else "counts once for each item, however many rows say so"
-        return " ".join([*words, f"No list of items was cut: a {one} {counts}."])
+        counts = "counts for each item" if words else "counts once for each item, regardless of the number of rows"
+        return " ".join([*words, f"Nothing was truncated: a {one} {counts}."])
     rule = {
         "random": "drawn at random",
         "rows": "those with the most rows",
         "value": "those with the largest totals",
     }.get(str(known.get("by", "order")), "the first in alphabetical order")
-    cut = f"Of one {one} at most {most} items counted, {rule}: numbers of items that such people have are too low."
+    cut = (
+        f"Of one {one} at most {most} items were counted, {rule}: the counts of items of people with more items "
+        "are too low."
+    )
     return " ".join([*words, cut])
 
 
@@ -318,32 +316,32 @@ def limitation_texts(record: ReleaseRecord) -> list[str]:
     noun, words = record.score_noun, []
     if record.quantiles:
         return [
-            "They are not the exact quantiles: other multiples with ranks as near could as well stand here."
+            "They are not the exact quantiles: other multiples with similar ranks could have been released."
             if len(record.quantiles) > 1
-            else "It is not the exact quantile: another multiple with a rank as near could as well stand here.",
-            f"It does not tell how many rows there are, nor the number of any one {person_noun(record)}.",
+            else "It is not the exact quantile: another multiple with a similar rank could have been released.",
+            f"It does not show the number of rows, or the number of any one {person_noun(record)}.",
         ]
     if record.is_chosen_by_gap:
         return [
-            "It has no order, and does not tell how large the gap below it is.",
-            "Where it ends was drawn: another gap nearly as large could as well have been taken, or none.",
-            f"It names no {person_noun(record)}, and does not tell why an item is common.",
+            "It has no order, and does not show the size of the gap below it.",
+            "Its end was drawn at random: another gap of nearly the same size could have been chosen, or none.",
+            f"It does not name any {person_noun(record)}, and does not explain why an item is common.",
         ]
     if record.release == "ranking":
-        words.append(f"Places are drawn: items whose {noun}s are close could as well stand the other way round.")
+        words.append(f"The order is random: items with similar {noun}s could have been released in the reverse order.")
     else:
         words.append("It has no order.")
     if record.released.counts is not None and record.mechanism["mechanism"] != "noisy_histogram":
         words.append(
-            f"Ranks may contradict {noun}s: places were drawn first, and each {noun} afterwards with noise of its own, "
-            f"so that a lower place can have the larger number. To sort by the {noun}s costs nothing."
+            f"Ranks may contradict the {noun}s: the ranking was drawn first, and then each {noun} with separate noise, "
+            f"so that an item of lower rank can have the larger {noun}. You can sort by the {noun}s at no cost."
         )
     complete = record.has_listed_candidates and not record.can_release_fewer
-    missing = "the last one that is" if complete else "one that is: it was not surely common enough"
-    words.append(f"An item that is not here may be as common as {missing}.")
-    words.append(f"It names no {person_noun(record)}, and does not tell why an item is common.")
+    missing = "the last item in the list" if complete else "one in the list: it was not certain to be common enough"
+    words.append(f"An item that is not in the list may be as common as {missing}.")
+    words.append(f"It does not name any {person_noun(record)}, and does not explain why an item is common.")
     if record.partition_parameters is not None:
-        words.append("It does not tell how large a group is: each has its list, also one that nobody is in.")
+        words.append("It does not show the size of a group: each group has a list, even if it is empty.")
     return words
 
 
@@ -352,22 +350,22 @@ def signing_checklist(record: ReleaseRecord) -> list[str]:
     one, column = person_noun(record), record.mechanism["user"]
     *titles, last = TITLES.values()
     public = (
-        "Were bounds and step chosen without a look at the table?"
+        "Were bounds and step chosen without looking at the table?"
         if record.quantiles
-        else "Was the list of candidates made without a look at the table?"
+        else "Was the list of candidates made without looking at the table?"
         if record.has_listed_candidates
-        else "Were delta, limits and caps chosen without a look at the table?"
+        else "Were delta, limits and contribution bounds chosen without looking at the table?"
     )
     if record.partition_parameters is not None:
-        public = "Were the lists of candidates and of groups made without a look at the table?"
-    bound = "Is the bound above true of everybody?"
-    alone = f"Has each {one} one value of the column {column}? Who has two counts as two people."
+        public = "Were the lists of candidates and of groups made without looking at the table?"
+    bound = "Is the stated bound correct for every person?"
+    alone = f"Does each {one} have one value of the column {column}? A person with two values counts as two people."
     return [
         bound if "at_most" in record.stated else alone,
         public,
-        f"Are {', '.join(['table', *titles])} and {last} those that were agreed?",
-        "Does `opendp-topk verify` agree line by line, with the ledger?",
-        "Is so good a guess acceptable, and what is left enough for what is planned?",
+        f"Are {', '.join(['table', *titles])} and {last} as agreed?",
+        "Does `opendp-topk verify` with the ledger report that every line agrees?",
+        "Is this accuracy of an attacker acceptable, and is the remaining budget enough for all planned releases?",
     ]
 
 
@@ -383,13 +381,12 @@ def attack_text(record: ReleaseRecord) -> str:
     claim, number = record.claim, protected_people(record)
     one = f"one particular {person_noun(record)}" if number == 1 else f"one particular group of {number} people"
     if claim.neighbors == "replace":
-        what = f"{one} has this or that in the table"
+        what = f"which of two sets of rows {one} has in the table"
     else:
-        what = f"{one} is in the table" if number == 1 else f"{one} is in the table or not at all"
+        what = f"whether {one} is in the table{'' if number == 1 else ', completely or not at all'}"
     return (
-        f"Think of somebody who knows all other rows, and has to guess whether {what}, both being equally likely. "
-        f"Without this release the guess is right 50 % of the time. With it, at most "
-        f"{claim_attack_accuracy(claim):g} %."
+        f"An attacker who knows all other rows guesses {what}; both are equally likely. Without this release the "
+        f"guess is right 50 % of the time. With it, at most {claim_attack_accuracy(claim):g} %."
     )
 
 
@@ -403,8 +400,8 @@ def payment_text(record: ReleaseRecord) -> str:
     """Return which entry of which ledger paid for the release, if any."""
     entry = record.ledger
     if entry is None:
-        return "No ledger was named: this record alone tells of its cost."
-    return f"Entry {entry['entry']} of the ledger of {entry['dataset']}, debited {format_time(entry['time'])}."
+        return "No ledger was named: only this record documents the cost."
+    return f"Entry {entry['entry']} of the ledger of {entry['dataset']}, charged {format_time(entry['time'])}."
 
 
 def format_time(time: str) -> str:

@@ -210,7 +210,7 @@ class Engine:
     def __post_init__(self) -> None:
         checks.require_choice("--engine", self.name, ENGINES)
         if self.master is not None and self.name != "spark":
-            raise ParameterError("--master goes with --engine spark: leave it out")
+            raise ParameterError("--master requires --engine spark")
 
     def engine_fields(self) -> dict[str, str]:
         """Return the engine's fields in a record: its name and version."""
@@ -234,7 +234,7 @@ class Engine:
                 )
             if found.dialect is None and reading.as_csv:
                 raise ParameterError(
-                    "--separator, --encoding, --types, --decimal and --date-format are for CSV: leave them out"
+                    "--separator, --encoding, --types, --decimal and --date-format require CSV: omit them"
                 )
             where = reading.where
             require_column_names(
@@ -247,7 +247,7 @@ class Engine:
 def _open_in_duckdb(path: str) -> Iterator[OpenedTable]:
     files = _list_parquet_files(path, "duckdb")
     columns = common_columns(files)
-    duckdb = import_extra("duckdb", "--engine duckdb needs DuckDB", "duckdb>=1.1")
+    duckdb = import_extra("duckdb", "--engine duckdb requires DuckDB", "duckdb>=1.1")
     named = [glob.escape(place) for place in files.file_locations]
     with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder, duckdb.connect() as connection:
         connection.execute("SET temp_directory = $folder", {"folder": folder})
@@ -282,9 +282,7 @@ def _open_in_spark(path: str, master: str | None) -> Iterator[OpenedTable]:
 def _list_parquet_files(path: str, engine: str) -> FileList:
     files = None if path == STDIN else find_parquet_files(path)
     if files is None:
-        raise ParameterError(
-            f"--engine {engine} reads .parquet files, since engines differ in how they read CSV: leave it out"
-        )
+        raise ParameterError(f"--engine {engine} requires .parquet files, because engines read CSV differently")
     return files
 
 
@@ -292,16 +290,16 @@ def _require_same(taken: list[str], wanted: list[str], engine: str) -> None:
     """Raise unless the engine reads exactly the files that were listed."""
     if sorted(taken) != sorted(wanted):
         raise TableError(
-            f"path must name files that {engine} reads as they are listed, and it takes others: it may leave out names "
-            "that begin with _ or read some characters as a pattern. Rename them, or leave --engine out"
+            f"path must name files that {engine} can read, but it selects other files: it may skip names that "
+            "begin with _ or interpret some characters as a pattern. Rename them, or omit --engine"
         )
 
 
 def _require_same_names(found: Sequence[str], columns: tuple[str, ...] | None, engine: str) -> tuple[str, ...]:
     if columns is not None and tuple(found) != columns:
         raise TableError(
-            f"path must name files with columns that {engine} tells apart: it has other names for some. Rename those "
-            "that differ in capital letters alone, or leave --engine out"
+            f"path must name files whose columns {engine} distinguishes, but it changes some names. Rename "
+            "columns that differ only in capital letters, or omit --engine"
         )
     return tuple(found)
 
@@ -320,12 +318,12 @@ def _spark_session(master: str | None) -> Any:
 
 def require_spark() -> None:
     """Raise MissingExtraError, which explains what to install, if pyspark or Java is missing."""
-    import_extra("pyspark", "--engine spark needs pyspark", "opendp_topk[spark]")
+    import_extra("pyspark", "--engine spark requires pyspark", "opendp_topk[spark]")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
         raise MissingExtraError(
-            "--engine spark needs Java 17 or newer: on Debian and Ubuntu apt install default-jre-headless, elsewhere "
-            "install a Java runtime and set JAVA_HOME"
+            "--engine spark requires Java 17 or newer: on Debian and Ubuntu apt install "
+            "default-jre-headless, elsewhere install a Java runtime and set JAVA_HOME"
         )
 
 
@@ -349,9 +347,12 @@ def require_pad_options(pad: float | None, files: str | None, from_record: str |
         return
     parse_seconds(pad, "--pad")
     if files is not None:
-        raise ParameterError("--files writes as soon as the table was counted: leave it out, or --pad")
+        raise ParameterError(
+            "--files and --pad cannot be combined, because the list is written as soon as the table has been "
+            "counted: omit one"
+        )
     if from_record is not None:
-        raise ParameterError("--from-record looks at no table: leave --pad out")
+        raise ParameterError("--from-record does not read the table: omit --pad")
 
 
 def hold_until_deadline(pad: float | None, compute: Callable[[], Answer]) -> Answer:
@@ -366,9 +367,7 @@ def hold_until_deadline(pad: float | None, compute: Callable[[], Answer]) -> Ans
     try:
         return run_until_deadline(parse_seconds(pad, "--pad"), compute)
     except KeyboardInterrupt:
-        raise Interrupted(
-            "interrupted before the deadline: there is no answer, and what was drawn has its cost"
-        ) from None
+        raise Interrupted("interrupted before the deadline: there is no answer, and the cost is spent") from None
 
 
 # ``opendp-topk release``: the private top-k of a table, for people and for programs.
@@ -376,12 +375,10 @@ def hold_until_deadline(pad: float | None, compute: Callable[[], Answer]) -> Ans
 _LOG = logging.getLogger(__name__)  # progress only, never data
 
 MORE = "Every further release from this table adds its cost."
-AGAIN = "It is the answer that was given before: nothing was drawn or paid, and the table was not looked at."
-PUBLIC = (
-    f"The list of candidates must be public: one that was taken from the table would itself reveal who is in it. {MORE}"
-)
+AGAIN = "This is the earlier answer: nothing was drawn or charged, and the table was not read."
+PUBLIC = f"The list of candidates must be public: a list taken from the table would itself reveal private data. {MORE}"
 
-GRID = f"Bounds and step must be public: a look at the table before they were chosen would reveal some of it. {MORE}"
+GRID = f"Bounds and step must be public: choosing them from the table would itself reveal private data. {MORE}"
 
 
 @expand_option_groups
@@ -538,9 +535,7 @@ def release(
     if planned_by is not None:
         _require_planned(options, planned, ledger, words, from_record)
     elif options.quantile is not None and (item, candidates) != (None, None):
-        raise ParameterError(
-            "--quantile chooses among the multiples of --step within --bounds: leave --item and --candidates out"
-        )
+        raise ParameterError("--quantile chooses a multiple of --step within --bounds: omit --item and --candidates")
     options.require_group_options(listed=candidates is not None)
     others = None if planned_by is not None else options.other_users_count
     query: Query[Any, UserUnit] | None
@@ -585,7 +580,7 @@ def release(
                 with chosen.open_engine_table(table, reading, columns.column_names) as source:
                     rows = columns.table_domain.validate(columns.prepare_rows(source.frame))
                     kinds = rows.collect_schema()
-                    _LOG.info("the table has the columns")
+                    _LOG.info("the columns of the table are")
                     asked_for = (
                         plan if columns.group is None else _with_table_groups(plan, kinds[columns.group].is_integer())
                     )
@@ -638,7 +633,7 @@ def release(
                 show_release(record, [*why, *_other_users_row(record.released, others)])
             flush_stdout()
         except KeyboardInterrupt:
-            failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
+            failure = Interrupted("interrupted while the release was printed: it was drawn, and its cost is spent")
         except OSError as error:
             failure = unprinted_release_error(error)
         if failure is not None:
@@ -654,8 +649,12 @@ def _unstored_error(store: RecordStore, record: ReleaseRecord, ledger: str | Non
     """Return the error if the record of a paid release, or its state in the ledger, could not be written; else None."""
     settled = f"opendp-topk ledger settle {ledger} {record.ledger['entry']} --record" if record.ledger else ""
     told = [store.failure] if store.failure else []
-    told += [f"{unsettled}: run `{settled} {store.path or 'RECORD'}` when it can be written"] if unsettled else []
-    return TableError(f"the release above was drawn and has its cost, but {', and '.join(told)}") if told else None
+    told += (
+        [f"{unsettled}: run `{settled} {store.path or 'RECORD'}` when the ledger can be written"] if unsettled else []
+    )
+    return (
+        TableError(f"the release above was drawn, and its cost is spent, but {', and '.join(told)}") if told else None
+    )
 
 
 def _read_groups(options: Options) -> tuple[Any, ...] | None:
@@ -686,13 +685,13 @@ def _require_people(user: str | None, options: Options, engine: str) -> None:
     rows = options.rows_per_person
     if (user is None) == (rows is None) or user == ROW:
         raise ParameterError(
-            "give --user, the column that identifies users, or, where no column does, --rows-per-person N: how many "
-            "rows one person has at most"
+            "give --user, the column that identifies users, or --rows-per-person N, the maximum number of "
+            "rows of one person, if there is no such column"
         )
     if rows is not None and (engine != ENGINES[0] or options.at_most is not None or options.shared):
-        raise ParameterError("--rows-per-person goes with --engine polars alone, and without --at-most and --shared")
+        raise ParameterError("--rows-per-person requires --engine polars, without --at-most and --shared")
     if len(options.item_column_names) > 1 and engine != ENGINES[0]:
-        raise ParameterError("--item with several columns goes with --engine polars alone")
+        raise ParameterError("--item with several columns requires --engine polars")
 
 
 def _query_without_list(options: Options) -> Query[Any, UserUnit]:
@@ -705,9 +704,9 @@ def _require_planned(
 ) -> None:
     """Raise if options that the plan determines are given, or options that it needs are missing."""
     if options.group is not None:
-        raise ParameterError("--plan is for one list, and does not go with --group: leave one of them out")
+        raise ParameterError("--plan is for one list, and cannot be combined with --group: omit one of them")
     if planned is None or ledger is None:
-        raise ParameterError("--plan goes with --ledger and --planned ENTRY, the entry that has paid for the plan")
+        raise ParameterError("--plan requires --ledger and --planned ENTRY, the entry that paid for the plan")
     asked = (
         *(options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed),
         *(options.quantile, options.column, options.bounds, options.step, options.max_rows, options.rows_per_person),
@@ -717,9 +716,9 @@ def _require_planned(
     if any(one is not None for one in asked) or others != (
         free.kind, free.users, free.neighbors, free.counts, free.other, free.by_gap,
     ):  # fmt: skip
-        raise ParameterError("--plan says what is released and at what cost: leave --k, the target and the like out")
+        raise ParameterError("--plan determines the release and its cost: omit --k, the target and similar options")
     if from_record is not None or any(word for name, word in words.items() if name != "label"):
-        raise ParameterError("--plan goes with no words but --label, and not with --from-record")
+        raise ParameterError("--plan allows no metadata except --label, and cannot be combined with --from-record")
 
 
 def _answer_from_record(
@@ -729,9 +728,9 @@ def _answer_from_record(
     from ..planning.verification import answer_from_record, question_fields
 
     if account is None:
-        raise ParameterError("--from-record needs --ledger: what it keeps tells whether the record is whole")
+        raise ParameterError("--from-record requires --ledger, whose digest shows whether the record is unchanged")
     if files is not None:
-        raise ParameterError("--files lists what is read, and --from-record reads no table: leave one out")
+        raise ParameterError("--files lists files, but --from-record reads no table: omit one of them")
     return answer_from_record(read_fields(path), account, question_fields(*question))
 
 
@@ -739,4 +738,6 @@ def _other_users_row(released: ReleasedItems, count: OtherUsersCount | None) -> 
     """Return the row for the count of all other users, if it was requested."""
     if count is None:
         return []
-    return [("other", f"{released.other} users, with noise, have another item {show.other_cost_text(count, 'of it')}")]
+    return [
+        ("other", f"{released.other} users (a noisy count) have another item {show.other_cost_text(count, 'of it')}")
+    ]

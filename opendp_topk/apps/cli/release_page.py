@@ -28,22 +28,22 @@ def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> 
             *_render_items(record),
         ),
         _render_section(
-            "How sure is it?", *(el("p", _as_sentence(said)) for said in words.accuracy_texts(record).values())
+            "How accurate is it?", *(el("p", _as_sentence(said)) for said in words.accuracy_texts(record).values())
         ),
-        _render_section("What does it not say?", *(el("p", one) for one in words.limitation_texts(record))),
-        _render_section("What was cut?", el("p", words.truncation_text(record))),
-        _render_section("What could one person lose?", el("p", words.attack_text(record), class_="stake")),
+        _render_section("What does it not show?", *(el("p", one) for one in words.limitation_texts(record))),
+        _render_section("How were the data truncated?", el("p", words.truncation_text(record))),
+        _render_section("What could an attacker find out?", el("p", words.attack_text(record), class_="stake")),
         _render_section(
-            "What did it cost, and who paid?",
-            el("p", "Every further release from the table adds its own cost."),
+            "What did it cost, and which ledger paid?",
+            el("p", "Every further release from this table adds its cost."),
             _definition_list(_cost_rows(record, ledger)),
         ),
         _render_section(
-            "To ask before it is signed", el("ul", *map(_checklist_item, words.signing_checklist(record)), class_="ask")
+            "Questions before signing", el("ul", *map(_checklist_item, words.signing_checklist(record)), class_="ask")
         ),
         el(
             "section",
-            el("h2", "Why is this so?"),
+            el("h2", "Proofs and technical details"),
             el("p", _proof_status_text(record)),
             _definition_list([*map(_document_row, record.proof["documents"]), *_technical_rows(record)]),
             class_="small",
@@ -69,7 +69,7 @@ def _checklist_item(text: str) -> Markup:
 
 def _cost_rows(record: ReleaseRecord, ledger: Ledger | None) -> list[tuple[str, str]]:
     paid = [("privacy loss", words.loss_text(record.claim)), ("paid by", words.payment_text(record))]
-    unknown = [] if record.ledger is None else [("left", "the ledger tells: show this record together with it")]
+    unknown = [] if record.ledger is None else [("left", "unknown without the ledger: show this record with --ledger")]
     return [*paid, *(unknown if ledger is None else words.budget_rows(ledger)), *words.other_users_rows(record)]
 
 
@@ -78,9 +78,9 @@ def _render_items(record: ReleaseRecord) -> list[Markup]:
     ranked, items = record.release == "ranking", record.released.items
     if not items:
         none = (
-            "gap surely was large enough"
+            "gap was certain to be large enough"
             if record.is_chosen_by_gap
-            else f"item surely had enough {words.counted_noun(record)}"
+            else f"item was certain to have enough {words.counted_noun(record)}"
         )
         return [el("p", f"Nothing was released: no {none}.", class_="stake")]
     counts, promise = words.count_amounts(record), record.promises.get("count_accuracy")
@@ -95,10 +95,10 @@ def _render_items(record: ReleaseRecord) -> list[Markup]:
         start += len(own)
     whole = record.k is None or record.is_chosen_by_gap or record.partition_parameters is not None
     short = 0 if whole else (record.k or 0) - len(items)
-    enough = f"no further item surely had enough {words.counted_noun(record)}"
-    end = [el("p", f"It ends {short} short of {record.k}: {enough}.")] if short else []
+    enough = f"no further item was certain to have enough {words.counted_noun(record)}"
+    end = [el("p", f"It has {short} fewer than {record.k} items: {enough}.")] if short else []
     several = (
-        [el("p", f"Each item is one of {record.mechanism['item']}.", class_="soft")]
+        [el("p", f"Each item is a combination of {record.mechanism['item']}.", class_="soft")]
         if isinstance(items[0], list)
         else []
     )
@@ -124,7 +124,13 @@ def _render_item(
 def _bar_legend(counts: Sequence[float] | None, near: int | None, people: str) -> list[Markup]:
     if counts is None or near is None:
         return []
-    return [el("p", f"Bars are noisy counts; the lines on them reach {near} {people} to both sides.", class_="soft")]
+    return [
+        el(
+            "p",
+            f"Bars are noisy counts; the lines on them show the error bound of {near} {people} on either side.",
+            class_="soft",
+        )
+    ]
 
 
 def _render_count(count: float, near: int | None) -> Markup:
@@ -147,9 +153,9 @@ def _bar_percent(part: float, whole: float) -> str:
 def _proof_status_text(record: ReleaseRecord) -> Markup:
     status = record.proof["status"]
     said = {
-        "current": "Each of these documents proves a part of the claim, and was up to date with the code that ran.",
-        "unproven": "Part of the claim rests on what its author vouched for, and is not proved.",
-    }.get(status, "A document was not up to date with the code that ran, so that the claim is not proved as it stands.")
+        "current": "Each of these documents proves a part of the claim, and matched the code that ran.",
+        "unproven": "A part of the claim relies on a statement of its author, and is not proved.",
+    }.get(status, "A document did not match the code that ran, so the claim is not proved for this code.")
     return join_markup((el("span", f"Proofs: {status}.", class_=status), f" {said}"))
 
 

@@ -169,11 +169,11 @@ def noise_rows(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
     if "delta" in parameters and "gaussian" not in parameters:
         return _partition_noise_rows(parameters)
     smallest = f"the smallest that meet{'' if counts else 's'} the target"
-    chosen = "chosen with the threshold, so that this is about the smallest" if "delta" in parameters else smallest
+    chosen = "approximately the smallest, chosen together with the threshold" if "delta" in parameters else smallest
     rows = [("scale", f"{parameters['scale']}{counts} ({chosen})")]
     if "threshold" in parameters:
         least = parameters.get("minimum_users", 1)
-        beyond = f", counted from {least} users on, as fewer are never released" if least > 1 else ""
+        beyond = f", counted from {least} users, because items with fewer are never released" if least > 1 else ""
         rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta){beyond}"))
     return rows
 
@@ -182,8 +182,8 @@ def _partition_noise_rows(parameters: Mapping[str, Any]) -> list[tuple[str, str]
     """Return the rows for the noise of partition selection, which releases items without counts."""
     if "scale" not in parameters:
         epsilon, delta = parameters["each"]
-        return [("each item", f"may lose epsilon = {epsilon:.6g} and delta = {delta:.6g}")]
-    beside = "in units of weights, the squares of which have a sum of at most 1 for a user"
+        return [("each item", f"loses at most epsilon = {epsilon:.6g} and delta = {delta:.6g}")]
+    beside = "in units of weights, whose squares sum to at most 1 for each user"
     return [("scale", f"{parameters['scale']:.6g}, {beside}"), ("threshold", f"{parameters['threshold']:.6g}")]
 
 

@@ -57,7 +57,7 @@ def show(
       opendp-topk show top.json --html
     """
     if to is not None and not html:
-        raise ParameterError("--to is for the page: add --html")
+        raise ParameterError("--to requires --html")
     fields = read_fields(record)
     found = ReleaseRecord.from_dict(fields)
     with contextlib.ExitStack() as stack:
@@ -81,9 +81,7 @@ def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
 
     wrong = [one.what for one in verify_record(fields, ledger) if one.verdict == DISAGREES]
     if wrong:
-        raise TableError(
-            f"the record and the ledger do not agree on {', '.join(wrong)}: `opendp-topk verify` says more"
-        )
+        raise TableError(f"the record and the ledger differ in {', '.join(wrong)}: `opendp-topk verify` shows details")
 
 
 def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
@@ -156,17 +154,24 @@ def _item_heading(record: ReleaseRecord) -> str:
     return (
         "items, in the order of the candidates"
         if record.has_listed_candidates
-        else "items with enough users, in their order"
+        else "items with enough users, in alphabetical or numerical order"
     )
 
 
 def _ending_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Return the row that reports an empty release, or a ranking that may have fewer than ``k`` items."""
     if record.k is None and not record.released.items:
-        return [("none", "no item came out: none surely had enough users")]
+        return [("none", "no item was released: none was certain to have enough users")]
     if record.is_chosen_by_gap:
-        return [] if record.released.items else [("none", "no set came out: no gap surely was large enough")]
+        return [] if record.released.items else [("none", "no set was released: no gap was certain to be large enough")]
     if record.k is None or not record.can_release_fewer:
         return []
     short = record.k - len(record.released.items)
-    return [("end", f"stopped {short} short of {record.k}: no further item surely had enough" if short else "complete")]
+    return [
+        (
+            "end",
+            f"{short} fewer than {record.k} items: no further item was certain to have enough users"
+            if short
+            else "complete",
+        )
+    ]

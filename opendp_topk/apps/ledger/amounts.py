@@ -172,8 +172,8 @@ def serialize_amount(value: Amount) -> list[str]:
     """
     if any(part != UNBOUNDED and part.denominator.bit_length() > _WRITTEN_BITS for part in value):
         raise ParameterError(
-            "cost must have fewer digits, as the sum of all is written out: give decimals of at most 24 places, or "
-            "fractions of numbers up to 100"
+            "cost must have fewer digits, because the sum of all costs is stored exactly: give decimals of "
+            "at most 24 places, or fractions of integers up to 100"
         )
     return list(map(str, value))
 
@@ -292,7 +292,7 @@ def largest_step_count(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -
     """
     pure, rho = pure_of(step), rho_of(step)
     if rho in (0, math.inf):
-        raise ParameterError("step must lose something, and be a loss of which a rho is known")
+        raise ParameterError("step must be > 0, and a loss for which a rho is known")
     limit = largest_rho(epsilon, delta)
     by_rho = (
         n for n in range(int(limit // Fraction(rho)), -1, -1) if is_rho_within_budget(n * Fraction(rho), epsilon, delta)
@@ -422,18 +422,19 @@ class BudgetAccount:
             ParameterError: ``delta`` is given, but the release or the budget has no choice of it.
         """
         if delta is not None and not (self.has_mixed_measures and measure == PrivacyProfile()):
-            raise ParameterError("delta is for releases under PrivacyProfile() from a ledger with such a budget only")
+            raise ParameterError("delta is only for releases under PrivacyProfile() from a ledger with such a budget")
         if not self.has_mixed_measures:
             if measure != self.measure:  # [same-measure]
                 raise SpaceError(
-                    f"the ledger counts {self.measure!r}, and the release is under {measure!r}: convert it first"
+                    f"measurement must have the measure of the ledger, {self.measure!r}, not {measure!r}: "
+                    "convert it first"
                 )
             return loss_to_amount(measure, distance)
         at = Fraction(0) if delta is None else parse_exact(delta, "delta")
         loss, own = (distance, at) if measure == PrivacyProfile() else split_delta(measure, distance)
         whole = curve_from_loss(without_delta(measure), loss)
         if whole is None:
-            raise SpaceError(f"no amount of rho is known for {measure!r}: convert the measurement first")
+            raise SpaceError(f"measurement must have a known rho, but {measure!r} has none: convert it first")
         ways = [whole] if at == 0 else curves_up_to_delta(whole, at)  # [no-delta]
         cost = min(
             charges_per_filter(one, round_up_to_grid(to_fraction(own)), self.step, self.order) for one in ways
@@ -483,7 +484,7 @@ def open_account(measure: Any, budget: Any, own_delta: Any = None, step: Privacy
     if measure not in MEASURES.values():  # [additive]
         raise ParameterError(
             "measure must be MaxDivergence(), ZeroConcentratedDivergence(), Approximate(...) of one of them, or "
-            f"PrivacyProfile(): under {measure!r} the losses of adaptive releases do not add up, so convert first"
+            f"PrivacyProfile(): losses under {measure!r} do not add up over adaptive releases, so convert first"
         )
     pair = isinstance(measure, Approximate | PrivacyProfile)
     if pair and not (isinstance(budget, tuple | list) and len(budget) == 2):
@@ -492,7 +493,7 @@ def open_account(measure: Any, budget: Any, own_delta: Any = None, step: Privacy
     if pair and parts[1] > 1:
         raise ParameterError("delta of budget must be at most 1")
     if not (own_delta is None and step is None) and measure != PrivacyProfile():
-        raise ParameterError("own_delta and step are parts of a budget under PrivacyProfile() only")
+        raise ParameterError("own_delta and step require a budget under PrivacyProfile()")
     if measure == PrivacyProfile():
         return _account_with_filters(parts[0], parts[1], own_delta, step)
     return BudgetAccount(measure, parts, parts)
@@ -504,7 +505,7 @@ def _account_with_filters(
     """Return the account whose filters keep (epsilon, delta); ``step`` gets the part of delta that it needs."""
     own = Fraction(0) if own_delta is None else parse_exact(own_delta, "own_delta")
     if not own <= delta <= 1 or epsilon == 0:
-        raise ParameterError("a budget needs an epsilon > 0, and own_delta must be at most its delta")
+        raise ParameterError("budget must have an epsilon > 0, and own_delta must be at most its delta")
     steps, share = (0, Fraction(0)) if step is None else largest_step_count(step, epsilon, (delta - own) * _FOR_STEPS)
     rest = delta - own - share  # [split]
     order, most = largest_renyi_divergence(epsilon, rest)

@@ -51,7 +51,7 @@ def measurement_step_curve(unit: LedgerPrivacyUnit, measurement: Any) -> Privacy
     whole = curve_from_loss(measurement.output_measure, measurement.exact_map(unit.charged_distance(None)))  # [step]
     found = None if whole is None else serializable_curve(whole)
     if found is None:
-        raise ParameterError("step must be under a measure without delta, or have a curve of the library's own bounds")
+        raise ParameterError("step must have a measure without delta, or a curve of this library's bounds")
     return found
 
 
@@ -80,9 +80,9 @@ def measurement_charge(
     unit.require_metric(measurement.input_metric)  # [same-metric]
     if measurement.interactive and not (begins and measurement.proof.name == _ANSWERED_LATER):  # [no-queryable]
         raise ParameterError(
-            "measurement must not be interactive: what is asked of its queryable would come after later releases; "
-            "ask one by one in a conversation of the ledger instead (that of make_continual_top_k alone may be "
-            "released, by `release` or `reserve` of the ledger itself)"
+            "measurement must not be interactive, because its queries could come after later releases: use a "
+            "conversation of the ledger instead (only make_continual_top_k may be released, by `release` or "
+            "`reserve` of the ledger)"
         )
     counted = unit.for_user_column(measurement.input_domain, at_most, shared)  # [by-column]
     distance = counted.charged_distance(d_in)  # [distance]
@@ -101,8 +101,8 @@ def _interactive_rho_charge(account: BudgetAccount, measure: Any, loss: Any) -> 
     """Return the charge of later answers if the account keeps several sums: their rhos are known to add up."""
     if measure != ZeroConcentratedDivergence():
         raise SpaceError(
-            f"the answers of an interactive measurement are paid by their rho here, and this one is under {measure!r}: "
-            "build it under ZeroConcentratedDivergence()"
+            f"measurement must have the measure ZeroConcentratedDivergence(), not {measure!r}, because "
+            "answers of an interactive measurement are charged by their rho here"
         )
     found = loss_to_amount(measure, loss)
     return None if found is None else account.extend_to_filters((*found, found[0] * 0))
@@ -206,8 +206,8 @@ def pay_once_check(journal: Journal, label: str, period: str | None) -> Callable
         paid.read_new_records()
         if paid.numbers:
             raise ParameterError(
-                f"entry {paid.numbers[-1]} has paid for a release with this label and period already: answer from its "
-                "record, name another label or period, or leave once out to pay again"
+                f"entry {paid.numbers[-1]} has already paid for a release with this label and period: answer "
+                "from its record, choose another label or period, or omit once to pay again"
             )
         return {}
 

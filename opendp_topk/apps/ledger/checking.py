@@ -64,8 +64,8 @@ def sign_head(head: str, key: str | os.PathLike[str]) -> str:
         found = None
     if not isinstance(found, kind.Ed25519PrivateKey):
         raise LedgerError(
-            f"{quote_path(os.fspath(key))} is no private Ed25519 key in PEM without a password: "
-            "openssl genpkey -algorithm ed25519 makes one"
+            f"{quote_path(os.fspath(key))} is not a private Ed25519 key in PEM without a password: create one "
+            "with openssl genpkey -algorithm ed25519"
         )
     return f"{head}:ed25519:{found.sign((_PURPOSE + head).encode('ascii')).hex()}"
 
@@ -99,7 +99,8 @@ def is_signed(line: Any, key: str | os.PathLike[str]) -> bool:
         found = None
     if not isinstance(found, kind.Ed25519PublicKey):
         raise LedgerError(
-            f"{quote_path(os.fspath(key))} is no public Ed25519 key in PEM: openssl pkey -pubout makes that of another"
+            f"{quote_path(os.fspath(key))} is not a public Ed25519 key in PEM: derive it from the private key "
+            "with openssl pkey -pubout"
         )
     try:
         found.verify(bytes.fromhex(signature or ""), (_PURPOSE + head).encode("ascii"))
@@ -115,7 +116,7 @@ def _read_key_file(key: str | os.PathLike[str]) -> bytes:
 def _load_cryptography() -> tuple[Any, Any]:
     names = ("serialization", "asymmetric.ed25519")
     keys, kind = (
-        import_extra(f"cryptography.hazmat.primitives.{one}", "signatures need cryptography", "opendp_topk[sign]")
+        import_extra(f"cryptography.hazmat.primitives.{one}", "signatures require cryptography", "opendp_topk[sign]")
         for one in names
     )
     return keys, kind
@@ -134,15 +135,15 @@ def find_ledger_problems(
     """Return the problems, one line each."""
     anchor, signature = (None, None) if kept is None else parse_head_line(kept)
     if key is None and signature is not None:
-        raise ParameterError("head is signed: give the key, too, or the head without its signature")
+        raise ParameterError("head is signed: also give the key, or remove the signature from the head")
     if key is not None and anchor is None:
-        raise ParameterError("a key is for a head that was signed: give the head, too")
+        raise ParameterError("key requires a signed head: also give the head")
     forged = key is not None and not is_signed(kept, key)
     found: list[str] = []
     try:
         found.extend(find_contradictions(journal))  # keeps what was found before a read error
         if forged:
-            return [*found, "the head that was kept is not signed with this key, or one of them was changed"]
+            return [*found, "the kept head was not signed with this key, or the head or the key was changed"]
         return found if anchor is None else [*found, *_compare_with_head(journal.log, anchor)]
     except LedgerError as error:
         return [*found, str(error).replace(". Nothing was released", "")]
@@ -158,9 +159,12 @@ def _compare_with_head(log: Log, kept: str) -> list[str]:
     number = int(kept.partition("-")[0])
     found = log.find_first_record(lambda record: record.number >= number)
     if found is None:
-        return [f"record {number}, which was kept, is missing: the ledger was set back, or cut"]
+        return [
+            f"record {number}, whose head was kept, is missing: the ledger was restored from an older copy, or "
+            "truncated"
+        ]
     if record_head(found) != kept:
-        return [f"record {number} is not the one that was kept: the ledger was rewritten since"]
+        return [f"record {number} differs from the kept head: the ledger was rewritten"]
     return []
 
 
@@ -218,9 +222,9 @@ def _check_record_chain(place: str, records: Iterable[Record]) -> list[str]:
     listed = iter(records)
     before = next(listed, None)
     if before is None or before.number != 0 or before.fields.get("kind") != "ledger":
-        return ["the first record does not say what the ledger is for"]
+        return ["the first record does not contain the parameters of the ledger"]
     _, account = parse_header(place, before)
-    found = [] if is_limit_within_budget(account) else ["the limit is not that of the budget"]  # [limit]
+    found = [] if is_limit_within_budget(account) else ["the limit does not match the budget"]  # [limit]
     walk, ledger = _RecordTotals(account), before.digest
     for after in listed:
         if not is_next_record(before, after) or after.fields.get("ledger") != ledger:  # [chain]
@@ -235,7 +239,7 @@ def _check_record_chain(place: str, records: Iterable[Record]) -> list[str]:
                 raise ValueError
             walk.add_record(after.fields)
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
-            return [*found, f"record {after.number} does not add up with those before it"]
+            return [*found, f"record {after.number} has a total that does not match the earlier records"]
         before = after
     return found
 
@@ -248,8 +252,11 @@ def _check_record_chain(place: str, records: Iterable[Record]) -> list[str]:
 # The total in the next record determines the joint charge of lost records between others. Lost records at the end may
 # have had any charge.
 
-LOST = "lost: its record could not be read, and its cost is told by the next one"
-_REST = "lost: records at the end could not be read, or went on from an older one, so all that was left is charged"
+LOST = "lost: its record could not be read; its cost follows from the next record"
+_REST = (
+    "lost: records at the end could not be read, or continued from an older copy, so all of the remaining budget "
+    "is charged"
+)
 _FIRST_LINE = b"What follows is a damaged ledger as it was found, kept by its repair.\n"
 _SHORTEST = 200  # bytes: a record contains three digests of 64 digits each
 _BLANKS = b"\0\t\n\v\f\r\x1a \xef\xbb\xbf"  # left at the end of a file by editors, or after a power failure
@@ -272,7 +279,7 @@ def repair_file(address: str | os.PathLike[str], *, charge_rest: bool = False) -
     """
     checks.require_boolean("charge_rest", charge_rest)
     if isinstance(address, str) and address.startswith(SCHEMES):
-        raise ParameterError("address must be that of a file: a server's table is restored from its backup")
+        raise ParameterError("address must be a file: restore a table on a server from its backup")
     log = FileLog(resolve_path(address))
     return log.run_exclusively(lambda handle, data: _repair_locked_file(log, handle, data, charge_rest=charge_rest))
 
@@ -282,16 +289,18 @@ def _repair_locked_file(log: FileLog, handle: int, data: bytes, *, charge_rest: 
     pieces = _pieces(data, told)
     found, twice, tail = _ordered_records(pieces)
     if not found or found[0].number != 0:
-        raise ledger_error(log.place, "repaired", "its first record, which says what it is for, cannot be read")
+        raise ledger_error(
+            log.place, "repaired", "its first record, which contains the parameters of the ledger, cannot be read"
+        )
     built = _RepairedRecords(log.place, found)
-    told += [f"{twice} {'record' if twice == 1 else 'records'} that stood there twice were left out"] if twice else []
+    told += [f"{twice} {'record' if twice == 1 else 'records'} that occurred twice were omitted"] if twice else []
     if tail and not charge_rest:
         raise ledger_error(
             log.place,
             "repaired",
-            "records at its end cannot be read, or went on from an older one: what they were charged together can be "
-            "all that was left. Restore it from a "
-            "backup that is not older than the last release, or repair it with charge_rest (--charge-rest)",
+            "records at its end cannot be read, or continue from an older copy: their charges may have used "
+            "all of the remaining budget. Restore it from a backup that is not older than the last release, "
+            "or repair it with charge_rest (--charge-rest)",
         )
     if tail:
         built.charge_rest()
@@ -318,7 +327,7 @@ def _pieces(data: bytes, told: list[str]) -> list[_FilePiece]:
     whole = _parse_piece(text + end)
     if whole.record is None or (len(stray) >= _SHORTEST and stray.strip(_BLANKS)):
         return pieces
-    told.append(f"what stood behind record {whole.record.number} was no record and was left out, at no charge")
+    told.append(f"text after record {whole.record.number} was not a record and was omitted, without a charge")
     return [*pieces[:-1], whole]
 
 
@@ -421,9 +430,8 @@ class _RepairedRecords:
             self._append_repair_note(["lost: this record could not be read"])
         first, last = before.number + 1, before.number + lost
         self.told.append(
-            f"lost: {f'record {first}' if lost == 1 else f'records {first} to {last}'}, "
-            f"with {entries} {'entry' if entries == 1 else 'entries'}, "
-            f"charged {format_amount(charged)} as the next total tells"
+            f"lost: {f'record {first}' if lost == 1 else f'records {first} to {last}'}, with {entries} "
+            f"{'entry' if entries == 1 else 'entries'}, charged {format_amount(charged)}, as the next total shows"
         )
 
     def _append_debit(self, cost: Amount, what: str) -> None:
@@ -457,7 +465,7 @@ class _RepairedRecords:
         spent = deserialize_amount(self._last_record.fields["spent"])
         rest = tuple(max(one, Fraction(0)) for one in (a - b for a, b in zip(self._account.limit, spent, strict=True)))
         self._append_debit(rest, _REST)
-        self.told.append(f"lost: records at the end, for which all that was left ({format_amount(rest)}) is charged")
+        self.told.append(f"lost: records at the end, for which the remaining budget ({format_amount(rest)}) is charged")
 
     def finish_repair(self, told: list[str]) -> None:
         """Append a note of the repair, after closing conversations and plans if some of their records may be lost."""
@@ -474,7 +482,7 @@ class _RepairedRecords:
             one < other for one, other in zip(Journal(log, "unknown").total_spent(), self._most, strict=True)
         ):
             raise ledger_error(
-                self.place, "repaired", "what can be read of it does not add up: restore it from a backup"
+                self.place, "repaired", "the totals of its readable records do not match: restore it from a backup"
             )
 
 

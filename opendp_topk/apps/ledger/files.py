@@ -63,12 +63,12 @@ _MEMORY = "devtmpfs", "hugetlbfs", "ramfs", "rootfs", "tmpfs"
 _LAYERS = "aufs", "overlay", "overlayfs", "unionfs"
 UNKNOWN = "unknown"  # the table of mounts does not contain that of the file, for example in a chroot
 _WHY = {
-    UNKNOWN: "for the table of mounts that this process may read has no line of it, as below a changed root",
-    **dict.fromkeys(_REMOTE, "to which other machines write too, so that its locks are not relied on"),
-    **dict.fromkeys(_MEMORY, "which is in memory: nothing there is on a disk"),
-    **dict.fromkeys(_LAYERS, "in which each mount over the same folder has the whole budget again"),
+    UNKNOWN: "because the mount table of this process does not contain it, for example after chroot",
+    **dict.fromkeys(_REMOTE, "to which other machines can write, so its locks are not reliable"),
+    **dict.fromkeys(_MEMORY, "which is in memory and not on a disk"),
+    **dict.fromkeys(_LAYERS, "in which each mount of the same folder has the whole budget again"),
 }
-_FUSE = "which a program keeps, so that its locks and its disk are not relied on"
+_FUSE = "which is implemented by a program, so its locks and its disk are not reliable"
 
 
 def unreliability_reason(kind: str | None) -> str:
@@ -87,9 +87,7 @@ def parse_accepted_kind(kind: str | None) -> frozenset[str]:
     if kind is None:
         return frozenset()
     if not isinstance(kind, str) or not unreliability_reason(kind):
-        raise ParameterError(
-            "accept_file_system must be the kind of file system that an error named, such as 'overlay' or 'tmpfs'"
-        )
+        raise ParameterError("accept_file_system must be the file system in the error, such as 'overlay' or 'tmpfs'")
     return frozenset((kind,))
 
 
@@ -205,7 +203,7 @@ class FileLog:
     def _run_on_locked_file(self, work: Callable[[int], T], other: int, *, charges: bool = True) -> T:
         """Return the result of ``work`` on a locked handle. ``other`` is another handle of the file, without a lock."""
         if not locks.has_file_locks():
-            raise ledger_error(self.place, "written", "this Python has no locks on files: use PostgreSQL")
+            raise ledger_error(self.place, "written", "this Python does not support file locks: use PostgreSQL")
         with self.turn.lock, self._open_file(os.O_RDWR | os.O_APPEND) as stream:  # [released]
             handle = stream.fileno()
             if charges:
@@ -229,7 +227,7 @@ class FileLog:
         try:
             names = os.stat(self.path), os.fstat(other)
             if not all(os.path.samestat(os.fstat(handle), one) for one in names):  # [same-file]
-                raise ledger_error(self.place, "written", "another file is taking its place")
+                raise ledger_error(self.place, "written", "another process is replacing the file")
             if locks.try_lock(other):  # [lock-holds]
                 raise ledger_error(self.place, "written", _NO_LOCKS)
             return work(handle)
@@ -256,7 +254,7 @@ class FileLog:
         strange = irregular_file_reason(mode)
         if strange:  # [ordinary]
             raise ledger_error(
-                self.place, "opened", f"it {strange.partition(':')[0]}, and a ledger is an ordinary file"
+                self.place, "opened", f"it {strange.partition(':')[0]}, but a ledger must be an ordinary file"
             )
 
     def require_reliable_storage(self, handle: int, recorded: Callable[[], Sequence[str]] = tuple) -> None:
@@ -264,7 +262,7 @@ class FileLog:
         kind = file_system_kind(handle)
         reason = unreliability_reason(kind)
         if reason and kind not in self.accepts and kind not in recorded():  # [fit]
-            advice = f"move it to a disk of this machine, use PostgreSQL, or state accept_file_system={kind!r}"
+            advice = f"move it to a local disk, use PostgreSQL, or pass accept_file_system={kind!r}"
             raise ledger_error(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
 
     def _read_last_record(self, handle: int) -> tuple[Record, int]:
@@ -429,14 +427,14 @@ class FileLog:
 
 _EMPTY = "it is empty: restore it from a backup that is not older than the last release"
 _SET_BACK = (
-    "its last record does not follow the one before it, as where an older copy was appended: "
-    "`opendp-topk ledger repair` leaves out what stands there twice"
+    "its last record does not follow the one before it, as if an older copy had been appended: `opendp-topk "
+    "ledger repair` omits records that occur twice"
 )
-_NO_LOCKS = "the locks of its file system do not hold: move it to a local disk"
-_REPLACED = "it was cut, or an older copy or another file has taken its place since it was opened"
+_NO_LOCKS = "the locks of its file system do not work: move it to a local disk"
+_REPLACED = "it was truncated, or replaced by an older copy or another file, since it was opened"
 _WITHIN = (
-    "this thread is in the middle of a debit from it: a signal's handler must not release, "
-    "but set a flag by which its program releases when the handler has returned"
+    "this thread is writing a debit to it: a signal handler must not release. Set a flag in the handler, and "
+    "release after it has returned"
 )
 
 
@@ -548,5 +546,5 @@ def write_report(path: Path, content: bytes | Iterable[bytes], *, private: bool 
     except FileExistsError:
         reason = "it exists already: choose another name"
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no file can have that name"
+        reason = getattr(error, "strerror", None) or "the name is not a valid file name"
     raise LedgerError(f"the file {quote_path(str(path))} could not be written: {reason}")

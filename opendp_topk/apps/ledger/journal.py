@@ -257,7 +257,7 @@ class Journal:
             raise ledger_error(
                 self.log.place,
                 "read",
-                "it does not belong to the first record: another file has taken its place, or it was edited",
+                "it does not belong to the first record: the file was replaced by another or edited",
             )
         entry_count_at(self.log.place, last)
         return last
@@ -291,7 +291,7 @@ class Journal:
         """Call :meth:`settle` after checking that the entry exists and is reserved."""
         found = self.find_entry(number)
         if checks.require_choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
-            raise ParameterError(f"entry {found.number} is {found.state} already")
+            raise ParameterError(f"entry {found.number} is already {found.state}")
         self.settle(found.number, state, record)
 
     def find_entry(self, number: Any) -> Entry:
@@ -318,7 +318,7 @@ class Journal:
         found = self.log.find_first_record(lambda record: entry_count_at(self.log.place, record) >= wanted)
         if found is None:
             there = entry_count_at(self.log.place, self.last_record())
-            raise ParameterError(f"number must be that of an entry, and there are {there}")
+            raise ParameterError(f"number must be the number of an entry; there are {there} entries")
         return found
 
     def read_all_entries(self) -> list[Entry]:
@@ -368,16 +368,16 @@ class Journal:
     ) -> BudgetError:
         """Return the error for a release that does not fit; ``room`` is what would fit."""
         symbol = self.account.counted_measure.symbol
-        _LOG.info("%s: a release is refused: it would cost %s, and %s is left", self.log.place, cost, remaining)
+        _LOG.info("%s: a release is refused: it would cost %s, but %s is left", self.log.place, cost, remaining)
         fits = ", ".join(f"{name} up to {most}" for name, most in (room or {}).items())
         return BudgetError(
-            f"the release would cost {cost} of {symbol}{epsilon or ','} and {remaining} is left: "
-            "nothing was debited or released" + (fits and f"; what would fit is {fits}")
+            f"the release would cost {cost} of {symbol}{epsilon or ','} but {remaining} is left: nothing was "
+            "debited or released" + (fits and f". A release fits with {fits}")
         )
 
     def _require_open(self) -> None:
         if self.closed:
-            raise ledger_error(self.log.place, "used", "it was closed: open it again")
+            raise ledger_error(self.log.place, "used", "it is closed: open it again")
 
 
 def entry_count_at(place: str, record: Record) -> int:
@@ -398,7 +398,7 @@ def parse_header(place: str, first: Record) -> tuple[LedgerPrivacyUnit, BudgetAc
         raise ledger_error(
             place,
             "opened",
-            f"its format has version {quote_path(str(found))}, and this library reads version {VERSION} only: "
+            f"its format has version {quote_path(str(found))}, but this library reads only version {VERSION}: "
             "open it with the version of opendp_topk that wrote it",
         )
     try:

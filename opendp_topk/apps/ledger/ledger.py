@@ -55,7 +55,7 @@ def copy_to_backup(journal: Journal, path: str | os.PathLike[str]) -> None:
     texts = (seal_record(record.fields) for record in log.iter_records())
     write_report(where, (SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
     if find_ledger_problems(Journal(FileLog(where))):
-        raise ledger_error(str(where), "copied", "it does not read back as it was written")
+        raise ledger_error(str(where), "copied", "the record that was read differs from the record that was written")
 
 
 # Notebook display of a ledger: its purpose, the amount spent, and the amount left.
@@ -439,13 +439,13 @@ class Ledger:
             return cost is not None and account.is_total_allowed(add_amounts(spent, cost))
 
         scale = least_fitting_scale(measurement, is_affordable)
-        return "" if scale is None else f"; with scale={scale:g} or more it would fit"
+        return "" if scale is None else f". It fits with scale={scale:g} or more"
 
     def planned(self, number: int) -> PlannedReleases:
         """Return the releases that :meth:`reserve_all` has paid for, in any process, by the number of its entry."""
         found = self._journal.find_debit_record(number)
         if found.fields["measurement"] != PLANNED:
-            raise ParameterError(f"entry {number} has paid for no planned releases")
+            raise ParameterError(f"entry {number} has not paid for planned releases")
         return PlannedReleases(self._journal, found)
 
     def settle(self, number: int, state: str, *, record: str | None = None) -> None:
@@ -468,7 +468,7 @@ class Ledger:
         """Resume a conversation that was begun in another process, about the same data."""
         found = self._journal.find_debit_record(number)
         if found.fields.get("measurement") != WHAT:
-            raise ParameterError(f"entry {found.fields['entries']} is no conversation")
+            raise ParameterError(f"entry {found.fields['entries']} is not a conversation")
         return Conversation(self._journal, found, data)
 
     def count(self) -> int:

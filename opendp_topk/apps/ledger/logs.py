@@ -60,7 +60,7 @@ def open_log(address: Any, header: str | None = None, accepts: str | None = None
         from .postgres import PostgresLog, is_server
 
         if accepts is not None and not (isinstance(accepts, str) and is_server(accepts)):
-            raise ParameterError("accept_file_system must be the server that an error named, for a ledger on a server")
+            raise ParameterError("accept_file_system must be the server from the error, for a ledger on a server")
         server = PostgresLog(address, accepts)
         if header is not None:
             server.create_first_record(header)
@@ -104,7 +104,7 @@ class LogSnapshot:
 
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         """Raise an error: a snapshot is read-only."""
-        raise ledger_error(self.place, "written", "it was opened to be read as it was at one moment")
+        raise ledger_error(self.place, "written", "it was opened read-only, in the state of one moment")
 
     def first_record(self) -> Record:
         """Return the record with which the ledger was created."""

@@ -129,7 +129,7 @@ class Reservation:
             DataError: ``data`` are not a member of the input domain. The debit stays.
         """
         if self._measurement is None:
-            raise ParameterError("an amount was reserved and no measurement: settle it when it was used")
+            raise ParameterError("an amount was reserved without a measurement: settle the entry after use")
         require_readable_data(self._measurement, data)  # [still-open]
         self._consume_reservation()  # [once]
         try:
@@ -142,8 +142,8 @@ class Reservation:
         self.unsettled = self._journal.settle_if_possible(self.number, RELEASED, kept)
         if self.unsettled:
             warnings.warn(
-                f"entry {self.number} was released, and stays reserved: {self.unsettled}. Say later what became of it, "
-                f"by settle({self.number}, 'released'{'' if kept is None else f', record={kept!r}'})",
+                f"entry {self.number} was released, but is still marked as reserved: {self.unsettled}. Settle it later "
+                f"with settle({self.number}, 'released'{'' if kept is None else f', record={kept!r}'})",
                 stacklevel=2,
             )
         return released
@@ -153,7 +153,7 @@ class Reservation:
             with suppress(IndexError):
                 self._open.pop()  # one step: a second thread or a signal handler finds it empty
                 return
-        raise QueryError("this reservation was released or settled already, or belongs to another process")
+        raise QueryError("this reservation was already released or settled, or belongs to another process")
 
     # end-proof-region: reservation
 
@@ -231,7 +231,7 @@ def charge_planned_releases(
     if account.has_mixed_measures:
         cost = _compose_charges(journal, cost, curves, delta)
     elif delta is not None:
-        raise ParameterError("delta is for a ledger with a budget under PrivacyProfile() only")
+        raise ParameterError("delta requires a ledger with a budget under PrivacyProfile()")
     told = {
         "label": validate_label(label),
         "measurement": PLANNED,
@@ -257,7 +257,7 @@ def _release_curve(measurement: Measurement, distance: Any) -> PrivacyCurve:
     whole = mixture_curve_from_loss(measurement.output_measure, measurement.exact_map(distance))
     found = None if whole is None else serializable_curve(whole)
     if found is None:
-        raise ParameterError("a planned release must have a curve of the library's own bounds")
+        raise ParameterError("a planned release must have a curve of this library's bounds")
     return found
 
 
@@ -293,20 +293,20 @@ class PlannedReleases(EntryFollower):
         places = self._find_places(label)
         chosen = self._measurements.get(places[0]) if measurement is None else measurement
         if chosen is None:
-            raise ParameterError("measurement must be given in another process than the one that has planned it")
+            raise ParameterError("measurement must be given, because this process did not plan it")
         if measurement is None:
             places = [place for place in places if self._measurements[place] is chosen]
         said = charge_for_journal(self._journal, chosen, self._d_in, None, "")
         obeys = functools.cache(lambda listed: self._is_within_plan(json.loads(listed), chosen, said))
         fitting = [place for place in places if obeys(json.dumps(self._places[place]))]  # [obeys]
         if not fitting:
-            raise ParameterError(f"measurement may lose more than what was planned as {self.labels[places[0]]!r}")
+            raise ParameterError(f"measurement must not lose more than was planned for {self.labels[places[0]]!r}")
 
         def draw_free_place() -> dict[str, Any]:
             self._read_new_records()  # [all-draws]
             place = next((one for one in fitting if one not in self._drawn), None)
             if self._closed or place is None:  # [once]
-                raise QueryError("this planned release was drawn already, or its plan was closed")
+                raise QueryError("this planned release was already drawn, or its plan was closed")
             return {"within": self.number, "place": place, "label": self.labels[place]}  # [drawn]
 
         nothing = self._journal.account.zero_amount
@@ -329,7 +329,7 @@ class PlannedReleases(EntryFollower):
         key = label_key(validate_label(label))
         found = [place for place in places if label_key(self.labels[place]) == key]
         if not found:
-            raise ParameterError("label must be that of a planned release")
+            raise ParameterError("label must be the label of a planned release")
         return found[:1]
 
     def _is_within_plan(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:
@@ -358,9 +358,7 @@ class PlannedReleases(EntryFollower):
         return () if self._closed else tuple(one for n, one in enumerate(self.labels) if n not in self._drawn)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise ParameterTypeError(
-            "planned releases cannot be copied or pickled: find them again with Ledger.planned(number)"
-        )
+        raise ParameterTypeError("planned releases cannot be copied or pickled: find them with Ledger.planned(number)")
 
 
 def validate_planned_pairs(planned: Any) -> list[tuple[Measurement, str]]:
@@ -369,9 +367,7 @@ def validate_planned_pairs(planned: Any) -> list[tuple[Measurement, str]]:
     if not listed or not all(isinstance(one, tuple) and len(one) == 2 for one in listed):
         raise ParameterError("planned must be a list of one or more pairs (measurement, label)")
     if len({label_key(validate_label(label)) for _, label in listed}) < len(listed):
-        raise ParameterError(
-            "the labels of planned releases must differ, and not by case, blanks or Unicode's forms alone"
-        )
+        raise ParameterError("labels of planned releases must differ by more than case, blanks or Unicode forms")
     return listed
 
 
@@ -426,7 +422,7 @@ class Conversation(EntryFollower):
         def add_to_conversation() -> dict[str, Any]:
             self._read_new_records()  # [all-steps]
             if self._closed:
-                raise QueryError("this conversation was closed")
+                raise QueryError("this conversation is closed")
             paid = self._paid
             if paid is None or charge.cost is None:
                 return {"within": self.number}  # [step-by-step]
@@ -456,11 +452,11 @@ class Conversation(EntryFollower):
         """Return the remaining part of the amount paid at the start."""
         paid = self._paid
         if paid is None:
-            raise ParameterError("this conversation is paid query by query: ask the ledger what remains")
+            raise ParameterError("this conversation is charged query by query: the ledger reports the remaining budget")
         self._read_new_records()
         return remaining_distance(self._journal.account.counted_measure, paid[:2], self._used[:2])
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise ParameterTypeError(
-            "a conversation cannot be copied or pickled: resume it by its number, with Ledger.resume"
+            "a conversation cannot be copied or pickled: resume it with Ledger.resume and its number"
         )

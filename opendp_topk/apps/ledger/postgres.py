@@ -81,9 +81,9 @@ def parse_address(address: str) -> ServerAddress:
     if len(text) > _LONGEST or not text.isprintable():
         raise _address_error(f"it must be printable and at most {_LONGEST} characters")
     if rest.count("@") > rest[: re.search(r"[/?]|$", rest).start()].count("@") or rest.count("@") > 1:  # type: ignore[union-attr]
-        raise _address_error("`@` may stand only between account and host")
+        raise _address_error("`@` is allowed only between account and host")
     if "@" in fragment or "#" in fragment:
-        raise _address_error("neither `@` nor `#` may stand in the schema and the name")
+        raise _address_error("`@` and `#` are not allowed in the schema and the name")
     schema, name = _parse_schema_and_name(fragment)
     given = _parse_connection_options(head)
     found = {**({} if "service" in given else _environment_options()), **given}
@@ -117,12 +117,12 @@ def _parse_schema_and_name(fragment: str) -> tuple[str, str]:
     except UnicodeDecodeError:
         parts = []
     if len(parts) not in (1, 2):
-        raise _address_error("behind # stand a schema and a name")
+        raise _address_error("# must be followed by a schema and a name")
     schema, name = ("", *parts)[-2:]
     schema = schema or _DEFAULT[0]
     if not _SCHEMA.fullmatch(schema):
         raise _address_error("the schema must be letters, digits and `_`, at most 63")
-    return schema, validate_name("the ledger's name behind #", name or _DEFAULT[1])
+    return schema, validate_name("the ledger's name after #", name or _DEFAULT[1])
 
 
 def _parse_connection_options(head: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _parse_connection_options(head: str) -> dict[str, Any]:
     known = {option.keyword.decode() for option in _libpq_options()} | {"ssl"}
     asked = [part.partition("=")[0] for part in head.partition("?")[2].split("&")]
     unknown = [name for name in asked if name and name not in known and name.isidentifier()]
-    raise _address_error(f"libpq knows no option {unknown[0]!r}" if unknown else "libpq cannot read it")
+    raise _address_error(f"libpq has no option {unknown[0]!r}" if unknown else "libpq cannot parse it")
 
 
 def _environment_options() -> dict[str, str]:
@@ -196,28 +196,28 @@ def begin_statements(mode: str) -> str:
 _HAS = "EXISTS (SELECT FROM pg_catalog."
 _HIDING = "data_sync_retry", "zero_damaged_pages", "ignore_checksum_failure", "ignore_invalid_pages"
 FLAWS = {
-    "the table is no ordinary one, but a view, partitioned, a partition, or elsewhere": (
+    "the table is not an ordinary table, but a view, partitioned, a partition or a foreign table": (
         "c.relkind <> 'r' OR c.relispartition"  # [ordinary]
     ),
     "the table is UNLOGGED or temporary: a crash would empty it": "c.relpersistence <> 'p'",  # [permanent]
-    "the table inherits from another one, or another one from it": (
+    "the table inherits from another table, or another table inherits from it": (
         f"{_HAS}pg_inherits WHERE c.oid IN (inhrelid, inhparent))"
     ),
-    "the table is not kept by PostgreSQL's own heap": (
+    "the table does not use PostgreSQL's heap storage": (
         "c.relkind = 'r' AND c.relam <> (SELECT oid FROM pg_catalog.pg_am WHERE amname = 'heap')"
     ),
-    "the table has other columns than a ledger's": (
+    "the columns of the table are not those of a ledger": (
         "(SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attname, pg_catalog.format_type(a.atttypid,"
         " a.atttypmod), a.attnotnull, a.atthasdef, a.attidentity = '' AND a.attgenerated = '',"
         " CASE a.attcollation WHEN 0 THEN '-' WHEN 'pg_catalog.\"C\"'::pg_catalog.regcollation THEN 'C' ELSE '?' END),"
         " ', ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0"
         f" AND NOT a.attisdropped) IS DISTINCT FROM '{_COLUMNS}'"
     ),
-    "the table has no primary key of a ledger's": (
+    "the table does not have the primary key of a ledger": (
         f"NOT {_HAS}pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisunique AND i.indisvalid"
         " AND i.indisready AND i.indislive AND i.indimmediate AND i.indkey::text = '1 2')"  # [key]
     ),
-    "the table has other constraints or indexes than its primary key": (
+    "the table has constraints or indexes besides its primary key": (
         "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_index WHERE indrelid = c.oid) > 1"
         f" OR {_HAS}pg_constraint WHERE conrelid = c.oid AND contype NOT IN ('p', 'n'))"
     ),
@@ -226,12 +226,12 @@ FLAWS = {
     "the table has row security": (
         f"c.relrowsecurity OR c.relforcerowsecurity OR {_HAS}pg_policy WHERE polrelid = c.oid)"
     ),
-    "the table is the target of a subscription, which writes to it what was paid elsewhere": (
+    "the table is the target of a subscription, which writes charges from elsewhere to it": (
         f"{_HAS}pg_subscription_rel WHERE srrelid = c.oid)"  # [no-subscription]
     ),
     "the server does not wait for its disk (fsync is off)": "pg_catalog.current_setting('fsync') <> 'on'",  # [fsync]
     "the server may tear pages (full_page_writes is off)": "pg_catalog.current_setting('full_page_writes') <> 'on'",
-    f"the server hides lost writes ({', '.join(_HIDING[:-1])} or {_HIDING[-1]} is on)": " OR ".join(
+    f"the server ignores lost writes ({', '.join(_HIDING[:-1])} or {_HIDING[-1]} is on)": " OR ".join(
         f"pg_catalog.current_setting('{one}') <> 'off'"
         for one in _HIDING  # [hides-nothing]
     ),
@@ -242,10 +242,9 @@ FLAWS = {
 
 LASTING = """AND pg_catalog.strpos(record, '"kind":"state"') = 0"""  # durable records; a text has \\" for "
 _OWN = (  # differs for a copy, a restored dump, another server, or after a promotion
-    "pg_catalog.concat_ws('/',"
-    " 'server ' || (SELECT system_identifier FROM pg_catalog.pg_control_system()), d.oid, c.oid,"
-    " CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN"
-    " pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) END)"  # [own-server]
+    "pg_catalog.concat_ws('/', 'server ' || (SELECT system_identifier FROM pg_catalog.pg_control_system()), d.oid, "
+    "c.oid, CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN "
+    "pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) END)"  # [own-server]
 )
 _SERVER = re.compile(r"server [0-9]+/[0-9]+/[0-9]+(/[0-9A-F]{8})?", re.ASCII)
 
@@ -263,17 +262,16 @@ def is_server_accepted(accepted: Iterable[str], own: str) -> bool:
 def inspection_query(schema: str) -> str:
     """Return the query that inspects the table and the server."""
     return (
-        f"SELECT {', '.join(FLAWS.values())}, {_OWN}"
-        " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-        " JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()"
-        f" WHERE n.nspname = '{schema}' AND c.relname = '{TABLE}'"
+        f"SELECT {', '.join(FLAWS.values())}, {_OWN} FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
+        "n.oid = c.relnamespace JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() WHERE "
+        f"n.nspname = '{schema}' AND c.relname = '{TABLE}'"
     )
 
 
 def table_flaws(found: Rows) -> list[str]:
     """Return the violations of the proof's assumptions. The table is locked and cannot change meanwhile."""
     if not found:
-        return ["its table is not to be found"]
+        return ["its table was not found"]
     return [text for text, flawed in zip(FLAWS, found[0][:-1], strict=True) if flawed is not False]
 
 
@@ -312,17 +310,17 @@ _PAGE = 1000  # records per read
 _AGAIN = ("40001", "40P01", "23505")  # another process was first: nothing was written here
 _LOCK = 0x6F74_6B6C  # "otkl": distinguishes these locks from those of other programs
 _WITHIN = (
-    "this thread is in the middle of a debit from it, or of reading it: a signal's handler must not use it, "
-    "but set a flag by which its program does when the handler has returned"
+    "this thread is writing a debit to it or reading it: a signal handler must not use it. Set a flag in the "
+    "handler, and use the ledger after it has returned"
 )
 _HARMLESS = "DEBUG", "LOG", "INFO", "NOTICE"
 _SET_BACK = (
-    "what was read of it is there no more: an older copy or another ledger has taken its place, "
-    "or its server crashed while it was read"
+    "records that were read are no longer there: it was replaced by an older copy or another ledger, or its "
+    "server crashed while it was read"
 )
 _MOVED = (
-    "it is bound to another server or table: this one was restored or copied, or its server was promoted. "
-    "If no release is missing here, and nobody goes on with the other one, state accept_file_system={!r}"
+    "it is bound to another server or table: this one was restored or copied, or its server was promoted. If "
+    "no release is missing here, and the other one is no longer used, pass accept_file_system={!r}"
 )
 
 
@@ -392,7 +390,7 @@ class PostgresLog:
                         *([made] if durable else [])
                     )  # a record that may be lost is not remembered, as it would be missed
                     return made
-            raise ledger_error(self.place, "written", "other processes were always first")
+            raise ledger_error(self.place, "written", "other processes always wrote first")
 
         return self._run_with_connection(append_until_timeout)
 
@@ -431,7 +429,7 @@ class PostgresLog:
             if [one.digest for one in self._parse_rows(kept)] != [made.digest]:
                 raise ledger_error(self.place, "written", "its table did not keep a row")  # [read-back]
             if status != "COMMIT" or self._warned:  # [durable]
-                raise ledger_error(self.place, "written", "the server could not say that it is on all its disks")
+                raise ledger_error(self.place, "written", "the server did not confirm that it is on all its disks")
             return made
         except self._driver.Error as error:
             if error.sqlstate not in _AGAIN:
@@ -554,7 +552,7 @@ class PostgresLog:
                 return
             except (self._driver.errors.UndefinedTable, self._driver.errors.DuplicateTable):
                 continue  # the table does not exist yet, or another process has just created it
-        raise ledger_error(self.place, "created", "its table comes and goes")
+        raise ledger_error(self.place, "created", "its table is repeatedly created and dropped")
 
     @convert_to_ledger_error("opened")
     def first_record(self) -> Record:
@@ -666,7 +664,7 @@ class PostgresLog:
             wait = "SELECT pg_logical_emit_message(true, '', '')"
             (*found, _), status = execute_statements(connection, begin_statements(_WRITE), *ends, wait, "COMMIT")
             if status != "COMMIT" or self._warned:
-                raise ledger_error(self.place, "read", "the server could not say that it is on all its disks")
+                raise ledger_error(self.place, "read", "the server did not confirm that it is on all its disks")
             return self._checked_last_record(mark, *found)
 
         last = self._run_with_connection(wait_for_disk)
@@ -695,4 +693,4 @@ def _is_ended(connection: psycopg.Connection[Any]) -> bool:
 
 
 def _load_driver() -> Any:
-    return import_extra("psycopg", "a ledger on a server needs psycopg 3", "opendp_topk[postgres]")
+    return import_extra("psycopg", "a ledger on a server requires psycopg 3", "opendp_topk[postgres]")

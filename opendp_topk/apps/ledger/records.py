@@ -25,30 +25,31 @@ P = ParamSpec("P")
 Holder = TypeVar("Holder", bound=HasPlace)
 Result = TypeVar("Result")
 
-EXISTS = "there is something of that name already: open a ledger with Ledger(address), or choose another name"
+EXISTS = "the name is already in use: open a ledger with Ledger(address), or choose another name"
 MISSING = "there is no ledger of that name: create one with Ledger.create or `opendp-topk ledger create`"
-GONE = "there is no ledger of that name any more: restore it from a backup that is not older than the last release"
+GONE = "it no longer exists: restore it from a backup that is not older than the last release"
 DAMAGED = "it is damaged: restore it from a backup that is not older than the last release"
 DAMAGED_FILE = (
-    f"{DAMAGED}, or try `opendp-topk ledger repair`, which keeps what verifies and never lowers what was spent"
+    f"{DAMAGED}, or try `opendp-topk ledger repair`, which keeps all records that verify and never lowers the "
+    "spent budget"
 )
 STATES = {
     "08": "the connection to the server failed",
     "0A": "the server cannot write: it is a standby",
-    "25006": "the server cannot write: it is a standby, or only reads",
-    "25P03": "the server ended the transaction, in which this process was silent for too long",
+    "25006": "the server cannot write: it is a standby, or read-only",
+    "25P03": "the server ended the transaction, because this process was idle for too long",
     "25": "the server had ended the transaction",
     "28": "the server refuses this account",
     "3D": "the server has no such database",
     "3F": "the database has no such schema: create it, or name another one as #schema/name",
-    "42501": "this account may not do that: grant it USAGE on the schema, and SELECT and INSERT on the table",
-    "42809": "what has the table's name is no ordinary table",
+    "42501": "this account lacks permissions: grant it USAGE on the schema, and SELECT and INSERT on the table",
+    "42809": "the name of the table does not refer to an ordinary table",
     "42": "the server's tables are not those of a ledger",
-    "53300": "the server has no connection left for this account",
-    "53200": "the server has no memory left",
-    "53": "the server has no room left",
+    "53300": "the server has no free connection for this account",
+    "53200": "the server is out of memory",
+    "53": "the server is out of disk space",
     "55": "another process kept it locked",
-    "57014": "somebody cancelled the statement, or a timeout of the server did",
+    "57014": "the statement was cancelled by a user or by a timeout of the server",
     "57P05": "the server ended the connection, which was idle for too long",
     "57": "the server was stopped",
     "XX": "the server's data are damaged",

@@ -100,16 +100,15 @@ def _y_coordinate(share: float) -> float:
 def _grid_lines() -> str:
     return "".join(
         f'<line class="{"limit" if share == 1 else "grid"}" x1="{_LEFT}" x2="{_WIDTH - 8}" '
-        f'y1="{_y_coordinate(share):.1f}" '
-        f'y2="{_y_coordinate(share):.1f}"/><text x="{_LEFT - 6}" y="{_y_coordinate(share) + 4:.1f}" '
-        f'class="right">{share:.0%}</text>'
+        f'y1="{_y_coordinate(share):.1f}" y2="{_y_coordinate(share):.1f}"/><text x="{_LEFT - 6}" '
+        f'y="{_y_coordinate(share) + 4:.1f}" class="right">{share:.0%}</text>'
         for share in (0, 0.25, 0.5, 0.75, 1)
     )
 
 
 def _date_labels(entries: Sequence[Entry]) -> str:
     if not entries:
-        return f'<text x="{_WIDTH / 2}" y="{_HEIGHT / 2}" class="middle">nothing was released yet</text>'
+        return f'<text x="{_WIDTH / 2}" y="{_HEIGHT / 2}" class="middle">no releases yet</text>'
     first, last = entries[0].time[:10], max(one.time for one in entries)[:10]
     start = f'<text x="{_LEFT}" y="{_HEIGHT - 8}">{escape(first)}</text>'
     end = f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 8}" class="right">{escape(last)}</text>'
@@ -140,8 +139,8 @@ def protected_unit_text(neighbors: str, people: Any, person: str | None) -> str:
     if neighbors == "add_remove":
         return f"one {one} more or less" if people == 1 else f"{people} people (each a {one}) more or less"
     if people == 1:
-        return f"one {one}, whose rows are exchanged for others"
-    return f"{people} people (each a {one}), whose rows are exchanged for others"
+        return f"one {one}, whose rows are replaced by others"
+    return f"{people} people (each a {one}), whose rows are replaced by others"
 
 
 def ledger_protection_text(ledger: Ledger) -> str:
@@ -149,12 +148,12 @@ def ledger_protection_text(ledger: Ledger) -> str:
     for neighbors in ("add_remove", "replace"):
         if ledger.metric == f"UserDistance(neighbors='{neighbors}')":
             return protected_unit_text(neighbors, ledger.d_in, ledger.person)
-    return f"data that differ by {ledger.d_in}, as {ledger.metric} measures it"
+    return f"data sets at distance {ledger.d_in} under {ledger.metric}"
 
 
 def ledger_facts(ledger: Ledger) -> list[tuple[str, str]]:
     """Return the protected unit, the data set and the metadata of a ledger, as titles and texts."""
-    person = NOT_STATED if ledger.user is None else f"a {ledger.person}, told apart by the column {ledger.user}"
+    person = NOT_STATED if ledger.user is None else f"a {ledger.person}, identified by the column {ledger.user}"
     return [
         ("protects", ledger_protection_text(ledger)),
         ("a person is", person),
@@ -316,9 +315,7 @@ def format_distance(distance: Any) -> str:
 
 # HTML page for a privacy officer: the budget over time, what is left, and the last entries. It needs no other file.
 
-_KEY = (
-    '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>all that may be spent</span></p>'
-)
+_KEY = '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>the whole budget</span></p>'
 _LISTED = 2000  # maximum number of entries in the table of a page
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -334,17 +331,17 @@ def ledger_page(ledger: Ledger) -> str:
         _verification_html(problems),
         _budget_tiles(ledger),
         _facts_html(ledger_facts(ledger)),
-        "<h2>What somebody could find out</h2>",
+        "<h2>What an attacker could find out</h2>",
         *_attack_paragraphs(ledger),
         "<h2>Spent over time</h2>",
         spending_chart([replace(one, spent=parts[one.number][1]) for one in entries], 1.0, ["the budget"]),
         _KEY,
-        "<h2>What was released</h2>",
+        "<h2>Releases</h2>",
         *_omitted_entries_note(len(entries)),
         _entries_table(entries[-_LISTED:], parts),
-        "<h2>To ask before the next release</h2>",
+        "<h2>Questions before the next release</h2>",
         _checklist_html(ledger),
-        "<h2>In numbers of the ledger</h2>",
+        "<h2>Amounts in the ledger</h2>",
         _amounts_html(ledger, names),
     ]
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
@@ -371,8 +368,8 @@ def _entry_count_text(entries: Sequence[Entry]) -> str:
 
 def _verification_html(problems: Sequence[str]) -> str:
     if not problems:
-        return "<p>Every record follows from the one before it, and the totals add up.</p>"
-    return "".join(f'<p class="bad">This ledger contradicts itself: {escape(one)}.</p>' for one in problems)
+        return "<p>The records are consistent: each record follows from the one before it, and the totals add up.</p>"
+    return "".join(f'<p class="bad">This ledger is inconsistent: {escape(one)}.</p>' for one in problems)
 
 
 def _budget_tiles(ledger: Ledger) -> str:
@@ -393,27 +390,28 @@ def _format_short(value: Any) -> str:
 
 def _attack_paragraphs(ledger: Ledger) -> list[str]:
     now_right, in_the_end = attack_accuracies(ledger)
-    there = "is in the data" if "add_remove" in ledger.metric else "has this or that in the data"
     who = f"one particular {ledger.person or 'person'}" if ledger.d_in == 1 else "a particular group"
+    added = "add_remove" in ledger.metric
+    what = f"whether {who} is in the data" if added else f"which of two sets of rows {who} has in the data"
     return [
-        "<p>Think of somebody who sees all releases together, knows the data of everybody else, and has to guess "
-        f"whether {escape(who)} {there}, both being equally likely. Without the releases the guess is right 50 % of "
-        f"the time; after what was spent so far, at most <b>{now_right:g} %</b>; once the whole budget is spent, at "
-        f"most <b>{in_the_end:g} %</b>.</p>",
-        '<p class="soft">Spent is what was reserved or has failed, too: a ledger never gives back. What is released '
-        "elsewhere from the same data is not in it. Shares below are of what may be charged: they add up, and "
-        "epsilons of several releases need not.</p>",
+        f"<p>An attacker who sees all releases and knows the data of everyone else guesses {escape(what)}; both are "
+        "equally likely. Without the releases the guess is right 50 % of the time; with the releases so far, at most "
+        f"<b>{now_right:g} %</b>; once the whole budget is spent, at most <b>{in_the_end:g} %</b>.</p>",
+        '<p class="soft">Reserved and failed releases are also spent: a ledger never refunds. Releases made '
+        "elsewhere from the same data are not included. The shares below are shares of the amount that may "
+        "be charged: they add up, although the epsilons of several releases may not.</p>",
     ]
 
 
 def _checklist_html(ledger: Ledger) -> str:
-    person, column = ledger.person or "person", ledger.user or "that tells people apart"
+    person, column = ledger.person or "person", ledger.user or "that identifies people"
     questions = (
-        f"Has each {person} one value of the column {column}? Who has two counts as two people.",
-        "Are these all releases from these data, and is there no copy of the ledger from which somebody releases?",
-        "Is the chance of a right guess acceptable to those whose data they are?",
-        "Is what is left enough for all that is planned until the end of the period?",
-        "Was the head below kept where who writes the ledger cannot write? Does the ledger go on from the last one?",
+        f"Does each {person} have one value of the column {column}? A person with two values counts as two people.",
+        "Are all releases from these data in this ledger, and is no copy of the ledger used for releases?",
+        "Is this accuracy of an attacker acceptable to the people in the data?",
+        "Is the remaining budget enough for all releases planned until the end of the period?",
+        "Was the head below stored where the operator of the ledger cannot write? Does the ledger continue "
+        "from the last one?",
     )
     return f'<ul class="ask">{"".join(f"<li>{escape(one)}</li>" for one in questions)}</ul>'
 
@@ -442,8 +440,8 @@ def _omitted_entries_note(count: int) -> list[str]:
     if count <= _LISTED:
         return []
     return [
-        f'<p class="soft">These are the last {_LISTED} entries. All {count} are in what `opendp-topk ledger export` '
-        "writes, and in what was spent.</p>"
+        f'<p class="soft">These are the last {_LISTED} entries. `opendp-topk ledger export` writes all '
+        f"{count}, and the spent budget includes all.</p>"
     ]
 
 

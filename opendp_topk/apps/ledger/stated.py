@@ -43,12 +43,12 @@ class LedgerPrivacyUnit:
         checks.require_instance("metric", metric, Metric, "the metric of the protected unit, such as UserDistance()")
         distance = parse_exact(1 if d_in is None else d_in, "d_in")
         if distance == 0:
-            raise ParameterError("d_in must be > 0: at distance 0 nobody is protected")
+            raise ParameterError("d_in must be > 0: distance 0 protects no one")
         _require_distance(metric, distance)
         if not (user is None and person is None) and not isinstance(metric, UserDistance):
-            raise ParameterError("user and person are for tables: leave them out, or give metric=UserDistance()")
+            raise ParameterError("user and person are only for tables: omit them, or give metric=UserDistance()")
         if user is None and person is not None:
-            raise ParameterError("person is the word for a value of a column: give user, the column, too")
+            raise ParameterError("person names a value of a column: also give user, the column")
         column = None if user is None else validate_name("user", user)
         called = column if person is None else validate_name("person", person)
         return LedgerPrivacyUnit(validate_name("dataset", dataset), _metric_text(metric), distance, column, called)
@@ -57,8 +57,7 @@ class LedgerPrivacyUnit:
         """Raise SpaceError unless ``metric`` is that of this unit."""
         if _metric_text(metric) != self.metric:  # [same-metric]
             raise SpaceError(
-                f"the ledger protects data sets at distance {self.d_in} under {self.metric}, and the release is under "
-                f"{_metric_text(metric)}: build it under the ledger's metric"
+                f"measurement must have the metric of the ledger, {self.metric}, not {_metric_text(metric)}"
             )
 
     def for_user_column(self, domain: Domain, at_most: Any = None, shared: Any = False) -> LedgerPrivacyUnit:
@@ -76,14 +75,14 @@ class LedgerPrivacyUnit:
         if self.user is None or column == self.user:  # [same-column]
             if at_most is not None or several:
                 raise ParameterError(
-                    "at_most and shared are for a release by another column than the ledger's: leave them out"
+                    "at_most and shared are only for a release whose user column differs from the ledger's: omit them"
                 )
             return self
         if at_most is None:
             raise SpaceError(
-                f"in this ledger a person is {self.person_description}, and the release counts by the column "
-                f"{column}: count by the "
-                f"ledger's, or state at_most, with how many values of {column} one person has rows"
+                f"in this ledger a person is {self.person_description}, but the release identifies users by "
+                f"{column}: use the ledger's column, or state at_most, the maximum number of values of "
+                f"{column} in the rows of one person"
             )
         times = checks.require_positive_int("at_most", at_most) * (2 if several else 1)  # [times]
         return replace(self, d_in=self.d_in * times, user=column, person=None)
@@ -145,9 +144,9 @@ class MetadataField:
 class Metadata(TypedDict, total=False):
     """Lines of printable characters for people, without effect on any computation; each is an option of the command."""
 
-    publisher: Annotated[str | None, MetadataField("Who publishes what is released.", own=False)]
-    period: Annotated[str | None, MetadataField("The time that the data are of, a line for people.")]
-    purpose: Annotated[str | None, MetadataField("What it is released for, a line for people.")]
+    publisher: Annotated[str | None, MetadataField("Publisher of the releases.", own=False)]
+    period: Annotated[str | None, MetadataField("Period of the data, as one line of text.")]
+    purpose: Annotated[str | None, MetadataField("Purpose of the release, as one line of text.")]
 
 
 LINES: dict[str, MetadataField] = {
@@ -168,7 +167,7 @@ def validate_metadata(words: Mapping[str, Any], names: Iterable[str] = OWN) -> d
     """
     listed = [name for name in LINES if name in names]
     for name in words.keys() - set(listed):
-        raise TypeError(f"unexpected keyword argument {name!r}: what can be said here is {', '.join(listed)}")
+        raise TypeError(f"unexpected keyword argument {name!r}: allowed are {', '.join(listed)}")
     return {name: validate_name(name, words[name]) for name in listed if words.get(name) is not None}
 
 

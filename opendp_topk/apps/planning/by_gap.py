@@ -94,16 +94,19 @@ class SetByGap(ThresholdTask):
 
     def question_text(self, columns: Columns) -> str:
         """Return the question in words."""
-        return f"which of {self.n_candidates} candidates, at most {self.k}, stand apart by their {columns.score_noun}s?"
+        return (
+            f"which of {self.n_candidates} candidates, at most {self.k}, are above a large gap between their "
+            f"{columns.score_noun}s?"
+        )
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the mechanism in words."""
         known, noun = plan.measurement.parameters, plan.query.unit.columns.score_noun
         noise = find_standard_noise(known["noise"]).words
         return (
-            f"{self.name} (set, without order): of the first {self.k} gaps between consecutive {noun}s, from the "
-            f"largest on, the one that is largest with independent {noise} noise on each; if it passes a threshold, "
-            f"both with noise of scale {known['test_scale']}, all candidates above it, exactly, and otherwise none"
+            f"{self.name} (set, without order): the largest of the first {self.k} gaps between consecutive {noun}s, in "
+            f"decreasing order, with independent {noise} noise on each gap; if this gap exceeds a threshold, both with "
+            f"noise of scale {known['test_scale']}, exactly the candidates above it, and otherwise none"
         )
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
@@ -115,11 +118,10 @@ class SetByGap(ThresholdTask):
         whole, near = math.ceil(least), math.floor(self.gap_error_bound(plan))
         nearly = f"within {columns.difference_text(near)} of the largest" if near else "the largest"
         words = (
-            f"what is released are exactly the best candidates by their {columns.score_noun}s, however many; with "
-            f"probability at least {confidence_text(alpha)}, a set comes if one of the first {self.k} gaps between "
-            f"consecutive "
-            f"{columns.score_noun}s is at least {columns.difference_text(whole)}, and the gap below it is {nearly} "
-            f"of these"
+            f"the released items are exactly the best candidates by their {columns.score_noun}s, whatever "
+            f"their number; with probability at least {confidence_text(alpha)}, a set is released if one of "
+            f"the first {self.k} gaps between consecutive {columns.score_noun}s is at least "
+            f"{columns.difference_text(whole)}, and the gap below it is {nearly} of these gaps"
         )
         return {
             "accuracy": AccuracyGuarantee(words, finite_bound(whole) if columns.value is None else None, float(alpha))

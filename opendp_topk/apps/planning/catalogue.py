@@ -128,11 +128,11 @@ class Mechanism:
 
 _SUMS = "independent {noise} noise on each count of distinct users; the k largest sums win"
 _SETS = "one choice among all sets of k, by the counts next to the boundary of the set, with {noise} noise"
-_LEADS = f"{_SUMS}, and the lead of each over the next is released"
-_PEELS = "k choices of one item, each among those left, by {choice}"
-_ODDS = "one choice, with odds proportional to exp(count / scale)"
-_FLIP = "one choice, the largest of the counts with independent exponential noise"
-_JOINT = "one choice among all releases, by their largest shortfall at any rank"
+_LEADS = f"{_SUMS}, and each winner's lead over the next is released"
+_PEELS = "k choices of one item, each among the remaining items, by {choice}"
+_ODDS = "one choice, with probabilities proportional to exp(count / scale)"
+_FLIP = "one choice: the largest of the counts with independent exponential noise"
+_JOINT = "one choice among all rankings, by their largest shortfall at any rank"
 _ALL = "independent discrete {noise} noise on the count of every candidate; the k largest are taken"
 _SET = RELEASES[1:]  # all kinds except rankings
 

@@ -79,7 +79,7 @@ def draw_privacy_curves(rows: Sequence[TopKPlan], query: Query[TopK, PrivacyUnit
         xlim=(0, 1.02 * last),
         ylim=(_SMALLEST, 2),
     )
-    axes.set_title(f"Privacy of {_release_count_text(query.releases)}, each line a mechanism at its scale")
+    axes.set_title(f"Privacy of {_release_count_text(query.releases)}; each line is a mechanism at its scale")
     return draw_labelled_lines(axes, shown)
 
 
@@ -91,7 +91,7 @@ def draw_release_epsilons(rows: Sequence[TopKPlan], counts: Sequence[int], delta
     ]
     finite = [(label, [point for point in found if 0 < point[1] < math.inf]) for label, found in lines]
     axes.set(xlabel="number of releases", ylabel=f"epsilon at delta = {float(delta):g}", xscale="log", yscale="log")
-    axes.set_title("What several releases cost together")
+    axes.set_title("Total privacy loss of several releases")
     axes.set_xticks(list(counts), labels=[str(n) for n in counts])
     axes.set_xticks([], minor=True)
     return draw_labelled_lines(axes, finite)
@@ -258,7 +258,7 @@ def _budget_label(query: Query[TopK, PrivacyUnit]) -> str:
 
 
 def _load_pyplot() -> Any:
-    return import_extra("matplotlib.pyplot", "plot needs matplotlib", "opendp_topk[plot]")
+    return import_extra("matplotlib.pyplot", "plot requires matplotlib", "opendp_topk[plot]")
 
 
 # Comparison of the mechanisms that can make a release, each at the least scale that meets a budget.
@@ -292,7 +292,7 @@ class Comparison:
     def __getitem__(self, name: str) -> TopKPlan:
         found = {row.name: row for row in self.rows}
         if name not in found:
-            raise ParameterError(f"no such row: the comparison has {', '.join(found)}")
+            raise ParameterError(f"no such row: the rows of the comparison are {', '.join(found)}")
         return found[name]
 
     def __repr__(self) -> str:
@@ -309,7 +309,7 @@ class Comparison:
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         named = {row.name for row in self.rows}
         far = " and ".join(name for name in ("canonical", "joint") if name in named and task.k > 1)
-        stand = f"; where the k best stand out, {far} may be best by far" if far else ""
+        stand = f"; if the k best scores are far above the rest, {far} may need much less noise" if far else ""
         worst = f"accuracy: a bound for the worst scores{stand}"
         used = {row.bound for row in self.rows}
         legend = [worst, *(f"{word}: {meaning}" for word, meaning in WORDS.items() if word in used)]
@@ -339,7 +339,7 @@ class Comparison:
         default = NEAR if proxy is None else EVENTS[0]
         chosen = default if goal is None else checks.require_choice("goal", goal, (NEAR, *EVENTS))
         if chosen != NEAR and proxy is None:
-            raise ParameterError(f"goal={chosen!r} needs a proxy: scores that are public or made up")
+            raise ParameterError(f"goal={chosen!r} requires a proxy: scores that are public or made up")
         domain: Any = self.rows[0].measurement.input_domain
         scores = None if proxy is None else replace(domain, size=self.query.task.n_candidates).validate(proxy)
         options = sorted((_evaluate_option(row, scores, chosen) for row in self.rows), key=_option_sort_key(chosen))
@@ -530,7 +530,7 @@ def compare(
     query = Query(task, unit, budget, checks.require_positive_int("releases", releases), likely)
     rows = list(mechanism_plans(query))
     if not rows:
-        raise ParameterError("the release is the same for all neighbours, or no scale meets d_out: raise d_in or d_out")
+        raise ParameterError("d_in or d_out must be larger: no scale meets d_out, or neighbours have equal releases")
     return Comparison(query, tuple(sorted(rows, key=_accuracy_sort_key)))
 
 
@@ -630,7 +630,7 @@ class Recommendation:
             "options", self.options, tuple, "a tuple of one option or more, as Comparison.best makes it"
         )
         if not self.options or not all(isinstance(one, Option) for one in self.options):
-            raise ParameterError("options must hold one option or more, as Comparison.best makes them")
+            raise ParameterError("options must contain at least one option, as Comparison.best makes them")
 
     @property
     def name(self) -> str:
@@ -652,33 +652,30 @@ class Recommendation:
             for one in self.options[1:]
             if _option_sort_key(self.goal)(one)[0] == _option_sort_key(self.goal)(best)[0]
         ]
-        said += f" As good: {', '.join(alike)}." if alike else ""
+        said += f" Equally good: {', '.join(alike)}." if alike else ""
         if self.next_best is None:
             return said
         measure = self.query.budget.measure
-        need = "" if self.as_good is None else f", and would need {_loss_text(measure, self.as_good)} to do as well"
-        return f"{said} Next comes {self.next_best.name}: {_goal_text(self.next_best, self.goal)}{need}."
+        need = "" if self.as_good is None else f"; it would need {_loss_text(measure, self.as_good)} to match"
+        return f"{said} The next best is {self.next_best.name}: {_goal_text(self.next_best, self.goal)}{need}."
 
     @property
     def caution(self) -> str:
         """Limits of the reason, in words."""
-        kept = (
-            " Counts are those of the rows that were kept, not of the whole table."
-            if self._has_contribution_bound
-            else ""
-        )
+        kept = " Counts are of the truncated data, not of the whole table." if self._has_contribution_bound else ""
         if self.goal != NEAR:
             said = (
-                "This holds on the proxy. It must be public or made up: private scores would reveal something of them."
+                "This is valid for the proxy, which must be public or made up: private scores would be "
+                "revealed in part."
             )
             return said + kept
         named = {option.name for option in self.options}
         far = " and ".join(name for name in ("canonical", "joint") if name in named and self.query.task.k > 1)
         stand = (
-            f" Where the k best stand out from the rest, {far} may find them with far less noise than the bound says: "
-            "a proxy shows whether that is so."
+            f" If the k best scores are far above the rest, {far} may find them with much less noise than the "
+            "bound suggests: use a proxy to check."
         )
-        return f"These are bounds for the worst scores.{stand if far else ''}{kept}"
+        return f"These bounds are for the worst scores.{stand if far else ''}{kept}"
 
     @property
     def _has_contribution_bound(self) -> bool:
@@ -760,12 +757,12 @@ def _goal_text(option: Option, goal: str) -> str:
     """Return in words how well an option reaches the goal."""
     if goal != NEAR:
         if option.success is None:
-            return f"how likely it is {goal} on the proxy is not known"
-        return f"{goal} on the proxy but for a probability of {format_rounded_up(_failure_probability(option.success))}"
+            return f"the probability of {goal} on the proxy is not known"
+        return f"{goal} on the proxy, except with probability {format_rounded_up(_failure_probability(option.success))}"
     if option.row.accuracy is None:
-        return "the number of possible releases is too large for its bound"
+        return "no bound: the number of possible releases is too large"
     near, alpha = format_rounded_up(option.row.accuracy), option.row.query.alpha
-    return f"no winner falls short by more than {near}, but for a probability of {alpha}"
+    return f"no winner is more than {near} below, except with probability {alpha}"
 
 
 def _loss_text(measure: Measure, loss: Any) -> str:

@@ -161,14 +161,13 @@ class GroupedTopK:
     def describe_mechanism(self, plan: Plan[GroupedTopK, UserUnit]) -> str:
         """Return the mechanism in words."""
         return (
-            f"{self.task.describe_mechanism(self.single_group_plan(plan))}; so in each group with noise of its own, "
-            f"whether anybody is in it or "
-            f"not; {self._describe_contribution(plan.query.unit.columns)}"
+            f"{self.task.describe_mechanism(self.single_group_plan(plan))}; separately in each group, with independent "
+            f"noise, even if no user is in it; {self._describe_contribution(plan.query.unit.columns)}"
         )
 
     def _describe_contribution(self, columns: Columns) -> str:
         if columns.is_row_level:
-            return "a row counts in its group, if that is listed"
+            return "a row counts in its group, if the group is listed"
         most = "1 listed group" if self.most == 1 else f"{self.most} listed groups"
         return f"a user counts in at most {most}, {_CHOSEN[self.rule]}"
 
@@ -181,7 +180,7 @@ class GroupedTopK:
         at_once = f"at least {surely}" + (f", in all {number} groups at once ({share})" if number > 1 else "")
         found = self.task.accuracy_guarantees(one)
         said = {name: told.words.replace(f"at least {each}", at_once, 1) for name, told in found.items()}
-        own = f"; counts are of one group, and {self._describe_contribution(plan.query.unit.columns)}"
+        own = f"; counts are within one group, and {self._describe_contribution(plan.query.unit.columns)}"
         return {
             name: AccuracyGuarantee(said[name] + (own if told.within is not None else ""), told.within, float(alpha))
             for name, told in found.items()

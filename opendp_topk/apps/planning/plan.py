@@ -26,7 +26,7 @@ from .units import Budget, Columns, PrivacyUnit, UserUnit, users_to_rows
 
 # Accuracy guarantees of a release, in words.
 
-NO_BOUND = "none: the scale is near the largest number that the computer holds"
+NO_BOUND = "none: the scale is close to the largest floating-point number"
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ def nth_largest_text(rank: int) -> str:
 # Proof: proofs/planning/comparison.tex
 
 WORDS = {
-    "loss": "the largest loss of an outcome, the mechanism's epsilon",
-    "range": "the distance of the largest loss from the smallest",
-    "steps": "choices one after the other, each of which is bounded on its own",
-    "Laplace": "a law between any two neighbours: no further apart than two Laplace laws",
-    "zCDP": "its rho, by Renyi divergences of all orders",
-    "convolution": "the losses of all releases and steps, convolved",
-    "own": "a theorem about this mechanism alone",
+    "loss": "the largest loss of any outcome: the mechanism's epsilon",
+    "range": "the difference between the largest and the smallest loss",
+    "steps": "a sequence of choices, each with its own bound",
+    "Laplace": "Laplace domination: output distributions of neighbours differ no more than two Laplace distributions",
+    "zCDP": "its rho, from Renyi divergences of all orders",
+    "convolution": "the convolution of the losses of all releases and steps",
+    "own": "a theorem about this mechanism only",
 }
 """Labels of bounds, the simplest first, with their meanings."""
 _OWN = Fraction(1, 10**9)  # relative margin by which a declared rho is below all implied ones, far above rounding
@@ -199,7 +199,7 @@ def least_scale(
     if alike not in known or not meets_budget(known[alike]):
         known[alike] = _least_scale_by_curves(make, d_in, d_out, releases)
     if not meets_budget(known[alike]):  # [passes]
-        raise SearchError("no scale meets d_out: raise it")
+        raise SearchError("d_out must be larger: no scale meets it")
     return make(known[alike])
 
 
@@ -265,7 +265,7 @@ class _ComposedCurves:
         least = scale
         while self.delta_at_scale(scale) > self.d_out[1]:
             if scale > _FARTHEST * least:
-                raise SearchError("no scale meets d_out: raise it, or lower releases")
+                raise SearchError("d_out must be larger, or releases smaller: no scale meets d_out")
             scale *= 2
         return self.narrow_scale(None, scale, scale / CLOSE)
 

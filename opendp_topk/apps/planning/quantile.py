@@ -76,10 +76,10 @@ class NumericColumns(Columns):
     def contribution_clause(self) -> str:
         """The rows of a user that count, in words."""
         if self.is_row_level:
-            return "every row counts"
+            return "every row is counted"
         if self.max_rows == 1:
-            return "of each user 1 row counts, the median of the user's own"
-        return f"of each user at most {self.max_rows} rows count, evenly spaced in the order of their numbers"
+            return "of each user 1 row is counted, the median of the user's rows"
+        return f"of each user at most {self.max_rows} rows are counted, evenly spaced in the order of their numbers"
 
     def score_transformation(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
         """Return the transformation from a table to the scores of all candidates; for several quantiles, to counts."""
@@ -178,10 +178,7 @@ class Quantile(TopK):
     def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
         """Return the mechanism in words."""
         noise = plan.measurement.parameters["noise"]
-        return (
-            f"{self._describe_scoring(plan)} the quantile; independent {noise} noise on each score, and the "
-            f"largest wins"
-        )
+        return f"{self._describe_scoring(plan)} the quantile; the largest score with independent {noise} noise wins"
 
     def _describe_scoring(self, plan: Plan[TopK, UserUnit]) -> str:
         columns = numeric_columns(plan)
@@ -190,9 +187,8 @@ class Quantile(TopK):
             for at in (columns.least_candidate, columns.least_candidate + self.n_candidates - 1)
         )
         return (
-            f"{self.name}: each multiple of {serialize_grid_number(columns.step)} from {least} to {most} is scored "
-            f"by how many rows "
-            "it fails to be"
+            f"{self.name}: each multiple of {serialize_grid_number(columns.step)} from {least} to {most} is "
+            "scored by the number of rows by which it misses"
         )
 
     def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
@@ -202,11 +198,9 @@ class Quantile(TopK):
             return {"accuracy": AccuracyGuarantee(NO_BOUND, None, float(alpha))}
         below, above, near = columns.quantiles[0], 1 - columns.quantiles[0], serialize_grid_number(rows)
         words = (
-            f"with probability at least {confidence_text(alpha)}, of the N rows that count at most {below} N + "
-            f"{near} lie below "
-            f"the released number, and at most {above} N + {near} above it; {columns.contribution_clause}, and a "
-            f"number counts as "
-            "the multiple nearest to it within the bounds"
+            f"with probability at least {confidence_text(alpha)}, at most {below} N + {near} of the N counted "
+            f"rows are below the released number, and at most {above} N + {near} are above it; "
+            f"{columns.contribution_clause}, and numbers are rounded to multiples within the bounds"
         )
         within = finite_bound(plan.accuracy) if columns.max_rows == 1 else None  # with one row per user, rows are users
         return {"accuracy": AccuracyGuarantee(words, within, float(alpha))}
@@ -277,9 +271,8 @@ class Quantiles(Quantile):
     def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
         """Return the mechanism in words."""
         return (
-            f"{self._describe_scoring(plan)} a quantile; the middle quantile is chosen first, with independent "
-            f"Gumbel noise on "
-            "each score, and then those of the rows below it and of the rows from it on, in the same way"
+            f"{self._describe_scoring(plan)} a quantile; the middle quantile is chosen first, with independent Gumbel "
+            "noise on each score, and then in the same way the quantiles of the rows below it and of the other rows"
         )
 
     def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
@@ -288,14 +281,11 @@ class Quantiles(Quantile):
         if rows is None:
             return {"accuracy": AccuracyGuarantee(NO_BOUND, None, float(alpha))}
         words = (
-            f"with probability at least {confidence_text(alpha)}, for q = {join_with_and(self.shares)} at once, of "
-            f"the N rows that "
-            "count at most q N + b lie below the number that is released for it, and at most (1 - q) N + b above it, "
-            f"where b is {format_rows(rows)}, and for every {self.places} rows, or some of them, beyond the first "
-            f"{self.places} "
-            f"that have one number, {self.choices_per_row - 1} more; {columns.contribution_clause}, and a number "
-            f"counts as the multiple "
-            "nearest to it within the bounds"
+            f"with probability at least {confidence_text(alpha)}, for q = {join_with_and(self.shares)} at "
+            "once, at most q N + b of the N counted rows are below the number released for q, and at most (1 "
+            f"- q) N + b are above it; b is {format_rows(rows)}, plus {self.choices_per_row - 1} for each "
+            f"started block of {self.places} rows beyond the first {self.places} rows with the same number; "
+            f"{columns.contribution_clause}, and numbers are rounded to multiples within the bounds"
         )
         return {"accuracy": AccuracyGuarantee(words, None, float(alpha))}
 

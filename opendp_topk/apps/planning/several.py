@@ -67,11 +67,11 @@ def _choice_reason(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:
     near, far = (columns.difference_text(plan.query.task.error_bound(plan)) for plan in (best, other))
     items = "1 item" if columns.max_items == 1 else f"{columns.max_items} items"
     because = (
-        f"of each user at most {items} count, so noise on all {columns.score_noun}s costs less than a choice"
+        f"at most {items} of each user count, so noise on all {columns.score_noun}s costs less than a selection"
         if few
-        else f"up to {items} of a user count, which is too many for noise on all {columns.score_noun}s"
+        else f"up to {items} of each user count, too many for noise on all {columns.score_noun}s"
     )
-    return f"{because}: by the rows that count, all that is released is within {near}; {other.name} would promise {far}"
+    return f"{because}: for the counted rows, the error bound is {near}; for {other.name} it is {far}"
 
 
 def with_histogram_options(task: TopK, *, few: bool) -> TopK:
@@ -307,8 +307,8 @@ class ReleaseSchedule:
         written = found.get("format")
         if isinstance(written, str) and written.startswith(_KIND) and written != FORMAT:
             raise ParameterError(
-                f"the file of --plan has the format {quote_path(written)}, and this library reads {FORMAT} only: "
-                "plan anew, or use the version of opendp_topk that wrote it"
+                f"the file of --plan has the format {quote_path(written)}, but this library reads only "
+                f"{FORMAT}: make a new plan, or use the version of opendp_topk that wrote it"
             )
         try:
             if written != FORMAT:
@@ -335,7 +335,7 @@ class ReleaseSchedule:
             return made
         except (KeyError, TypeError, ValueError, TopKError):
             pass
-        raise ParameterError("the file of --plan is no plan that `opendp-topk plan --releases N --out FILE` wrote")
+        raise ParameterError("the file of --plan must be a plan written by `opendp-topk plan --releases N --out FILE`")
 
 
 def _serialize_grid(columns: Columns) -> dict[str, Any]:

@@ -184,7 +184,7 @@ class TopK:
     def _guarantee_text(self, plan: Plan[TopK, UserUnit]) -> str:
         columns, users = plan.query.unit.columns, self.rounded_error_bound(plan)
         if users is None:
-            return "not computed: the possible releases are too many to count"
+            return "not computed: the number of possible releases is too large"
         if users == math.inf:
             return NO_BOUND
         near = f"a {columns.score_noun} within {columns.difference_text(users)} of"
@@ -249,12 +249,12 @@ class TopKWithCounts(TopK):
         """
         if self.mechanism.few:
             return super().build_curve_measurement(plan)
-        raise NotDeclaredError("a selection with counts declares no privacy curve: ask for one without counts")
+        raise NotDeclaredError("a selection with counts declares no privacy curve: omit the counts")
 
     def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
         """Return the mechanism in words."""
         if self.mechanism.few:
-            return f"{super().describe_mechanism(plan)}; their noisy counts are released with them, at no further cost"
+            return f"{super().describe_mechanism(plan)}; their noisy counts are also released, at no additional cost"
         noise = "Laplace" if is_pure(plan.query.budget.measure) else "Gaussian"
         return f"{super().describe_mechanism(plan)}; then discrete {noise} noise on each winner's count"
 

@@ -37,7 +37,7 @@ def numbered_rows(frame: Any) -> Any:
     """
     rows = frame.lazy()
     if ROW in rows.collect_schema().names():
-        raise DataError(f"the table has a column {ROW!r}, which is to be made: rename it")
+        raise DataError(f"the table has a column {ROW!r}, a reserved name: rename it")
     return rows.with_row_index(ROW)  # [a-number-each]
 
 
@@ -85,8 +85,8 @@ def add_joined_column(frame: Any, names: Sequence[str]) -> Any:
     for name in names:
         if name.startswith("^") or type(schema[name]).__name__ not in (*INTEGERS, *STRINGS):  # [check-columns]
             raise DataTypeError(
-                f"column {name!r} is a part of items: it must hold integers, strings or categories, and its name must "
-                "not begin with ^"
+                f"column {name!r} is one of several item columns: it must contain integers, strings or "
+                "categories, and its name must not begin with ^"
             )
     texts = [
         pl.col(name)
@@ -149,7 +149,7 @@ class Columns:
     def contribution_clause(self) -> str:
         """The items of a user that count, in words."""
         capped = "" if self.max_items is None else f", of each user {self._max_items_phrase}"
-        return capped + (f", without items of fewer than {self.minimum_users} users" if self.left_out else "")
+        return capped + (f", without items with fewer than {self.minimum_users} users" if self.left_out else "")
 
     @property
     def truncation_clause(self) -> str:
@@ -157,8 +157,8 @@ class Columns:
         if self.max_items is None:
             return ""
         return (
-            f"; {self.score_noun}s are of the rows that were kept (of each user {self._max_items_phrase}), not "
-            f"of the whole table"
+            f"; {self.score_noun}s are those of the truncated data (of each user {self._max_items_phrase}), "
+            "not of the whole table"
         )
 
     @property

@@ -139,7 +139,7 @@ class TopKUnknownDomain(ThresholdTask):
         """Return the question in words."""
         if self.n_candidates is not None:
             return f"which {self.k} of {self.n_candidates} candidates {columns.ranking_clause}?"
-        return f"which {self.k} items {columns.ranking_clause}, where nobody lists the items?"
+        return f"which {self.k} items {columns.ranking_clause}, without a list of candidates?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the mechanism in words."""
@@ -147,9 +147,8 @@ class TopKUnknownDomain(ThresholdTask):
         scores = "count of distinct users" if columns.value is None else f"sum of {columns.value}"
         return (
             f"{self.name} (ranking, best first): independent Gumbel noise on each lead over the "
-            f"{nth_largest_text(self.participating_items + 1)} {scores}{columns.contribution_clause}; items come, "
-            f"best first, "
-            "until a stop symbol with the score of the threshold"
+            f"{nth_largest_text(self.participating_items + 1)} {scores}{columns.contribution_clause}; items "
+            "are released, best first, until a stop symbol whose score is the threshold"
         )
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
@@ -169,14 +168,12 @@ class TopKUnknownDomain(ThresholdTask):
         if lead == math.inf:
             return NO_BOUND
         amount, noun = columns.difference_text, columns.score_noun
-        beyond = f", and beyond {amount(columns.left_out)}," if columns.left_out else ""
+        beyond = f", and {amount(columns.left_out)}," if columns.left_out else ""
         return (
-            f"with probability at least {confidence_text(plan.query.alpha)}, an item gets in if its {noun} is "
-            f"beyond the "
-            f"{nth_largest_text(self.participating_items + 1)} one{beyond} by more than {amount(lead)}, as far as "
-            f"there is room for "
-            f"{self.k}; and for every t the t-th released item has a {noun} within {amount(math.floor(near))} of the "
-            f"t-th largest {noun}{columns.truncation_clause}"
+            f"with probability at least {confidence_text(plan.query.alpha)}, an item is released, unless {self.k} "
+            f"others precede it, if its {noun} exceeds the {nth_largest_text(self.participating_items + 1)} "
+            f"{noun}{beyond} by more than {amount(lead)}; and for every t the t-th released item has a {noun} within "
+            f"{amount(math.floor(near))} of the t-th largest {noun}{columns.truncation_clause}"
         )
 
 
@@ -230,7 +227,7 @@ class StableHistogramTask(ThresholdTask):
                     else super(StableHistogramTask, kind).calibrate_measurement(query, known)
                 )
         if not found:
-            raise SearchError("no noise and no threshold meet the budget: raise epsilon or delta")
+            raise SearchError("epsilon or delta must be larger: no noise and no threshold meet the budget")
         return min(found, key=lambda one: self.accuracy_bound(Plan(query, one)))
 
     def _build_for_query(self, query: Query[Any, UserUnit]) -> Measurement:
@@ -260,7 +257,7 @@ class StableHistogramTask(ThresholdTask):
 
     def question_text(self, columns: Columns) -> str:
         """Return the question in words."""
-        return f"which items have a {columns.score_noun} above a threshold, where nobody lists the items?"
+        return f"which items have a {columns.score_noun} above a threshold, without a list of candidates?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the mechanism in words."""
@@ -273,8 +270,8 @@ class StableHistogramTask(ThresholdTask):
         columns, least = plan.query.unit.columns, plan.accuracy
         assert least is not None
         gets_in = (
-            f"an item gets in if its {columns.score_noun} is at least {columns.difference_text(least)}"
-            f"{columns.truncation_clause}"
+            f"an item is released if its {columns.score_noun} is at least "
+            f"{columns.difference_text(least)}{columns.truncation_clause}"
         )
         words = f"with probability at least {confidence_text(plan.query.alpha)}, {gets_in}"
         within = finite_bound(least) if columns.value is None else None
@@ -381,15 +378,18 @@ class PartitionSelectionTask(VariableSizeTask):
 
     def question_text(self, columns: Columns) -> str:
         """Return the question in words."""
-        return "which items do enough users have, where nobody lists the items?"
+        return "which items do enough users have, without a list of candidates?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the mechanism in words."""
         rounds = plan.measurement.parameters.get("rounds")
         capped = plan.query.unit.columns.contribution_clause
         if rounds is None:
-            return f"{plan.measurement.parameters['mechanism']}: each item with the largest probability{capped}"
-        where = "" if rounds == 1 else ", once more where the first time they seemed to have too few"
+            return (
+                f"{plan.measurement.parameters['mechanism']}: each item is released with the largest possible "
+                f"probability{capped}"
+            )
+        where = "" if rounds == 1 else ", in a second round for items that seemed to have too few users in the first"
         return f"{plan.measurement.parameters['mechanism']}: Gaussian noise on weights of users{where}{capped}"
 
     def choice_reason(self, plan: Plan[Any, UserUnit]) -> str:
@@ -405,11 +405,11 @@ class PartitionSelectionTask(VariableSizeTask):
                 query, self.calibrate_measurement(replace(query, unit=replace(query.unit, columns=columns)))
             ).accuracy
             if users is not None and users < (plan.accuracy or 0):
-                found.append(f"{users:.0f} where {f'at most {cap} items' if cap > 1 else '1 item'} of each counted")
+                found.append(f"{users:.0f} if {f'at most {cap} items' if cap > 1 else '1 item'} of each user counted")
         if not found:
             return ""
         return (
-            "the items of a user share what may be lost, so an item would need fewer users with a smaller "
+            "the items of a user share the budget, so an item would need fewer users with a smaller "
             f"--max-items: {' and '.join(found)}"
         )
 
@@ -417,9 +417,9 @@ class PartitionSelectionTask(VariableSizeTask):
         """Return the accuracy guarantee: the number of users that an item needs."""
         users = plan.accuracy
         assert users is not None
-        among = "or more have it, among the items of each that count"
+        among = "or more have it among their counted items"
         number = "1 user" if users == 1 else f"{users:.0f} users"
-        words = f"with probability at least 50 %, an item gets in if {number} {among}"
+        words = f"with probability at least 50 %, an item is released if {number} {among}"
         return {
             "accuracy": AccuracyGuarantee(NO_BOUND if users == math.inf else words, finite_bound(users), float(_HALF))
         }

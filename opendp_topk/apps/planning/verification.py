@@ -205,14 +205,14 @@ def _with_other_count(plan: Plan[Any, UserUnit], loss: Any) -> Measurement:
 
 
 def _refuse_release(released: Any) -> NoReturn:
-    raise ParameterError("a measurement that was rebuilt for its map releases nothing")
+    raise ParameterError("a measurement that was rebuilt for its map cannot release")
 
 
 # Comparison of a record with what this library computes, and with the ledger that paid.
 
 AGREES, DISAGREES, UNKNOWN = ("agrees", "does not agree", "cannot be known")
-_LATER = "another version than this one made the record, or other sources of it: verify it with those"
-_OTHER_SOURCES = "the entry was debited for this measurement, by other sources or proofs of this version"
+_LATER = "the record was made by another version, or by other sources of this version: verify it with those"
+_OTHER_SOURCES = "the entry was charged for this measurement, by other sources or proofs of this version"
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ def verify_record(
         LedgerError: The ledger or the key cannot be read.
     """
     if (head is not None or key is not None) and ledger is None:
-        raise ParameterError("a head is that of a ledger: name it, too")
+        raise ParameterError("head and key require a ledger: also give the ledger")
     record = ReleaseRecord.from_dict(fields)
     found = rebuild_plan(record)
     same = record.library == {"name": "opendp_topk", "version": version()}
@@ -256,27 +256,32 @@ def _computed_findings(
 ) -> Iterator[RecordFinding]:
     """Yield the findings on what this library recomputes."""
     made = f"{record.library['name']} {record.library['version']}"
-    other = f"made by {made}, of other sources than are here: what they computed, they alone can compute again"
-    yield RecordFinding("library", AGREES if same else UNKNOWN, f"{made}, as here" if same else other)
+    other = f"made by {made}, from other sources than the installed ones: only those can repeat the computations"
+    yield RecordFinding("library", AGREES if same else UNKNOWN, f"{made}, as installed" if same else other)
     own = canonical_json(record.as_dict()) == canonical_json(fields)
     yield RecordFinding(
-        "fields", AGREES if own else DISAGREES, "those of a record" if own else "it has some that no release writes"
+        "fields",
+        AGREES if own else DISAGREES,
+        "exactly the fields of a release record" if own else "it has fields that no release writes",
     )
     if found is None:
-        none = "this library builds no measurement with these parameters, so many items and this measure"
+        none = "this library builds no measurement with these parameters, number of items and measure"
         yield RecordFinding("measurement", DISAGREES if same else UNKNOWN, none if same else _LATER)
         return
-    yield RecordFinding("measurement", AGREES, "it was built again, and has exactly these parameters")
+    yield RecordFinding("measurement", AGREES, "it was rebuilt, and has exactly these parameters")
     yield _cost_finding(record.claim, found.claim, same, found.plan.query.unit.protected_users)
     for name in sorted({*record.promises, *found.promises}):
         told, computed = record.promises.get(name), found.promises.get(name)
         yield _compare_finding(
-            name.replace("_", " "), told == computed, same, "the theorem gives these words and this number"
+            name.replace("_", " "), told == computed, same, "the theorem gives this text and this number"
         )
     yield _compare_finding(
-        "items", _is_release_consistent(record, found), same, "as many, and with as much beside them, as it releases"
+        "items",
+        _is_release_consistent(record, found),
+        same,
+        "their number and the numbers with them match the measurement",
     )
-    state = f"{found.proof['status']}, as it was then"
+    state = f"{found.proof['status']}, as in the record"
     yield _compare_finding("proof", record.proof["status"] == found.proof["status"], same, state)
     told, here = record.proof["documents"], found.proof["documents"]
     for place in range(max(len(told), len(here))):
@@ -286,7 +291,7 @@ def _computed_findings(
             f"proof {name}",
             canonical_json(one) == canonical_json(other),
             same,
-            "this library has the same, by its digests",
+            "its digests are those of this library",
         )
 
 
@@ -296,7 +301,9 @@ def _compare_finding(what: str, agrees: bool, same: bool, why: str) -> RecordFin
     if not same:
         return RecordFinding(what, UNKNOWN, _LATER)
     return RecordFinding(
-        what, DISAGREES, "the same version of the library gives another: it was edited, or the library was"
+        what,
+        DISAGREES,
+        "the same version of the library gives a different result: the record or the library was edited",
     )
 
 
@@ -305,7 +312,7 @@ def _cost_finding(told: PrivacyClaim, computed: PrivacyClaim, same: bool, whom: 
     if told == computed:
         return RecordFinding("cost", AGREES, f"the map gives the same {computed.symbol} for {whom}")
     if not same and _is_claim_sufficient(told, computed):
-        return RecordFinding("cost", AGREES, f"this version computes no more {computed.symbol} for {whom}")
+        return RecordFinding("cost", AGREES, f"this version computes at most this {computed.symbol} for {whom}")
     return RecordFinding(
         "cost", DISAGREES, f"the map gives {computed.symbol} = {_distance_text(computed.d_out)} for {whom}"
     )
@@ -356,12 +363,12 @@ def _payment_findings(
     told = record.ledger
     if ledger is None or told is None:
         unpaid = told is None and ledger is not None
-        why = "the record names none, so that no ledger has paid for it" if unpaid else "no ledger was named"
+        why = "the record names no ledger, so no ledger paid for it" if unpaid else "no ledger was given"
         yield RecordFinding("entry", DISAGREES if unpaid else UNKNOWN, why)
         return
     try:
         if not 0 < told["entry"] <= ledger.count():
-            yield RecordFinding("entry", DISAGREES, f"there are {ledger.count()} entries")
+            yield RecordFinding("entry", DISAGREES, f"the ledger has {ledger.count()} entries")
             return
         entry, at = ledger.entry(told["entry"]), ledger.head(told["entry"])
     except LedgerError:
@@ -387,16 +394,18 @@ def _entry_findings(
         "state": (RELEASED, entry.state),
     }
     others = [name for name, (one, other) in expected.items() if one != other]
-    why = (
-        f"another {', another '.join(others)}" if others else f"number {entry.number} has this data set, time and claim"
-    )
+    why = f"different {', '.join(others)}" if others else f"number {entry.number} has this data set, time and claim"
     yield RecordFinding("entry", DISAGREES if others else AGREES, why)
 
 
 def _metadata_findings(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[RecordFinding]:
     """Compare the metadata of the record with that of the ledger."""
     same = canonical_json(dict(record.stated)) == canonical_json(dict(said))
-    why = "the entry and its ledger state the same" if same else "the entry, or its ledger, states another"
+    why = (
+        "the entry and its ledger contain the same metadata"
+        if same
+        else "the entry or its ledger contains different metadata"
+    )
     yield RecordFinding("words", AGREES if same else DISAGREES, why)
 
 
@@ -406,13 +415,11 @@ def _debit_findings(found: RebuiltPlan | None, entry: Entry) -> Iterator[RecordF
         return
     measurement = found.plan.measurement
     if lines_without_proofs(entry.measurement) != lines_without_proofs(repr(measurement)):
-        yield RecordFinding("debit", DISAGREES, "the entry was debited for another measurement")
+        yield RecordFinding("debit", DISAGREES, "the entry was charged for another measurement")
     elif entry.claim != measurement_claim(measurement):
         yield RecordFinding("debit", AGREES, _OTHER_SOURCES)
     else:
-        yield RecordFinding(
-            "debit", AGREES, "the entry was debited for this measurement, by the very sources that are here"
-        )
+        yield RecordFinding("debit", AGREES, "the entry was charged for this measurement, by the installed sources")
 
 
 def lines_without_proofs(shown: str) -> list[str]:
@@ -422,7 +429,7 @@ def lines_without_proofs(shown: str) -> list[str]:
 
 def _digest_finding(entry: Entry, digest: str) -> RecordFinding:
     if entry.record is None:
-        return RecordFinding("digest", UNKNOWN, "the entry has none of its record: it was never settled with one")
+        return RecordFinding("digest", UNKNOWN, "the entry contains no digest: it was settled without a record")
     if entry.record != digest:
         return RecordFinding("digest", DISAGREES, "the record is not the one that was made at the release")
     return RecordFinding("digest", AGREES, "the record is, in every field, the one that was made at the release")
@@ -434,9 +441,11 @@ def _ledger_finding(ledger: Ledger, head: str | None, key: str | None) -> Record
     if wrong:
         return RecordFinding("ledger", DISAGREES, "; ".join(wrong))
     if head is None:
-        return RecordFinding("ledger", AGREES, "its records are whole; who can write it could have rewritten it whole")
+        return RecordFinding(
+            "ledger", AGREES, "its records are consistent; anyone with write access could have rewritten all of them"
+        )
     signed = "" if key is None else " and signed"
-    return RecordFinding("ledger", AGREES, f"its records are whole; it goes on from the head that was kept{signed}")
+    return RecordFinding("ledger", AGREES, f"its records are consistent, and continue from the kept head{signed}")
 
 
 def _unverifiable_findings(paid: list[RecordFinding]) -> Iterator[RecordFinding]:
@@ -446,9 +455,9 @@ def _unverifiable_findings(paid: list[RecordFinding]) -> Iterator[RecordFinding]
         yield RecordFinding(
             "what was released",
             UNKNOWN,
-            "without a digest in a ledger, items, numbers, words and the list of candidates may have been edited",
+            "without a digest in a ledger, items, numbers, metadata and the list of candidates may have been edited",
         )
-    yield RecordFinding("table", UNKNOWN, "that these rows were read, by this engine, a record cannot show")
+    yield RecordFinding("table", UNKNOWN, "a record cannot show which rows were read, and by which engine")
 
 
 # A repeated question is answered from the record of its release: the same answer, at no cost.
@@ -468,16 +477,16 @@ def answer_from_record(fields: Mapping[str, Any], ledger: Ledger, question: Mapp
     sealed = any(one.what == "digest" and one.verdict == AGREES for one in found)
     if wrong or not sealed:
         raise TableError(
-            f"the record is no answer: its {wrong[0].what if wrong else 'digest'} cannot be relied on. Nothing was "
-            "released; `opendp-topk verify` says what does not agree"
+            f"the record cannot be used as the answer: its {wrong[0].what if wrong else 'digest'} does not "
+            "verify. Nothing was released; `opendp-topk verify` shows details"
         )
     record = ReleaseRecord.from_dict(fields)
     asked, told = question, _question_of_record(record)
     others = [name for name in asked if canonical_json(asked[name]) != canonical_json(told[name])]
     if others:
         raise TableError(
-            f"the record is no answer: it is of another question, by its {', '.join(others)}. Nothing was released: "
-            "ask as it was asked, or pay for a release"
+            "the record cannot be used as the answer: it differs from this question in its "
+            f"{', '.join(others)}. Nothing was released: ask the same question, or pay for a release"
         )
     return record
 
@@ -583,8 +592,8 @@ def release_with_record(
     found = rebuild_plan(draft)
     if found is None or lines_without_proofs(repr(found.plan.measurement)) != lines_without_proofs(repr(measurement)):
         raise ParameterError(
-            "measurement must be one that `opendp-topk release` makes, from a table to items, for a record: release it "
-            "by ledger.release, without one"
+            "measurement must be one that `opendp-topk release` makes, from a table to items, for a record: "
+            "release others with ledger.release, without a record"
         )
     require_readable_data(measurement, data)
     reserved, made = ledger.reserve(measurement, d_in=distance, **words), []
@@ -630,12 +639,12 @@ def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) 
     items = last.items if isinstance(last, IndexCandidates | BestCounts) else None
     if known["candidates"] is not None and "minimum_users" in known:
         raise ParameterError(
-            "measurement must not have minimum_users beside listed candidates for a record, since it does not tell the "
-            "list: `opendp-topk release --candidates FILE --minimum-users M` makes one, and ledger.release releases it "
-            "without"
+            "measurement must not combine minimum_users with listed candidates for a record, because it does "
+            "not contain the list: use `opendp-topk release --candidates FILE --minimum-users M`, or "
+            "ledger.release without a record"
         )
     if (known["candidates"] is None) != (items is None):
-        raise ParameterError("measurement must end in index_candidates where its candidates are listed, for a record")
+        raise ParameterError("measurement must end in index_candidates if its candidates are listed, for a record")
     if asked:
         items = None  # candidates follow from the bounds
     k, counted = len(asked) or known.get("k"), "count_scale" in known

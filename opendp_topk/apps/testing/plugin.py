@@ -33,12 +33,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("dp_audit", "audits of differential privacy")
     group.addoption("--dp-quick", action="store_true", help=f"{_SAMPLES['quick']:,} samples an audit")
     group.addoption("--dp-thorough", action="store_true", help=f"{_SAMPLES['thorough']:,} samples an audit")
-    group.addoption("--dp-replay", action="store_true", help="audit anew the pairs that were refuted last, at 1e-9")
+    group.addoption(
+        "--dp-replay",
+        action="store_true",
+        help="audit again the pairs that were refuted in the last run, at an error probability of 1e-9",
+    )
     group.addoption(
         "--dp-false-alarm",
         type=float,
         metavar="P",
-        help="the most a run risks to refute a claim that is kept",
+        help="maximum probability that a run refutes any true claim",
     )
     parser.addini("dp_false_alarm", "the default of --dp-false-alarm", default=str(_ALARM))
 
@@ -57,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not 0 < alarm <= 0.5:
         raise pytest.UsageError("--dp-false-alarm must be a probability above 0 and at most 0.5")
     if config.getoption("--dp-quick") and config.getoption("--dp-thorough"):
-        raise pytest.UsageError("--dp-quick and --dp-thorough exclude each other")
+        raise pytest.UsageError("--dp-quick and --dp-thorough cannot be combined")
     config.stash[_SHARE] = alarm
 
 
@@ -72,14 +76,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _marker_problem(item: pytest.Item, marker: pytest.Mark) -> str:
     """Return the problem with the claim of a test; empty if there is none."""
     if _SAID not in getattr(item, "fixturenames", ()):
-        return "the marker dp_audit states a claim that nothing tests: take the fixture dp_audit and call it"
+        return "the marker dp_audit states a claim that is not tested: use the fixture dp_audit and call it"
     from ..audit.audited import audit_claim
 
     known = [name for name in inspect.signature(audit_claim).parameters if name not in ("function", "confidence")]
     unknown = [name for name in marker.kwargs if name not in known]
     if marker.args or unknown:
         given = f"no argument {unknown[0]}" if unknown else "named arguments only"
-        return f"the marker dp_audit takes {given}: it takes {', '.join(known)}"
+        return f"the marker dp_audit has {given}; its arguments are {', '.join(known)}"
     return ""
 
 
@@ -126,7 +130,7 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Audited]]
 
     yield audit_function
     if not made and marker:
-        pytest.fail("dp_audit: the test has a claim and audits nothing: call dp_audit(function)", pytrace=False)
+        pytest.fail("dp_audit: the test has a claim but no audit: call dp_audit(function)", pytrace=False)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -146,7 +150,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             terminalreporter.write(f"{said.count(word)} {word}", **{_COLOURS[TONES[word]]: True})
             terminalreporter.write(after)
         alarm = config.getoption("--dp-false-alarm") or float(config.getini("dp_false_alarm"))
-        terminalreporter.write_line(f"of claims that are all kept, any is refuted with probability at most {alarm:g}")
+        terminalreporter.write_line(f"if all claims are true, any is refuted with probability at most {alarm:g}")
 
 
 def _sample_count(config: pytest.Config) -> int:
@@ -166,5 +170,5 @@ def _save_refuted_pair(config: pytest.Config, place: str, pair: Any) -> None:
 
 
 def _fail_refuted_test(test: str, found: Audited, replay: bool) -> None:
-    again = "" if replay else f'\naudit this pair anew, at an error probability of 1e-9: pytest "{test}" --dp-replay'
+    again = "" if replay else f'\naudit this pair again, at an error probability of 1e-9: pytest "{test}" --dp-replay'
     pytest.fail(f"dp_audit: {found}{again}", pytrace=False)

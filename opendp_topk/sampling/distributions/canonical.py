@@ -59,7 +59,7 @@ def output_distribution(
     """
     d = len(scores)
     if k > d:
-        raise ParameterError(f"the exact distribution needs at least k scores ({k})")
+        raise ParameterError(f"the exact distribution requires at least k scores ({k})")
     if noiseless or k == d:
         best = sorted(range(d), key=lambda i: (-scores[i], i))[:k]
         return {tuple(sorted(best)): mpmath.mpf(1)}  # [point-mass]

@@ -269,7 +269,7 @@ def success_probability(
     d = len(values)
     depth = lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1) + _MARGIN  # [depth]
     if k * (d - k) > _MOST_WORK or depth > _DEEPEST or any(0 < weight < _TINY for weight in (gamma, 1 - gamma)):
-        raise CapacityError("the probability needs sums over too many classes of sets: use fewer scores or winners")
+        raise CapacityError("the probability requires sums over too many classes of sets: use fewer scores or winners")
     order = noiseless.top_k(values, d, sign=sign, ordered=True)
     scores = ScaledScores(np.ascontiguousarray(values[order]), tau, sign)
     ranked = scores.values

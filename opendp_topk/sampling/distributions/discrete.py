@@ -118,7 +118,7 @@ def largest_noise(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
         ParameterError: An argument is out of range.
     """
     if scale < 0 or k < 1 or not 0 < alpha < 1:
-        raise ParameterError("largest_noise needs scale >= 0, k >= 1 and alpha in (0, 1)")  # [check]
+        raise ParameterError("largest_noise requires scale >= 0, k >= 1 and alpha in (0, 1)")  # [check]
     if scale == 0:
         return 0  # [no-noise]
     each = _per_draw_probability(to_fraction(alpha), k)

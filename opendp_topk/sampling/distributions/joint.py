@@ -63,7 +63,7 @@ def output_distribution(scores: Sequence[Fraction], noiseless: bool, k: int, ord
     """
     d = len(scores)
     if k > d:
-        raise ParameterError(f"the exact distribution needs at least k scores ({k})")
+        raise ParameterError(f"the exact distribution requires at least k scores ({k})")
     if noiseless:
         best = sorted(range(d), key=lambda i: (-scores[i], i))[:k]
         return {tuple(best if ordered else sorted(best)): mpmath.mpf(1)}  # [point-mass]
@@ -160,9 +160,7 @@ def success_probability(
     if tau == 0:
         return 1.0, 1.0  # [exact-top-k]
     if k > _MOST_WINNERS:
-        raise CapacityError(
-            f"the success probability of the joint mechanism is known for at most {_MOST_WINNERS} winners"
-        )
+        raise CapacityError(f"the success probability of the joint mechanism requires k of at most {_MOST_WINNERS}")
     ladder = score_deficits(scores, sign)
     step, farthest = as_mpq(ladder.unit / tau), int(ladder.steps[-1])
     events: list[list[Bound]] = [_event_constraints(ladder.steps, k, sure, reach), []]

@@ -51,8 +51,8 @@ def ranking_probability(noise: Noise, scores: Sequence[Fraction], k: int) -> Cal
     bits = 10 * digits // 3 + 8  # [bits]
     if perm(d, k) * n * (d + k) * bits > _MOST_STEPS:
         raise CapacityError(
-            f"the exact distribution of {k} winners among {d} scores needs too many steps: "
-            "use fewer scores, or scores that are closer to each other"
+            f"the exact distribution of {k} winners among {d} scores requires too many steps: use fewer "
+            "scores, or scores closer to each other"
         )
     context = gmpy2.context(precision=bits)
     with context:
@@ -155,7 +155,7 @@ def output_distribution(
 def require_enumerable(d: int, k: int) -> None:
     """Raise unless k <= d and there are few enough rankings of k among d scores to enumerate."""
     if k > d:
-        raise ParameterError(f"the exact distribution needs at least k scores ({k})")
+        raise ParameterError(f"the exact distribution requires at least k scores ({k})")
     if perm(d, k) * d * d > _MOST_WORK:
         raise CapacityError(
             f"the exact distribution of {k} winners among {d} scores has {perm(d, k)} rankings, too many to enumerate: "

@@ -51,7 +51,7 @@ def success_probability(
     if groups.size == d and groups.sure == groups.top == 0:
         return 1.0, 1.0  # [nothing-asked]
     if groups.product_sum_count > _MOST_STEPS:
-        raise CapacityError("the probability needs too many sums: use fewer winners, or the event exact")
+        raise CapacityError('the probability requires too many sums: use fewer winners, or the event "exact"')
     with np.errstate(all="ignore"):
         advantages = np.clip(scores.approximate_advantages(scores.values, reference), -_CLIP, _CLIP)  # [clip]
         spread = float(np.max(np.abs(advantages)))

@@ -271,7 +271,7 @@ def integral_bounds(
     lower = upper = wrong = 0.0
     for turn in range(_ROUNDS):
         if len(left) > MOST_PANELS:  # [panels]
-            raise CapacityError("the probability needs too many panels: use fewer winners, or a larger scale")
+            raise CapacityError("the probability requires too many panels: use fewer winners, or a larger scale")
         error, mass = _panel_errors(left, right, greatest)
         small, heavy = mass <= _NEGLIGIBLE, (mass > _HEAVY) & (turn < _ROUNDS - 1)
         kept = ~small & ~heavy

@@ -73,7 +73,7 @@ def CustomNoise(
     if not isinstance(name, str):
         raise ParameterTypeError(f"name must be a string, not {type(name).__name__}")
     if not name or any(name == known.name for known in STANDARD):
-        raise ParameterError("name must not be empty, nor that of a noise of the library")
+        raise ParameterError("name must not be empty, or the name of a noise of the library")
     condition = checks.require_choice("condition", condition, ("class_a", "lipschitz"))
     extended = _ExtendedQuantile(checks.require_callable("quantile", quantile))
     checks.require_callable("survival", survival)
@@ -86,7 +86,7 @@ def CustomNoise(
     points = _grid_points()
     nodes = [_checked_quantile(noise, u) for u in points]
     if any(lower[0] > upper[1] for lower, upper in pairwise(nodes)):  # [increasing-quantile]
-        raise ParameterError("quantile must not decrease: its enclosures are crossed between two points of a grid")
+        raise ParameterError("quantile must not decrease, but its enclosures decrease between two points of a grid")
     for u, (lower, upper) in zip(points, nodes, strict=True):
         if not _checked_survival(noise, mpq(upper))[0] <= 1 - u <= _checked_survival(noise, mpq(lower))[1]:  # [inverse]
             raise ParameterError("quantile and survival must be inverse to each other: survival(quantile(u)) = 1 - u")
@@ -160,12 +160,12 @@ def _checked_quantile(noise: Noise, u: mpq) -> Interval:
     """Return the enclosure at the precision of the checks, after comparing it with a coarser one."""
     coarse, fine = (_check_enclosure("quantile", noise.quantile(u, p)) for p in (_FLOAT_PRECISION, _CHECK_PRECISION))
     if coarse[0] > fine[1] or fine[0] > coarse[1]:  # [consistent]
-        raise ParameterError("quantile must return enclosures of one number, at whatever precision")
+        raise ParameterError("quantile must return enclosures of the same number at every precision")
     for (lower, upper), bits in ((coarse, _FLOAT_PRECISION), (fine, _CHECK_PRECISION)):
         if (mpq(upper) - mpq(lower)) * 2 ** (bits // 2) > max(1, abs(mpq(lower))):  # [narrow]
-            raise ParameterError("quantile must return enclosures that narrow as the precision grows")
+            raise ParameterError("quantile must return enclosures that become narrower at higher precision")
         if 1 - u >= _FROM_INSIDE and not -_WIDEST < lower <= upper < _WIDEST:  # [moderate]
-            raise ParameterError("quantile must lie within 2^1000 of 0 up to u = 1 - 2^-64")
+            raise ParameterError("quantile must be between -2^1000 and 2^1000 for u up to 1 - 2^-64")
     return fine
 
 
@@ -174,7 +174,7 @@ def _checked_survival(noise: Noise, z: mpq) -> Interval:
     assert noise.survival is not None
     lower, upper = _check_enclosure("survival", noise.survival(z, _CHECK_PRECISION))
     if lower > 1 or (mpq(upper) - mpq(lower)) * 2 ** (_CHECK_PRECISION // 2) > mpq(lower):  # [relative]
-        raise ParameterError("survival must lie in (0, 1] and be enclosed to a small relative error")
+        raise ParameterError("survival must be in (0, 1], with enclosures of small relative error")
     return lower, upper
 
 
@@ -195,9 +195,7 @@ def _refuse_decay(at: Intervals, nodes: list[mpq], masses: list[Interval], condi
     """Raise if a mass at one node is certainly less than e^{-c} times the mass at the node that is c before it."""
     for (z, mass), (later, rest) in pairwise(zip(nodes, masses, strict=True)):
         if rest[1] < at.multiply(at.exp(at.rational(z - later)), mass)[0]:  # [violated]
-            raise ParameterError(
-                f'the noise must meet condition="{condition}": on a grid of points it decays faster than e^-z'
-            )
+            raise ParameterError(f'the noise must meet condition="{condition}", but decays faster than e^-z')
 
 
 # end-proof-region: custom_noise

@@ -305,7 +305,7 @@ def accept_proposal(log_weight: mpq, ratio: mpq, clock: ArrivalClock | None, ent
             return True  # [accept]
         if left[0] > right[1]:
             return False  # [refuse]
-    raise AssertionError("count() has no end")
+    raise AssertionError("count() is infinite")
 
 
 # end-proof-region: canonical

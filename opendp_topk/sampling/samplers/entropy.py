@@ -90,7 +90,9 @@ def _read_system_bytes(n: int) -> memoryview:
     if len(drawn) != n + _SPARE:  # [whole]
         raise PlatformError("the operating system's source of randomness failed: nothing was released")
     if _WATCH.is_repeating(drawn[n:]):  # [watch]
-        raise PlatformError("the operating system's source of randomness repeats itself: nothing was released")
+        raise PlatformError(
+            "the operating system's source of randomness returned repeated values: nothing was released"
+        )
     return memoryview(drawn)[:n]  # [digits]
 
 

@@ -102,7 +102,7 @@ def _correctly_rounded_gap(a: Contender, b: Contender, scale: mpq) -> float:
             most = _round_to_nearest(scale * (lead + mpq(a_upper) - mpq(b_lower)))  # [most]
             if least == most:
                 return most  # [decided]
-    raise PlatformError("the source of randomness repeats itself: a gap stays half-way between two numbers")
+    raise PlatformError("the source of randomness returned repeated values: a gap stays half-way between two numbers")
 
 
 def _round_to_nearest(value: mpq | Fraction) -> float:

@@ -273,7 +273,7 @@ def _compare_contenders(a: Contender, b: Contender) -> int:
             return -1  # [above]
         if gap[1] < 0:
             return 1  # [below]
-    raise PlatformError("the source of randomness repeats itself: two candidates have the same digits")
+    raise PlatformError("the source of randomness returned repeated values: two candidates have the same digits")
 
 
 # end-proof-region: settle

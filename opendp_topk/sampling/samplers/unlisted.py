@@ -58,7 +58,9 @@ def draw_best_prefix(n: int, others: int, entropy: Entropy) -> tuple[int, int]:
         ones = _count_ones(n, entropy)
         prefix, n = 2 * prefix + (ones > 0), ones or n  # [survivors]
     if n + others >= BLOCK:
-        raise PlatformError("the operating system's source of randomness repeats itself: nothing was released")  # [few]
+        raise PlatformError(
+            "the operating system's source of randomness returned repeated values: nothing was released"
+        )  # [few]
     return prefix, n
 
 

@@ -85,7 +85,7 @@ def _refine_size(level: int, word: int, entropy: Entropy) -> int:
         )
         if above >= upper:
             return n  # [decided]
-    raise AssertionError("count() has no end")
+    raise AssertionError("count() is infinite")
 
 
 def _exact_binomial_cdf(level: int) -> Iterator[gmpy2.mpz]:

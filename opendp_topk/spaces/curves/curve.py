@@ -126,14 +126,14 @@ class PrivacyCurve:
         drawn = [point for point in points if point[1] > 0]
         (line,) = axes.plot([point[0] for point in drawn], [point[1] for point in drawn])
         axes.set(xlabel="epsilon (privacy loss)", ylabel="delta (probability)", yscale="log")
-        axes.set_title(axes.get_title() or "Privacy curve: every point of it holds")
+        axes.set_title(axes.get_title() or "Privacy curve: every point is a valid bound")
         if label and drawn:
             place = {"xytext": (5, 3), "textcoords": "offset points", "color": line.get_color()}
             axes.annotate(label, drawn[len(drawn) // 2], **place)
         return axes
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("a privacy curve is a frozen value")
+        raise AttributeError("a privacy curve is immutable")
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, PrivacyCurve) and self.bounds == other.bounds
@@ -146,7 +146,7 @@ class PrivacyCurve:
 
     def _repr_html_(self) -> str:
         pairs = {"epsilon": _SHOWN, "delta, at most": map(self.delta, _SHOWN)}
-        return notebook.columns_table("Privacy curve: every line of it holds", pairs)
+        return notebook.columns_table("Privacy curve: every row is a valid bound", pairs)
 
     def __repr__(self) -> str:
         return f"PrivacyCurve({', '.join(map(repr, self.bounds))})"
@@ -189,7 +189,7 @@ def _new_axes() -> Any:
         from matplotlib import pyplot
 
         return pyplot.subplots()[1]
-    raise MissingExtraError('plot needs matplotlib: pip install "opendp_topk[plot]"')
+    raise MissingExtraError('plot requires matplotlib: pip install "opendp_topk[plot]"')
 
 
 def _float_to_bits(value: float) -> int:

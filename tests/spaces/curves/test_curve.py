@@ -127,7 +127,7 @@ def test_plots() -> None:
     assert list(axes.lines[1].get_xdata()) == [0, 0.25]
     names = axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()
     assert names == ("epsilon (privacy loss)", "delta (probability)", "log")
-    assert axes.get_title() == "Privacy curve: every point of it holds"
+    assert axes.get_title() == "Privacy curve: every point is a valid bound"
 
 
 def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ def test_curves_are_within_pairs_exactly() -> None:
 def test_curves_are_compared_where_it_is_known(loss: Any, budget: Any, answer: bool | None) -> None:
     measure, curves = PrivacyProfile(), (PrivacyCurve(loss), PrivacyCurve(budget))
     if answer is None:
-        raises_exactly(ParameterError, lambda: measure.at_most(*curves), "compare with a pair (epsilon, delta)")
+        raises_exactly(ParameterError, lambda: measure.at_most(*curves), "must be a pair (epsilon, delta)")
     else:
         assert measure.at_most(*curves) is answer
 
@@ -213,7 +213,9 @@ def test_a_caller_s_curve_is_within_itself_and_within_pairs() -> None:
     assert measure.at_most(curve, PrivacyCurve(own))
     assert measure.at_most(curve, (0, 0.25))
     assert not measure.at_most(curve, (0, 0.2499))
-    raises_exactly(ParameterError, lambda: measure.at_most(PrivacyCurve(ApproximateDP(0)), curve), "another kind")
+    raises_exactly(
+        ParameterError, lambda: measure.at_most(PrivacyCurve(ApproximateDP(0)), curve), "this curve cannot be compared"
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def audited_page(name: str, found: Audited, again: str | None = None) -> str:
     return render_page(
         f"An audit of {name}",
         el("p", status_label(word), " ", why),
-        *([el("p", "To audit this pair anew with fresh samples: ", el("code", again))] if again else []),
+        *([el("p", "To audit this pair again with fresh samples: ", el("code", again))] if again else []),
         html_table("What was tried", ("what", "value"), [(what, value) for what, _, value in facts]),
         _distribution_section(found),
     )
@@ -36,20 +36,20 @@ def _distribution_section(found: Audited) -> Markup:
         *made,
         viewBox=f"0 0 {_WIDTH} {_ROW * len(shown)}",
         role="img",
-        aria_label="How often each of the likeliest releases came of the two inputs; the table below has the numbers.",
+        aria_label="Frequencies of the most likely releases on the two inputs; the table below contains the numbers.",
     )
     key = [
         join
         for kind, words in (("one", "on the input"), ("other", "on its neighbour"))
         for join in (el("span", class_=f"key {kind}"), f" {words} ")
     ]
-    caption = el("figcaption", f"How often each of the likeliest releases came, of {shown[0].of}: ", *key)
+    caption = el("figcaption", f"Frequencies of the most likely releases, out of {shown[0].of}: ", *key)
     rows = [(_release_text(one), one.first, one.second, _log_ratio_cell(one)) for one in shown]
     return el(
         "section",
-        el("h2", "The two laws"),
+        el("h2", "The two output distributions"),
         el("figure", caption, picture, class_="plot laws"),
-        html_table("The same in numbers", ("release", "input", "neighbour", "ln of their ratio"), rows),
+        html_table("As numbers", ("release", "input", "neighbour", "ln of their ratio"), rows),
         id="laws",
     )
 

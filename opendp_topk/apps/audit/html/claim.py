@@ -152,7 +152,7 @@ def claim_page(claim: Claim, material: ReportContent) -> str:
         material,
         render_blocks(said[""]),
         _claim_facts(claim, document, material, address),
-        render_section("privacy", "What is claimed", *_privacy_claim(said)),
+        render_section("privacy", "Privacy claim", *_privacy_claim(said)),
         *(_measure_section(name, claim, material, said) for name in _MEASURES),
         *([] if document is None else _foundation_sections(claim, document, material, address)),
         render_section("tests", "Tests", _list_tests(claim)),
@@ -167,15 +167,16 @@ def _claim_facts(
         pairs.append(("remark", claim.remark))
     if document is not None:
         pairs.append(("proof", join_markup([address.proof_links(document.name), f": {document.title}"])))
-        pairs += [*machine_checked_parts(document), ("last reading", str(document.reading or "none is recorded"))]
+        pairs += [*machine_checked_parts(document), ("last reading", str(document.reading or "no review is recorded"))]
     if claim.digest:
-        pairs.append(("digest of all that it rests on", el("code", claim.digest)))
+        pairs.append(("digest of the claim and of everything it depends on", el("code", claim.digest)))
     if material.signed:
         pairs.append(("signed by", signer_names(claim)))
         pairs += [
             (
                 "sign-off",
-                f"{one.by}, {one.date}, " + ("as it stands" if one.digest == claim.digest else "of another state"),
+                f"{one.by}, {one.date}, "
+                + ("of the current state" if one.digest == claim.digest else "of an earlier state"),
             )
             for one in claim.signoffs
         ]
@@ -213,11 +214,12 @@ def _measure_section(name: str, claim: Claim, material: ReportContent, said: dic
     if found:
         parts += [
             plot_findings(found),
-            findings_table(found, f"{name}: the claim against the largest loss met", f"of-{name}", None),
+            findings_table(found, f"{name}: claimed loss and largest loss found", f"of-{name}", None),
         ]
         if any(one.points for one in found):
             parts.insert(
-                1 if cases else 0, el("p", "The line is the claim, the dots are the largest losses met.", class_="note")
+                1 if cases else 0,
+                el("p", "The line is the claim; the dots are the largest losses found.", class_="note"),
             )
     else:
         parts.append(el("p", "Not verified by enumeration.", class_="note"))
@@ -238,25 +240,25 @@ def _foundation_sections(
         ]
         for one in document.relies_on
     ]
-    whole = f"With what these rest on in turn: {count_with_noun(len(claim.foundations), 'document')}."
+    whole = f"With the statements on which these rely in turn: {count_with_noun(len(claim.foundations), 'document')}."
     carried = [
         el("p", words, join_markup([el("a", name, href=address.document_address(name)) for name in names], ", "), ".")
         for words, names in (
-            (f"Its privacy is carried by {count_with_noun(len(document.carriers), 'document')}: ", document.carriers),
-            ("Law, accuracy, success and batches rest besides on ", document.others),
+            (f"Its privacy relies on {count_with_noun(len(document.carriers), 'document')}: ", document.carriers),
+            ("Its output distribution, accuracy, success probability and batches also rely on ", document.others),
         )
         if names
     ]
     return [
         render_section(
             "code",
-            "Code that the proof pins",
-            el("p", "Lines in colour are cited by the proof; a tag leads there."),
+            "Code covered by the proof",
+            el("p", "Coloured lines are cited by the proof; each tag links to the place."),
             *regions,
         ),
         render_section(
             "grounds",
-            "What it rests on",
+            "Dependencies",
             html_table("Statements on which the proof relies directly", ["statement", "document", "state"], rests),
             el("p", whole),
             *carried,
@@ -271,5 +273,5 @@ def _list_tests(claim: Claim) -> Markup:
     if not tests_are_here():
         return el("p", "The tests are not installed here.")
     if not claim.tests:
-        return el("p", "No test names it.")
+        return el("p", "No test refers to it.")
     return el("ul", *(el("li", el("code", one)) for one in claim.tests))

@@ -144,7 +144,11 @@ def document_page(document: ProofDocument, material: ReportContent) -> str:
         join_markup(
             [
                 *region_code(one, "", left),
-                *([el("p", "Its pin holds ", el("code", ", ".join(one.reaches)), " too.")] if one.reaches else []),
+                *(
+                    [el("p", "Its recorded digest covers ", el("code", ", ".join(one.reaches)), " too.")]
+                    if one.reaches
+                    else []
+                ),
             ]
         )
         for one in document.regions
@@ -164,8 +168,8 @@ def document_page(document: ProofDocument, material: ReportContent) -> str:
         "../",
         material,
         _document_facts(document, material, address),
-        render_section("statements", "Statements", *(stated or [el("p", "None has a label.")])),
-        render_section("code", "Code", *(regions or [el("p", "It pins no code.")])),
+        render_section("statements", "Statements", *(stated or [el("p", "No statement has a label.")])),
+        render_section("code", "Code", *(regions or [el("p", "It covers no code.")])),
         render_section(
             "source",
             "The whole document, as LaTeX",
@@ -206,9 +210,7 @@ def _document_facts(document: ProofDocument, material: ReportContent, address: P
               if one.target in material.documents)  # fmt: skip
     pairs.append(("relies on", join_markup(relies, ", ")))
     users = [one.name for one in material.documents.values() if any(r.target == document.name for r in one.relies_on)]
-    pairs.append(
-        ("relied on by", join_markup((el("a", name, href=address.document_address(name)) for name in users), ", "))
-    )
+    pairs.append(("used by", join_markup((el("a", name, href=address.document_address(name)) for name in users), ", ")))
     claims = [claim.constructor for claim in material.claims if claim.document == document.name]
     if claims:
         pairs.append(

@@ -129,7 +129,7 @@ def draw_graph(
                     data_to=one.target,
                 )
             )
-    label = f"The documents on which {root} rests" if root else "All documents and the statements that join them"
+    label = f"The documents on which {root} relies" if root else "All documents, and the statements that connect them"
     drawn = el(
         "svg",
         el("g", *edges, aria_hidden="true"),
@@ -138,7 +138,7 @@ def draw_graph(
         height=round(height),
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         role="group",
-        aria_label=f"{label}: {len(names)} documents, {len(edges)} reliances; the table has the same in words",
+        aria_label=f"{label}: {len(names)} documents, {len(edges)} dependencies; the table lists them",
         class_="graph",
     )
     return el("div", drawn, class_="scroll canvas", tabindex="0", role="region", aria_label=label)

@@ -28,7 +28,7 @@ def index_page(material: ReportContent) -> str:
     """Return the page ``index.html``."""
     address = material.addresses_from("")
     return render_report_page(
-        "What this library claims, and why",
+        "Claims of this library and their proofs",
         "",
         material,
         _summary_tiles(material, address),
@@ -48,12 +48,12 @@ def _summary_tiles(material: ReportContent, address: PageAddresses) -> Markup:
         (str(len(states)), "claims: " + ", ".join(f"{states.count(word)} {word}" for word in sorted(set(states)))),
         (str(len(material.documents)), f"proofs with {sum(len(one.statements) for one in material.documents.values())} "
          "labelled statements"),
-        (str(len(checked)), f"maps held against exact laws: {refuted} fail, {untested} not tested, "
-         f"{attained} attained to 0.05 %"),
+        (str(len(checked)), f"maps compared with exact output distributions: {refuted} fail, {untested} not tested, "
+         f"{attained} tight to 0.05 %"),
     ]  # fmt: skip
     if material.signed:
         signed = sum(bool(claim.accepted_by) for claim in material.claims)
-        tiles.append((str(signed), f"of {len(states)} claims signed as they stand"))
+        tiles.append((str(signed), f"of {len(states)} claims signed in their current state"))
     found = list_stale_parts(sorted(material.documents), material.documents)
     stale = [
         el("li", el("a", name, href=address.document_address(name)), f": {fault}", class_="fault")
@@ -86,11 +86,11 @@ def _claims_table(material: ReportContent, address: PageAddresses) -> Markup:
         for claim in material.claims
     ]
     note = (
-        "The last columns hold the largest ratio of a loss that the verifier met to the loss that is claimed, over all "
-        "arguments; a dash stands for what is not verified by enumeration."
+        "The last columns contain the largest ratio of a loss found by the verifier to the claimed loss, "
+        "over all arguments; a dash marks claims that are not verified by enumeration."
     )
     if not tests_are_here():
-        note += " The tests are not installed here, so it is not said which of them run a claim."
+        note += " The tests are not installed here, so the tests of a claim are not listed."
     return join_markup(
         [
             el("p", note),
@@ -120,13 +120,12 @@ def first_sentence(constructor: str) -> str:
 
 def _verification_content(material: ReportContent, address: PageAddresses) -> list[Markup]:
     note = (
-        "Each row compares exact output distributions on made-up pairs of neighbours, with a proven error, at scale "
-        f"1: at most {count_with_noun(material.budget, 'pair')} a row, two thirds of them from a list of likely "
-        f"ones, the rest "
-        "varied from the worst; the two likeliest are always tried. A map fails only where a loss exceeds it with "
-        "certainty, and not tested where no loss was met. A ratio of 1 says that "
-        "the claim is attained; a smaller one, that no pair that was tried attains it. Below, dots on the line are "
-        "claims that are attained, and a dot above it would be a claim that is false."
+        "Each row compares exact output distributions on generated pairs of neighbours, with a proven error "
+        f"bound, at scale 1: at most {count_with_noun(material.budget, 'pair')} per row, two thirds of them "
+        "from a list of likely worst cases, the rest variations of the worst; the two likeliest are always "
+        "tried. A map fails only if a loss certainly exceeds it, and is not tested if no loss was found. A "
+        "ratio of 1 means that the claim is tight; a smaller ratio, that no pair that was tried reaches it. "
+        "Below, dots on the line are tight claims; a dot above the line would be a false claim."
     )
     panels = [
         plots.plot_scatter(
@@ -138,15 +137,15 @@ def _verification_content(material: ReportContent, address: PageAddresses) -> li
     return [
         el("p", note),
         el("div", *panels, class_="plots"),
-        findings_table(material.findings, "Claims against the largest losses met", "of-rows", address),
+        findings_table(material.findings, "Claimed losses and largest losses found", "of-rows", address),
     ]
 
 
 def _graph_content(material: ReportContent, address: PageAddresses) -> list[Markup]:
     note = (
-        "Documents from claims on the left to foundations on the right; a line leads to the statement on which a "
-        "document relies. Scroll to see all of it. Point at a document to see its own lines alone; each claim has "
-        "a graph of its own on its page."
+        "Documents from claims on the left to foundations on the right; a line connects a document with a "
+        "statement on which it relies. Scroll to see the whole graph. Point at a document to see only its "
+        "own lines. The page of each claim contains its own graph."
     )
     return [el("p", note), draw_graph(material.documents, material.documents, address.document_address)]
 

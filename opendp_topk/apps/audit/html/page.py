@@ -102,7 +102,7 @@ class ProofDocument:
             for one in self.regions
             if not one.is_current
         ] + [
-            f"the statement {one} on which it relies is not what it was, or was never recorded"
+            f"the statement {one}, on which it relies, has changed or was never recorded"
             for one in self.relies_on
             if not one.is_current
         ]
@@ -114,7 +114,7 @@ class ProofDocument:
 
 
 def _describe_digest_change(one: PinnedRegion) -> str:
-    return f"was proved at {one.pin.digest or 'no digest'}; it or what it reaches is at {one.digest} now"
+    return f"was proved at {one.pin.digest or 'no digest'}; it or code that it reaches has the digest {one.digest} now"
 
 
 def load_documents() -> dict[str, ProofDocument]:

@@ -125,11 +125,9 @@ def _wait_for_pdfs(building: dict[str, Future[Path]], progress: Progress) -> dic
 
 def _require_empty_folder(target: Path, force: bool) -> None:
     if target.exists() and not target.is_dir():
-        raise ParameterError(f"the report needs a folder, and {os.fspath(target)!r} is a file")
+        raise ParameterError(f"target must be a folder, but {os.fspath(target)!r} is a file")
     if target.is_dir() and any(target.iterdir()) and not force:
-        raise ParameterError(
-            f"the folder {os.fspath(target)!r} is not empty: name another, or add --force to write into it"
-        )
+        raise ParameterError(f"the folder {os.fspath(target)!r} is not empty: choose another, or add --force")
 
 
 def _write_files(target: Path, files: dict[str, bytes]) -> None:

@@ -44,13 +44,13 @@ def plot_curve(title: str, points: Sequence[ClaimPoint], claim: Sequence[tuple[f
         _text_label(symbol, 4, 11, "start"),
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="img",
-        aria_label=f"{title}: claimed and largest loss met. {words}.",
+        aria_label=f"{title}: claimed loss and largest loss found. {words}.",
     )
     return el("figure", drawn, el("figcaption", title), class_="plot")
 
 
 def _describe_point(point: ClaimPoint) -> str:
-    return f"at d_in/scale {point.ratio:g} claimed {point.claimed:.4g}, met {point.loss:.4g}"
+    return f"at d_in/scale {point.ratio:g} claimed {point.claimed:.4g}, found {point.loss:.4g}"
 
 
 def _draw_axes(right: float, top: float, place: object) -> list[Markup]:
@@ -111,11 +111,11 @@ def plot_scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
         "svg",
         *made,
         _text_label(f"claimed {symbol}", (_LEFT + size - _RIGHT) / 2, size - 4, "middle"),
-        _text_label(f"largest {symbol} met", 4, 11, "start"),
+        _text_label(f"largest {symbol} found", 4, 11, "start"),
         viewBox=f"0 0 {size} {size}",
         role="img",
-        aria_label=f"{measure}: {len(shown)} rows, {worst} of them above the diagonal, where the loss is the claim. "
-        "The table below has the numbers.",
+        aria_label=f"{measure}: {len(shown)} rows, {worst} of them above the diagonal, on which the loss equals the "
+        "claim. The table below contains the numbers.",
     )
     return el("figure", drawn, el("figcaption", measure), class_="plot wide")
 
@@ -152,7 +152,7 @@ def measure_symbol(measure: Measure) -> str:
 
 def findings_table(found: Iterable[Finding], caption: str, name: str, address: PageAddresses | None) -> Markup:
     """Return claims against the largest losses found; with an address, preceded by constructor and measure."""
-    headers = ["arguments", "neighbours", "claimed", "largest loss met", "ratio", "pairs", "worst pair", "verdict"]
+    headers = ["arguments", "neighbours", "claimed", "largest loss found", "ratio", "pairs", "worst pair", "verdict"]
     lines = []
     for one in found:
         line = _finding_row(one)
