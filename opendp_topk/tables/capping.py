@@ -286,7 +286,7 @@ def count_time_step(
     """
     text = column_kinds(rows)[0] == "String"
     if before is not None and before.text != text:  # [same-kind]
-        raise DataError("the column of users must contain integers in the tables of all steps, or strings in all")
+        raise DataTypeError("the column of users must contain integers in the tables of all steps, or strings in all")
     kept = bound_first_items(filter_listed_items(rows, items), most)  # [first-of-table]
     if kept.implementation.is_pyspark():
         kept = _fetch_from_spark(kept)

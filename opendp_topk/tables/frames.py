@@ -163,7 +163,7 @@ def _identifier_strings(values: list[Any], name: str) -> pl.Series:
 
     found = [_identifier_text(value, name) for value in values]  # [strings]
     if not any(one is not None for one in found) and not all(_is_missing(value) for value in values):
-        raise DataTypeError(
+        raise DataError(
             f"column {name!r} must contain integer, string or categorical identifiers, but it contains other "
             "objects: cast it to Int64 or to strings"
         )  # [some-string]
@@ -482,7 +482,7 @@ def _has_string_labels(chosen: Any, name: str) -> bool:
 
 def _require_numbers(name: str, kind: str) -> None:
     if kind not in NUMBERS:  # [numbers]
-        raise DataError(
+        raise DataTypeError(
             f"column {name!r} must contain integers up to Int64, floats or decimals, not {kind}: cast it to "
             "Int64 or Float64 (a .csv file is read as strings)"
         )
@@ -502,7 +502,7 @@ def require_kinds(chosen: Any, listed: Mapping[tuple[str, str], Any]) -> None:
         strings = type(schema[name]).__name__ in (*STRINGS, "Object")  # objects of pandas are read as strings
         if isinstance(entry, str) != strings:
             held, given = ("strings", "integers") if strings else ("integers", "strings")
-            raise DataError(
+            raise DataTypeError(
                 f"column {name!r} contains {held}, but the {what} are {given}: give the {what} as {held}, or "
                 "cast the column (a .csv file is read as strings)"
             )

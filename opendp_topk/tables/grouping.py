@@ -63,7 +63,9 @@ def _checked_group_types(rows: Rows, groups: Sequence[Any]) -> list[str]:
     types = column_kinds(rows)
     if isinstance(groups[0], str) != (types[2] == "String"):  # [check-group-kind]
         held = "strings" if types[2] == "String" else "integers"
-        raise DataError(f"column {rows.collect_schema().names()[2]!r} contains {held}, so the groups must be {held}")
+        raise DataTypeError(
+            f"column {rows.collect_schema().names()[2]!r} contains {held}, so the groups must be {held}"
+        )
     return types
 
 

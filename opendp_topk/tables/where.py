@@ -315,7 +315,7 @@ def _build_expression(condition: Any, column: Callable[[ColumnComparison], tuple
 def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     if held == "text" and isinstance(value, str):
         if test.by in _ORDERED and _NO_WORD.fullmatch(value):
-            raise DataError(
+            raise DataTypeError(
                 f"where compares the column {test.column!r}, which contains text, by order with a constant "
                 f"that looks like a date or a number, but text is ordered letter by letter: {_DECLARE}"
             )
@@ -334,4 +334,4 @@ def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:
     like = {"text": "'text'", "dates": "'yyyy-mm-dd'", "true or false": "= true or = false"}
     wanted = like.get(held, "a number of that kind")
     declare = f", or {_DECLARE}" if held == "text" else ""
-    raise DataError(f"where compares the column {test.column!r}, which contains {held}: write {wanted}{declare}")
+    raise DataTypeError(f"where compares the column {test.column!r}, which contains {held}: write {wanted}{declare}")

@@ -14,7 +14,7 @@ from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
-from ..errors import ParameterError, ParameterTypeError, checks
+from ..errors import DataTypeError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import printed_fraction
 from ..spaces.domains import ValuedFrameDomain

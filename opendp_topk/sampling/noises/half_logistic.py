@@ -70,7 +70,8 @@ def HalfLogistic() -> Noise:
     Example:
         >>> import opendp_topk as tk
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
-        >>> top3 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.noise.HalfLogistic())
+        >>> half = tk.noise.HalfLogistic()
+        >>> top3 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=half)
         >>> top3.map(1)
         0.5
     """
