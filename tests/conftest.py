@@ -132,9 +132,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first
     and the last stand for it, and what is left is ``further``, if it is of no tier. Of the slow and of the others those
-    two and one in the middle are traced, further ones seldom reaching what these do not, and of the slow only those
-    that are :data:`TRACED`. Where neither is slow a warning is an error, but for those that the settings ignore, and
-    for files that an interrupted call left to the collector.
+    two and one in the middle are traced, further ones seldom reaching what these do not, unless all are quick, and of
+    the slow only those that are :data:`TRACED`. Where neither is slow a warning is an error, but for those that the
+    settings ignore, and for files that an interrupted call left to the collector.
     What is :data:`FORGETTING` comes last.
     """
     items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))
@@ -154,7 +154,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for alike in instances.values():
         last = len(alike) - 1
         for at, item in enumerate(alike):
-            if at not in {0, last // 2, last}:
+            quick = item.get_closest_marker("quick")
+            if at not in {0, last // 2, last} and (quick is None or quick.kwargs):
                 item.add_marker(pytest.mark.untraced)
             if at not in {0, last} and not any(map(item.get_closest_marker, (*TIERS, "quick"))):
                 item.add_marker(pytest.mark.further)

@@ -27,7 +27,7 @@ MEASURES = (
 ELSEWHERE = ("make_above_threshold", "make_forget_groups", "make_fully_adaptive_composition", "make_padded")
 """Its law is large; its table has nulls, which differ from themselves; it has no map; it waits."""
 NAMES = [name for name in tk.__all__ if name.startswith("make_") and name not in {*MECHANISMS, *ELSEWHERE}]
-NO_MEMBERS = (None, "abc", [[SENTINEL_INT]], {SENTINEL_TEXT: 0}, {"a": 1, 2: SENTINEL_INT}, [SENTINEL_INT, "a"])
+NO_MEMBERS = (None, "abc", [[SENTINEL_INT]], {SENTINEL_TEXT: 0}, {"a": 1, 2: 3}, {"a": 1.5}, [SENTINEL_INT, "a"])
 NOT_FREE_AT_ZERO = {
     f"make_{name}"
     for name in ("adaptive_composition", "fix_delta", "followed_by", "pay_what_you_get", "privacy_filter")

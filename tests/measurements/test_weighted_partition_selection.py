@@ -182,6 +182,7 @@ def test_maps() -> None:
 def test_keys_of_many_come_out_and_those_of_one_do_not(rounds: int) -> None:
     table = {at: ("a", "b") if at % 2 else ("b", f"own {at}") for at in range(4000)}
     release = build(MAX, epsilon=1.0, delta=1e-8, rounds=rounds)
+    assert release.map(1)[0] == 1
     assert release(frame(table)) == ("a", "b")
     assert release(frame({})) == ()
     assert build(scale=0)(frame({1: ("a",), 2: ("a",), 3: ("a", "b")})) == ("a",)
