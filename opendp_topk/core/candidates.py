@@ -320,7 +320,7 @@ def counts_from(threshold: Number, items: Iterable[Hashable] | None = None) -> B
         >>> import numpy as np
         >>> import opendp_topk as tk
         >>> tk.counts_from(5, ["ash", "birch", "cedar"])(np.array([7, -2, 9])).items
-        ['cedar', 'ash']
+        ('cedar', 'ash')
     """
     number = checks.plain_number(threshold) if checks.is_real(threshold) else math.nan
     if number != number:

@@ -102,8 +102,8 @@ def _with_gaps() -> list[Specimen]:
     """The gap of the winner is above one scale, or not."""
 
     def cell(measurement: Any, x: Any) -> Hashable:
-        winners, found = measurement(x)
-        return tuple(winners.tolist()), tuple(sum(gap / SCALE > cut for cut in CUTS) for gap in found)
+        found = measurement(x)
+        return tuple(found.indices.tolist()), tuple(sum(gap / SCALE > cut for cut in CUTS) for gap in found.gaps)
 
     def law(x: Any, noise: Any) -> Law:
         return gaps.binned(noise.name, [score / SCALE for score in x], 1, CUTS)
@@ -125,8 +125,9 @@ def _counted(name: str, measure: tk.Measure, winner: tk.noise.Exponential | tk.n
     select = _one_shot(winner, 1)
 
     def cell(measurement: Any, x: Any) -> Hashable:
-        winners, counts = measurement(x)
-        return (*winners.tolist(), *discrete.counted((int(counts[0]) - PAIR[0][winners[0]],), -3, 3))
+        found = measurement(x)
+        winner = int(found.indices[0])
+        return (winner, *discrete.counted((int(found.counts[0]) - PAIR[0][winner],), -3, 3))
 
     def law(x: Any) -> Law:
         counts = [_shifted(name, score - first) for score, first in zip(x, PAIR[0], strict=True)]

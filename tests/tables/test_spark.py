@@ -153,7 +153,7 @@ def test_no_more_keys_leave_spark_than_take_part(spark: Any, monkeypatch: pytest
     release = release >> tk.then_unknown_domain_top_k(
         tk.Approximate(tk.MaxDivergence()), k=3, scale=1e-6, limit=10, delta=1e-6
     )
-    assert release(made(spark, rows, True)) == ((0, 1, 2), False)
+    assert release(made(spark, rows, True)) == tk.Release(items=[0, 1, 2], stopped=False)
     assert asked == [11]
 
 
