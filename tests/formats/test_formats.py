@@ -107,16 +107,8 @@ def test_a_record_of_any_other_version_is_refused(tmp_path: Path, other: str) ->
     fields = json.loads((HERE / "release.v1.json").read_text("utf-8"))
     path = tmp_path / "release.json"
     path.write_text(json.dumps({**fields, "format": f"opendp_topk.release.{other}"}), "utf-8")
-<<<<<<< house
-    words = repr(f"opendp_topk.release.{other}"), f"reads {release_record.FORMAT} only", "the version of opendp_topk"
-    raises_exactly(tk.errors.TableError, lambda: record_file.read_record(str(path)), *words)
-||||||| base
-    words = repr(f"opendp_topk.release.{other}"), f"reads {release_record.FORMAT} only", "the version of opendp_topk"
-    raises_exactly(tk.errors.TableError, lambda: record_file.read_record(str(path)), *words)
-=======
     words = repr(f"opendp_topk.release.{other}"), f"reads only {release_record.FORMAT}", "the version of opendp_topk"
     raises_exactly(tk.errors.TableError, lambda: record_file.read_record(str(path)), *words)
->>>>>>> theirs
 
 
 def test_every_file_is_of_the_version_that_is_written_and_has_a_row() -> None:
