@@ -27,6 +27,7 @@ from opendp_topk.tables.guard import run_guarded
 from opendp_topk.tables.held import ColumnCounts, EngineCounts
 from opendp_topk.tables.keyed import count_users_by_item
 from opendp_topk.tables.spark import require_determinate
+from tests.concepts.links import as_outcome
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles.totals import on_grid
 from tests.tables import test_frames as makers
