@@ -155,6 +155,7 @@ def json_values(value: Any) -> Any:
 
     Raises:
         ParameterTypeError: ``value`` contains something else, such as a queryable.
+        ParameterError: ``value`` contains a number of more than 14,000 bits.
 
     Example:
         >>> import json
@@ -168,11 +169,14 @@ def json_values(value: Any) -> Any:
         return str(value) if isinstance(value, str) else value
     if isinstance(value, np.ndarray | np.generic):
         return json_values(value.tolist())
-    if isinstance(value, int):
-        return int(value)
+    if isinstance(value, int | Fraction):
+        checks.require_short(
+            value, ParameterError("value must hold numbers that are short enough to be written as text")
+        )
+        return int(value) if isinstance(value, int) else str(value)
     if isinstance(value, float):
         return float(value) if np.isfinite(value) else str(float(value))
-    if isinstance(value, Fraction | Decimal):
+    if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()

@@ -41,7 +41,7 @@ def require_positive_int(name: str, value: Any, *, at_most: int | None = None, l
     if not is_integer(value):
         raise ParameterTypeError(f"{name} must be an integer >= 1, not {type(value).__name__}")
     number = operator.index(value)
-    _require_short(number, ParameterError(f"{name} must be an integer of at most {_BITS} bits"))
+    require_short(number, ParameterError(f"{name} must be an integer of at most {_BITS} bits"))
     if number < 1:  # [at-least-one]
         raise ParameterError(f"{name} must be an integer >= 1")
     if at_most is not None and number > at_most:  # [at-most]
@@ -58,7 +58,7 @@ def require_scale(value: Any, name: str = "scale") -> Number:
         raise ParameterError(f"{name} must be finite")
     if number < 0:  # [not-negative]
         raise ParameterError(f"{name} must be >= 0")
-    return _require_short(number, ParameterError(f"{name} must be a number of at most {_BITS} bits"))
+    return require_short(number, ParameterError(f"{name} must be a number of at most {_BITS} bits"))
 
 
 def require_finite(value: Any, name: str) -> Number:
@@ -162,7 +162,7 @@ def plain_text(value: str) -> str:
     return str.__str__(value)
 
 
-def _require_short(value: Number, error: Exception) -> Number:
+def require_short(value: Number, error: Exception) -> Number:
     """Return ``value`` if it has few enough digits for Python to convert it to text; otherwise raise ``error``."""
     if not isinstance(value, float) and _is_long(value):
         raise error

@@ -348,7 +348,7 @@ def test_compositions_are_verified_by_their_joint_law() -> None:
 SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 TOP = SPACE >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
 NAMED, BEST, FROM = tk.index_candidates(["a", "b"]), tk.largest_counts(1, ["a", "b"]), tk.counts_from(1, ["a", "b"])
-NO_PAIRS: tuple[Any, ...] = (3, True, [3], [(1, 2, 3)], ["ab"], [([1, 2],)])
+NO_PAIRS: tuple[Any, ...] = (3, True, np.array(1), [3], [(1, 2, 3)], ["ab"], [([1, 2],)])
 
 
 @pytest.mark.parametrize("records", [None, 3, SENTINEL_TEXT, b"ab", itertools.count(), iter([1])])
@@ -384,6 +384,18 @@ def test_options_of_verify(options: Any) -> None:
         tk.audit.verify(TOP, **options)
 
 
+@pytest.mark.parametrize("law", [lambda _: None, lambda _: 1, lambda _: {0: "a"}, lambda _: {0: None}])
+def test_what_is_no_distribution(law: Any) -> None:
+    kinds = tk.errors.ParameterTypeError, tk.errors.ForeignError
+    with pytest.raises(kinds, match=r"must be a mapping|is not a number"):
+        tk.audit.verify(TOP, law=law)
+
+
+def test_an_infinite_distance_has_no_pairs() -> None:
+    with pytest.raises(tk.errors.ParameterError, match="d_in must be finite"):
+        tk.audit.verify(TOP, d_in=float("inf"))
+
+
 @pytest.mark.parametrize(
     "index", ["a", None, 2, -1, 0.5, True, [0, 7], ["a"], np.array([0.5]), np.array(["a"]), {0: 1}]
 )
@@ -411,3 +423,15 @@ def test_candidates_without_end() -> None:
     for ask in (tk.planning.candidate_remarks, tk.index_candidates, lambda items: tk.largest_counts(1, items)):
         with pytest.raises(tk.errors.ParameterError, match="which may be infinite"):
             ask(itertools.repeat("a"))
+
+
+def test_probabilities_too_small_for_the_arithmetic_refute_nothing() -> None:
+    """Rounded to 0 on one side only, they would be an infinite loss of a map that is valid."""
+    space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance(monotonic=True)
+    flip = space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0)
+    some = tk.audit.verify(flip, d_in=10**9, budget=20)
+    assert some.holds
+    assert some.skipped > 0
+    for d_in in (10**12, 1e30):
+        with pytest.raises(tk.errors.ParameterError, match="no pair of neighbours has laws that can be computed"):
+            tk.audit.verify(flip, d_in=d_in, budget=20)

@@ -73,7 +73,7 @@ def test_a_declared_size_must_be_the_number_of_items(size: int) -> None:
     sized = VectorDomain(AtomDomain(int), size=size), LInfDistance()
     for measurement in (ranking(sized), ranking(sized, n_candidates=size)):
         call = lambda link=measurement: link >> index_candidates(TREES)  # noqa: E731
-        raises_exactly(SpaceError, call, "given 3 items", f"scores {size} candidates")
+        raises_exactly(SpaceError, call, "index_candidates has 3 items", f"scores {size} candidates")
 
 
 def test_a_transformation_that_changes_the_number_of_scores_cannot_lead_out_of_range() -> None:
@@ -256,12 +256,12 @@ def test_an_index_is_named_by_the_candidates_that_were_counted(kind: str) -> Non
     assert named.map(1) == chain.map(1)
     assert pickle.loads(pickle.dumps(named)) == named
     wrong = range(10, 31) if kind in ("median", "quantiles") else [1, 5] if kind == "caps" else TURNED
-    raises_exactly(SpaceError, lambda: chain >> index_candidates(wrong), "that were counted")
+    raises_exactly(SpaceError, lambda: chain >> index_candidates(wrong), "must be the counted candidates")
 
 
 def test_every_other_second_list_is_refused() -> None:
     for follow in (tk.largest_counts(1, TURNED), tk.counts_from(1, TURNED)):
-        raises_exactly(SpaceError, lambda follow=follow: few() >> follow, "that were counted")
+        raises_exactly(SpaceError, lambda follow=follow: few() >> follow, "must be the counted candidates")
     assert (few() >> tk.counts_from(1, BOOKS))(loans()).items == tuple(BOOKS)
     selection = plain() >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0)
     named = selection >> index_candidates(TURNED)
@@ -332,11 +332,15 @@ def test_each_oddity_is_named_with_its_first_candidate() -> None:
         (
             ["ash", "birch\u200b", "ce\u00addar"],
             None,
-            ["characters that nobody sees: 2 of 3 candidates, first number 2"],
+            ["invisible characters: 2 of 3 candidates, first number 2"],
         ),
-        (["ash", "a\u0308sche"], None, ["not in the usual form of Unicode, NFC: 1 of 2 candidates, first number 2"]),
-        (["ash", "Ash", "ASH"], None, ["equal to an earlier one but for upper and lower case: 2 of 3 candidates, fi"]),
-        (["ash", 7], None, ["all candidates but the first are integers", "numbers among texts: 1 of 2 candidates"]),
+        (["ash", "a\u0308sche"], None, ["not in the Unicode form NFC: 1 of 2 candidates, first number 2"]),
+        (["ash", "Ash", "ASH"], None, ["equal to an earlier candidate except for case: 2 of 3 candidates, fi"]),
+        (
+            ["ash", 7],
+            None,
+            ["all candidates but the first are integers", "a mix of numbers and texts: 1 of 2 candidates"],
+        ),
         (["\tash", "birch"], None, ["outer blanks: 1 of 2 candidates, first number 1"]),
     ]
     wrong = []

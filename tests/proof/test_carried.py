@@ -170,7 +170,10 @@ def test_what_is_cited_is_looked_up_once_before_all_runs(ran: Callable[[Run], li
 
 def test_labels_that_never_settle_are_an_error(ran: Callable[[Run], list[list[str]]]) -> None:
     raises_exactly(
-        ProofError, lambda: ran(lambda n: (f"labels of {n}", "", 0, "")), "proofs/made/up.tex", "after each of 6 runs"
+        ProofError,
+        lambda: ran(lambda n: (f"labels of {n}", "", 0, "")),
+        "proofs/made/up.tex",
+        "still change after 6 runs",
     )
 
 

@@ -19,7 +19,7 @@ import gmpy2
 import mpmath
 from gmpy2 import mpfr
 
-from ...errors import ForeignError
+from ...errors import CapacityError, ForeignError
 from ...numerics.arithmetic import as_mpq
 
 Law = Mapping[Hashable, Any]
@@ -65,9 +65,11 @@ def pair_distributions(law: Law, other: Law, relative_error: Fraction | None = N
     """Prepare the two distributions for a comparison.
 
     Raises:
-        ForeignError: A distribution has a negative mass, or its sum differs from 1 by more than allowed.
+        ForeignError: A distribution has a negative mass or one that is not a number, or its sum differs from 1 by
+            more than allowed.
+        CapacityError: A positive mass is below 2^-(2^30), the smallest number of this arithmetic.
     """
-    with gmpy2.context(precision=_BITS):
+    with gmpy2.context(precision=_BITS, trap_underflow=True):  # [no-underflow]
         error = max(_probability_error(law, relative_error), _probability_error(other, relative_error))
         first, second = _log_probabilities(law, error), _log_probabilities(other, error)
         return DistributionPair(
@@ -85,7 +87,12 @@ def _probability_error(law: Law, stated: Fraction | None) -> Fraction:
 
 
 def _log_probabilities(law: Law, error: Fraction) -> dict[Hashable, Any]:
-    masses = {outcome: _to_mpfr(mass) for outcome, mass in law.items()}
+    try:
+        masses = {outcome: _to_mpfr(mass) for outcome, mass in law.items()}
+    except (gmpy2.UnderflowResultError, OverflowError):
+        raise CapacityError("a probability is below 2^-(2^30)") from None
+    except (TypeError, ValueError):
+        raise ForeignError("a probability is not a number") from None
     if not all(mass >= 0 for mass in masses.values()):
         raise ForeignError("a probability is negative or NaN")  # [nonnegative]
     if abs(sum(masses.values()) - 1) > as_mpq(error) + _ROUNDING:

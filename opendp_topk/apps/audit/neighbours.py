@@ -354,7 +354,7 @@ def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
     Raises:
         ParameterTypeError: ``pairs`` does not contain pairs.
     """
-    if not isinstance(pairs, Iterable):
+    if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise ParameterTypeError(f"pairs must be a list of pairs of neighbours, not {type(pairs).__name__}")
     return map(_require_pair, pairs)
 

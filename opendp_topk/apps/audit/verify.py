@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -96,7 +97,9 @@ def verify_with(
     if relative_error is not None:
         relative_error = to_fraction(checks.require_scale(relative_error, "relative_error"))
     budget = checks.require_positive_int("budget", budget)
-    distance = to_fraction(checks.require_distance(d_in, "d_in"))
+    if (finite := checks.require_distance(d_in, "d_in")) == math.inf:
+        raise ParameterError("d_in must be finite")
+    distance = to_fraction(finite)
     claimed = measurement.map(d_in)
     compare = loss_comparison(measurement.output_measure, claimed)
     candidates = (

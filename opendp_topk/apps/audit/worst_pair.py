@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import gmpy2
 
 from ...core.measurement import Measurement
-from ...errors import CapacityError, DataError, ParameterError, PrivacyViolationError
+from ...errors import CapacityError, DataError, ParameterError, PrivacyViolationError, checks
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.domains import VectorDomain
 from ...spaces.measures import (
@@ -136,5 +136,5 @@ class LargestLoss:
     def _cached_distribution(self, x: Any) -> losses.Law:
         key = x if isinstance(x, tuple) else id(x)
         if key not in self.laws:
-            self.laws[key] = self.law(x)
+            self.laws[key] = checks.require_instance("law(x)", self.law(x), Mapping, "a mapping of outcomes")
         return self.laws[key]

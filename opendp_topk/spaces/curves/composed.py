@@ -52,12 +52,12 @@ class Composed:
     def __call__(self, epsilon: Number) -> float:
         if epsilon < _least_useful_epsilon(self.parts):
             return 1.0  # [one-step-says-nothing]
-        h, infinite, first, beyond = _tail_masses(self.parts)
+        h, infinite, first, weights, damped_sums = _tail_masses(self.parts)
         e = to_fraction(epsilon)
         place = max(e // h + 1, first)  # [cell]
-        if place - first >= len(beyond):
+        if place - first >= len(weights):
             return _round_delta_up(Fraction(infinite, ONE))  # [above-all]
-        weight, damped = beyond[place - first]
+        weight, damped = weights[place - first], damped_sums[place - first]
         decay = 1 - one_minus_exp_up(place * h - e)  # [decay]
         return _round_delta_up((int(weight) - decay * int(damped)) / ONE)  # [hockey-stick]
 
@@ -97,23 +97,23 @@ def _least_useful_epsilon(parts: Parts) -> float:
 
 
 @functools.lru_cache(maxsize=16)
-def _tail_masses(parts: Parts) -> tuple[Fraction, int, int, list[tuple[mpz, mpz]]]:
+def _tail_masses(parts: Parts) -> tuple[Fraction, int, int, list[mpz], list[mpz]]:
     """Return the grid's step h, the mass at infinity, ``first``, and tail sums of a loss distribution of all steps.
 
-    The tail sums for i = ``first``, ``first`` + 1, ... are the whole mass at losses >= i h, infinity included, and a
-    lower bound on the sum of mass e^(i h - loss) over the finite losses >= i h. There is no mass between 0 and
-    ``first`` h.
+    The two lists of tail sums for i = ``first``, ``first`` + 1, ... are the whole mass at losses >= i h, infinity
+    included, and a lower bound on the sum of mass e^(i h - loss) over the finite losses >= i h. There is no mass
+    between 0 and ``first`` h.
     """
     h, reads = choose_grid(parts)  # [grid]
     powers = (_repeated_distribution(*part, every * h, every, n) for part, (every, n) in zip(parts, reads, strict=True))
     cover = functools.reduce(LossDistribution.__mul__, powers)  # [product]
-    decay = math.floor((1 - one_minus_exp_up(h)) * ONE)  # [decay-down]
-    weight, damped, beyond = cover.infinite, mpz(0), []
+    decay = mpz(math.floor((1 - one_minus_exp_up(h)) * ONE))  # [decay-down]
     first = max(cover.lowest, 0)  # [first]
-    for mass in reversed(cover.masses[first - cover.lowest :]):
-        weight, damped = weight + mass, mass + (decay * damped >> DIGITS)  # [sums]
-        beyond.append((weight, damped))
-    return h, int(cover.infinite), first, beyond[::-1]
+    from_top = cover.masses[first - cover.lowest :][::-1]
+    weights = list(itertools.accumulate(from_top, initial=cover.infinite))  # [sums]
+    damped = mpz(0)
+    damped_sums = [damped := mass + (decay * damped >> DIGITS) for mass in from_top]  # [damped-sums]
+    return h, int(cover.infinite), first, weights[:0:-1], damped_sums[::-1]
 
 
 @functools.lru_cache(maxsize=4)

@@ -72,12 +72,11 @@ class LossDistribution:
 
     def _truncate_tails(self) -> LossDistribution:
         """Move light masses at the top to infinity, and those at the bottom up to the lowest remaining node."""
-        top = _count_light_masses(reversed(self.masses))
-        bottom = _count_light_masses(self.masses[: len(self.masses) - top])
+        top, above = _light_masses(reversed(self.masses))
+        bottom, below = _light_masses(self.masses[: len(self.masses) - top])
         kept = self.masses[bottom : len(self.masses) - top]
         if not kept:
             return LossDistribution(0, (mpz(0),), self.total_mass)  # [all-light]
-        below, above = sum(self.masses[:bottom], mpz(0)), sum(self.masses[len(self.masses) - top :], mpz(0))
         return LossDistribution(self.lowest + bottom, (kept[0] + below, *kept[1:]), self.infinite + above)  # [move-up]
 
 
@@ -86,13 +85,15 @@ def _units_up(joint: mpz, nodes: int, digits: int) -> mpz:
 
     The result is one integer with these digits, in the same base.
     """
-    ones = ((mpz(1) << nodes * digits) - 1) // ((mpz(1) << digits) - 1)  # [ones]
-    return (joint + ones * (ONE - 1)) >> DIGITS & ones * ((mpz(1) << digits - DIGITS) - 1)
+    fractions = gmpy2.pack([mpz(ONE - 1)] * nodes, digits)  # [fractions]
+    raised = joint + fractions
+    return (raised - (raised & fractions)) >> DIGITS
 
 
-def _count_light_masses(masses: Iterable[mpz]) -> int:
-    """Return how many of the first masses have a sum of at most 2^-100."""
-    return len(list(itertools.takewhile(_LIGHT.__ge__, itertools.accumulate(masses))))
+def _light_masses(masses: Iterable[mpz]) -> tuple[int, mpz]:
+    """Return how many of the first masses have a sum of at most 2^-100, and their sum."""
+    sums = list(itertools.takewhile(_LIGHT.__ge__, itertools.accumulate(masses)))
+    return len(sums), sums[-1] if sums else mpz(0)
 
 
 # end-proof-region: covers

@@ -110,7 +110,7 @@ def test_below_all_losses_the_curve_is_that_of_the_least() -> None:
     shift, k = Fraction(13, 2), 16
     curve = PrivacyCurve(lambda epsilon: up(gaussian(shift, Fraction(epsilon))))
     bound = composed((curve, k))
-    _, _, first, sums = _tail_masses(bound.parts)
+    _, _, first, sums, _ = _tail_masses(bound.parts)
     assert first > 0
     assert len(sums) < 2**18
     for epsilon in (0, 1, 26, 180, 338, 500, 700):
@@ -126,7 +126,7 @@ def test_steps_that_surely_lose_more_than_is_in_use_take_no_grid(
     """Losses are 20 next to always: of two there may be a use, and of 24 there is none."""
     asked: list[Any] = []
     monkeypatch.setattr(
-        "opendp_topk.spaces.curves.composed._tail_masses", lambda parts: asked.append(parts) or (1, 0, 0, [])
+        "opendp_topk.spaces.curves.composed._tail_masses", lambda parts: asked.append(parts) or (1, 0, 0, [], [])
     )
     composed((PrivacyCurve(ApproximateDP(20, 0)), steps))(21)
     assert (asked == []) is said
