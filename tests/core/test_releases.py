@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import datetime
+import json
+import math
 import pickle
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import opendp_topk as tk
+from tests.concepts.combinations import COMBINATIONS
+from tests.concepts.mechanisms import MECHANISMS
+from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, leaks
+from tests.concepts.specimens import Specimen
 
 from ..audit.pages import Element, read
 from ..concepts.examples import COUNTS
@@ -165,3 +175,132 @@ def test_fields_are_as_many_as_the_winners() -> None:
     raises_exactly(
         tk.errors.ParameterTypeError, lambda: tk.Release(items=["ash"], stopped=1), "stopped must be True or False"
     )  # type: ignore[arg-type]
+
+
+# Releases and parameters of every constructor as JSON.
+
+
+ALL: dict[str, Callable[[], list[Specimen]]] = {**MECHANISMS, **COMBINATIONS}
+
+
+def written(value: Any) -> Any:
+    """What comes back from JSON as the standard has it."""
+    return json.loads(json.dumps(tk.json_values(value), allow_nan=False))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_releases_and_parameters_of_every_constructor(name: str) -> None:
+    for specimen in ALL[name]():
+        assert written(specimen.link.parameters).keys() == specimen.link.parameters.keys()
+        if isinstance(specimen.released, tk.Measurement) and not specimen.released.interactive:
+            written(specimen.released(specimen.pair[0]))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.array([1, 2]), [1, 2]),
+        (np.float64(0.5), 0.5),
+        (2**70, 2**70),
+        (Fraction(1, 3), "1/3"),
+        (Decimal("0.10"), "0.10"),
+        (math.inf, "inf"),
+        (np.array([math.nan, 1.0]), ["nan", 1.0]),
+        (datetime.date(2026, 1, 2), "2026-01-02"),
+        (tk.Release(items=["a"]), {"items": ["a"]}),
+        (tk.Release(items=["a"], counts=np.array([3])), {"items": ["a"], "counts": [3]}),
+        (tk.Release(items=("a", ("b", 1)), stopped=False), {"items": ["a", ["b", 1]], "stopped": False}),
+        ({"a": tk.Release(indices=np.array([1]), gaps=np.array([math.inf]))}, {"a": {"indices": [1], "gaps": ["inf"]}}),
+        ({1: "a", "1": "b"}, [[1, "a"], ["1", "b"]]),
+    ],
+)
+def test_values(value: Any, expected: Any) -> None:
+    assert written(value) == expected
+
+
+@pytest.mark.parametrize("long", [10**5000, Fraction(1, 10**5000)], ids=["integer", "fraction"])
+def test_a_number_that_cannot_be_written_is_refused(long: Any) -> None:
+    with pytest.raises(tk.errors.ParameterError, match="short enough to be written"):
+        tk.json_values([long])
+
+
+def test_what_is_no_release_is_refused() -> None:
+    with pytest.raises(tk.errors.ParameterTypeError, match="objects of type object"):
+        tk.json_values([object()])
+
+
+# What reprs and errors show of arguments: public scalars, and of all else the type.
+
+
+SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+
+
+def given_by_mistake() -> dict[str, Any]:
+    """Data in the place of a parameter."""
+    return {
+        "a list": [SENTINEL_INT, SENTINEL_TEXT],
+        "a long tuple": (SENTINEL_INT,) * 9,
+        "rows": [(SENTINEL_INT, SENTINEL_TEXT)],
+        "nested": ((SENTINEL_INT,),),
+        "counts": {SENTINEL_TEXT: SENTINEL_INT},
+        "a set": {SENTINEL_TEXT},
+        "an array": np.array([SENTINEL_FLOAT]),
+        "texts": np.array([SENTINEL_TEXT], dtype=object),
+        "items": tk.Release(items=[SENTINEL_TEXT]),
+    }
+
+
+def frames() -> dict[str, Any]:
+    columns = {"u": [SENTINEL_INT], "i": [SENTINEL_TEXT]}
+    pl = pytest.importorskip("polars", reason="frames are among what is given")
+    pd = pytest.importorskip("pandas", reason="frames are among what is given")
+    whole = pl.DataFrame(columns)
+    return {"polars": whole, "lazy": whole.lazy(), "series": whole["u"], "pandas": pd.DataFrame(columns)}
+
+
+def test_a_partial_shows_no_data_of_its_arguments() -> None:
+    for kind, data in (given_by_mistake() | frames()).items():
+        for partial in (
+            tk.then_report_noisy_top_k(PURE, k=1, scale=data),
+            tk.then_report_noisy_top_k(data, k=1, scale=2.0),
+        ):
+            assert not leaks(tk.errors.SpaceError(repr(partial))), kind
+            for wrong in (lambda one=partial: one(SPACE), lambda one=partial: one >> 3, lambda one=partial: 3 >> one):
+                with pytest.raises(tk.errors.SpaceError) as caught:
+                    wrong()
+                assert not leaks(caught.value), kind
+
+
+def test_a_measurement_shows_no_data_of_its_parameters() -> None:
+    for kind, data in frames().items():
+        made = tk.Measurement(*SPACE, PURE, len, lambda d_in: d_in, parameters={"frame": data})
+        assert not leaks(tk.errors.SpaceError(repr(made) + made._repr_html_())), kind
+        assert f"<{type(data).__name__}>" in repr(made)
+
+
+@pytest.mark.parametrize(
+    ("partial", "shown"),
+    [
+        (tk.then_laplace(PURE, scale=6.0), "then_laplace(MaxDivergence(), scale=6.0)"),
+        (tk.then_laplace(PURE, scale=Fraction(1, 3)), "then_laplace(MaxDivergence(), scale=Fraction(1, 3))"),
+        (tk.then_report_noisy_top_k(PURE, k=3, scale=6.0, release="set"), "k=3, scale=6.0, release='set'"),
+        (tk.then_sum_by_item(candidates=["a"], bounds=(0, 10)), "candidates=<list of 1>, bounds=(0, 10)"),
+        (tk.then_count_by_item(candidates=range(9)), "candidates=<range of 9>"),
+        (tk.then_laplace(PURE, scale=np.ones(3)), "scale=<ndarray of shape (3,)>"),
+        (tk.then_laplace(PURE, scale=10**5000), "scale=<int>"),
+    ],
+)
+def test_public_scalars_stay_readable(partial: Any, shown: str) -> None:
+    assert shown in repr(partial)
+
+
+def test_what_is_built_by_hand_is_checked() -> None:
+    for build in (
+        lambda: tk.Partial(1, (), {}),
+        lambda: tk.Partial(tk.make_laplace, 2, {}),
+        lambda: tk.Partial(tk.make_laplace, (), 3),
+        lambda: tk.planning.Comparison(1, 2),
+        lambda: tk.planning.Recommendation(1, 2, 3, 4, 5),
+        lambda: tk.planning.Recommendation(None, "near", (), None, None),
+    ):
+        raises_exactly(tk.errors.ParameterTypeError, build, "must be")
