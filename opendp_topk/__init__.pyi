@@ -96,9 +96,6 @@ from .spaces.curves.curve import PrivacyCurve as PrivacyCurve
 from .spaces.domains import AtomDomain as AtomDomain
 from .spaces.domains import Domain as Domain
 from .spaces.domains import FrameDomain as FrameDomain
-from .spaces.domains import GroupedFrameDomain as GroupedFrameDomain
-from .spaces.domains import NumberFrameDomain as NumberFrameDomain
-from .spaces.domains import ValuedFrameDomain as ValuedFrameDomain
 from .spaces.domains import VectorDomain as VectorDomain
 from .spaces.keyed_counts import KeyedCountDistance as KeyedCountDistance
 from .spaces.keyed_counts import KeyedCountsDomain as KeyedCountsDomain
@@ -151,7 +148,6 @@ __all__ = [
     "AtomDomain",
     "Domain",
     "FrameDomain",
-    "GroupedFrameDomain",
     "KeyedCountDistance",
     "KeyedCountsDomain",
     "L01InfDistance",
@@ -162,7 +158,6 @@ __all__ = [
     "Measure",
     "Measurement",
     "Metric",
-    "NumberFrameDomain",
     "Odometer",
     "Partial",
     "PerCandidateDistance",
@@ -176,7 +171,6 @@ __all__ = [
     "Transformation",
     "TruncatedNegativeBinomial",
     "UserDistance",
-    "ValuedFrameDomain",
     "VectorDomain",
     "ZeroConcentratedDivergence",
     "add_to_counts",

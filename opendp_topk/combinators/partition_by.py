@@ -13,13 +13,13 @@ from typing import Any
 from ..core.claims import attach_claim, proved_by
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
 from ..spaces.curves.composed import compose, compose_repeated, largest_of_curves
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.domains import GroupedFrameDomain
+from ..spaces.domains import FrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, join_delta, split_delta
 from ..spaces.metrics import UserDistance
 from ..transformations.count_by_item import integers_or_strings
@@ -33,7 +33,7 @@ _TRIED = 10_000  # enumerated ways to spread users over groups, some millisecond
 
 @proved_by("combinators/partition_by")
 def make_partition_by(
-    input_domain: GroupedFrameDomain,
+    input_domain: FrameDomain,
     input_metric: UserDistance,
     output_measure: Measure,
     *,
@@ -49,7 +49,7 @@ def make_partition_by(
     a null user or group, and rows of unlisted groups, are dropped as well.
 
     Args:
-        input_domain: ``GroupedFrameDomain(user, item, group)``: the names of the three columns.
+        input_domain: ``FrameDomain(user, item, group=...)``: the names of the three columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate``
             of one of them or ``PrivacyProfile()``.
@@ -112,7 +112,7 @@ def make_partition_by(
         >>> import polars as pl
         >>> count = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=[1, 2])
         >>> best = count >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0)
-        >>> space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+        >>> space = tk.FrameDomain("reader", "book", "town"), tk.UserDistance()
         >>> by_town = space >> tk.then_partition_by(tk.MaxDivergence(), measurements={"Ulm": best, "Bonn": best})
         >>> by_town.map(1)
         0.5
@@ -124,8 +124,7 @@ def make_partition_by(
         1.0
     """
     # proof-region: partition_by
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
+    user, item, _ = require_table_space(input_domain, input_metric, ("item", "group"))
     require_fixed_rule(output_measure)  # [check-measure]
     checks.require_instance("measurements", measurements, Mapping, "a mapping from groups to measurements")
     if not measurements:
@@ -133,7 +132,7 @@ def make_partition_by(
     groups = integers_or_strings(list(measurements), "the groups of measurements")  # [check-groups]
     members = list(measurements.values())
     most = checks.require_positive_int("max_groups", max_groups)  # [check-most]
-    space = input_domain.frame_domain, UserDistance("add_remove")
+    space = FrameDomain(user, item), UserDistance("add_remove")
     for place, member in {id(one): (at, one) for at, one in reversed(list(enumerate(members)))}.values():
         require_space_of(f"the measurement of group {place}", member, *space, output_measure)  # [check-space]
     built = Measurement(

@@ -55,9 +55,7 @@ PUBLIC = {
     "measurements.user": "make_user_measurement then_user_measurement",
     "measurements.weighted_partition_selection": "make_weighted_partition_selection then_weighted_partition_selection",
     "spaces.curves.curve": "PrivacyCurve",
-    "spaces.domains": (
-        "AtomDomain Domain FrameDomain GroupedFrameDomain VectorDomain NumberFrameDomain ValuedFrameDomain"
-    ),
+    "spaces.domains": ("AtomDomain Domain FrameDomain VectorDomain"),
     "spaces.keyed_counts": "KeyedCountDistance KeyedCountsDomain",
     "spaces.measures": "Approximate MaxDivergence Measure PrivacyProfile RangeDivergence ZeroConcentratedDivergence",
     "spaces.metrics": (

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from ..errors import ForeignError, ParameterError, SpaceError, checks
-from ..spaces.domains import Domain
-from ..spaces.metrics import Metric
+from ..spaces.domains import Domain, require_columns
+from ..spaces.metrics import Metric, UserDistance
 
 Space = tuple[Domain, Metric]
 Entered = TypeVar("Entered", bound="HasInputSpace")
@@ -74,6 +74,12 @@ def require_space(input_domain: Any, input_metric: Any, metric: type[Any], hint:
     checks.require_instance("input_domain", input_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
     checks.require_instance("input_metric", input_metric, metric, hint)
     input_metric.require(input_domain)
+
+
+def require_table_space(input_domain: Any, input_metric: Any, *allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the columns of a table whose users ``input_metric`` counts; see :func:`require_columns`."""
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    return require_columns(input_domain, *allowed)
 
 
 # proof-region: mapped

@@ -15,7 +15,7 @@ from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
 from ..core.queryable import Queryable
-from ..core.spaces import require_space
+from ..core.spaces import require_space, require_table_space
 from ..errors import BudgetError, DataError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
 from ..errors.experimental import mark_experimental
@@ -278,7 +278,7 @@ def _counting_space(
                 "max_items must be omitted for vectors, because input_metric bounds the changed counts"
             )
         return domain, metric, lambda counts, seen: (counts, seen)
-    require_space(domain, metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')  # [tables]
+    require_table_space(domain, metric, ("item",))  # [tables]
     if at_once:
         raise ParameterError("at_once must be False for tables: give them step by step, and store the lists")
     most = checks.require_positive_int("max_items", max_items)  # [check-most]

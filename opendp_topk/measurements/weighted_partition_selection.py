@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..core.claims import proved_by
 from ..core.measurement import Measurement
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..errors.experimental import mark_experimental
@@ -123,8 +123,7 @@ def make_weighted_partition_selection(
         ('Emma',)
     """
     # proof-region: weighted_partition_selection
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
+    require_table_space(input_domain, input_metric, ("item",))  # [two-columns]
     most = checks.require_positive_int("max_items", max_items, at_most=2**20, limit="2^20")  # [check-max-items]
     rounds = checks.require_positive_int("rounds", rounds, at_most=2)  # [check-rounds]
     least = checks.require_positive_int("minimum_users", minimum_users, at_most=2**30, limit="2^30")  # [check-minimum]

@@ -182,53 +182,68 @@ def same_items(one: Sequence[Any] | None, other: Sequence[Any] | None) -> bool:
 # proof-region: frame_domains
 @dataclass(frozen=True)
 class FrameDomain(Domain):
-    """Tables with a column of user identifiers and a column of items.
+    """Tables with a column of user identifiers, and a column of items, of numbers, or of items and groups or numbers.
 
-    Members are frames of polars, pandas, pyarrow, DuckDB or Spark, and pyarrow datasets. A table is read once. Other
-    columns are ignored. Identifiers are integers, or strings, which are compared by their bytes.
+    The four kinds are ``FrameDomain(user, item)``, ``FrameDomain(user, item, group=...)``,
+    ``FrameDomain(user, item, value=...)`` and ``FrameDomain(user, value=...)``. Other columns are ignored.
+
+    Members are frames of polars, pandas, pyarrow, DuckDB or Spark, and pyarrow datasets. A table is read once.
+    Identifiers of users, items and groups are integers, or strings, which are compared by their bytes. Numbers, such as
+    prices or minutes, are integers up to Int64, floats or decimals.
     """
 
     user: str
-    item: str
+    item: str | None = None
+    group: str | None = field(default=None, kw_only=True)
+    value: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in ("user", "item"):
-            if not isinstance(getattr(self, name), str) or not getattr(self, name):
-                raise ParameterTypeError(f"{name} must be the name of a column, a non-empty string")
-        if self.user == self.item:
-            raise ParameterError("user and item must be two different columns")
-
-    def validate(self, value: Any) -> Any:
-        from ..tables import frames
-
-        return frames.user_item_columns(value, self.user, self.item)  # [two-columns]
-
-
-@dataclass(frozen=True)
-class GroupedFrameDomain(Domain):
-    """Tables with a column of user identifiers, one of items, and one of groups. Other columns are ignored."""
-
-    user: str
-    item: str
-    group: str
-
-    def __post_init__(self) -> None:
-        FrameDomain(self.user, self.item)
-        if not isinstance(self.group, str) or not self.group:
-            raise ParameterTypeError("group must be the name of a column, a non-empty string")
-        if self.group in (self.user, self.item):
-            raise ParameterError("user, item and group must be three different columns")
+        for role, name in {"user": self.user, **self.columns}.items():
+            if not isinstance(name, str) or not name:  # [named]
+                raise ParameterTypeError(f"{role} must be the name of a column, a non-empty string")
+        if self.item is None and (self.value is None or self.group is not None):  # [items-or-numbers]
+            raise ParameterError("item must be given, or value instead: FrameDomain(user, item) or (user, value=...)")
+        if self.group is not None and self.value is not None:  # [not-both]
+            raise ParameterError("group and value must not both be given: no function takes a table with both")
+        if len(set(self.columns.values())) < len(self.columns):  # [different]
+            *roles, last = self.columns
+            raise ParameterError(f"{', '.join(roles)} and {last} must be different columns")
 
     @property
-    def frame_domain(self) -> FrameDomain:
-        """The domain of the table of one group, which no longer has the group column."""
-        return FrameDomain(self.user, self.item)
+    def columns(self) -> dict[str, str]:
+        """Names of the columns by role, in the order user, item, group, value."""
+        named = {"user": self.user, "item": self.item, "group": self.group, "value": self.value}
+        return {role: name for role, name in named.items() if name is not None}  # [given]
+
+    @property
+    def identifier_columns(self) -> dict[str, str]:
+        """Names of the columns of identifiers by role: all columns except that of numbers."""
+        return {role: name for role, name in self.columns.items() if role != "value"}
 
     def validate(self, value: Any) -> Any:
         from ..tables import frames
 
-        columns = {"user": self.user, "item": self.item, "group": self.group}
-        return frames.identifier_columns(value, columns)  # [three-columns]
+        return frames.identifier_columns(value, self.identifier_columns, self.value)  # [named-columns]
+
+    def __repr__(self) -> str:
+        shown = (repr(name) if role in ("user", "item") else f"{role}={name!r}" for role, name in self.columns.items())
+        return f"FrameDomain({', '.join(shown)})"
+
+
+def require_columns(domain: Any, *allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the columns of ``domain``, which has those of users and exactly one of ``allowed``.
+
+    Raises:
+        ParameterTypeError: ``domain`` is not a :class:`FrameDomain`, or has other columns.
+    """
+    columns = domain.columns if isinstance(domain, FrameDomain) else {}
+    if tuple(columns) not in [("user", *others) for others in allowed]:  # [exact-columns]
+        lists = " or ".join(", ".join(("user", *others[:-1])) + f" and {others[-1]} columns" for others in allowed)
+        shown = (", ".join(one if one == "item" else f"{one}=..." for one in others) for others in allowed)
+        forms = " or ".join(f"FrameDomain(user, {one})" for one in shown)
+        got = repr(domain) if columns else type(domain).__name__
+        raise ParameterTypeError(f"input_domain must be a FrameDomain with {lists}: {forms}, not {got}")
+    return tuple(columns.values())
 
 
 # end-proof-region: frame_domains
@@ -307,62 +322,6 @@ def _float_array(values: Any) -> NDArray[Any]:
 # end-proof-region: arrays
 
 
-# Tables of users and numbers, with or without items.
-#
-# Proof: proofs/spaces/valued_frames.tex
-
-
-# proof-region: valued_frames
-@dataclass(frozen=True)
-class ValuedFrameDomain(Domain):
-    """Tables with a column of user identifiers, one of items, and one of numbers, such as prices or minutes.
-
-    The numbers are integers up to Int64, floats or decimals. Other columns are ignored.
-    """
-
-    user: str
-    item: str
-    value: str
-
-    def __post_init__(self) -> None:
-        FrameDomain(self.user, self.item)
-        if not isinstance(self.value, str) or not self.value:
-            raise ParameterTypeError("value must be the name of a column, a non-empty string")
-        if self.value in (self.user, self.item):
-            raise ParameterError("user, item and value must be three different columns")
-
-    def validate(self, value: Any) -> Any:
-        from ..tables import frames
-
-        return frames.user_item_value_columns(value, self.user, self.item, self.value)  # [columns]
-
-
-@dataclass(frozen=True)
-class NumberFrameDomain(Domain):
-    """Tables with a column of user identifiers and one of numbers, such as ages or prices. Other columns are ignored.
-
-    The numbers are integers up to Int64, floats or decimals.
-    """
-
-    user: str
-    value: str
-
-    def __post_init__(self) -> None:
-        for name in ("user", "value"):
-            if not isinstance(getattr(self, name), str) or not getattr(self, name):
-                raise ParameterTypeError(f"{name} must be the name of a column, a non-empty string")
-        if self.user == self.value:
-            raise ParameterError("user and value must be two different columns")
-
-    def validate(self, value: Any) -> Any:
-        from ..tables import frames
-
-        return frames.identifier_columns(value, {"user": self.user}, self.value)  # [number-columns]
-
-
-# end-proof-region: valued_frames
-
-
 # Long score vectors are checked in the same pass that finds the best score of each group.
 #
 # All other values, and those that are not members, are left to the domain's own check.
@@ -424,9 +383,7 @@ def require_readable(domain: Domain, value: Any, listed: Mapping[tuple[str, str]
             raise DataTypeError(f"scores must be a one-dimensional array, list or tuple, not {type(value).__name__}")
         if isinstance(value, np.ndarray):
             domain.element_domain.validate_array(value[:0] if value.ndim else value)  # checks the type only
-    elif isinstance(domain, FrameDomain | GroupedFrameDomain | ValuedFrameDomain | NumberFrameDomain):
+    elif isinstance(domain, FrameDomain):
         with LOADING:
             from ..tables import frames
-        roles = {role: getattr(domain, role) for role in ("user", "item", "group") if hasattr(domain, role)}
-        chosen = frames.select_declared_columns(value, roles, getattr(domain, "value", None))
-        frames.require_kinds(chosen, listed)
+        frames.require_kinds(frames.select_declared_columns(value, domain.identifier_columns, domain.value), listed)

@@ -16,15 +16,7 @@ from typing import Any
 
 from ..errors import ParameterError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
-from .domains import (
-    AtomDomain,
-    Domain,
-    FrameDomain,
-    GroupedFrameDomain,
-    NumberFrameDomain,
-    ValuedFrameDomain,
-    VectorDomain,
-)
+from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
 
 
 class Metric(ABC):
@@ -209,7 +201,7 @@ class UserDistance(Metric):
         checks.require_choice("neighbors", self.neighbors, ("add_remove", "replace"))
 
     def fits(self, domain: Domain) -> bool:
-        return isinstance(domain, FrameDomain | GroupedFrameDomain | ValuedFrameDomain | NumberFrameDomain)
+        return isinstance(domain, FrameDomain)
 
     def distance(self, value: Any, name: str) -> int:
         if not checks.is_integer(value):

@@ -34,7 +34,7 @@ def bound_contributions(rows: Rows, most: int, by: str, step: float, farthest: i
     items is returned. Rows with a null user or item are dropped.
 
     Args:
-        rows: Rows of ``user_item_columns`` or ``user_item_value_columns``.
+        rows: Rows of ``identifier_columns`` for users and items, and possibly numbers.
         most: Maximum number of items per user, at least 1.
         by: Which items of a user are kept: ``"random"``, ``"order"`` for the first in numeric or code point order,
             ``"rows"`` for those with the most rows of this user, or ``"value"`` for those with the largest totals of
@@ -275,7 +275,7 @@ def count_time_step(
     """Return the number of users counted for each item of this table, and the updated contributions.
 
     Args:
-        rows: Rows of ``user_item_columns``.
+        rows: Rows of ``identifier_columns`` for users and items.
         items: Distinct items to count: all integers or all strings.
         most: Maximum number of items per user over all tables.
         before: Contributions to earlier tables, or None for the first table.

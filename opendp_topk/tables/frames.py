@@ -212,13 +212,14 @@ _LONG = 2**14  # Mean rows per block above which copying all is slower than a ca
 RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
 
 
-def user_item_columns(frame: Any, user: str, item: str) -> Rows:
-    """Return the columns ``user`` and ``item`` of ``frame``, and no others.
+# proof-region: identifier_columns
+def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Rows:
+    """Return the columns of a data frame that ``roles`` and ``value`` name, in that order, and no others.
 
     Args:
         frame: An eager or lazy frame of polars, pandas, pyarrow, DuckDB or Spark, or a pyarrow dataset.
-        user: Name of the column of user identifiers: integers, strings or categories.
-        item: Name of the column of item identifiers: integers, strings or categories.
+        roles: Names of the columns of identifiers, which are integers, strings or categories, by role, such as "user".
+        value: Name of a last column, of numbers: integers up to Int64, floats or decimals.
 
     Returns:
         Rows that are read once, when they are counted. Only the schema of a lazy frame, relation or dataset has been
@@ -226,23 +227,9 @@ def user_item_columns(frame: Any, user: str, item: str) -> Rows:
 
     Raises:
         DataTypeError: ``frame`` is not such a data frame.
-        DataError: A column is missing, or its type cannot represent identifiers.
+        DataError: A column is missing, or its type cannot represent identifiers or numbers.
         TableError: The back end could not determine the schema; a lazy frame may fail here.
         MissingExtraError: narwhals or polars is not installed, or polars is too old.
-    """
-    return identifier_columns(frame, {"user": user, "item": item})
-
-
-def user_item_value_columns(frame: Any, user: str, item: str, value: str) -> Rows:
-    """Return the columns of users, items and numbers (up to Int64, floats, decimals); see :func:`user_item_columns`."""
-    return identifier_columns(frame, {"user": user, "item": item}, value)
-
-
-# proof-region: identifier_columns
-def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Rows:
-    """Return the columns in ``roles`` (role -> column), in that order; see :func:`user_item_columns`.
-
-    ``value`` is the name of a last column, of numbers: integers up to Int64, floats or decimals.
     """
     chosen, columns = (
         select_declared_columns(frame, roles, value),
@@ -308,7 +295,7 @@ def count_distinct_users(rows: Rows, candidates: Sequence[int] | Sequence[str]) 
     Rows with a null are dropped, and so are items that are not candidates. A candidate without rows has the count 0.
 
     Args:
-        rows: Rows of :func:`user_item_columns`.
+        rows: Rows of :func:`identifier_columns` for users and items.
         candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
 
     Raises:

@@ -212,7 +212,7 @@ def count_rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: i
     Rows with a null are dropped.
 
     Args:
-        rows: Rows of ``user_item_columns``.
+        rows: Rows of ``identifier_columns`` for users and items.
         items: Distinct items, of the kind of the column of items; may be empty.
         most: At least 1 and at most 2^31.
 
@@ -255,7 +255,7 @@ def distinct_items_per_user(rows: Rows) -> NDArray[np.int64]:
     """Return the number of distinct items of each user, in no particular order. Rows with a null are dropped.
 
     Args:
-        rows: Rows of ``user_item_columns``.
+        rows: Rows of ``identifier_columns`` for users and items.
 
     Raises:
         TableError: The back end failed.
@@ -286,7 +286,7 @@ class Baskets:
     """Each user's first ``most`` items in numeric or code point order.
 
     Args:
-        rows: Rows of ``user_item_columns``.
+        rows: Rows of ``identifier_columns`` for users and items.
         most: Maximum number of items per user, at least 1.
         unit: Bound on the L2 norm of the weights of a user.
     """

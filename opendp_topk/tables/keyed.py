@@ -108,7 +108,7 @@ def count_users_by_item(rows: Rows, most: int | None = None) -> Mapping[Any, int
     Rows with a null are dropped. Counts of a Spark frame stay in Spark until they are needed; others are in columns.
 
     Args:
-        rows: Rows of ``user_item_columns``.
+        rows: Rows of ``identifier_columns`` for users and items.
         most: Maximum number of items per user: the first in numeric or code point order. By default all items count.
 
     Raises:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
@@ -68,8 +68,7 @@ def make_cap_scores(
         1
     """
     # proof-region: cap_scores
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
+    require_table_space(input_domain, input_metric, ("item",))
     if not isinstance(caps, list | tuple | range):
         raise ParameterTypeError("caps must be a list of integers >= 1")
     listed = [checks.require_positive_int("each of caps", cap) for cap in caps]

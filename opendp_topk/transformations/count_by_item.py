@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from ..core.candidates import public_items
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
@@ -96,8 +96,7 @@ def make_count_by_item(
         1
     """
     # proof-region: count_by_item
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
+    require_table_space(input_domain, input_metric, ("item",))  # [two-columns]
     items = None if candidates is None else parse_candidates(candidates)  # [check-candidates]
     if monotonic is None:
         monotonic = input_metric.neighbors == "add_remove"  # [cheapest]

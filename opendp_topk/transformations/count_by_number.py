@@ -6,11 +6,11 @@ from typing import Any
 
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..core.transformation import Transformation
 from ..errors import checks
 from ..errors.checks import Number
-from ..spaces.domains import NumberFrameDomain
+from ..spaces.domains import FrameDomain
 from ..spaces.metrics import L1Distance, UserDistance
 from .quantile_scores import MOST_ROWS, grid_bounds, multiples_domain
 from .sum_by_item import FARTHEST, grid_step
@@ -18,7 +18,7 @@ from .sum_by_item import FARTHEST, grid_step
 
 @proved_by("transformations/count_by_number")
 def make_count_by_number(
-    input_domain: NumberFrameDomain,
+    input_domain: FrameDomain,
     input_metric: UserDistance,
     *,
     bounds: tuple[Number, Number],
@@ -32,7 +32,7 @@ def make_count_by_number(
     ``>> index_candidates()`` turns them into numbers; ``make_laplace`` releases a histogram.
 
     Args:
-        input_domain: ``NumberFrameDomain(user, value)``: the names of the two columns.
+        input_domain: ``FrameDomain(user, value=...)``: the names of the two columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         bounds: ``(lower, upper)``, finite numbers with lower < upper. Public, and chosen without looking at the table.
         granularity: The step of the grid, from 2^-500 to 2^22, default 1. Public. There must be 2 to 2^24 multiples
@@ -61,7 +61,7 @@ def make_count_by_number(
     Example:
         >>> import opendp_topk as tk
         >>> import polars as pl
-        >>> space = tk.NumberFrameDomain(user="reader", value="age"), tk.UserDistance()
+        >>> space = tk.FrameDomain(user="reader", value="age"), tk.UserDistance()
         >>> counts = space >> tk.then_count_by_number(bounds=(30, 35))
         >>> counts(pl.DataFrame({"reader": [1, 2, 3, 4], "age": [31, 33, 33, 90]}))
         array([0, 1, 0, 2, 0, 1])
@@ -69,8 +69,7 @@ def make_count_by_number(
         1
     """
     # proof-region: count_by_number
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
+    require_table_space(input_domain, input_metric, ("value",))
     step = grid_step(granularity)
     lower, upper = grid_bounds(bounds, granularity)  # [ends]
     most = checks.require_positive_int("max_rows", max_rows, at_most=MOST_ROWS, limit="2^20")  # [check-rows]

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.candidates import is_iterable
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
@@ -68,8 +68,7 @@ def make_count_outside(
         array([1])
     """
     # proof-region: count_outside
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
+    _, item = require_table_space(input_domain, input_metric, ("item",))
     if not is_iterable(items):
         raise ParameterError(f"items must be a list of the public items, not {type(items).__name__}")
     listed: tuple[Any, ...] = tuple(items)
@@ -84,7 +83,7 @@ def make_count_outside(
         from ..tables.grouping import count_rows_outside
 
         if listed:
-            require_kind(rows, listed[0], input_domain.item)  # [check-kind]
+            require_kind(rows, listed[0], item)  # [check-kind]
         return np.array([count_rows_outside(rows, listed, most)], dtype=np.int64)  # [outside]
 
     return Transformation(

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..sampling.samplers.entropy import SYSTEM, Entropy
-from ..spaces.domains import FrameDomain, GroupedFrameDomain, ValuedFrameDomain
+from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
 from .count_by_item import integers_or_strings, parse_candidates
 from .sum_by_item import FARTHEST, grid_step
@@ -26,7 +26,7 @@ RULES = ("random", "order", "rows", "value")
 
 @proved_by("transformations/keep_items")
 def make_keep_items(
-    input_domain: FrameDomain | ValuedFrameDomain,
+    input_domain: FrameDomain,
     input_metric: UserDistance,
     *,
     most: int,
@@ -39,14 +39,14 @@ def make_keep_items(
     A count or sum that follows can then use ``max_items=most`` without dropping anything.
 
     Args:
-        input_domain: ``FrameDomain(user, item)`` or ``ValuedFrameDomain(user, item, value)``.
+        input_domain: ``FrameDomain(user, item)`` or ``FrameDomain(user, item, value=...)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         most: The contribution bound: a number of items, at least 1. Public, and chosen without looking at the table.
         by: The rule that chooses a user's items, default ``"random"``. ``"random"``: a uniformly random set of this
             size, drawn anew on each call from the operating system's randomness. ``"order"``: the first items in the
             order of the numbers or of the code points. ``"rows"``: the items with the most rows of this user.
-            ``"value"``: the items with the largest totals of this user, for a ``ValuedFrameDomain``. Ties are broken by
-            the order of the numbers or code points.
+            ``"value"``: the items with the largest totals of this user, for a domain with a column of numbers. Ties are
+            broken by the order of the numbers or code points.
         candidates: The items to choose from, as in ``make_count_by_item``; rows of other items are dropped. Pass them
             if a count or sum that follows has a candidate list: otherwise a user may keep items that are not counted.
             The default is all items in the table.
@@ -87,14 +87,12 @@ def make_keep_items(
         (3, 1, True)
     """
     # proof-region: keep_items
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    hint = "a FrameDomain(user, item) or a ValuedFrameDomain(user, item, value)"
-    checks.require_instance("input_domain", input_domain, FrameDomain | ValuedFrameDomain, hint)  # type: ignore[arg-type]
+    require_table_space(input_domain, input_metric, ("item",), ("item", "value"))
     most = checks.require_positive_int("most", most)  # [check-most]
     items = None if candidates is None else parse_candidates(candidates)
     checks.require_choice("by", by, RULES)
-    if by == "value" and not isinstance(input_domain, ValuedFrameDomain):
-        raise ParameterError('by="value" requires a ValuedFrameDomain(user, item, value)')
+    if by == "value" and input_domain.value is None:
+        raise ParameterError('by="value" requires a column of numbers: FrameDomain(user, item, value=...)')
     step = grid_step(granularity)  # [check-granularity]
 
     def function(rows: Any) -> Any:
@@ -119,7 +117,7 @@ def make_keep_items(
 
 @proved_by("transformations/keep_items")
 def map_only_contributions(
-    input_domain: FrameDomain | ValuedFrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
+    input_domain: FrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
 ) -> Transformation:
     """Return ``make_keep_items`` for ``n_candidates`` unnamed items: it has a map but cannot read a table."""
     named = make_keep_items(input_domain, input_metric, candidates=(0,), **options)
@@ -133,7 +131,7 @@ def map_only_contributions(
 
 @proved_by("transformations/keep_items")
 def make_keep_groups(
-    input_domain: GroupedFrameDomain,
+    input_domain: FrameDomain,
     input_metric: UserDistance,
     *,
     most: int,
@@ -146,7 +144,7 @@ def make_keep_groups(
     first groups of its own list, which favours them.
 
     Args:
-        input_domain: ``GroupedFrameDomain(user, item, group)``.
+        input_domain: ``FrameDomain(user, item, group=...)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         most: The contribution bound: a number of groups, at least 1. Public, and chosen without looking at the table.
         by: The rule that chooses a user's groups, as in ``make_keep_items``: ``"random"``, the default, ``"order"`` or
@@ -175,7 +173,7 @@ def make_keep_groups(
     Example:
         >>> import opendp_topk as tk
         >>> import polars as pl
-        >>> space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+        >>> space = tk.FrameDomain("reader", "book", "town"), tk.UserDistance()
         >>> two = space >> tk.then_keep_groups(most=2, groups=["Bonn", "Jena", "Ulm"])
         >>> towns = ["Bonn", "Jena", "Ulm", "Bonn", "Paris"]
         >>> table = pl.DataFrame({"reader": [1, 1, 1, 1, 2], "book": [7, 7, 8, 9, 7], "town": towns})
@@ -184,12 +182,10 @@ def make_keep_groups(
         (2, {1}, 1)
     """
     # proof-region: keep_groups
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
+    user, item, group = require_table_space(input_domain, input_metric, ("item", "group"))
     most = checks.require_positive_int("most", most)  # [check-most-groups]
     listed_groups = None if groups is None else integers_or_strings(groups, "groups")
     checks.require_choice("by", by, RULES[:3])  # [check-rule]
-    user, item, group = input_domain.user, input_domain.item, input_domain.group
 
     def function(rows: Any) -> Any:
         from ..tables.capping import bound_contributions, filter_listed_items
@@ -215,14 +211,14 @@ def make_keep_groups(
 
 
 @proved_by("transformations/keep_items")
-def make_forget_groups(input_domain: GroupedFrameDomain, input_metric: UserDistance) -> Transformation:
+def make_forget_groups(input_domain: FrameDomain, input_metric: UserDistance) -> Transformation:
     """Drop the group column, so that results for the whole table can be released in addition to those by group.
 
     Use ``make_composition`` of the measurement on the whole table and of ``make_partition_by``. The privacy loss is
     that of the first plus that of the second.
 
     Args:
-        input_domain: ``GroupedFrameDomain(user, item, group)``.
+        input_domain: ``FrameDomain(user, item, group=...)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
 
     Returns:
@@ -240,20 +236,18 @@ def make_forget_groups(input_domain: GroupedFrameDomain, input_metric: UserDista
     Example:
         >>> import opendp_topk as tk
         >>> import polars as pl
-        >>> space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+        >>> space = tk.FrameDomain("reader", "book", "town"), tk.UserDistance()
         >>> whole = space >> tk.then_forget_groups() >> tk.then_count_by_item(candidates=[7, 8])
         >>> table = pl.DataFrame({"reader": [1, 1, 2], "book": [7, 8, 7], "town": ["Ulm", "Bonn", None]})
         >>> whole(table).tolist(), whole.map(1)
         ([2, 1], 1)
     """
     # proof-region: forget_groups
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
-    user, item = input_domain.user, input_domain.item
+    user, item, _ = require_table_space(input_domain, input_metric, ("item", "group"))
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=input_domain.frame_domain,
+        output_domain=FrameDomain(user, item),
         output_metric=input_metric,
         function=lambda rows: rows.select_columns([user, item]),  # [two-columns-left]
         stability_map=lambda d_in: d_in,  # [stability-of-the-whole]

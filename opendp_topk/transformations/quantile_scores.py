@@ -9,12 +9,12 @@ from typing import Any
 
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.rank_scores import rank_scores
-from ..spaces.domains import AtomDomain, NumberFrameDomain, VectorDomain
+from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
 from .cap_scores import lowest_terms
 from .sum_by_item import FARTHEST, bounds_in_steps, grid_step
@@ -25,7 +25,7 @@ _WIDEST = 2**24  # candidates: their scores take 128 MiB
 
 @proved_by("transformations/quantile_scores")
 def make_quantile_scores(
-    input_domain: NumberFrameDomain,
+    input_domain: FrameDomain,
     input_metric: UserDistance,
     *,
     quantile: Number,
@@ -47,7 +47,7 @@ def make_quantile_scores(
     around it. Rows with a null or NaN are ignored.
 
     Args:
-        input_domain: ``NumberFrameDomain(user, value)``: the names of the two columns.
+        input_domain: ``FrameDomain(user, value=...)``: the names of the two columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         quantile: The share of rows below the quantile: strictly between 0 and 1, with a denominator of at most 1000.
             ``Fraction(1, 2)`` is the median. Use ``Fraction(9, 10)``: the float 0.9 is not exactly 9/10 and is refused.
@@ -90,7 +90,7 @@ def make_quantile_scores(
         >>> import opendp_topk as tk
         >>> import polars as pl
         >>> from fractions import Fraction
-        >>> space = tk.NumberFrameDomain(user="reader", value="age"), tk.UserDistance()
+        >>> space = tk.FrameDomain(user="reader", value="age"), tk.UserDistance()
         >>> scores = space >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(30, 35))
         >>> scores(pl.DataFrame({"reader": [1, 2, 3, 4], "age": [31, 33, 33, 90]}))
         array([-4, -2, -2,  0, -2, -2])
@@ -102,8 +102,7 @@ def make_quantile_scores(
         0.1
     """
     # proof-region: quantile_scores
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
+    require_table_space(input_domain, input_metric, ("value",))
     p, q = lowest_terms(quantile, "quantile")  # [share]
     step = grid_step(granularity)
     lower, upper = grid_bounds(bounds, granularity)  # [ends]

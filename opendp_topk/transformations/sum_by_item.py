@@ -12,12 +12,12 @@ import numpy as np
 
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
-from ..core.spaces import require_space
+from ..core.spaces import require_table_space
 from ..core.transformation import Transformation
 from ..errors import DataTypeError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import printed_fraction
-from ..spaces.domains import ValuedFrameDomain
+from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
 from .count_by_item import build_output_space, integers_or_strings, max_changed_scores
 
@@ -27,7 +27,7 @@ STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53, up
 
 @proved_by("transformations/sum_by_item")
 def make_sum_by_item(
-    input_domain: ValuedFrameDomain,
+    input_domain: FrameDomain,
     input_metric: UserDistance,
     *,
     candidates: Iterable[Hashable] | None,
@@ -47,7 +47,7 @@ def make_sum_by_item(
     are summed exactly.
 
     Args:
-        input_domain: ``ValuedFrameDomain(user, item, value)``: the names of the three columns.
+        input_domain: ``FrameDomain(user, item, value=...)``: the names of the three columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         candidates: As in ``make_count_by_item``. If None, every item is summed. L must then not be negative, and only
             a measurement for an unknown domain may follow.
@@ -93,7 +93,7 @@ def make_sum_by_item(
     Example:
         >>> import opendp_topk as tk
         >>> import polars as pl
-        >>> space = tk.ValuedFrameDomain(user="buyer", item="book", value="paid"), tk.UserDistance()
+        >>> space = tk.FrameDomain(user="buyer", item="book", value="paid"), tk.UserDistance()
         >>> revenue = space >> tk.then_sum_by_item(candidates=["Emma", "Walden"], bounds=(0, 50))
         >>> revenue(pl.DataFrame({"buyer": [1, 1, 2], "book": ["Emma", "Emma", "Walden"], "paid": [20, 20, 900]}))
         array([40, 50])
@@ -101,8 +101,7 @@ def make_sum_by_item(
         50
     """
     # proof-region: sum_by_item
-    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    checks.require_instance("input_domain", input_domain, ValuedFrameDomain, "a ValuedFrameDomain(user, item, value)")
+    _, item, _ = require_table_space(input_domain, input_metric, ("item", "value"))
     items = None if candidates is None else integers_or_strings(candidates, "candidates")  # [check-candidates]
     step = grid_step(granularity)
     lower, upper = bounds_in_steps(bounds, step)  # [whole-steps]
@@ -121,7 +120,7 @@ def make_sum_by_item(
         from ..tables.keyed import totals_by_item
 
         if items is not None:
-            require_kind(rows, items[0], input_domain.item)  # [check-kind]
+            require_kind(rows, items[0], item)  # [check-kind]
         if items is not None and max_items is not None:
             rows = filter_listed_items(rows, items)  # [listed-items]
         found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), max_items)  # [totals]
@@ -159,7 +158,7 @@ def make_sum_by_item(
 
 @proved_by("transformations/sum_by_item")
 def map_only_sum(
-    input_domain: ValuedFrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
+    input_domain: FrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
 ) -> Transformation:
     """Return a sum transformation for ``n_candidates`` unnamed items: it has a map but cannot read a table."""
     named = make_sum_by_item(input_domain, input_metric, candidates=(0,), **options)

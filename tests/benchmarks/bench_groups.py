@@ -36,7 +36,7 @@ def benches() -> Iterator[Bench]:
     rows_of_all, groups = table(), range(GROUPS)
     count = (tk.FrameDomain("user", "item"), tk.UserDistance()) >> tk.then_count_by_item(candidates=range(ITEMS))
     best = count >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=2.0)
-    domain = tk.GroupedFrameDomain("user", "item", "group")
+    domain = tk.FrameDomain("user", "item", group="group")
     by_group = tk.make_partition_by(
         domain, tk.UserDistance(), tk.MaxDivergence(), measurements=dict.fromkeys(groups, best)
     )

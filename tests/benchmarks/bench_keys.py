@@ -47,7 +47,7 @@ def by_hand(path: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 def releases() -> dict[str, tuple[bool, tk.Measurement]]:
     """By name: whether sums are released, and the chain from a table. Users have ten keys each, more or less."""
-    rows, priced = tk.FrameDomain("user", "item"), tk.ValuedFrameDomain("user", "item", "paid")
+    rows, priced = tk.FrameDomain("user", "item"), tk.FrameDomain("user", "item", value="paid")
     users = tk.UserDistance()
     counts, sums = (
         (rows, users) >> tk.then_count_by_item(candidates=None),

@@ -32,7 +32,7 @@ def row(plan: str, groups: int, items: int, rows: int) -> str:
         )
         count = (tk.FrameDomain("user", "item"), tk.UserDistance()) >> tk.then_count_by_item(candidates=range(items))
         best = count >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=2.0)
-        domain, towns = tk.GroupedFrameDomain("user", "item", "town"), range(groups)
+        domain, towns = tk.FrameDomain("user", "item", group="town"), range(groups)
         by_town = tk.make_partition_by(
             domain, tk.UserDistance(), tk.MaxDivergence(), measurements=dict.fromkeys(towns, best)
         )

@@ -225,7 +225,7 @@ def test_a_release_from_python_has_the_same_record(command: Command, lent: Path,
     books, towns, pure = ["Odes", "Emma", "Dune", "Faust"], ["Ulm", "Jena", "Bonn"], tk.MaxDivergence()
     top = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=books)
     top = top >> tk.then_report_noisy_top_k(pure, k=2, scale=1e-9) >> tk.index_candidates(books)
-    space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+    space = tk.FrameDomain("reader", "book", group="town"), tk.UserDistance()
     parted = tk.then_partition_by(pure, measurements=dict.fromkeys(towns, top), max_groups=2)
     chosen = space >> tk.then_keep_groups(most=2, by="rows", groups=towns) >> parted
     given: dict[str, Any] = {"dataset": "lent", "metric": space[1], "user": "reader"}

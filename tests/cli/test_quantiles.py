@@ -427,7 +427,7 @@ def test_a_plan_speaks_of_sums(command: Command) -> None:
 
 @pytest.mark.slow
 def test_a_plan_of_sums_is_that_of_the_library(command: Command) -> None:
-    domain = tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance("replace")
+    domain = tk.FrameDomain("u", "i", value="v"), tk.UserDistance("replace")
     sums = domain >> tk.then_sum_by_item(candidates=range(9), bounds=(-3, 5))
 
     def top(scale: float) -> Any:

@@ -22,7 +22,7 @@ from ..concepts.sentinels import SENTINEL_INT, raises_exactly
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-DOMAIN = tk.GroupedFrameDomain("reader", "book", "town")
+DOMAIN = tk.FrameDomain("reader", "book", group="town")
 INNER = tk.FrameDomain("reader", "book"), tk.UserDistance()
 ADD, REPLACE = tk.UserDistance(), tk.UserDistance("replace")
 MAX = tk.MaxDivergence()

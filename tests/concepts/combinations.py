@@ -107,7 +107,7 @@ def _readers(rows: list[tuple[int, str, int]]) -> list[int]:
 def _partition() -> list[Specimen]:
     """One choice for each of two towns, and one for each of three of which two count for a reader."""
     inner = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=BOOKS)
-    space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+    space = tk.FrameDomain("reader", "book", group="town"), tk.UserDistance()
     link = tk.make_partition_by(*space, MAX, measurements=dict.fromkeys([0, 1], inner >> _chooser(MAX)))
 
     def law(table: Any) -> Law:

@@ -165,7 +165,7 @@ def test_a_named_tuple_of_a_caller_gets_items_in_its_field() -> None:
 
 # The list that names the winners is the list that was counted
 
-READERS, VALUED = tk.FrameDomain("reader", "book"), tk.ValuedFrameDomain("buyer", "book", "paid")
+READERS, VALUED = tk.FrameDomain("reader", "book"), tk.FrameDomain("buyer", "book", value="paid")
 BOOKS, TURNED = ["often", "seldom"], ["seldom", "often"]
 PURE, USERS = tk.MaxDivergence(), tk.UserDistance()
 
@@ -179,7 +179,7 @@ def counted(**options: Any) -> tk.Transformation:
 
 
 def numbers() -> tk.Transformation:
-    space = tk.NumberFrameDomain("reader", "age"), USERS
+    space = tk.FrameDomain("reader", value="age"), USERS
     return space >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 20))
 
 
@@ -225,7 +225,7 @@ NAMED = {
     "median": (lambda: numbers() >> tk.then_permute_and_flip(PURE, scale=0.0), 7),
     "quantiles": (
         lambda: (
-            (tk.NumberFrameDomain("reader", "age"), USERS)
+            (tk.FrameDomain("reader", value="age"), USERS)
             >> tk.then_count_by_number(bounds=(0, 20))
             >> tk.then_quantiles(PURE, quantiles=[Fraction(1, 2)], scale=0.0)
         ),

@@ -28,7 +28,7 @@ from ..concepts.sentinels import raises_exactly
 FLOATS = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance()
 L1, L2 = (COUNTS[0], tk.L1Distance()), (COUNTS[0], tk.L2Distance())
 ROWS = tk.FrameDomain("user", "item"), tk.UserDistance()
-GROUPS = tk.GroupedFrameDomain("user", "item", "town"), tk.UserDistance()
+GROUPS = tk.FrameDomain("user", "item", group="town"), tk.UserDistance()
 MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 SCORES = [30, 1000, 20]
 
@@ -121,11 +121,11 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "make_count_by_item": count,
     "make_cap_scores": lambda: ROWS >> tk.then_cap_scores(caps=[1, 2], share=Fraction(1, 2)),
     "make_quantile_scores": lambda: (
-        (tk.NumberFrameDomain("u", "v"), tk.UserDistance())
+        (tk.FrameDomain("u", value="v"), tk.UserDistance())
         >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 5))
     ),
     "make_count_by_number": lambda: (
-        (tk.NumberFrameDomain("u", "v"), tk.UserDistance()) >> tk.then_count_by_number(bounds=(0, 5))
+        (tk.FrameDomain("u", value="v"), tk.UserDistance()) >> tk.then_count_by_number(bounds=(0, 5))
     ),
     "make_count_outside": lambda: ROWS >> tk.then_count_outside(items=[1]),
     "make_minimum_users": lambda: KEYED >> tk.then_minimum_users(minimum_users=3),
@@ -146,7 +146,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "make_keep_groups": lambda: GROUPS >> tk.then_keep_groups(most=2, groups=["Ulm", "Bonn"]),
     "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
     "make_sum_by_item": lambda: (
-        (tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance()) >> tk.then_sum_by_item(candidates=[1], bounds=(0, 5))
+        (tk.FrameDomain("u", "i", value="v"), tk.UserDistance()) >> tk.then_sum_by_item(candidates=[1], bounds=(0, 5))
     ),
     "counts by key": lambda: ROWS >> tk.then_count_by_item(candidates=None, max_items=2),
     "make_unknown_domain_top_k": lambda: (

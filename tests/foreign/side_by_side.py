@@ -43,7 +43,7 @@ def here(data: list[int], shares: Sequence[Fraction], epsilon: float) -> Draw:
     import polars as pl
 
     table = pl.DataFrame({"person": range(len(data)), "value": data})
-    rows, pure = (tk.NumberFrameDomain("person", "value"), tk.UserDistance()), tk.MaxDivergence()
+    rows, pure = (tk.FrameDomain("person", value="value"), tk.UserDistance()), tk.MaxDivergence()
 
     def make(scale: float) -> Any:
         if len(shares) == 1:

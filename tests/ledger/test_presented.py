@@ -20,7 +20,7 @@ pl = pytest.importorskip("polars", reason="tables require polars")
 USERS = tk.UserDistance()
 COUNTED = (tk.FrameDomain("u", "i"), USERS) >> tk.then_count_by_item(candidates=["a", "b"])
 TOP = COUNTED >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=100.0)
-SUMMED = (tk.ValuedFrameDomain("u", "i", "v"), USERS) >> tk.then_sum_by_item(
+SUMMED = (tk.FrameDomain("u", "i", value="v"), USERS) >> tk.then_sum_by_item(
     candidates=["a", "b"], bounds=(0, 1), max_items=1
 )
 SUMS = SUMMED >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=100.0)
@@ -49,7 +49,7 @@ VECTORS: dict[str, Any] = {
 }
 
 
-FRAMED, GROUPED = (tk.FrameDomain("u", "i"), USERS), (tk.GroupedFrameDomain("u", "i", "g"), USERS)
+FRAMED, GROUPED = (tk.FrameDomain("u", "i"), USERS), (tk.FrameDomain("u", "i", group="g"), USERS)
 PURE = tk.MaxDivergence()
 KEPT = FRAMED >> tk.then_keep_items(most=1, by="order", candidates=pl.Series(["a", "b"])) >> TOP
 OTHERS = FRAMED >> tk.then_count_outside(items=["a"]) >> tk.then_laplace(PURE, scale=100.0)

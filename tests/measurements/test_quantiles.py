@@ -260,7 +260,7 @@ def test_counts_out_of_range_are_taken_as_the_nearest() -> None:
 
 def test_quartiles_of_a_table() -> None:
     pl = pytest.importorskip("polars")
-    space = tk.NumberFrameDomain("reader", "age"), tk.UserDistance("replace")
+    space = tk.FrameDomain("reader", value="age"), tk.UserDistance("replace")
     counts = space >> tk.then_count_by_number(bounds=(0, 99), max_rows=2)
     chosen = counts >> tk.then_quantiles(ZCDP, quantiles=QUARTERS, scale=40)
     found = (chosen >> tk.index_candidates(tk.multiples((0, 99))))(

@@ -35,7 +35,7 @@ def counts(column: str = "visitor", candidates: Any = PAGES, **more: Any) -> tk.
 
 def numbers(granularity: Any = 1) -> tk.Transformation:
     options = {"quantile": Fraction(1, 2), "bounds": (0, 60), "granularity": granularity}
-    return tk.make_quantile_scores(tk.NumberFrameDomain("visitor", "session"), tk.UserDistance(), **options)
+    return tk.make_quantile_scores(tk.FrameDomain("visitor", value="session"), tk.UserDistance(), **options)
 
 
 KINDS: dict[str, Callable[[], tk.Measurement]] = {
@@ -51,7 +51,7 @@ KINDS: dict[str, Callable[[], tk.Measurement]] = {
         numbers() >> tk.then_report_noisy_top_k(PURE, k=1, scale=2.0) >> tk.index_candidates(tk.multiples((0, 60)))
     ),
     "quantiles": lambda: (
-        tk.make_count_by_number(tk.NumberFrameDomain("visitor", "session"), tk.UserDistance(), bounds=(0, 60))
+        tk.make_count_by_number(tk.FrameDomain("visitor", value="session"), tk.UserDistance(), bounds=(0, 60))
         >> tk.then_quantiles(PURE, quantiles=[Fraction(1, 3), Fraction(2, 3)], scale=2.0, places=4)
         >> tk.index_candidates(tk.multiples((0, 60)))
     ),

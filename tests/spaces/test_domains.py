@@ -16,14 +16,14 @@ from opendp_topk.errors import (
     ParameterError,
     ParameterTypeError,
 )
-from opendp_topk.spaces.domains import AtomDomain, FrameDomain, GroupedFrameDomain, VectorDomain
+from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
 
 from ..concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from ..concepts.values import check_plain_value, check_value
 
 INTS = VectorDomain(AtomDomain(int))
 FLOATS = VectorDomain(AtomDomain(float))
-NAMES = {kind.__name__: kind for kind in (AtomDomain, VectorDomain, FrameDomain, GroupedFrameDomain, Fraction)}
+NAMES = {kind.__name__: kind for kind in (AtomDomain, VectorDomain, FrameDomain, Fraction)}
 WIDTHS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
 
@@ -37,8 +37,16 @@ WIDTHS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
         (lambda: VectorDomain(AtomDomain(int), size=3), [VectorDomain(AtomDomain(int), size=4)]),
         (lambda: FrameDomain("user", "item"), [FrameDomain("item", "user"), FrameDomain("user", "page")]),
         (
-            lambda: GroupedFrameDomain("user", "item", "group"),
-            [GroupedFrameDomain("user", "item", "page"), FrameDomain("user", "item")],
+            lambda: FrameDomain("user", "item", group="group"),
+            [
+                FrameDomain("user", "item", group="page"),
+                FrameDomain("user", "item"),
+                FrameDomain("user", "item", value="group"),
+            ],
+        ),
+        (
+            lambda: FrameDomain("user", value="paid"),
+            [FrameDomain("user", "paid"), FrameDomain("user", "item", value="paid"), FrameDomain("user", value="page")],
         ),
     ],
 )
@@ -73,19 +81,38 @@ def test_equal_numbers_of_other_types_make_equal_domains() -> None:
         (lambda: VectorDomain(AtomDomain(int), size=-1), ParameterError, "size must be"),
         (lambda: VectorDomain(AtomDomain(int), size=True), ParameterTypeError, "size must be"),
         (lambda: VectorDomain(AtomDomain(int), size=1.5), ParameterTypeError, "size must be"),
-        (lambda: FrameDomain("user", "user"), ParameterError, "two different columns"),
+        (lambda: FrameDomain("user", "user"), ParameterError, "user and item must be different columns"),
+        (lambda: FrameDomain(None, "item"), ParameterTypeError, "user must be the name"),
+        (lambda: FrameDomain("user"), ParameterError, "item must be given, or value"),
+        (lambda: FrameDomain("user", group="group"), ParameterError, "item must be given, or value"),
+        (lambda: FrameDomain("user", group="group", value="value"), ParameterError, "item must be given"),
+        (lambda: FrameDomain("user", "item", group="group", value="value"), ParameterError, "must not both be given"),
+        (lambda: FrameDomain("user", value="user"), ParameterError, "user and value must be different columns"),
+        (lambda: FrameDomain("user", "item", value=""), ParameterTypeError, "value must be the name"),
         (lambda: FrameDomain("", "item"), ParameterTypeError, "user must be the name"),
         (lambda: FrameDomain("user", 3), ParameterTypeError, "item must be the name"),
-        (lambda: GroupedFrameDomain("user", 3, "group"), ParameterTypeError, "item must be the name"),
-        (lambda: GroupedFrameDomain("user", "user", "group"), ParameterError, "two different columns"),
-        (lambda: GroupedFrameDomain("user", "item", ""), ParameterTypeError, "group must be the name"),
-        (lambda: GroupedFrameDomain("user", "item", None), ParameterTypeError, "group must be the name"),
-        (lambda: GroupedFrameDomain("user", "item", "item"), ParameterError, "three different columns"),
-        (lambda: GroupedFrameDomain("user", "item", "user"), ParameterError, "three different columns"),
+        (lambda: FrameDomain("user", 3, group="group"), ParameterTypeError, "item must be the name"),
+        (lambda: FrameDomain("user", "user", group="group"), ParameterError, "user, item and group must be different"),
+        (lambda: FrameDomain("user", "item", group=""), ParameterTypeError, "group must be the name"),
+        (lambda: FrameDomain("user", "item", group="item"), ParameterError, "user, item and group must be different"),
+        (lambda: FrameDomain("user", "item", group="user"), ParameterError, "user, item and group must be different"),
     ],
 )
 def test_bad_domains(make: Any, error: type[Exception], fragment: str) -> None:
     raises_exactly(error, make, fragment)
+
+
+@pytest.mark.parametrize(
+    ("domain", "shown", "roles"),
+    [
+        (FrameDomain("u", "i"), "FrameDomain('u', 'i')", ["user", "item"]),
+        (FrameDomain("u", "i", group="g"), "FrameDomain('u', 'i', group='g')", ["user", "item", "group"]),
+        (FrameDomain("u", item="i", value="v"), "FrameDomain('u', 'i', value='v')", ["user", "item", "value"]),
+        (FrameDomain(user="u", value="v"), "FrameDomain('u', value='v')", ["user", "value"]),
+    ],
+)
+def test_a_table_shows_the_columns_that_it_has(domain: FrameDomain, shown: str, roles: list[str]) -> None:
+    assert (repr(domain), list(domain.columns)) == (shown, roles)
 
 
 @pytest.mark.parametrize("order", "<>")

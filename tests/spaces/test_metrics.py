@@ -22,7 +22,7 @@ from opendp_topk.errors import (
     ParameterTypeError,
     SpaceError,
 )
-from opendp_topk.spaces.domains import AtomDomain, FrameDomain, GroupedFrameDomain, VectorDomain
+from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from opendp_topk.spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from opendp_topk.spaces.metrics import (
     L01InfDistance,
@@ -67,7 +67,7 @@ def test_each_metric_fits_its_own_domains(make: Any) -> None:
     metric = make()
     fitting, other = (FRAME, VECTOR) if isinstance(metric, UserDistance) else (VECTOR, FRAME)
     assert metric.fits(fitting)
-    assert metric.fits(GroupedFrameDomain("user", "item", "group")) is isinstance(metric, UserDistance)
+    assert metric.fits(FrameDomain("user", "item", group="group")) is isinstance(metric, UserDistance)
     metric.require(fitting)
     assert not metric.fits(other)
     assert not metric.fits(AtomDomain(int))

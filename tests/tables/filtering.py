@@ -27,7 +27,7 @@ from typing import Any
 
 from opendp_topk.apps.cli import release as engines
 from opendp_topk.tables.capping import count_rows_by_number
-from opendp_topk.tables.frames import identifier_columns, user_item_columns, user_item_value_columns
+from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.keyed import totals_by_item
 from opendp_topk.tables.where import parse_condition
 from tests.oracles.totals import FARTHEST, clamped_totals
@@ -250,7 +250,7 @@ def kept_numbers(engine: str, path: Path, conditions: Sequence[str]) -> list[lis
     for condition in conditions:
         reading = engines.TableReadOptions.from_options(",", "utf-8", condition)
         with engines.Engine(engine).open_engine_table(str(path), reading, ["n", "i"]) as table:
-            found.append(sorted(user_item_columns(table.frame, "n", "i").collect()["n"].to_list()))
+            found.append(sorted(identifier_columns(table.frame, {"user": "n", "item": "i"}).collect()["n"].to_list()))
     return found
 
 
@@ -261,7 +261,9 @@ def _kept_in_spark(path: Path, conditions: Sequence[str]) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in conditions]
     with engines._open_in_spark(str(path), None) as opened:
         rows = [
-            user_item_columns(parse_condition(one).filter_rows(opened.frame, ["n", "i"]), "n", "i").to_native()
+            identifier_columns(
+                parse_condition(one).filter_rows(opened.frame, ["n", "i"]), {"user": "n", "item": "i"}
+            ).to_native()
             for one in conditions
         ]
         marked = [one.select("n", F.lit(at).alias("at")) for at, one in enumerate(rows)]
@@ -274,7 +276,7 @@ def sums_and_numbers(engine: str, path: Path, condition: str) -> tuple[dict[int,
     """The sums of x by item, and how often each number of a grid occurs, of the rows that are kept."""
     reading = engines.TableReadOptions.from_options(",", "utf-8", condition)
     with engines.Engine(engine).open_engine_table(str(path), reading, ["u", "i", "x"]) as table:
-        sums = totals_by_item(user_item_value_columns(table.frame, "u", "i", "x"), STEP, FARTHEST, BOUNDS)
+        sums = totals_by_item(identifier_columns(table.frame, {"user": "u", "item": "i"}, "x"), STEP, FARTHEST, BOUNDS)
         found = {item: total for item, total in dict(sums).items() if total}
     with engines.Engine(engine).open_engine_table(str(path), reading, ["u", "x"]) as table:
         numbers = identifier_columns(table.frame, {"user": "u"}, "x")

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-from opendp_topk.tables.frames import user_item_columns
+from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.grouping import Baskets, _largest_rates
 from tests.tables.spark_session import Shared
 from tests.tables.test_keyed import BACK_ENDS, ITEMS, USERS
@@ -48,7 +48,7 @@ def reference(columns: dict[str, list[Any]], most: int, shares: dict[Any, int] |
 
 def check(table: Any, columns: dict[str, list[Any]]) -> None:
     for most in (1, 3, 100):
-        baskets = Baskets(user_item_columns(table, "u", "i"), most, UNIT)
+        baskets = Baskets(identifier_columns(table, {"user": "u", "item": "i"}), most, UNIT)
         sums = baskets.sum_item_weights()
         assert dict(sums) == reference(columns, most, None), most
         keys = sums.keys_at(np.arange(len(sums)))
@@ -85,7 +85,11 @@ def test_no_rows_have_no_sums() -> None:
     import polars as pl
 
     baskets = Baskets(
-        user_item_columns(pl.DataFrame({"u": [], "i": []}, {"u": pl.Int64, "i": pl.Int64}), "u", "i"), 3, UNIT
+        identifier_columns(
+            pl.DataFrame({"u": [], "i": []}, {"u": pl.Int64, "i": pl.Int64}), {"user": "u", "item": "i"}
+        ),
+        3,
+        UNIT,
     )
     assert dict(baskets.sum_item_weights()) == {}
 

@@ -386,7 +386,7 @@ def test_sums_and_conditions_take_declared_columns(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"user;item;fee;day\n{rows}", encoding="utf-8")
     types = {"fee": "decimal", "day": "date"}
     found = tk.tables.read_table(tmp_path / "t.csv", separator=";", types=types, decimal=",", date_format="dd.mm.yyyy")
-    space = tk.ValuedFrameDomain("user", "item", "fee"), tk.UserDistance()
+    space = tk.FrameDomain("user", "item", value="fee"), tk.UserDistance()
     sums = space >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(0, 20), granularity=0.25)
     assert sums(found).tolist() == [50, 1]
     assert parse_condition("day >= '2024-01-04'").filter_rows(found, ["user"]).collect()["user"].to_list() == ["u", "u"]

@@ -13,7 +13,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.errors import DataError, DataTypeError, MissingExtraError, TableError
 from opendp_topk.spaces.domains import FrameDomain
-from opendp_topk.tables.frames import count_distinct_users, user_item_columns
+from opendp_topk.tables.frames import count_distinct_users, identifier_columns
 from opendp_topk.tables.guard import run_guarded
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
@@ -128,7 +128,7 @@ BACK_ENDS: list[Callable[[Columns, bool], Any]] = [
 
 
 def count(frame: Any, candidates: list[Any]) -> Any:
-    return count_distinct_users(user_item_columns(frame, "member", "work"), candidates)
+    return count_distinct_users(identifier_columns(frame, {"user": "member", "item": "work"}), candidates)
 
 
 def random_columns(draw: random.Random, integers: bool) -> Columns:
@@ -181,7 +181,9 @@ def test_a_scanner_is_no_table() -> None:
     dataset = needs("pyarrow.dataset").dataset(pyarrow_table({"member": [1], "work": [1]}, True))
     for frame in (dataset.scanner(), next(dataset.get_fragments())):
         raises_exactly(
-            DataTypeError, lambda frame=frame: user_item_columns(frame, "member", "work"), "must be a data frame"
+            DataTypeError,
+            lambda frame=frame: identifier_columns(frame, {"user": "member", "item": "work"}),
+            "must be a data frame",
         )  # type: ignore[misc]
 
 
@@ -210,7 +212,7 @@ def test_a_label_is_held_once_and_stays_its_rows(kind: Any, form: str) -> None:
     column = pl.Series("work", texts, dtype=kind)
     made = pl.DataFrame([pl.Series("member", range(1_000)), column.set_sorted()])
     table = made.to_arrow() if form == "pyarrow" else made.lazy() if form == "lazy" else made
-    held = user_item_columns(table, "member", "work").collect().to_native()
+    held = identifier_columns(table, {"user": "member", "item": "work"}).collect().to_native()
     assert held.rows() == list(enumerate(texts))
     assert not any(held["work"].flags.values())
     views: Any = pa.chunked_array(held["work"])
@@ -221,21 +223,23 @@ def test_a_label_is_held_once_and_stays_its_rows(kind: Any, form: str) -> None:
 @pytest.mark.parametrize("texts", [[], [None], [None, None], ["a"]], ids=str)
 def test_columns_of_few_categories_are_texts(texts: list[str | None]) -> None:
     made = pl.DataFrame({"member": [1] * len(texts), "work": texts}, {"member": pl.Int64, "work": pl.Categorical})
-    held = user_item_columns(made, "member", "work").collect().to_native()
+    held = identifier_columns(made, {"user": "member", "item": "work"}).collect().to_native()
     assert held.schema["work"] == pl.String
     assert held["work"].to_list() == texts
 
 
 def test_columns_may_have_any_plain_name_and_any_order() -> None:
     frame = pl.DataFrame({"item": ["u", "v"], "count": [1, 2], "user": ["b", "b"], "place": ["b", "c"]})
-    assert count_distinct_users(user_item_columns(frame, "item", "user"), ["b"]).tolist() == [2]
-    assert count_distinct_users(user_item_columns(frame, "count", "place"), ["c", "b", "d"]).tolist() == [1, 1, 0]
-    assert user_item_columns(frame, "place", "item").collect_schema().names() == ["place", "item"]
+    assert count_distinct_users(identifier_columns(frame, {"user": "item", "item": "user"}), ["b"]).tolist() == [2]
+    assert count_distinct_users(
+        identifier_columns(frame, {"user": "count", "item": "place"}), ["c", "b", "d"]
+    ).tolist() == [1, 1, 0]
+    assert identifier_columns(frame, {"user": "place", "item": "item"}).collect_schema().names() == ["place", "item"]
 
 
 def test_two_columns_of_two_columns_is_the_same() -> None:
-    once = user_item_columns(pl.DataFrame({"a": [1], "b": [2], "c": [3]}), "c", "a")
-    twice = user_item_columns(once, "c", "a")
+    once = identifier_columns(pl.DataFrame({"a": [1], "b": [2], "c": [3]}), {"user": "c", "item": "a"})
+    twice = identifier_columns(once, {"user": "c", "item": "a"})
     assert twice.read_snapshot().collect().to_dict(as_series=False) == {"c": [3], "a": [1]}
 
 
@@ -253,7 +257,10 @@ FRAMES_THAT_ARE_NONE = [
 @pytest.mark.parametrize("value", FRAMES_THAT_ARE_NONE, ids=lambda value: type(value).__name__)
 def test_what_is_no_frame_is_refused(value: Any) -> None:
     raises_exactly(
-        DataTypeError, lambda: user_item_columns(value, "member", "work"), "must be a data frame", "read_table"
+        DataTypeError,
+        lambda: identifier_columns(value, {"user": "member", "item": "work"}),
+        "must be a data frame",
+        "read_table",
     )
     assert not FrameDomain("member", "work").member(value)
 
@@ -261,13 +268,17 @@ def test_what_is_no_frame_is_refused(value: Any) -> None:
 def test_repeated_column_names_are_refused() -> None:
     pd = needs("pandas")
     frame = pd.DataFrame([[SENTINEL_INT, 1, 2]], columns=["member", "member", "work"])
-    raises_exactly(DataTypeError, lambda: user_item_columns(frame, "member", "work"), "distinct")
+    raises_exactly(DataTypeError, lambda: identifier_columns(frame, {"user": "member", "item": "work"}), "distinct")
 
 
 @pytest.mark.parametrize("columns", [{"work": [SENTINEL_INT]}, {"member": [SENTINEL_INT]}, {}], ids=str)
 def test_missing_columns_are_named(columns: dict[str, list[int]]) -> None:
     missing = "member" if "member" not in columns else "work"
-    raises_exactly(DataError, lambda: user_item_columns(pl.DataFrame(columns), "member", "work"), f"{missing!r}")
+    raises_exactly(
+        DataError,
+        lambda: identifier_columns(pl.DataFrame(columns), {"user": "member", "item": "work"}),
+        f"{missing!r}",
+    )
     assert not FrameDomain("member", "work").member(pl.DataFrame(columns))
 
 
@@ -290,28 +301,36 @@ def test_missing_columns_are_named(columns: dict[str, list[int]]) -> None:
 def test_types_without_identifiers_are_refused(kind: Any, remedy: str, column: str) -> None:
     raw = [None] if kind == pl.Null else [b"x"] if kind == pl.Binary else [SENTINEL_INT]
     frame = pl.DataFrame({"member": [1], "work": [1]}).with_columns(pl.Series(column, raw).cast(kind))
-    raises_exactly(DataError, lambda: user_item_columns(frame, "member", "work"), f"{column!r}", remedy)
+    raises_exactly(
+        DataError, lambda: identifier_columns(frame, {"user": "member", "item": "work"}), f"{column!r}", remedy
+    )
 
 
 def test_categories_must_be_strings() -> None:
     pd, pa = needs("pandas"), needs("pyarrow")
     numbers = pd.DataFrame({"member": [1, 2], "work": pd.Categorical([SENTINEL_INT, 2])})
-    raises_exactly(DataError, lambda: user_item_columns(numbers, "member", "work"), "'work'", "plain strings")
+    raises_exactly(
+        DataError, lambda: identifier_columns(numbers, {"user": "member", "item": "work"}), "'work'", "plain strings"
+    )
     table = pa.table({"member": [1], "work": pa.array([SENTINEL_INT]).dictionary_encode()})
-    raises_exactly(DataError, lambda: user_item_columns(table, "member", "work"), "'work'", "plain strings")
+    raises_exactly(
+        DataError, lambda: identifier_columns(table, {"user": "member", "item": "work"}), "'work'", "plain strings"
+    )
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
-    raises_exactly(DataError, lambda: user_item_columns(frame, "member", "work"), "'work'", "plain strings")
+    raises_exactly(
+        DataError, lambda: identifier_columns(frame, {"user": "member", "item": "work"}), "'work'", "plain strings"
+    )
 
 
 def test_names_that_polars_reads_as_patterns_never_choose_another_column() -> None:
     frame = pl.DataFrame({"^w.*$": [1], "work": [SENTINEL_INT], "member": [1]})
-    raises_exactly(DataError, lambda: user_item_columns(frame, "member", "^w.*$"), "rename")
+    raises_exactly(DataError, lambda: identifier_columns(frame, {"user": "member", "item": "^w.*$"}), "rename")
 
 
 @pytest.mark.parametrize(("column", "candidate"), [("work", SENTINEL_TEXT), ("title", 7)])
 def test_candidates_of_the_other_kind_are_refused(column: str, candidate: Any) -> None:
     frame = pl.DataFrame({"member": [1], "work": [SENTINEL_INT], "title": [SENTINEL_TEXT]})
-    rows = user_item_columns(frame, "member", column)
+    rows = identifier_columns(frame, {"user": "member", "item": column})
     raises_exactly(DataError, lambda: count_distinct_users(rows, [candidate]), f"{column!r}", "give the candidates as")
 
 
@@ -364,10 +383,12 @@ def test_guarded_names_the_package_that_a_back_end_lacks() -> None:
 
     raises_exactly(MissingExtraError, lambda: run_guarded(fail), "pyarrow", "opendp_topk[tables]")
 
-
-def test_without_narwhals_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = lambda: identifier_columns(None, {"user": "member", "item": "work"})  # noqa: E731
+    raises_exactly(MissingExtraError, read, "opendp_topk[tables]")
     monkeypatch.setitem(sys.modules, "narwhals", None)
-    raises_exactly(MissingExtraError, lambda: user_item_columns(None, "member", "work"), "opendp_topk[tables]")
+    raises_exactly(
+        MissingExtraError, lambda: identifier_columns(None, {"user": "member", "item": "work"}), "opendp_topk[tables]"
+    )
 
 
 # Every type of a column that is accepted is counted like plain Python, and every other one is refused by its name.

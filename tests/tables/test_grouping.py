@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import DataError, TableError
-from opendp_topk.spaces.domains import FrameDomain, GroupedFrameDomain
+from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables.grouping import split_by_group
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.groups import by_group
@@ -21,12 +21,10 @@ pytest.importorskip("narwhals", reason="tables need narwhals")
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
 NULLS = ("None", "nan", "<NA>")
-DOMAIN = GroupedFrameDomain("member", "work", "seen")
+DOMAIN = FrameDomain("member", "work", group="seen")
 
 
-def split(
-    frame: Any, groups: list[Any], domain: GroupedFrameDomain = DOMAIN, most: int = 1
-) -> list[Counter[tuple[Any, ...]]]:
+def split(frame: Any, groups: list[Any], domain: FrameDomain = DOMAIN, most: int = 1) -> list[Counter[tuple[Any, ...]]]:
     tables = split_by_group(domain.validate(frame), groups, most)
     for table in tables:
         again = FrameDomain(domain.user, domain.item).validate(table)
@@ -88,7 +86,7 @@ def test_columns_may_have_any_plain_names(names: tuple[str, str, str], form: str
     if form != "polars":
         needs(form)
         frame = frame.to_arrow() if form == "pyarrow" else frame.to_pandas()
-    assert split(frame, [6, 5], GroupedFrameDomain(*names)) == [Counter({(2, 8): 1}), Counter({(1, 7): 1})]
+    assert split(frame, [6, 5], FrameDomain(*names[:2], group=names[2])) == [Counter({(2, 8): 1}), Counter({(1, 7): 1})]
 
 
 @pytest.mark.parametrize(("group", "wrong", "held"), [(1, "a", "integers"), ("a", 1, "strings")])

@@ -138,8 +138,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "pyarrow-dictionary": _arrow("dictionary"),
 }
 PAIRS = tk.FrameDomain("member", "work"), tk.UserDistance()
-GROUPED = tk.GroupedFrameDomain("member", "work", "town")
-VALUED = tk.ValuedFrameDomain("member", "work", "paid"), tk.UserDistance()
+GROUPED = tk.FrameDomain("member", "work", group="town")
+VALUED = tk.FrameDomain("member", "work", value="paid"), tk.UserDistance()
 GROUPS = ["Town", "town", "tówn"]
 
 
@@ -187,7 +187,7 @@ def breadth(frame: Any) -> Any:
 
 def numbers(frame: Any) -> Any:
     link = tk.make_quantile_scores(
-        tk.NumberFrameDomain("member", "paid"), tk.UserDistance(), quantile=Fraction(1, 2), bounds=(0, 9)
+        tk.FrameDomain("member", value="paid"), tk.UserDistance(), quantile=Fraction(1, 2), bounds=(0, 9)
     )
     return link(frame).tolist()
 

@@ -22,7 +22,7 @@ from opendp_topk.spaces.keyed_counts import keep_largest_counts
 from opendp_topk.tables import frames as parts
 from opendp_topk.tables import keyed as firsts
 from opendp_topk.tables.capping import bound_contributions
-from opendp_topk.tables.frames import user_item_columns, user_item_value_columns
+from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.guard import run_guarded
 from opendp_topk.tables.held import ColumnCounts, EngineCounts
 from opendp_topk.tables.keyed import count_users_by_item
@@ -75,7 +75,7 @@ def test_columns_that_say_they_are_sorted_are_not_believed(lazy: bool, integers:
     columns = {name: (column * 2)[:60] for name, column in columns.items()}
     for descending in (False, True):
         marked = makers.polars_frame(columns, integers).with_columns(pl.all().set_sorted(descending=descending))
-        rows = user_item_columns(marked.lazy() if lazy else marked, "u", "i")
+        rows = identifier_columns(marked.lazy() if lazy else marked, {"user": "u", "item": "i"})
         assert not any(flag for one in rows.collect().to_native() for flag in one.flags.values())
         for most in (None, 1, 2):
             assert dict(count_users_by_item(rows, most)) == reference(columns, most)
@@ -93,7 +93,7 @@ def test_arrow_is_not_believed_what_it_says_of_nulls_and_labels(nulls: int) -> N
     )
     said = pa.table([array, texts], schema=schema)
     for table in (said, makers.needs("pyarrow.dataset").dataset(said)):
-        assert dict(count_users_by_item(user_item_columns(table, "u", "i"))) == {"x": 1, "y": 1}
+        assert dict(count_users_by_item(identifier_columns(table, {"user": "u", "item": "i"}))) == {"x": 1, "y": 1}
 
 
 @pytest.mark.quick(integers=True)
@@ -105,7 +105,7 @@ def test_every_back_end_agrees(make: Callable[..., Any], integers: bool) -> None
         "u": [rng.choice(USERS[integers]) for _ in range(60)],
         "i": [rng.choice([*ITEMS[integers], None]) for _ in range(60)],
     }
-    rows = user_item_columns(make(columns, integers), "u", "i")
+    rows = identifier_columns(make(columns, integers), {"user": "u", "item": "i"})
     for most in (None, 1, 2):
         found = count_users_by_item(rows, most)
         assert found == reference(columns, most)
@@ -119,13 +119,18 @@ def test_users_with_few_rows_and_with_many_count_alike(heavy: int) -> None:
     rows = [(user, item) for user in range(5) for item in range(3 if user < heavy else user % 3)] + [(4, 7)] * 3
     columns = {"u": [user for user, _ in rows], "i": [9 - item for _, item in rows]}
     for make in (makers.polars_lazy, makers.pandas_frame, makers.pyarrow_table):
-        assert count_users_by_item(user_item_columns(make(columns, True), "u", "i"), 2) == reference(columns, 2)
+        assert count_users_by_item(identifier_columns(make(columns, True), {"user": "u", "item": "i"}), 2) == reference(
+            columns, 2
+        )
 
 
 def test_an_empty_table_has_no_keys() -> None:
     for most in (None, 1):
         assert (
-            count_users_by_item(user_item_columns(makers.polars_frame({"u": [], "i": []}, True), "u", "i"), most) == {}
+            count_users_by_item(
+                identifier_columns(makers.polars_frame({"u": [], "i": []}, True), {"user": "u", "item": "i"}), most
+            )
+            == {}
         )
 
 
@@ -134,7 +139,7 @@ def test_a_back_end_that_fails() -> None:
 
     table = pl.LazyFrame({"u": ["1", "x"], "i": ["a", "b"]}).with_columns(pl.col("u").cast(pl.Int64))
     with pytest.raises(TableError):
-        count_users_by_item(user_item_columns(table, "u", "i"))
+        count_users_by_item(identifier_columns(table, {"user": "u", "item": "i"}))
 
 
 # Counts that an engine holds: a mapping that is fetched once, and only as far as it is asked for.
@@ -276,14 +281,16 @@ def test_every_back_end_agrees_with_the_reference(
         table = make(frame(rows, pl.Int32))
         for most in (1, 2, 3):
             monkeypatch.setattr(parts, "_ROWS", 2**24 if most == 1 else 13)  # rows in one part, and in several
-            columns = user_item_value_columns(table, "user", "item", "paid")
+            columns = identifier_columns(table, {"user": "user", "item": "item"}, "paid")
             kept = bound_contributions(columns, most, by, 1.0, 2**31, backwards)
             expected = capped(rows, most, by)
             mine = [row for row in rows if row[:2] in expected]
             assert kept.collect_schema().names() == ["user", "item", "paid"]
             assert Counter((u, i, known(v)) for u, i, v in pairs(kept)) == Counter(mine)
             if by != "value":
-                once = bound_contributions(user_item_columns(table, "user", "item"), most, by, 1.0, 2**31, backwards)
+                once = bound_contributions(
+                    identifier_columns(table, {"user": "user", "item": "item"}), most, by, 1.0, 2**31, backwards
+                )
                 assert sorted(pairs(once)) == sorted(expected)
 
 

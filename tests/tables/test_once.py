@@ -26,8 +26,8 @@ pytest.importorskip("narwhals", reason="tables need narwhals")
 
 _USERS = 30
 PAIRS = tk.FrameDomain("member", "work"), tk.UserDistance()
-GROUPED = tk.GroupedFrameDomain("member", "work", "town"), tk.UserDistance()
-VALUED = tk.ValuedFrameDomain("member", "work", "paid"), tk.UserDistance()
+GROUPED = tk.FrameDomain("member", "work", group="town"), tk.UserDistance()
+VALUED = tk.FrameDomain("member", "work", value="paid"), tk.UserDistance()
 
 
 class Source:
@@ -117,7 +117,7 @@ PATHS: dict[str, Callable[[Any], Any]] = {
     "sums": lambda table: (VALUED >> tk.then_sum_by_item(candidates=["1"], bounds=(0, 1)))(table).tolist() == [_USERS],
     "outside": lambda table: (PAIRS >> tk.then_count_outside(items=["1"], max_rows=9))(table).tolist() == [2 * _USERS],
     "numbers": lambda table: (
-        ((tk.NumberFrameDomain("member", "paid"), tk.UserDistance())
+        ((tk.FrameDomain("member", value="paid"), tk.UserDistance())
          >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 1), max_rows=2))(table).tolist()
         == [-2 * _USERS, 0]
     ),
@@ -242,8 +242,8 @@ def test_a_polars_that_does_not_tell_of_failures_is_refused(version: str, monkey
 
 
 def _chains() -> dict[str, Any]:
-    groups = tk.GroupedFrameDomain("member", "work", "town"), tk.UserDistance()
-    paid = tk.ValuedFrameDomain("member", "work", "paid"), tk.UserDistance()
+    groups = tk.FrameDomain("member", "work", group="town"), tk.UserDistance()
+    paid = tk.FrameDomain("member", "work", value="paid"), tk.UserDistance()
     some = tk.then_count_by_item(candidates=[7, 8], max_items=1)
     return {
         "groups": groups >> tk.then_keep_groups(most=3) >> tk.then_forget_groups() >> some,

@@ -16,13 +16,13 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import DataError
-from opendp_topk.spaces.domains import GroupedFrameDomain
+from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames, grouping, packed
 from opendp_topk.tables import frames as parts
 from opendp_topk.tables import packed as cells
 from opendp_topk.tables import packed as cores
 from opendp_topk.tables.files import read_table
-from opendp_topk.tables.frames import count_distinct_users, user_item_columns
+from opendp_topk.tables.frames import count_distinct_users, identifier_columns
 from opendp_topk.tables.grouping import count_by_group, split_by_group
 from opendp_topk.tables.keyed import count_users_by_item
 from opendp_topk.tables.packed import count_packed
@@ -182,7 +182,7 @@ def test_counts_do_not_depend_on_how_polars_holds_the_columns(layout: str, monke
     for most in (TOP, 0):
         monkeypatch.setattr(packed, "_MOST", most)
         for one in (table, table.lazy(), table.drop_nulls()):
-            found = count_distinct_users(user_item_columns(one, "user", "item"), candidates)
+            found = count_distinct_users(identifier_columns(one, {"user": "user", "item": "item"}), candidates)
             assert found.tolist() == counted(known, candidates)
 
 
@@ -210,7 +210,7 @@ def test_an_error_on_another_processor_is_raised_here() -> None:
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-DOMAIN = GroupedFrameDomain("member", "work", "seen")
+DOMAIN = FrameDomain("member", "work", group="seen")
 Rows = list[Any]
 
 
@@ -366,7 +366,7 @@ def test_hostile_frames_are_counted_like_the_reference(
         monkeypatch.setattr(parts, "_ROWS", max(1, len(held) // 5) if several else 2**24)
         path = tmp_path / name
         path.mkdir()
-        table = user_item_columns(make(hostile.columns(held), integers, path), "member", "work")
+        table = identifier_columns(make(hostile.columns(held), integers, path), {"user": "member", "item": "work"})
         listed = hostile.candidates(held, integers)
         assert count_distinct_users(table, listed).tolist() == distinct_users(held, listed), name
         for most in (None, 2):
@@ -407,20 +407,20 @@ def test_the_watcher_is_told_how_many_parts_were_read(monkeypatch: pytest.Monkey
     token = parts.watcher.set(lambda done, of: told.append((done, of)))
     try:
         table = pl.LazyFrame({"member": range(100), "work": range(100)})
-        count_distinct_users(user_item_columns(table, "member", "work"), [1])
+        count_distinct_users(identifier_columns(table, {"user": "member", "item": "work"}), [1])
     finally:
         parts.watcher.reset(token)
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_groups_of_a_dataset_are_split(tmp_path: Path) -> None:
-    from opendp_topk.spaces.domains import GroupedFrameDomain
+    from opendp_topk.spaces.domains import FrameDomain
 
     needs("pyarrow")
     import pyarrow.dataset as ds
 
     pl.DataFrame({"u": [1, 1, 2], "i": [7, 8, 7], "g": [3, 4, 4]}).write_parquet(tmp_path / "x.parquet")
-    tables = split_by_group(GroupedFrameDomain("u", "i", "g").validate(ds.dataset(tmp_path)), [3, 4])
+    tables = split_by_group(FrameDomain("u", "i", group="g").validate(ds.dataset(tmp_path)), [3, 4])
     assert [table.collect()["i"].to_list() for table in tables] == [[7], [7]]
 
 
@@ -428,7 +428,7 @@ def test_what_is_left_of_a_part_keeps_no_other_texts(monkeypatch: pytest.MonkeyP
     """Polars keeps all texts of a frame for as long as one of its rows: so each part kept all of the table."""
     pa = needs("pyarrow")
     texts = ["x" * 200 + f"{at % 1_000:03}" for at in range(8_000)]
-    rows = user_item_columns(pl.DataFrame({"member": range(8_000), "work": texts}), "member", "work")
+    rows = identifier_columns(pl.DataFrame({"member": range(8_000), "work": texts}), {"user": "member", "item": "work"})
     pairs = rows.read_snapshot().select(nw.col("member").alias("user"), nw.col("work").alias("item"))
     size = sum(map(len, texts))
     monkeypatch.setattr(parts, "_BYTES", size // 8)

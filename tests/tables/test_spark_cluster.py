@@ -19,7 +19,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.tables import spark as spark_tasks
-from opendp_topk.tables.frames import user_item_columns
+from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.keyed import count_users_by_item
 
 from ..concepts.examples import COUNTS
@@ -161,7 +161,7 @@ def test_no_user_exceeds_the_cap_whichever_task_is_lost(spark: Any, tmp_path: Pa
         done, killed = threading.Event(), list[int]()
         killer = threading.Thread(target=kill_in_stage, args=(spark, stage, done, killed), daemon=True)
         killer.start()
-        found = dict(count_users_by_item(user_item_columns(table, "member", "work"), most=2))
+        found = dict(count_users_by_item(identifier_columns(table, {"user": "member", "item": "work"}), most=2))
         done.set()
         killer.join(timeout=60)
         lost += len(killed)

@@ -13,7 +13,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.errors import DataError, DataTypeError
 from opendp_topk.tables import keyed as totals
-from opendp_topk.tables.frames import user_item_value_columns
+from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.keyed import totals_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.totals import clamped_totals
@@ -102,7 +102,7 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Any], Any], ki
         pytest.skip("pandas holds decimals as objects, which are refused")
     for seed, size in enumerate((0, 1, 12, 50)):
         rows = random_rows(kind, size, seed)
-        columns = user_item_value_columns(make(frame(rows, dtype)), "user", "item", "paid")
+        columns = identifier_columns(make(frame(rows, dtype)), {"user": "user", "item": "item"}, "paid")
         for most in (None, 1, 2):
             found = totals_by_item(columns, float(step), 2**31, BOUNDS, most)
             exact = [(u, i, v if kind != "cents" or v is None else Fraction(str(v))) for u, i, v in rows]
@@ -113,8 +113,10 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Any], Any], ki
 
 
 def test_totals_are_clamped_after_they_were_added() -> None:
-    columns = user_item_value_columns(
-        frame([(1, "a", 7), (1, "a", -5), (2, "a", 9), (2, "a", 9), (1, "b", -5)], pl.Int64), "user", "item", "paid"
+    columns = identifier_columns(
+        frame([(1, "a", 7), (1, "a", -5), (2, "a", 9), (2, "a", 9), (1, "b", -5)], pl.Int64),
+        {"user": "user", "item": "item"},
+        "paid",
     )
     assert totals_by_item(columns, 1.0, 2**31, (0, 10)) == {"a": 12}
     assert totals_by_item(columns, 1.0, 2**31, (3, 4)) == {"a": 7, "b": 3}
@@ -123,7 +125,7 @@ def test_totals_are_clamped_after_they_were_added() -> None:
 @pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 2**31, 2**53 + 1])
 def test_the_largest_integers_do_not_overflow(number: int) -> None:
     rows = [(user, "a", number) for user in range(3) for _ in range(4)]
-    columns = user_item_value_columns(frame(rows, pl.Int64), "user", "item", "paid")
+    columns = identifier_columns(frame(rows, pl.Int64), {"user": "user", "item": "item"}, "paid")
     bounds = -(2**31), 2**31
     assert totals_by_item(columns, 1.0, 2**31, bounds) == {"a": 3 * (2**31 if number > 0 else -(2**31))}
 
@@ -131,21 +133,32 @@ def test_the_largest_integers_do_not_overflow(number: int) -> None:
 def test_a_column_of_numbers_is_needed() -> None:
     rows = [(1, "a", SENTINEL_TEXT)]
     for call, words in (
-        (lambda: user_item_value_columns(frame(rows, pl.String), "user", "item", "paid"), ("'paid'", "cast it")),
         (
-            lambda: user_item_value_columns(frame([(1, "a", True)], pl.Boolean), "user", "item", "paid"),
+            lambda: identifier_columns(frame(rows, pl.String), {"user": "user", "item": "item"}, "paid"),
+            ("'paid'", "cast it"),
+        ),
+        (
+            lambda: identifier_columns(frame([(1, "a", True)], pl.Boolean), {"user": "user", "item": "item"}, "paid"),
             ("Boolean", "cast it"),
         ),
         (
-            lambda: user_item_value_columns(frame([(1, "a", 1)], pl.UInt64), "user", "item", "paid"),
+            lambda: identifier_columns(frame([(1, "a", 1)], pl.UInt64), {"user": "user", "item": "item"}, "paid"),
             ("UInt64", "cast it"),
         ),
-        (lambda: user_item_value_columns(frame(rows, pl.String), "user", "item", "price"), ("'price'", "as value")),
-        (lambda: user_item_value_columns(frame(rows, pl.String), "client", "item", "paid"), ("'client'", "as user")),
+        (
+            lambda: identifier_columns(frame(rows, pl.String), {"user": "user", "item": "item"}, "price"),
+            ("'price'", "as value"),
+        ),
+        (
+            lambda: identifier_columns(frame(rows, pl.String), {"user": "client", "item": "item"}, "paid"),
+            ("'client'", "as user"),
+        ),
     ):
         raises_exactly(DataError, call, *words)
     raises_exactly(
-        DataTypeError, lambda: user_item_value_columns([(SENTINEL_INT, 1, 1)], "user", "item", "paid"), "data frame"
+        DataTypeError,
+        lambda: identifier_columns([(SENTINEL_INT, 1, 1)], {"user": "user", "item": "item"}, "paid"),
+        "data frame",
     )
 
 
@@ -167,7 +180,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: str, **columns: Any) -> Non
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
 def test_rows_whose_ranks_are_scored(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     counted(monkeypatch, "capping", user=[1, 2], value=[1, 0], rows=[rows - 1, 1])
-    space = tk.NumberFrameDomain("user", "item"), tk.UserDistance()
+    space = tk.FrameDomain("user", value="item"), tk.UserDistance()
     most = 2**20
     scores = space >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 1), max_rows=most)
     if rows < 2**32:
@@ -208,7 +221,7 @@ def test_users_of_an_item_whose_weights_are_added(users: int, monkeypatch: pytes
 @pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
 def test_rows_whose_numbers_are_added(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opendp_topk.tables.keyed._count_rows", lambda held: rows)
-    space = tk.ValuedFrameDomain("user", "item", "value"), tk.UserDistance()
+    space = tk.FrameDomain("user", "item", value="value"), tk.UserDistance()
     sums = space >> tk.then_sum_by_item(candidates=[3], bounds=(0, 5))
     table = TABLE.with_columns(value=pl.Series([2, 9]))
     if rows < 2**32:

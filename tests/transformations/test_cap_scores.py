@@ -114,7 +114,7 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 
 def test_other_spaces_are_refused() -> None:
-    for space in ((tk.GroupedFrameDomain("a", "b", "c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
+    for space in ((tk.FrameDomain("a", "b", group="c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
         with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
             tk.make_cap_scores(*space, caps=CAPS, share=Fraction(1, 2))  # type: ignore[arg-type]
         assert "input_" in str(caught.value)

@@ -17,7 +17,7 @@ from ..oracles import discrete
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-DOMAIN = tk.NumberFrameDomain("reader", "age")
+DOMAIN = tk.FrameDomain("reader", value="age")
 SPACE = DOMAIN, tk.UserDistance()
 
 

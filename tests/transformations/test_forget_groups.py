@@ -21,7 +21,7 @@ from tests.oracles import floats
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-GROUPED = tk.GroupedFrameDomain("buyer", "book", "town"), tk.UserDistance()
+GROUPED = tk.FrameDomain("buyer", "book", group="town"), tk.UserDistance()
 INNER = tk.FrameDomain("buyer", "book"), tk.UserDistance()
 RANGE = tk.RangeDivergence()
 Rows = list[tuple[Any, Any, Any]]

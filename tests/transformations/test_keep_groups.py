@@ -25,7 +25,7 @@ pl = pytest.importorskip("polars", reason="the tests of tables make them with po
 
 SPACE = tk.FrameDomain("member", "work"), tk.UserDistance()
 MAX = tk.MaxDivergence()
-GROUPED = tk.GroupedFrameDomain("member", "work", "town"), tk.UserDistance()
+GROUPED = tk.FrameDomain("member", "work", group="town"), tk.UserDistance()
 Visits = tuple[tuple[str, int], ...]
 
 

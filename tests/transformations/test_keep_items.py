@@ -25,7 +25,7 @@ pl = pytest.importorskip("polars", reason="the tests of tables make them with po
 
 ITEMS = ("a", "b", "c")
 SPACE = tk.FrameDomain("member", "work"), tk.UserDistance()
-VALUED = tk.ValuedFrameDomain("buyer", "book", "paid"), tk.UserDistance()
+VALUED = tk.FrameDomain("buyer", "book", value="paid"), tk.UserDistance()
 MAX, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
 Table = dict[int, tuple[str, ...]]
 
@@ -201,7 +201,7 @@ def test_two_calls_draw_anew() -> None:
         ({"most": 1.5}, tk.errors.ParameterTypeError, "most"),
         ({"most": 1, "by": "luck"}, tk.errors.ParameterError, "by must be one of"),
         ({"most": 1, "by": None}, tk.errors.ParameterTypeError, "by"),
-        ({"most": 1, "by": "value"}, tk.errors.ParameterError, "ValuedFrameDomain"),
+        ({"most": 1, "by": "value"}, tk.errors.ParameterError, "FrameDomain(user, item, value=...)"),
         ({"most": 1, "granularity": 0}, tk.errors.ParameterError, "granularity"),
     ],
 )
@@ -210,7 +210,7 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 
 def test_other_spaces_are_refused() -> None:
-    for space in ((tk.GroupedFrameDomain("a", "b", "c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
+    for space in ((tk.FrameDomain("a", "b", group="c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
         with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
             tk.make_keep_items(*space, most=1)
         assert "input_" in str(caught.value)

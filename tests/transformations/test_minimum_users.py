@@ -169,8 +169,8 @@ def test_bad_arguments(make: Any, error: type[Exception], words: str) -> None:
 
 def test_what_is_no_number_of_users_is_refused() -> None:
     """An item of three users with a sum of 150 has no ten users: 150 - 9 would come out with certainty."""
-    valued, users = tk.ValuedFrameDomain("buyer", "book", "paid"), tk.UserDistance()
-    numbers = tk.NumberFrameDomain("buyer", "paid")
+    valued, users = tk.FrameDomain("buyer", "book", value="paid"), tk.UserDistance()
+    numbers = tk.FrameDomain("buyer", value="paid")
     tables = tk.FrameDomain("buyer", "book")
     ten = then_minimum_users(minimum_users=10)
     half = Fraction(1, 2)
@@ -207,8 +207,8 @@ def test_no_table_of_fewer_users_leaves_a_key() -> None:
     users, built = tk.UserDistance(), 0
     pairs, valued, numbers = (
         tk.FrameDomain("u", "i"),
-        tk.ValuedFrameDomain("u", "i", "v"),
-        tk.NumberFrameDomain("u", "v"),
+        tk.FrameDomain("u", "i", value="v"),
+        tk.FrameDomain("u", value="v"),
     )
     half = Fraction(1, 2)
     before: list[Any] = [

@@ -1,7 +1,4 @@
-"""Scores of candidates for a quantile: their values, how far neighbours move them, and a quantile chosen privately.
-
-Tries proofs/spaces/valued_frames.tex, too.
-"""
+"""Scores of candidates for a quantile: their values, how far neighbours move them, and a quantile chosen privately."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,7 @@ from tests.tables.test_totals import frame as sales
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-DOMAIN = tk.NumberFrameDomain("reader", "age")
+DOMAIN = tk.FrameDomain("reader", value="age")
 SPACE = DOMAIN, tk.UserDistance()
 HALF = Fraction(1, 2)
 Rows = list[tuple[Any, Any]]
@@ -72,7 +70,7 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Any], Any], ki
         exact = [(u, i, v if kind != "cents" or v is None else Fraction(str(v))) for u, i, v in rows]
         for user, at in (("user", 0), ("item", 1)):
             for most, quantile in ((1, HALF), (3, Fraction(9, 10)), (100, Fraction(1, 4))):
-                domain, bounds = tk.NumberFrameDomain(user, "paid"), (-2 * step, 9 * step)
+                domain, bounds = tk.FrameDomain(user, value="paid"), (-2 * step, 9 * step)
                 link = tk.make_quantile_scores(
                     domain, SPACE[1], quantile=quantile, bounds=bounds, granularity=step, max_rows=most
                 )
@@ -241,9 +239,10 @@ def test_other_spaces_and_columns_are_refused() -> None:
         with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
             tk.make_quantile_scores(*space, quantile=HALF, bounds=(0, 5))  # type: ignore[arg-type]
         assert "input_" in str(caught.value)
-    raises_exactly(tk.errors.ParameterError, lambda: tk.NumberFrameDomain("a", "a"), "different")
-    for wrong in (("", "b"), ("a", ""), ("a", 3)):
-        raises_exactly(tk.errors.ParameterTypeError, lambda wrong=wrong: tk.NumberFrameDomain(*wrong), "non-empty")
+    raises_exactly(tk.errors.ParameterError, lambda: tk.FrameDomain("a", value="a"), "different")
+    for user, value in (("", "b"), ("a", ""), ("a", 3)):
+        wrong = partial(tk.FrameDomain, user, value=value)  # type: ignore[arg-type]
+        raises_exactly(tk.errors.ParameterTypeError, wrong, "non-empty")
     raises_exactly(tk.errors.DataError, lambda: DOMAIN.validate(pl.DataFrame({"reader": [1]})), "'age'")
 
 

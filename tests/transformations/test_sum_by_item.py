@@ -23,7 +23,7 @@ from tests.oracles.totals import clamped_totals
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-DOMAIN = tk.ValuedFrameDomain("buyer", "book", "paid")
+DOMAIN = tk.FrameDomain("buyer", "book", value="paid")
 SPACE = DOMAIN, tk.UserDistance()
 ITEMS = ("a", "b")
 Table = dict[int, tuple[tuple[str, int], ...]]
@@ -260,7 +260,7 @@ def test_the_largest_bounds_are_allowed() -> None:
     "space",
     [
         (tk.FrameDomain("buyer", "book"), tk.UserDistance()),
-        (tk.GroupedFrameDomain("buyer", "book", "paid"), tk.UserDistance()),
+        (tk.FrameDomain("buyer", "book", group="paid"), tk.UserDistance()),
         (DOMAIN, tk.LInfDistance()),
         (DOMAIN, None),
     ],
@@ -280,7 +280,7 @@ def test_a_count_takes_no_table_with_numbers() -> None:
 @pytest.mark.parametrize("names", [("", "a", "b"), ("a", "b", ""), ("a", "b", "a"), ("a", "a", "b"), ("a", "b", 3)])
 def test_three_different_columns_are_named(names: Any) -> None:
     with pytest.raises((tk.errors.ParameterError, tk.errors.ParameterTypeError)):
-        tk.ValuedFrameDomain(*names)
+        tk.FrameDomain(*names[:2], value=names[2])
 
 
 def test_items_of_another_kind_than_the_candidates() -> None:

@@ -14,7 +14,6 @@ from ...combinators.partition_by import group_privacy_map, make_partition_by
 from ...core.measurement import Measurement
 from ...errors import checks
 from ...numerics.arithmetic import to_fraction
-from ...spaces.domains import GroupedFrameDomain
 from ...spaces.metrics import UserDistance
 from ...transformations.keep_items import make_keep_groups
 from .plan import AccuracyGuarantee, Plan, Query, confidence_text, least_scale
@@ -81,7 +80,6 @@ class GroupedTopK:
         The lists contain ``items``; if these are None, indices, and the chain is for its map only.
         """
         domain, metric = query.unit.columns.table_domain, UserDistance(query.unit.neighbors)
-        assert isinstance(domain, GroupedFrameDomain)
         members = dict.fromkeys(self.groups, self.build_group_measurement(query, scale, items))  # [members]
         measure = query.budget.measure
         measurement = make_partition_by(domain, metric, measure, measurements=members, max_groups=self.most)

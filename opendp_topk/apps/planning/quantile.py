@@ -20,7 +20,7 @@ from ...core.measurement import Measurement
 from ...core.transformation import Transformation
 from ...errors import checks
 from ...measurements.quantiles import WIDEST, then_quantiles
-from ...spaces.domains import NumberFrameDomain
+from ...spaces.domains import FrameDomain
 from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
 from ...spaces.metrics import UserDistance
 from ...transformations.count_by_number import make_count_by_number
@@ -55,7 +55,7 @@ class NumericColumns(Columns):
     @property
     def domain(self) -> Any:
         """Domain of the tables with these columns."""
-        return NumberFrameDomain(self.user, str(self.value))
+        return FrameDomain(self.user, value=self.value)
 
     @property
     def least_candidate(self) -> int:

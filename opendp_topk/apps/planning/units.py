@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ...core.transformation import Transformation
 from ...errors import DataError, DataTypeError, ParameterError
-from ...spaces.domains import FrameDomain, GroupedFrameDomain, ValuedFrameDomain, VectorDomain
+from ...spaces.domains import FrameDomain, VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile, without_delta
 from ...spaces.metrics import L01InfDistance, ScoreMetric, UserDistance
 from ...transformations.count_by_item import make_count_by_item, map_only_count
@@ -190,16 +190,14 @@ class Columns:
         return self.user == ROW
 
     @property
-    def table_domain(self) -> FrameDomain | ValuedFrameDomain | GroupedFrameDomain:
+    def table_domain(self) -> FrameDomain:
         """Domain of the tables with these columns."""
-        return self.domain if self.group is None else GroupedFrameDomain(self.user, self.item, self.group)
+        return self.domain if self.group is None else FrameDomain(self.user, self.item, group=self.group)
 
     @property
-    def domain(self) -> FrameDomain | ValuedFrameDomain:
+    def domain(self) -> FrameDomain:
         """Domain of the tables with these columns, except the group column."""
-        if self.value is None:
-            return FrameDomain(self.user, self.item)
-        return ValuedFrameDomain(self.user, self.item, self.value)
+        return FrameDomain(self.user, self.item, value=self.value)
 
     def is_possible_release(self, released: Sequence[Any]) -> bool:
         """Return True if the release, in the notation of records, is possible: distinct items of one type.
@@ -240,7 +238,7 @@ class Columns:
     def map_only_scores(self, neighbors: str, n_candidates: int) -> Transformation:
         """Return the scores of ``n_candidates`` candidates, for the map only."""
         metric, most, domain = UserDistance(neighbors), self.max_items, self.domain
-        if isinstance(domain, FrameDomain):
+        if self.value is None:
             scored: Any = map_only_count(domain, metric, n_candidates=n_candidates, max_items=most)
         else:
             options = {"bounds": self.bounds, "granularity": self.step, "max_items": most}

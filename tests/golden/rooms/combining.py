@@ -224,7 +224,7 @@ def _by_group() -> Iterator[Case]:
     count = inner >> tk.then_count_by_item(candidates=["a", "b"])
     for word, measure in MEASURES.items():
         for kind in ("add_remove", "replace"):
-            space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance(kind)
+            space = tk.FrameDomain("reader", "book", group="town"), tk.UserDistance(kind)
             for scales in ((2, 2), (2, 0.5), (2,)):
                 made = {
                     town: count >> tk.then_report_noisy_top_k(measure, k=1, scale=s) for town, s in enumerate(scales)
@@ -239,7 +239,7 @@ def _by_group() -> Iterator[Case]:
         "make_partition_by of none",
         partial(
             tk.make_partition_by,
-            tk.GroupedFrameDomain("r", "b", "t"),
+            tk.FrameDomain("r", "b", group="t"),
             tk.UserDistance(),
             MEASURES["max"],
             measurements={},

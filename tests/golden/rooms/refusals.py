@@ -137,9 +137,9 @@ def _spaces() -> Iterator[Case]:
         ("AtomDomain", tk.AtomDomain, ((str,), (bool,), (3,), (int, (3, 1)), (int, (1,)), (float, (0, math.nan)))),
         ("VectorDomain", tk.VectorDomain, ((3,), (tk.AtomDomain(int), 0), (tk.AtomDomain(int), 1.5))),
         ("FrameDomain", tk.FrameDomain, (("a", "a"), ("", "b"), (1, "b"), ("a", None))),
-        ("GroupedFrameDomain", tk.GroupedFrameDomain, (("a", "b", "b"), ("a", "b", ""))),
-        ("ValuedFrameDomain", tk.ValuedFrameDomain, (("a", "b", "a"), ("a", "b", 3))),
-        ("NumberFrameDomain", tk.NumberFrameDomain, (("a", "a"), ("", "b"), ("a", 3))),
+        ("table with groups", lambda u, i, g: tk.FrameDomain(u, i, group=g), (("a", "b", "b"), ("a", "b", ""))),
+        ("table with numbers", lambda u, i, v: tk.FrameDomain(u, i, value=v), (("a", "b", "a"), ("a", "b", 3))),
+        ("table of numbers", lambda u, v: tk.FrameDomain(u, value=v), (("a", "a"), ("", "b"), ("a", 3))),
         ("LInfDistance", tk.LInfDistance, (("yes",), (1,), (None,))),
         ("UserDistance", tk.UserDistance, (("users",), (None,), (3,))),
         ("KeyedCountDistance", tk.KeyedCountDistance, ((0,), (1.5,), ("3",), (3, "yes"), (3, True, 0))),
@@ -274,8 +274,8 @@ def _own(privacy_map: Any = float) -> Any:
 
 
 def _of_tables() -> Iterator[Case]:
-    rows, sums = (tk.FrameDomain("a", "b"), tk.UserDistance()), (tk.ValuedFrameDomain("a", "b", "c"), tk.UserDistance())
-    numbers = tk.NumberFrameDomain("a", "b"), tk.UserDistance()
+    rows, sums = (tk.FrameDomain("a", "b"), tk.UserDistance()), (tk.FrameDomain("a", "b", value="c"), tk.UserDistance())
+    numbers = tk.FrameDomain("a", value="b"), tk.UserDistance()
     lists: dict[str, Any] = {
         "none": None, "empty": [], "equal": ["x", "x"], "mixed": ["x", 1], "floats": [1.5], "bools": [True],
         "string": "xy", "number": 3, "large": [2**64], "nested": [["x"]],

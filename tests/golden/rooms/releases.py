@@ -255,7 +255,7 @@ def _frame(names: list[str]) -> Any:
 
 
 def _grouped(name: str, role: str, towns: int, same: bool, options: dict[str, Any]) -> Any:
-    space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+    space = tk.FrameDomain("reader", "book", group="town"), tk.UserDistance()
     count = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=list("abcd"))
     made = {
         town: count >> getattr(tk, role)(MEASURES["max"], scale=3 if same else 3 + town, **options)

@@ -18,7 +18,7 @@ NAMES = ["buyer", "book", "paid"]
 ITEMS = ["a", "b", "c", "none", "é", ""]
 KINDS = ("polars", "lazy", "pandas", "pyarrow", "duckdb")
 USERS = tk.UserDistance()
-ROWS_DOMAIN, SUMS_DOMAIN = tk.FrameDomain("buyer", "book"), tk.ValuedFrameDomain("buyer", "book", "paid")
+ROWS_DOMAIN, SUMS_DOMAIN = tk.FrameDomain("buyer", "book"), tk.FrameDomain("buyer", "book", value="paid")
 
 
 def frame(kind: str, rows: list[tuple[Any, ...]] = ROWS) -> Any:
@@ -81,7 +81,7 @@ def _links() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield named("outside", max_rows=most), partial(tk.make_count_outside, ROWS_DOMAIN, USERS, **options)
     for by in ("order", "value"):
         yield named("kept", by), partial(_kept, by)
-    numbers = tk.NumberFrameDomain("buyer", "paid")
+    numbers = tk.FrameDomain("buyer", value="paid")
     for most in (1, 2):
         options = {"quantile": Fraction(1, 2), "bounds": (0, 10), "max_rows": most}
         yield named("median", max_rows=most), partial(tk.make_quantile_scores, numbers, USERS, **options)

@@ -16,8 +16,8 @@ ITEMS = ["a", "b", "c", "d"]
 NEIGHBOURS = ("add_remove", "replace")
 MONOTONIC = (None, True, False)
 ROWS = tk.FrameDomain("reader", "book")
-SUMS = tk.ValuedFrameDomain("reader", "book", "paid")
-NUMBERS = tk.NumberFrameDomain("reader", "paid")
+SUMS = tk.FrameDomain("reader", "book", value="paid")
+NUMBERS = tk.FrameDomain("reader", value="paid")
 BOUNDS = ((0, 10), (-3, 10), (5, 7), (Fraction(-1, 2), Fraction(5, 2)))
 
 
@@ -65,7 +65,7 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield from _scored()
     for kind in NEIGHBOURS:
         between = tk.UserDistance(kind)
-        grouped = tk.GroupedFrameDomain("reader", "book", "town"), between
+        grouped = tk.FrameDomain("reader", "book", group="town"), between
         for most in (None, 1, 3):
             for monotonic in MONOTONIC:
                 options = {"candidates": None, "monotonic": monotonic, "max_items": most}
@@ -75,7 +75,7 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
         for most in (1, 3):
             for by in ("random", "order", "rows", "value"):
                 for domain, step in ((ROWS, 1), (SUMS, Fraction(1, 2))):
-                    name = named("keep_items", kind, type(domain).__name__, most=most, by=by)
+                    name = named("keep_items", kind, *domain.columns, most=most, by=by)
                     yield name, partial(tk.make_keep_items, domain, between, most=most, by=by, granularity=step)
             for by in ("random", "order", "rows", "value"):
                 kept = partial(tk.make_keep_groups, *grouped, most=most, by=by, groups=[1, 2])

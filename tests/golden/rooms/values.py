@@ -33,9 +33,9 @@ def _spaces() -> Iterator[Case]:
                 yield named("vectors", kind.__name__, bounds=bounds, size=size), make
     others: dict[str, Any] = {
         "rows": tk.FrameDomain("a", "b"),
-        "rows of numbers": tk.ValuedFrameDomain("a", "b", "c"),
-        "rows of users and numbers": tk.NumberFrameDomain("a", "b"),
-        "rows of groups": tk.GroupedFrameDomain("a", "b", "c"),
+        "rows of numbers": tk.FrameDomain("a", "b", value="c"),
+        "rows of users and numbers": tk.FrameDomain("a", value="b"),
+        "rows of groups": tk.FrameDomain("a", "b", group="c"),
         "keyed": tk.KeyedCountsDomain(),
         "l1": tk.L1Distance(),
         "l2": tk.L2Distance(),

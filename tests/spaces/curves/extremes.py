@@ -88,7 +88,7 @@ def _runs(scale: Any, count: int) -> Any:
 
 
 def _groups(scale: Any, count: int) -> Any:
-    domain = tk.GroupedFrameDomain("user", "item", "group"), tk.UserDistance()
+    domain = tk.FrameDomain("user", "item", group="group"), tk.UserDistance()
     one = ITEMS >> tk.then_count_by_item(candidates=["a", "b"]) >> tk.then_report_noisy_top_k(PROFILE, k=1, scale=scale)
     return tk.make_partition_by(*domain, PROFILE, measurements=dict.fromkeys(range(9), one), max_groups=count)
 
