@@ -383,8 +383,8 @@ def test_guarded_names_the_package_that_a_back_end_lacks() -> None:
 
     raises_exactly(MissingExtraError, lambda: run_guarded(fail), "pyarrow", "opendp_topk[tables]")
 
-    read = lambda: identifier_columns(None, {"user": "member", "item": "work"})  # noqa: E731
-    raises_exactly(MissingExtraError, read, "opendp_topk[tables]")
+
+def test_without_narwhals_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "narwhals", None)
     raises_exactly(
         MissingExtraError, lambda: identifier_columns(None, {"user": "member", "item": "work"}), "opendp_topk[tables]"
