@@ -113,6 +113,12 @@ from .spaces.metrics import Metric as Metric
 from .spaces.metrics import PerCandidateDistance as PerCandidateDistance
 from .spaces.metrics import RangeDistance as RangeDistance
 from .spaces.metrics import UserDistance as UserDistance
+from .transformations.bound_contributions import make_bound_contributions as make_bound_contributions
+from .transformations.bound_contributions import make_drop_groups as make_drop_groups
+from .transformations.bound_contributions import make_keep_groups as make_keep_groups
+from .transformations.bound_contributions import then_bound_contributions as then_bound_contributions
+from .transformations.bound_contributions import then_drop_groups as then_drop_groups
+from .transformations.bound_contributions import then_keep_groups as then_keep_groups
 from .transformations.cap_scores import make_cap_scores as make_cap_scores
 from .transformations.cap_scores import then_cap_scores as then_cap_scores
 from .transformations.count_by_item import make_count_by_item as make_count_by_item
@@ -121,12 +127,6 @@ from .transformations.count_by_number import make_count_by_number as make_count_
 from .transformations.count_by_number import then_count_by_number as then_count_by_number
 from .transformations.count_outside import make_count_outside as make_count_outside
 from .transformations.count_outside import then_count_outside as then_count_outside
-from .transformations.keep_items import make_forget_groups as make_forget_groups
-from .transformations.keep_items import make_keep_groups as make_keep_groups
-from .transformations.keep_items import make_keep_items as make_keep_items
-from .transformations.keep_items import then_forget_groups as then_forget_groups
-from .transformations.keep_items import then_keep_groups as then_keep_groups
-from .transformations.keep_items import then_keep_items as then_keep_items
 from .transformations.minimum_users import add_to_counts as add_to_counts
 from .transformations.minimum_users import make_minimum_users as make_minimum_users
 from .transformations.minimum_users import then_minimum_users as then_minimum_users
@@ -183,6 +183,7 @@ __all__ = [
     "make_above_threshold",
     "make_adaptive_composition",
     "make_approximate",
+    "make_bound_contributions",
     "make_canonical_top_k",
     "make_cap_scores",
     "make_composition",
@@ -190,15 +191,14 @@ __all__ = [
     "make_count_by_item",
     "make_count_by_number",
     "make_count_outside",
+    "make_drop_groups",
     "make_exponential_mechanism",
     "make_fix_delta",
     "make_followed_by",
-    "make_forget_groups",
     "make_fully_adaptive_composition",
     "make_gaussian",
     "make_joint_top_k",
     "make_keep_groups",
-    "make_keep_items",
     "make_laplace",
     "make_minimum_users",
     "make_noisy_histogram",
@@ -237,19 +237,19 @@ __all__ = [
     "release_spark",
     "then_above_threshold",
     "then_adaptive_composition",
+    "then_bound_contributions",
     "then_canonical_top_k",
     "then_cap_scores",
     "then_continual_top_k",
     "then_count_by_item",
     "then_count_by_number",
     "then_count_outside",
+    "then_drop_groups",
     "then_exponential_mechanism",
-    "then_forget_groups",
     "then_fully_adaptive_composition",
     "then_gaussian",
     "then_joint_top_k",
     "then_keep_groups",
-    "then_keep_items",
     "then_laplace",
     "then_minimum_users",
     "then_noisy_histogram",

@@ -61,13 +61,14 @@ PUBLIC = {
     "spaces.metrics": (
         "L01InfDistance L1Distance L2Distance LInfDistance Metric PerCandidateDistance RangeDistance UserDistance"
     ),
+    "transformations.bound_contributions": (
+        "make_bound_contributions make_drop_groups make_keep_groups "
+        "then_bound_contributions then_drop_groups then_keep_groups"
+    ),
     "transformations.cap_scores": "make_cap_scores then_cap_scores",
     "transformations.count_by_item": "make_count_by_item then_count_by_item",
     "transformations.count_by_number": "make_count_by_number then_count_by_number",
     "transformations.count_outside": "make_count_outside then_count_outside",
-    "transformations.keep_items": (
-        "make_forget_groups make_keep_groups make_keep_items then_forget_groups then_keep_groups then_keep_items"
-    ),
     "transformations.minimum_users": "add_to_counts make_minimum_users then_minimum_users",
     "transformations.quantile_scores": "make_quantile_scores multiples then_quantile_scores",
     "transformations.sum_by_item": "make_sum_by_item then_sum_by_item",

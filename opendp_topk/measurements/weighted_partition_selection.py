@@ -70,7 +70,7 @@ def make_weighted_partition_selection(
         output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, if ``epsilon`` is
             given, ``Approximate(MaxDivergence())``.
         max_items: The largest number of keys per user: the first ones in the order of the numbers, or of the strings'
-            code points, are kept. ``make_keep_items`` can choose them at random before.
+            code points, are kept. ``make_bound_contributions`` can choose them at random before.
         delta: With ``epsilon``, the delta of the release at d_in = 1, in (0, 1); it is split between noise and
             threshold so that the threshold is about the smallest. With ``scale``, the delta of the threshold alone.
         epsilon: The epsilon of the release at d_in = 1, finite, >= 0. Give this or ``scale``.

@@ -31,7 +31,7 @@ def make_cap_scores(
     users with an item and at most c different items
 
     The best cap is the one whose share of users is closest to ``share``. Choose a cap with a selection mechanism, which
-    has its own privacy loss, and pass it to ``make_keep_items``. ``make_followed_by`` combines the two steps.
+    has its own privacy loss, and pass it to ``make_bound_contributions``. ``make_followed_by`` combines the two steps.
 
     Args:
         input_domain: ``FrameDomain(user, item)``.

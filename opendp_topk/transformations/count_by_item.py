@@ -48,9 +48,9 @@ def make_count_by_item(
             selection.
         max_items: Contribution bound: how many items (candidates, if these are given) of one user count at most. The
             first ones count, in the public order of the numbers or of the strings' code points. By default all count.
-            To choose them in another way, apply ``make_keep_items`` with the same bound first; nothing is then dropped
-            here. The scale of noise on all counts, such as that of ``make_laplace``, then grows with ``max_items``
-            instead of the number of candidates.
+            To choose them in another way, apply ``make_bound_contributions`` with the same bound first; nothing is then
+            dropped here. The scale of noise on all counts, such as that of ``make_laplace``, then grows with
+            ``max_items`` instead of the number of candidates.
 
     Returns:
         A :class:`Transformation` to int64 vectors with one count per candidate, in the order of ``candidates``. With

@@ -86,7 +86,7 @@ def kept(rule: str) -> Callable[[Path, int], tuple[float, float, int]]:
 
     def release(path: Path, pages: int) -> tuple[float, float, int]:
         listed = range(pages)
-        chosen = VIEWED >> tk.then_keep_items(most=MOST, by=rule, candidates=listed)
+        chosen = VIEWED >> tk.then_bound_contributions(most=MOST, by=rule, candidates=listed)
         counts = chosen >> tk.then_count_by_item(candidates=listed, max_items=MOST)
         noise = partial(tk.then_noisy_histogram, tk.ZeroConcentratedDivergence(), gaussian=True)
         noisy = tk.binary_search_chain(lambda scale: counts >> noise(scale=scale), 1, RHO)
@@ -98,7 +98,7 @@ def kept(rule: str) -> Callable[[Path, int], tuple[float, float, int]]:
 
 def unlisted(path: Path, pages: int) -> tuple[float, float, int]:
     """No list: the pages above the threshold of a stable histogram."""
-    counts = VIEWED >> tk.then_keep_items(most=MOST) >> tk.then_count_by_item(candidates=None, max_items=MOST)
+    counts = VIEWED >> tk.then_bound_contributions(most=MOST) >> tk.then_count_by_item(candidates=None, max_items=MOST)
     measure = tk.Approximate(tk.ZeroConcentratedDivergence())
     noise = partial(tk.then_stable_histogram, measure, delta=DELTA, gaussian=True)
     noisy = tk.binary_search_chain(lambda scale: counts >> noise(scale=scale), 1, (RHO, DELTA))
@@ -161,7 +161,9 @@ def rules(rows: int = 3 * 10**6, turns: int = 3) -> Iterator[str]:
         for most in (1, 10):
             least = dict.fromkeys(("random", "order"), float("inf"))
             for rule in (*least,) * turns:
-                keep = (tk.FrameDomain("user", "item"), tk.UserDistance()) >> tk.then_keep_items(most=most, by=rule)
+                keep = (tk.FrameDomain("user", "item"), tk.UserDistance()) >> tk.then_bound_contributions(
+                    most=most, by=rule
+                )
                 before = time.process_time()
                 keep(table)
                 least[rule] = min(least[rule], time.process_time() - before)

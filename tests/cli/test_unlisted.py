@@ -274,7 +274,7 @@ def test_a_random_choice_of_items(command: Command, searches: Path) -> None:
     assert record["mechanism"]["by"] == "random"
     assert record["mechanism"]["most"] == 2
     documents = [one["document"] for one in record["proof"]["documents"]]
-    assert "transformations/keep_items" in documents
+    assert "transformations/bound_contributions" in documents
 
 
 @pytest.mark.slow

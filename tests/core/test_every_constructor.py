@@ -24,7 +24,7 @@ MEASURES = (
     *(PURE, tk.RangeDivergence(), CONCENTRATED, tk.PrivacyProfile()),
     *(tk.Approximate(PURE), tk.Approximate(CONCENTRATED)),
 )
-ELSEWHERE = ("make_above_threshold", "make_forget_groups", "make_fully_adaptive_composition", "make_padded")
+ELSEWHERE = ("make_above_threshold", "make_drop_groups", "make_fully_adaptive_composition", "make_padded")
 """Its law is large; its table has nulls, which differ from themselves; it has no map; it waits."""
 NAMES = [name for name in tk.__all__ if name.startswith("make_") and name not in {*MECHANISMS, *ELSEWHERE}]
 NO_MEMBERS = (None, "abc", [[SENTINEL_INT]], {SENTINEL_TEXT: 0}, {"a": 1, 2: 3}, {"a": 1.5}, [SENTINEL_INT, "a"])

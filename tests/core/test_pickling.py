@@ -142,9 +142,9 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "make_select_private_candidate": lambda: tk.make_select_private_candidate(
         top() >> tuple, stop_probability=0.5, threshold=1
     ),
-    "make_forget_groups": lambda: GROUPS >> tk.then_forget_groups(),
+    "make_drop_groups": lambda: GROUPS >> tk.then_drop_groups(),
     "make_keep_groups": lambda: GROUPS >> tk.then_keep_groups(most=2, groups=["Ulm", "Bonn"]),
-    "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
+    "make_bound_contributions": lambda: ROWS >> tk.then_bound_contributions(most=2),
     "make_sum_by_item": lambda: (
         (tk.FrameDomain("u", "i", value="v"), tk.UserDistance()) >> tk.then_sum_by_item(candidates=[1], bounds=(0, 5))
     ),

@@ -51,9 +51,9 @@ VECTORS: dict[str, Any] = {
 
 FRAMED, GROUPED = (tk.FrameDomain("u", "i"), USERS), (tk.FrameDomain("u", "i", group="g"), USERS)
 PURE = tk.MaxDivergence()
-KEPT = FRAMED >> tk.then_keep_items(most=1, by="order", candidates=pl.Series(["a", "b"])) >> TOP
+KEPT = FRAMED >> tk.then_bound_contributions(most=1, by="order", candidates=pl.Series(["a", "b"])) >> TOP
 OTHERS = FRAMED >> tk.then_count_outside(items=["a"]) >> tk.then_laplace(PURE, scale=100.0)
-GROUPS = GROUPED >> tk.then_keep_groups(most=1, by="order", groups=["x", "y"]) >> tk.then_forget_groups() >> TOP
+GROUPS = GROUPED >> tk.then_keep_groups(most=1, by="order", groups=["x", "y"]) >> tk.then_drop_groups() >> TOP
 LISTED: dict[str, tuple[tk.Measurement, str, str]] = {
     "candidates": (TOP, "i", "candidates"),
     "of sums": (SUMS, "i", "candidates"),

@@ -509,5 +509,5 @@ def test_tables_are_checked_before_anything_is_taken(tmp_path: Path) -> None:
 def test_bad_arguments_of_tables_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
     raises_exactly(error, lambda: of_tables(**options), word)
     raises_exactly(tk.errors.ParameterError, lambda: build(ZCDP, max_items=2), "max_items")
-    kept = (FRAMES, tk.UserDistance()) >> tk.then_keep_items(most=1)
+    kept = (FRAMES, tk.UserDistance()) >> tk.then_bound_contributions(most=1)
     raises_exactly(tk.errors.SpaceError, lambda: kept >> of_tables(), "more data")

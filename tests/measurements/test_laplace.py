@@ -216,7 +216,7 @@ def test_from_a_table_to_winners_with_counts() -> None:
     table = pl.DataFrame({"who": [1, 1, 2, 3, 3], "what": ["a", "b", "b", "z", "a"]})
     space = tk.FrameDomain("who", "what"), tk.UserDistance()
     for by in ("order", "random"):
-        kept = space >> tk.then_keep_items(most=1, by=by, candidates=["a", "b"])
+        kept = space >> tk.then_bound_contributions(most=1, by=by, candidates=["a", "b"])
         counts = kept >> tk.then_count_by_item(candidates=["a", "b"], max_items=1)
         best = counts >> tk.then_noisy_histogram(MAX, scale=0.0) >> tk.largest_counts(2, ["a", "b"])
         assert sum(best(table).counts) == 3

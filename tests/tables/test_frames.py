@@ -480,7 +480,7 @@ def _broken(form: str) -> Any:
 
 @pytest.mark.parametrize("form", ["pyarrow", "dataset", "polars", "pandas"])
 def test_keys_that_are_no_text_are_refused_before_anything_is_drawn(form: str) -> None:
-    keep = types.PAIRS >> tk.then_keep_items(most=1, by="order")
+    keep = types.PAIRS >> tk.then_bound_contributions(most=1, by="order")
     for count in (types.PAIRS, keep):
         counts = count >> tk.then_count_by_item(candidates=None)
         raises_exactly(tk.errors.TableError, lambda counts=counts: counts(_broken(form)), "could not be read")

@@ -165,7 +165,7 @@ def max_items(frame: Any) -> Any:
 
 
 def kept(frame: Any) -> Any:
-    keep = PAIRS >> tk.then_keep_items(most=2, by="order")
+    keep = PAIRS >> tk.then_bound_contributions(most=2, by="order")
     return dict((keep >> tk.then_count_by_item(candidates=None))(frame))
 
 

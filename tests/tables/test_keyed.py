@@ -1,6 +1,6 @@
 """Every back end counts the users of every item like the plain-Python reference.
 
-Tries proofs/measurements/continual_top_k.tex, proofs/spaces/keyed_counts.tex, proofs/transformations/keep_items.tex
+Tries proofs/measurements/continual_top_k.tex, proofs/spaces/keyed_counts.tex, proofs/transformations/bound_contributions.tex
 and proofs/transformations/quantile_scores.tex.
 """
 

@@ -124,7 +124,7 @@ PATHS: dict[str, Callable[[Any], Any]] = {
     "breadth": lambda table: (PAIRS >> tk.then_cap_scores(caps=[3], share=Fraction(1, 2)))(table).tolist() == [-_USERS],
     **{
         f"keep by {by}": lambda table, by=by: (
-            sum((VALUED >> tk.then_keep_items(most=2, by=by)
+            sum((VALUED >> tk.then_bound_contributions(most=2, by=by)
              >> tk.then_sum_by_item(candidates=None, bounds=(0, 1)))(table).values()) == 2 * _USERS
         )
         for by in ("order", "random", "rows", "value")
@@ -246,9 +246,9 @@ def _chains() -> dict[str, Any]:
     paid = tk.FrameDomain("member", "work", value="paid"), tk.UserDistance()
     some = tk.then_count_by_item(candidates=[7, 8], max_items=1)
     return {
-        "groups": groups >> tk.then_keep_groups(most=3) >> tk.then_forget_groups() >> some,
+        "groups": groups >> tk.then_keep_groups(most=3) >> tk.then_drop_groups() >> some,
         "sums": paid >> tk.then_sum_by_item(candidates=[7, 8], bounds=(0, 9), max_items=2),
-        "counts": PAIRS >> tk.then_keep_items(most=2) >> some,
+        "counts": PAIRS >> tk.then_bound_contributions(most=2) >> some,
     }
 
 

@@ -250,9 +250,9 @@ def test_what_was_kept_of_strings_is_counted_in_plans_that_are_determinate(spark
     table = spark.createDataFrame(frame.to_arrow())
     metric, names = tk.UserDistance(), [f"i{n}" for n in range(8)]
     summed = tk.then_sum_by_item(candidates=names, bounds=(0, 9))
-    items = (tk.FrameDomain("member", "work", value="paid"), metric) >> tk.then_keep_items(most=2, by=by)
+    items = (tk.FrameDomain("member", "work", value="paid"), metric) >> tk.then_bound_contributions(most=2, by=by)
     assert (items >> summed)(table).tolist() == (items >> summed)(frame).tolist()
-    for first in (SPACE >> tk.then_keep_items(most=2, by=by), _groups(by)) if by != "value" else ():
+    for first in (SPACE >> tk.then_bound_contributions(most=2, by=by), _groups(by)) if by != "value" else ():
         count = first >> tk.then_count_by_item(candidates=names)
         assert count(table).tolist() == count(frame).tolist()
         require_determinate(first(table).to_native())
@@ -260,12 +260,12 @@ def test_what_was_kept_of_strings_is_counted_in_plans_that_are_determinate(spark
 
 def _groups(by: str) -> Any:
     space = tk.FrameDomain("member", "work", group="town"), tk.UserDistance()
-    return space >> tk.then_keep_groups(most=2, by=by) >> tk.then_forget_groups()
+    return space >> tk.then_keep_groups(most=2, by=by) >> tk.then_drop_groups()
 
 
 def test_a_random_choice_takes_no_more_rows_from_spark_than_fit(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(user, item) for user in range(3) for item in range(3)]
-    keep = tk.make_keep_items(*SPACE, most=2)
+    keep = tk.make_bound_contributions(*SPACE, most=2)
     for few, fits in ((9, True), (8, False)):
         monkeypatch.setattr("opendp_topk.tables.spark.FEW", few)
         if fits:
@@ -282,8 +282,8 @@ def test_collations_do_not_fold_what_is_kept_or_left_out(spark: Any) -> None:
     for listed, most, expected in ((["a"], 2, 3), (["a"], 9, 4), (["A"], 1, 1), ([], 9, 5), (["a", "A", "b"], 9, 0)):
         assert tk.make_count_outside(*SPACE, items=listed, max_rows=most)(table).tolist() == [expected]
     for by, kept in (("order", "A"), ("rows", "b")):
-        assert sorted(pairs(tk.make_keep_items(*SPACE, most=1, by=by)(table))) == [("U", "A"), ("u", kept)]
-    assert len(pairs(tk.make_keep_items(*SPACE, most=9)(table))) == 4
+        assert sorted(pairs(tk.make_bound_contributions(*SPACE, most=1, by=by)(table))) == [("U", "A"), ("u", kept)]
+    assert len(pairs(tk.make_bound_contributions(*SPACE, most=9)(table))) == 4
 
 
 def test_narrow_integers_and_types_without_identifiers(spark: Any) -> None:

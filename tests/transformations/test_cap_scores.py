@@ -81,7 +81,7 @@ def test_a_cap_that_is_chosen_privately_and_used() -> None:
 
     def capped(found: Any) -> tk.Measurement:
         most = found[0]
-        kept = SPACE >> tk.then_keep_items(most=most) >> tk.then_count_by_item(candidates=None, max_items=most)
+        kept = SPACE >> tk.then_bound_contributions(most=most) >> tk.then_count_by_item(candidates=None, max_items=most)
         released: tk.Measurement = kept >> tk.then_stable_histogram(measure, scale=2.0 * most, delta=1e-8)
         return released
 

@@ -1,6 +1,6 @@
 """At most so many groups of each user: which, how likely, and that all of their rows stay.
 
-Tries proofs/transformations/keep_items.tex.
+Tries proofs/transformations/bound_contributions.tex.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ...core.measurement import Measurement
 from ...errors import checks
 from ...numerics.arithmetic import to_fraction
 from ...spaces.metrics import UserDistance
-from ...transformations.keep_items import make_keep_groups
+from ...transformations.bound_contributions import make_keep_groups
 from .plan import AccuracyGuarantee, Plan, Query, confidence_text, least_scale
 from .release_record import parameters_of
 from .top_k import TopK

@@ -15,7 +15,7 @@ from ...numerics.arithmetic import to_fraction
 from ...spaces.curves.closed_forms import ZCDPBound
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence, without_delta
-from ...transformations.keep_items import RULES
+from ...transformations.bound_contributions import RULES
 from ..ledger import Ledger
 from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
 from .catalogue import HISTOGRAMS, all_mechanisms

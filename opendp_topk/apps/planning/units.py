@@ -15,8 +15,8 @@ from ...errors import DataError, DataTypeError, ParameterError
 from ...spaces.domains import FrameDomain, VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile, without_delta
 from ...spaces.metrics import L01InfDistance, ScoreMetric, UserDistance
+from ...transformations.bound_contributions import make_bound_contributions, map_only_contributions
 from ...transformations.count_by_item import make_count_by_item, map_only_count
-from ...transformations.keep_items import make_keep_items, map_only_contributions
 from ...transformations.minimum_users import map_only_minimum, then_minimum_users
 from ...transformations.sum_by_item import make_sum_by_item, map_only_sum
 from ..ledger.amounts import parse_exact
@@ -216,7 +216,9 @@ class Columns:
         scored: Any = self._aggregate_by_item(domain, metric, items)
         if self.keep != "order" and self.max_items is not None:
             by, step = self.keep, self.step
-            kept = make_keep_items(domain, metric, most=self.max_items, by=by, candidates=items, granularity=step)
+            kept = make_bound_contributions(
+                domain, metric, most=self.max_items, by=by, candidates=items, granularity=step
+            )
             scored = kept >> scored
         if self.minimum_users is not None:
             scored = scored >> then_minimum_users(minimum_users=self.minimum_users, candidates=items)

@@ -27,7 +27,7 @@ from ...spaces.curves.normal import normal_tail_bound
 from ...spaces.domains import FrameDomain
 from ...spaces.measures import is_pure, without_delta
 from ...spaces.metrics import UserDistance
-from ...transformations.keep_items import make_keep_items
+from ...transformations.bound_contributions import make_bound_contributions
 from ...transformations.minimum_users import add_to_counts
 from ..ledger.amounts import parse_exact
 from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, finite_bound, nth_largest_text
@@ -327,7 +327,10 @@ class PartitionSelectionTask(VariableSizeTask):
                 **how,
             )
             if columns.keep != "order":
-                found = make_keep_items(domain, metric, most=found.parameters["max_items"], by=columns.keep) >> found
+                found = (
+                    make_bound_contributions(domain, metric, most=found.parameters["max_items"], by=columns.keep)
+                    >> found
+                )
         measurement: Measurement = found
         return measurement
 

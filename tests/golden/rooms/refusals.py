@@ -295,7 +295,7 @@ def _of_tables() -> Iterator[Case]:
     for value in WHOLE:
         for role, space, name, options in (
             ("make_count_by_item", rows, "max_items", {"candidates": None}),
-            ("make_keep_items", rows, "most", {}),
+            ("make_bound_contributions", rows, "most", {}),
             ("make_count_outside", rows, "max_rows", {"items": ["x"]}),
             ("make_quantile_scores", numbers, "max_rows", {"quantile": 0.5, "bounds": (0, 5)}),
         ):
@@ -316,7 +316,7 @@ def _of_tables() -> Iterator[Case]:
             partial(_accepted, tk.make_sum_by_item, *sums, candidates=["x"], bounds=(0, 5), granularity=value),
         )
     for value in (*WORDS, "value"):
-        yield named("by", repr(value)), partial(_accepted, tk.make_keep_items, *rows, most=2, by=value)
+        yield named("by", repr(value)), partial(_accepted, tk.make_bound_contributions, *rows, most=2, by=value)
     for value in ("yes", 1, 0):
         yield (
             named("monotonic", repr(value)),

@@ -266,7 +266,7 @@ def _grouped(name: str, role: str, towns: int, same: bool, options: dict[str, An
 
 
 def _kept(name: str, by: str, most: int) -> Any:
-    kept = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_keep_items(most=most, by=by)
+    kept = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_bound_contributions(most=most, by=by)
     count = kept >> tk.then_count_by_item(candidates=None, max_items=most)
     histogram = partial(tk.then_stable_histogram, WITH_DELTA["approx-max"], scale=2, delta=1e-3)
     return twice(name, lambda: count >> histogram(), _frame(["reader", "book"]))

@@ -89,7 +89,7 @@ def _links() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _kept(by: str) -> Any:
-    kept = (SUMS_DOMAIN, USERS) >> tk.then_keep_items(most=2, by=by)
+    kept = (SUMS_DOMAIN, USERS) >> tk.then_bound_contributions(most=2, by=by)
     return kept >> tk.then_sum_by_item(candidates=ITEMS, bounds=(0, 10))
 
 

@@ -75,8 +75,11 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
         for most in (1, 3):
             for by in ("random", "order", "rows", "value"):
                 for domain, step in ((ROWS, 1), (SUMS, Fraction(1, 2))):
-                    name = named("keep_items", kind, *domain.columns, most=most, by=by)
-                    yield name, partial(tk.make_keep_items, domain, between, most=most, by=by, granularity=step)
+                    name = named("bound_contributions", kind, *domain.columns, most=most, by=by)
+                    yield (
+                        name,
+                        partial(tk.make_bound_contributions, domain, between, most=most, by=by, granularity=step),
+                    )
             for by in ("random", "order", "rows", "value"):
                 kept = partial(tk.make_keep_groups, *grouped, most=most, by=by, groups=[1, 2])
                 yield named("keep_groups", kind, most=most, by=by), kept
@@ -84,7 +87,7 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
                 options = {"items": ITEMS, "max_rows": most}
                 name = named("count_outside", kind, metric, max_rows=most)
                 yield name, partial(tk.make_count_outside, ROWS, between, metric, **options)
-        yield named("forget_groups", kind), partial(tk.make_forget_groups, *grouped)
+        yield named("drop_groups", kind), partial(tk.make_drop_groups, *grouped)
         for share in (Fraction(1, 2), Fraction(9, 10), 1, 0.25):
             name = named("cap_scores", kind, share=share)
             yield name, partial(tk.make_cap_scores, ROWS, between, caps=[1, 2, 50], share=share)

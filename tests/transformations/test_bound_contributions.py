@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import opendp_topk as tk
 from opendp_topk.sampling.samplers.entropy import Entropy
-from opendp_topk.transformations.keep_items import random_ranks
+from opendp_topk.transformations.bound_contributions import random_ranks
 from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
 from tests.concepts.specimens import Law, Specimen
@@ -63,7 +63,7 @@ def tables() -> list[Table]:
 def test_sets_of_a_size_are_as_likely_as_each_other() -> None:
     basket = "abcd"
     rows = [(user, item) for user in range(20_000) for item in basket for _ in range(1 + (item == "a"))]
-    kept = tk.make_keep_items(*SPACE, most=2)(frame(rows)).collect()
+    kept = tk.make_bound_contributions(*SPACE, most=2)(frame(rows)).collect()
     found: dict[int, set[str]] = {}
     for user, item in zip(kept["member"].to_list(), kept["work"].to_list(), strict=True):
         found.setdefault(user, set()).add(item)
@@ -77,7 +77,7 @@ def test_no_tables_lose_more_than_the_map_says(most: int, kind: str) -> None:
     """The exact laws of a choice among what is left, on all pairs of tables of two users."""
     space = SPACE[0], tk.UserDistance(kind)
     scale = 2.0
-    count = space >> tk.then_keep_items(most=most) >> tk.then_count_by_item(candidates=ITEMS)
+    count = space >> tk.then_bound_contributions(most=most) >> tk.then_count_by_item(candidates=ITEMS)
     choice = count >> tk.then_exponential_mechanism(MAX, scale=scale)
     laws = [(table, softmax_of(table, most, scale)) for table in tables()]
     worst: dict[int, float] = {}
@@ -93,7 +93,7 @@ def test_no_tables_lose_more_than_the_map_says(most: int, kind: str) -> None:
 @pytest.mark.slow
 def test_a_release_follows_the_mixture() -> None:
     table: Table = {1: ("a", "b", "c"), 2: ("a",)}
-    keep = SPACE >> tk.then_keep_items(most=1)
+    keep = SPACE >> tk.then_bound_contributions(most=1)
     choice = keep >> tk.then_count_by_item(candidates=ITEMS) >> tk.then_exponential_mechanism(MAX, scale=0.5)
     counts: Counter[Any] = Counter(int(choice(frame(rows_of(table)))) for _ in range(900))
     assert_follows(counts, softmax_of(table, 1, 0.5), detects=0.45)
@@ -101,7 +101,7 @@ def test_a_release_follows_the_mixture() -> None:
 
 @pytest.mark.slow
 def test_a_random_choice_may_not_meet_a_range_and_leaves_no_law() -> None:
-    count = SPACE >> tk.then_keep_items(most=1) >> tk.then_count_by_item(candidates=ITEMS)
+    count = SPACE >> tk.then_bound_contributions(most=1) >> tk.then_count_by_item(candidates=ITEMS)
     assert count.randomized
     then = tk.then_report_noisy_top_k(tk.RangeDivergence(), k=1, scale=1.0)
     raises_exactly(tk.errors.SpaceError, lambda: count >> then, "randomised transformation")
@@ -116,7 +116,7 @@ def test_a_random_choice_may_not_meet_a_range_and_leaves_no_law() -> None:
 @pytest.mark.further
 @pytest.mark.parametrize("by", ["order", "rows"])
 def test_a_rule_is_deterministic_and_keeps_the_obligations(by: str) -> None:
-    link = check_constructor(tk.make_keep_items, tk.then_keep_items, SPACE, most=1, by=by)
+    link = check_constructor(tk.make_bound_contributions, tk.then_bound_contributions, SPACE, most=1, by=by)
     assert not link.randomized
     count = link >> tk.then_count_by_item(candidates=ITEMS)
     rows = [(1, "c"), (1, "c"), (1, "a"), (2, "b"), (2, "a")]
@@ -135,13 +135,13 @@ def test_a_rule_is_deterministic_and_keeps_the_obligations(by: str) -> None:
 def test_the_largest_totals_and_all_their_rows() -> None:
     rows = [(1, "a", 5), (1, "b", 3), (1, "b", 4), (1, "c", None), (2, "c", -1), (2, "a", -2)]
     table = pl.DataFrame(rows, schema={"buyer": pl.Int64, "book": pl.String, "paid": pl.Int64}, orient="row")
-    keep = tk.make_keep_items(*VALUED, most=1, by="value")
+    keep = tk.make_bound_contributions(*VALUED, most=1, by="value")
     kept = keep(table).collect()
     assert sorted(kept.rows()) == [(1, "b", 3), (1, "b", 4), (2, "c", -1)]
     sums = keep >> tk.then_sum_by_item(candidates=["a", "b", "c"], bounds=(-5, 10))
     assert sums(table).tolist() == [0, 7, -1]
     assert (sums.map(2), sums.parameters["by"]) == (30, "value")
-    coarse = tk.make_keep_items(*VALUED, most=1, by="value", granularity=10)
+    coarse = tk.make_bound_contributions(*VALUED, most=1, by="value", granularity=10)
     assert sorted(coarse(table).collect().rows())[0] == (1, "a", 5), "5 is 1 step of ten, and 3 and 4 are none"
 
 
@@ -149,11 +149,11 @@ def test_max_items_drops_nothing_afterwards() -> None:
     rows = [(user, item) for user in range(50) for item in range(20)]
     table = frame(rows, pl.Int64)
     for most in (1, 7, 30):
-        keep = SPACE >> tk.then_keep_items(most=most)
+        keep = SPACE >> tk.then_bound_contributions(most=most)
         counts = (keep >> tk.then_count_by_item(candidates=None, max_items=most))(table)
         assert sum(counts.values()) == 50 * min(most, 20)
     measure = tk.Approximate(MAX)
-    capped = SPACE >> tk.then_keep_items(most=3) >> tk.then_count_by_item(candidates=None, max_items=3)
+    capped = SPACE >> tk.then_bound_contributions(most=3) >> tk.then_count_by_item(candidates=None, max_items=3)
     histogram = capped >> tk.then_stable_histogram(measure, scale=3.0, delta=1e-8)
     assert histogram.map(1)[0] == 1.0
 
@@ -163,7 +163,7 @@ def test_candidates_alone_are_kept_where_they_are_listed() -> None:
     rows = [(user, item) for user in range(40) for item in range(30)] + [(50, 3), (51, 29), (None, 2)]
     for listed in ([3, 7], [7, 2**64 - 1, 3]):
         for by in ("random", "order", "rows"):
-            keep = tk.make_keep_items(*SPACE, most=1, by=by, candidates=listed)
+            keep = tk.make_bound_contributions(*SPACE, most=1, by=by, candidates=listed)
             kept = keep(frame(rows, pl.Int64)).collect()
             assert sorted(kept["member"].to_list()) == [*range(40), 50]
             assert set(kept["work"].to_list()) <= {3, 7}
@@ -172,9 +172,11 @@ def test_candidates_alone_are_kept_where_they_are_listed() -> None:
         for kind in (pl.Int64, pl.UInt64, pl.Int8):
             table = frame(rows, kind)
             if last - first > 100:
-                kept = tk.make_keep_items(*SPACE, most=30, by="order", candidates=range(first, last + 1))(table)
+                kept = tk.make_bound_contributions(*SPACE, most=30, by="order", candidates=range(first, last + 1))(
+                    table
+                )
             else:
-                chosen = SPACE >> tk.then_keep_items(most=30, by="order", candidates=range(first, last + 1))
+                chosen = SPACE >> tk.then_bound_contributions(most=30, by="order", candidates=range(first, last + 1))
                 kept = chosen(table)
                 counts = tk.make_count_by_item(*SPACE, candidates=range(first, last + 1), max_items=30)(table)
                 assert counts.tolist() == [
@@ -183,14 +185,17 @@ def test_candidates_alone_are_kept_where_they_are_listed() -> None:
             due = {(user, item) for user, item in rows if user is not None and first <= item <= last}
             assert sorted(kept.collect().rows()) == sorted(due)
     raises_exactly(
-        tk.errors.DataError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64))
+        tk.errors.DataError,
+        lambda: tk.make_bound_contributions(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64)),
     )
-    raises_exactly(tk.errors.ParameterError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=[]), "at least one")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: tk.make_bound_contributions(*SPACE, most=1, candidates=[]), "at least one"
+    )
 
 
 def test_two_calls_draw_anew() -> None:
     table = frame([(1, item) for item in range(200)], pl.Int64)
-    keep = tk.make_keep_items(*SPACE, most=100)
+    keep = tk.make_bound_contributions(*SPACE, most=100)
     assert set(keep(table).collect()["work"].to_list()) != set(keep(table).collect()["work"].to_list())
 
 
@@ -206,20 +211,20 @@ def test_two_calls_draw_anew() -> None:
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: tk.make_keep_items(*SPACE, **options), words)
+    raises_exactly(error, lambda: tk.make_bound_contributions(*SPACE, **options), words)
 
 
 def test_other_spaces_are_refused() -> None:
     for space in ((tk.FrameDomain("a", "b", group="c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
         with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
-            tk.make_keep_items(*space, most=1)
+            tk.make_bound_contributions(*space, most=1)
         assert "input_" in str(caught.value)
 
 
 def test_a_mixture_over_kept_items_obeys_the_curve() -> None:
     """One user more, of two items: the law over which of them is kept, against the curve of the selection."""
     held: Table = {1: ("a", "b"), 2: ("a",), 3: ("a",)}
-    chosen = tk.make_keep_items(*SPACE, most=1) >> tk.then_count_by_item(candidates=ITEMS)
+    chosen = tk.make_bound_contributions(*SPACE, most=1) >> tk.then_count_by_item(candidates=ITEMS)
     curve = (chosen >> tk.then_exponential_mechanism(tk.PrivacyProfile(), scale=2)).map(1)
     nearest = 0.0
     for gone in held:
@@ -234,7 +239,7 @@ def test_a_mixture_over_kept_items_obeys_the_curve() -> None:
 
 
 def specimens() -> list[Specimen]:
-    link = tk.make_keep_items(*SPACE, most=1)
+    link = tk.make_bound_contributions(*SPACE, most=1)
     count = link >> tk.then_count_by_item(candidates=ITEMS)
     left: Table = {1: ("a", "b"), 2: ("a",)}
     right: Table = {1: ("a", "b")}

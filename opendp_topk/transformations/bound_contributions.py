@@ -24,8 +24,8 @@ from .sum_by_item import FARTHEST, grid_step
 RULES = ("random", "order", "rows", "value")
 
 
-@proved_by("transformations/keep_items")
-def make_keep_items(
+@proved_by("transformations/bound_contributions")
+def make_bound_contributions(
     input_domain: FrameDomain,
     input_metric: UserDistance,
     *,
@@ -75,18 +75,18 @@ def make_keep_items(
         and processed in parts of about 2^24 rows. A Spark table is processed in Spark, except with ``"random"``, which
         fetches it.
 
-    Proof: proofs/transformations/keep_items.tex
+    Proof: proofs/transformations/bound_contributions.tex
 
     Example:
         >>> import opendp_topk as tk
         >>> import polars as pl
         >>> space = tk.FrameDomain("reader", "book"), tk.UserDistance()
-        >>> two = space >> tk.then_keep_items(most=2) >> tk.then_count_by_item(candidates=None, max_items=2)
+        >>> two = space >> tk.then_bound_contributions(most=2) >> tk.then_count_by_item(candidates=None, max_items=2)
         >>> table = pl.DataFrame({"reader": [1, 1, 1, 2], "book": ["Emma", "Walden", "Ulysses", "Emma"]})
         >>> sum(two(table).values()), two.map(1), two.randomized
         (3, 1, True)
     """
-    # proof-region: keep_items
+    # proof-region: bound_contributions
     require_table_space(input_domain, input_metric, ("item",), ("item", "value"))
     most = checks.require_positive_int("most", most)  # [check-most]
     items = None if candidates is None else parse_candidates(candidates)
@@ -108,28 +108,30 @@ def make_keep_items(
         output_metric=input_metric,
         function=function,
         stability_map=lambda d_in: d_in,  # [stability]
-        parameters={"transformation": "keep_items", "most": most, "by": by}
+        parameters={"transformation": "bound_contributions", "most": most, "by": by}
         | ({} if items is None else {"candidates": len(items)})
         | ({"granularity": granularity} if by == "value" else {}),
         randomized=by == "random",  # [randomized]
     )
 
 
-@proved_by("transformations/keep_items")
+@proved_by("transformations/bound_contributions")
 def map_only_contributions(
     input_domain: FrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
 ) -> Transformation:
-    """Return ``make_keep_items`` for ``n_candidates`` unnamed items: it has a map but cannot read a table."""
-    named = make_keep_items(input_domain, input_metric, candidates=(0,), **options)
+    """Return ``make_bound_contributions`` for ``n_candidates`` unnamed items: it has a map but cannot read a table."""
+    named = make_bound_contributions(input_domain, input_metric, candidates=(0,), **options)
 
     def function(rows: Any) -> NoReturn:
-        raise ParameterError("this transformation has no column names: build it with make_keep_items to read a table")
+        raise ParameterError(
+            "this transformation has no column names: build it with make_bound_contributions to read a table"
+        )
 
     return replace(named, function=function, parameters={**named.parameters, "candidates": n_candidates})  # [nameless]
-    # end-proof-region: keep_items
+    # end-proof-region: bound_contributions
 
 
-@proved_by("transformations/keep_items")
+@proved_by("transformations/bound_contributions")
 def make_keep_groups(
     input_domain: FrameDomain,
     input_metric: UserDistance,
@@ -147,16 +149,16 @@ def make_keep_groups(
         input_domain: ``FrameDomain(user, item, group=...)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         most: The contribution bound: a number of groups, at least 1. Public, and chosen without looking at the table.
-        by: The rule that chooses a user's groups, as in ``make_keep_items``: ``"random"``, the default, ``"order"`` or
-            ``"rows"``.
+        by: The rule that chooses a user's groups, as in ``make_bound_contributions``: ``"random"``, the default,
+            ``"order"`` or ``"rows"``.
         groups: The groups to choose from: those that are released. Rows of other groups are dropped, so no user keeps a
             group that is not released. The default is all groups in the table.
 
     Returns:
         A :class:`Transformation` to the same domain and metric, with the map d_in -> d_in. The output table contains
         all rows of each user in the remaining groups. Rows with a null user or group are dropped. With ``"random"`` the
-        transformation is ``randomized``, as in ``make_keep_items``, and a measurement under ``RangeDivergence()`` may
-        not follow.
+        transformation is ``randomized``, as in ``make_bound_contributions``, and a measurement under
+        ``RangeDivergence()`` may not follow.
 
     Raises:
         ParameterError: ``most`` is below 1, or ``by`` is not one of the three rules. The groups are not a list as
@@ -164,11 +166,11 @@ def make_keep_groups(
         ParameterTypeError: An argument has the wrong type.
         SpaceError: The metric does not fit the domain.
 
-        On a call: the errors of ``make_keep_items``.
+        On a call: the errors of ``make_bound_contributions``.
 
-    Runtime: That of ``make_keep_items`` with numbers.
+    Runtime: That of ``make_bound_contributions`` with numbers.
 
-    Proof: proofs/transformations/keep_items.tex
+    Proof: proofs/transformations/bound_contributions.tex
 
     Example:
         >>> import opendp_topk as tk
@@ -210,8 +212,8 @@ def make_keep_groups(
     # end-proof-region: keep_groups
 
 
-@proved_by("transformations/keep_items")
-def make_forget_groups(input_domain: FrameDomain, input_metric: UserDistance) -> Transformation:
+@proved_by("transformations/bound_contributions")
+def make_drop_groups(input_domain: FrameDomain, input_metric: UserDistance) -> Transformation:
     """Drop the group column, so that results for the whole table can be released in addition to those by group.
 
     Use ``make_composition`` of the measurement on the whole table and of ``make_partition_by``. The privacy loss is
@@ -231,18 +233,18 @@ def make_forget_groups(input_domain: FrameDomain, input_metric: UserDistance) ->
 
     Runtime: Negligible.
 
-    Proof: proofs/transformations/keep_items.tex
+    Proof: proofs/transformations/bound_contributions.tex
 
     Example:
         >>> import opendp_topk as tk
         >>> import polars as pl
         >>> space = tk.FrameDomain("reader", "book", "town"), tk.UserDistance()
-        >>> whole = space >> tk.then_forget_groups() >> tk.then_count_by_item(candidates=[7, 8])
+        >>> whole = space >> tk.then_drop_groups() >> tk.then_count_by_item(candidates=[7, 8])
         >>> table = pl.DataFrame({"reader": [1, 1, 2], "book": [7, 8, 7], "town": ["Ulm", "Bonn", None]})
         >>> whole(table).tolist(), whole.map(1)
         ([2, 1], 1)
     """
-    # proof-region: forget_groups
+    # proof-region: drop_groups
     user, item, _ = require_table_space(input_domain, input_metric, ("item", "group"))
     return Transformation(
         input_domain=input_domain,
@@ -251,9 +253,9 @@ def make_forget_groups(input_domain: FrameDomain, input_metric: UserDistance) ->
         output_metric=input_metric,
         function=lambda rows: rows.select_columns([user, item]),  # [two-columns-left]
         stability_map=lambda d_in: d_in,  # [stability-of-the-whole]
-        parameters={"transformation": "forget_groups"},
+        parameters={"transformation": "drop_groups"},
     )
-    # end-proof-region: forget_groups
+    # end-proof-region: drop_groups
 
 
 # proof-region: ranks
@@ -278,6 +280,6 @@ def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArra
 # end-proof-region: ranks
 
 
-then_keep_items = partial_constructor(make_keep_items)
+then_bound_contributions = partial_constructor(make_bound_contributions)
 then_keep_groups = partial_constructor(make_keep_groups)
-then_forget_groups = partial_constructor(make_forget_groups)
+then_drop_groups = partial_constructor(make_drop_groups)

@@ -1,6 +1,6 @@
 """The whole beside its groups: all rows stay, and one release of both costs what an enumeration of its own finds.
 
-Tries proofs/transformations/keep_items.tex.
+Tries proofs/transformations/bound_contributions.tex.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def chosen(space: Any, scale: Any, measure: tk.Measure = RANGE) -> Any:
 
 
 def both(whole: Any, regions: Any, most: int, measure: tk.Measure = RANGE) -> tk.Measurement:
-    everybody = chosen(GROUPED >> tk.then_forget_groups(), whole, measure)
+    everybody = chosen(GROUPED >> tk.then_drop_groups(), whole, measure)
     members = dict.fromkeys((0, 1), chosen(INNER, regions, measure))
     towns = GROUPED >> tk.then_partition_by(measure, measurements=members, max_groups=most)
     return tk.make_composition([everybody, towns])
 
 
 def test_all_rows_stay_without_their_groups() -> None:
-    link = check_constructor(tk.make_forget_groups, tk.then_forget_groups, GROUPED)
+    link = check_constructor(tk.make_drop_groups, tk.then_drop_groups, GROUPED)
     rows: Rows = [(1, "a", 3), (1, "a", 3), (1, None, None), (2, "b", None), (None, "a", 1)]
     assert sorted(map(str, link(frame(rows)).collect().rows())) == sorted(str(row[:2]) for row in rows)
     counts = link >> tk.then_count_by_item(candidates=["a", "b"])
@@ -52,7 +52,7 @@ def test_all_rows_stay_without_their_groups() -> None:
     )
     assert counts(frame(rows)).tolist() == [1, 1]
     with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError), match="input_domain"):
-        tk.make_forget_groups(*INNER)
+        tk.make_drop_groups(*INNER)
 
 
 @pytest.mark.further
@@ -74,7 +74,7 @@ def test_the_whole_and_its_regions_cost_the_sum_whichever_is_dearer(most: int) -
 
 
 def specimens() -> list[Specimen]:
-    link = tk.make_forget_groups(*GROUPED)
+    link = tk.make_drop_groups(*GROUPED)
     rows: Rows = [(1, "a", 0), (2, "a", 1), (2, "b", 1), (3, "b", None)]
 
     def law(table: Any) -> Law:
@@ -83,5 +83,5 @@ def specimens() -> list[Specimen]:
         return dict(enumerate(floats.softmax(np.array([counts], dtype=float))[0].tolist()))
 
     return [
-        Specimen(link, (frame(rows), frame(rows[:3])), law, measurement=chosen(GROUPED >> tk.then_forget_groups(), 1))
+        Specimen(link, (frame(rows), frame(rows[:3])), law, measurement=chosen(GROUPED >> tk.then_drop_groups(), 1))
     ]
