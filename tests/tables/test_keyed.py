@@ -1,7 +1,7 @@
 """Every back end counts the users of every item like the plain-Python reference.
 
-Tries proofs/measurements/continual_top_k.tex, proofs/spaces/keyed_counts.tex, proofs/transformations/bound_contributions.tex
-and proofs/transformations/quantile_scores.tex.
+Tries proofs/measurements/continual_top_k.tex, proofs/spaces/keyed_counts.tex,
+proofs/transformations/bound_contributions.tex and proofs/transformations/quantile_scores.tex.
 """
 
 from __future__ import annotations
