@@ -156,6 +156,7 @@ def make_report_noisy_top_k(
     if noise is None:
         noise = default_noise(output_measure)  # [default]
     noise = checks.require_instance("noise", noise, Noise, describe_noise_options())
+    release = checks.require_choice("release", release, ("ranking", "set"))
     if release == "ranking" and not noise.is_class_a:  # [class-a]
         raise ParameterError('noise must be of class A for release="ranking": choose another, or release="set"')
     if not noise.is_lipschitz:  # [lipschitz]

@@ -62,7 +62,7 @@ def test_what_is_repeated_is_kept_to_the_last_bit() -> None:
     assert bits(0.3) == bits(-0.3) != bits(0.5)
     assert bits((1, 0.5, 0.25)) == bits((1, 0.25, 0.75)) != bits((2, 0.5, 0.25))
     assert bits.describe_cell(bits(0.1)) == "0.1"
-    assert bits.describe_cell(bits((1, 0.5, 0.25))) == "one whose floats beside 1 end at the bit of 2^-2"
+    assert bits.describe_cell(bits((1, 0.5, 0.25))) == "one whose floats beside 1 have their lowest bit at 2^-2"
 
 
 def test_bits_are_read_of_floats_only() -> None:

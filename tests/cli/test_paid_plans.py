@@ -157,7 +157,7 @@ def test_what_is_left_of_a_ledger_pays_for_the_plan_within_it(command: Command, 
 def test_a_plan_within_a_spent_ledger_is_refused(command: Command, here: Path) -> None:
     command("ledger", "create", "b", "--dataset", "v", "--epsilon", 1)
     assert command("ledger", "reserve", "b", "--amount", 1).code == 0
-    command("plan", "--k", 2, "--ledger", "b", *LISTED).complains(2, "nothing is left in the ledger")
+    command("plan", "--k", 2, "--ledger", "b", *LISTED).complains(2, "--ledger has no budget left")
 
 
 def documented() -> list[tuple[str, list[str], list[list[str]]]]:

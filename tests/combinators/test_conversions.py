@@ -176,7 +176,7 @@ def test_bad_arguments_of_the_approximate_ones() -> None:
     raises_exactly(tk.errors.ParameterTypeError, lambda: tk.make_fix_delta(top(PURE), delta=0.1), "PrivacyProfile()")
     for bad in (-0.1, 1.1, math.nan):
         raises_exactly(
-            tk.errors.ParameterError, lambda bad=bad: tk.make_fix_delta(profile, delta=bad), "delta must lie"
+            tk.errors.ParameterError, lambda bad=bad: tk.make_fix_delta(profile, delta=bad), "delta must be between"
         )
     raises_exactly(
         tk.errors.ParameterTypeError, lambda: tk.make_fix_delta(profile, delta="1"), "delta must be a number"

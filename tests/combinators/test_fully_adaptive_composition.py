@@ -210,7 +210,7 @@ def test_refusals_are_free_and_the_budget_can_be_spent_to_the_end() -> None:
     ran = []
     large = geometric_choice(privacy_map=lambda d_in: 0.75, function=lambda scores: ran.append(1))
     assert queryable(costing(0.5)) == 1
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(large), "ask one that loses less")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(large), "ask one with a smaller loss")
     assert ran == []
     assert queryable.privacy_loss(1) == 0.5
     assert queryable.privacy_loss(1, large) == 1.25

@@ -79,7 +79,7 @@ def test_a_file_that_appears_while_one_is_made_is_left_alone(path: Path, monkeyp
         return real(draft, where)
 
     monkeypatch.setattr(files, "_publish_draft", late)
-    raises_exactly(tk.errors.LedgerError, lambda: new(path, 4), "something of that name already")
+    raises_exactly(tk.errors.LedgerError, lambda: new(path, 4), "the name is already in use")
     assert path.read_text() == "somebody else's"
     assert os.listdir(path.parent) == [path.name]
 

@@ -93,7 +93,7 @@ def test_the_debit_is_made_before_the_data_are_looked_at(connect: str, ledger: t
 
 def test_what_is_refused_costs_nothing_and_draws_nothing(ledger: tk.ledger.Ledger) -> None:
     drawn: list[int] = []
-    with pytest.raises(tk.errors.BudgetError, match=r"cost 1\.5 of epsilon, and 1\.0 is left"):
+    with pytest.raises(tk.errors.BudgetError, match=r"cost 1\.5 of epsilon, but 1\.0 is left"):
         ledger.release(costing(1.5, function=drawn.append), [1])
     with pytest.raises(tk.errors.BudgetError, match="inf"):
         ledger.release(costing(math.inf, function=drawn.append), [1])
@@ -113,7 +113,7 @@ def test_deeds_are_logged_without_data(ledger: tk.ledger.Ledger, caplog: pytest.
     said = [record.getMessage().rpartition(": ")[2] for record in caplog.records if record.name.startswith("opendp")]
     assert said[:2] == ["entry 1 is debited, and 0.75 is left", "entry 1 is released"]
     assert said[2:] == [
-        "it would cost 1.5, and 0.75 is left",
+        "it would cost 1.5, but 0.75 is left",
         "entry 2 is debited, and 0.5 is left",
         "entry 2 is failed",
     ]

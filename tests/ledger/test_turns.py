@@ -99,7 +99,7 @@ def test_what_belongs_to_a_process_is_refused_in_a_child_that_has_its_number(
     def refused() -> None:
         raises_exactly(tk.errors.QueryError, lambda: reserved.release([1]), "another process")
         raises_exactly(tk.errors.QueryError, lambda: reserved.settle("failed"), "another process")
-        raises_exactly(tk.errors.QueryError, lambda: talk(costing(0.5)), "the process that made it")
+        raises_exactly(tk.errors.QueryError, lambda: talk(costing(0.5)), "the process that created it")
 
     assert ended(child(refused)) == 0
     reserved.release([1])

@@ -241,7 +241,7 @@ def test_scores_may_be_asked_for_in_any_order_again_and_in_lists() -> None:
     assert queryable([2, 0, 0]).tolist() == [False, False, False]
     assert queryable(np.array([0, 1, 2])).tolist() == [False, True, False]
     assert queryable(range(3)).tolist() == [False, True], "it ends with the k-th True"
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(0), "used up")
+    raises_exactly(tk.errors.BudgetError, lambda: queryable(0), "no query is left")
     assert build(MAX, threshold=1000, ask=(2, 1, 0))([10, 5000, 20]).tolist() == [False, True]
     floats = tk.VectorDomain(tk.AtomDomain(float)), ONE_WAY
     exact = floats >> tk.then_above_threshold(MAX, threshold=Fraction(1, 3), scale=0, ask=[0, 1])

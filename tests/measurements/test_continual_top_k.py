@@ -480,8 +480,8 @@ def test_the_map_of_tables_is_that_of_as_many_counts() -> None:
 def test_tables_are_checked_before_anything_is_taken(tmp_path: Path) -> None:
     lists = of_tables(steps=3)(lent([(1, "a"), (1, "a")]))
     words = pytest.importorskip("polars").DataFrame({"reader": ["1"], "book": ["b"]})
-    raises_exactly(tk.errors.DataError, lambda: lists(words), "integers in the tables of all steps")
-    raises_exactly(tk.errors.DataError, lambda: lists(words.with_columns(reader=1, book=2)), "candidates")
+    raises_exactly(tk.errors.DataTypeError, lambda: lists(words), "integers in the tables of all steps")
+    raises_exactly(tk.errors.DataTypeError, lambda: lists(words.with_columns(reader=1, book=2)), "candidates")
     raises_exactly(tk.errors.DataTypeError, lambda: lists([1, 2]), "table")
     assert lists(lent([(1, "b"), (2, "b")])).counts.tolist() == [2, 1]
     assert lists(lent([(1, "b"), (1, "a")])).counts.tolist() == [2, 1], "of reader 1 two counts were taken"

@@ -204,8 +204,8 @@ def test_the_best_come_out_where_noise_hardly_matters(name: str, options: dict[s
 
 
 def winners(release: Any) -> Any:
-    """The indices of a release, which is these or holds them first."""
-    indices = release[0] if isinstance(release, tuple) else release
+    """The indices of a release, which is these or has them."""
+    indices = release.indices if isinstance(release, tk.Release) else release
     assert isinstance(indices, int) or indices.dtype == np.int64
     return indices if isinstance(indices, int) else indices.tolist()
 
@@ -263,10 +263,10 @@ WRONG: dict[str, list[tuple[Any, type[Exception], str]]] = {
     "release": [("list", tk.errors.ParameterError, "release must be one of 'ranking', 'set'")],
     "utility": [("published", tk.errors.ParameterError, "utility must be one of 'margin', 'distance'")],
     "mechanism": [("gumbel", tk.errors.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'")],
-    "granularity": [(1, tk.errors.ParameterError, "granularity must be left out")],
+    "granularity": [(1, tk.errors.ParameterError, "granularity must be omitted")],
     "gamma": [
         *(
-            (one, tk.errors.ParameterError, "gamma must lie between 0 and 1")
+            (one, tk.errors.ParameterError, "gamma must be between 0 and 1")
             for one in (-0.01, Fraction(101, 100), math.nan, math.inf)
         ),
         *((one, tk.errors.ParameterTypeError, "gamma must be a number in [0, 1]") for one in (True, "1/2", None)),
@@ -522,7 +522,7 @@ def test_other_sources_that_repeat_themselves_are_noticed_after_few_reads(
     release: str, kind: str, broken: Callable[[Source], list[int]]
 ) -> None:
     broken(SOON[kind]())
-    with pytest.raises(PlatformError, match="repeats itself"):
+    with pytest.raises(PlatformError, match="returned repeated values"):
         again_and_again(RELEASES[release])
 
 

@@ -237,4 +237,4 @@ def test_success_is_that_of_the_law(optimize: str, release: str) -> None:
             low, high = noisy.success_probability(scores, event)
             assert low <= exact <= high < low + 1e-10
     many = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=11, scale=2, release=release)
-    raises_exactly(tk.errors.CapacityError, lambda: many.success_probability(list(range(20))), "at most 10 winners")
+    raises_exactly(tk.errors.CapacityError, lambda: many.success_probability(list(range(20))), "k of at most 10")

@@ -425,7 +425,7 @@ def test_no_finite_law_is_declared() -> None:
         (
             {"k": 5},
             tk.errors.ParameterError,
-            "k must be at most the size of input_domain less 1 (4): the last gap is to the",
+            "k must be less than the size of input_domain, at most 4: the last gap is to the",
         ),
         ({"k": 1.0}, tk.errors.ParameterTypeError, "k must be an integer >= 1, not float"),
         ({"k": True}, tk.errors.ParameterTypeError, "k must be an integer >= 1, not bool"),

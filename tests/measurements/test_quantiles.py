@@ -274,7 +274,7 @@ def test_quartiles_of_a_table() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"quantiles": []}, tk.errors.ParameterError, "at least one"),
+        ({"quantiles": []}, tk.errors.ParameterError, "one or more numbers"),
         ({"quantiles": [Fraction(1, 2), Fraction(1, 4)]}, tk.errors.ParameterError, "ascending"),
         ({"quantiles": [Fraction(1, 2), Fraction(1, 2)]}, tk.errors.ParameterError, "distinct"),
         ({"quantiles": [Fraction(1, 999), Fraction(1, 2)]}, tk.errors.ParameterError, "common denominator"),

@@ -77,7 +77,7 @@ def test_candidates_are_text_also_those_that_are_not_released(best: bool) -> Non
     arrow = pytest.importorskip("pyarrow")
     texts = arrow.array([b"a", b"\xff"], arrow.binary()).cast(arrow.string(), safe=False)
     rows = arrow.table({"item": texts, "score": [1, 10**9] if best else [10**9, 1]}).to_batches()
-    raises_exactly(tk.errors.DataTypeError, lambda: _spark_scores.find_batch_finalists(top(1), rows), "text in UTF-8")
+    raises_exactly(tk.errors.DataTypeError, lambda: _spark_scores.find_batch_finalists(top(1), rows), "UTF-8 text")
 
 
 def test_a_partition_without_rows_has_nobody() -> None:

@@ -288,7 +288,7 @@ def test_without_noise_nothing_is_promised() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"k": 3, "domain": tk.VectorDomain(tk.AtomDomain(int), size=3)}, tk.errors.ParameterError, "less 1 (2)"),
+        ({"k": 3, "domain": tk.VectorDomain(tk.AtomDomain(int), size=3)}, tk.errors.ParameterError, "at most 2"),
         ({"threshold": None}, tk.errors.ParameterError, "either delta or threshold"),
         ({"delta": 0.1}, tk.errors.ParameterError, "either delta or threshold"),
         ({"delta": 1, "threshold": None}, tk.errors.ParameterError, "delta"),

@@ -106,7 +106,7 @@ def test_on_a_table_it_is_the_same_measurement() -> None:
     assert (named.loss, named.scale, named.name) == (plan.loss, plan.scale, plan.name)
     rows = [(who, what) for what in range(50) for who in range(51 - what)]
     table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
-    assert named.measurement(table) == [0, 1, 2]
+    assert named.measurement(table) == tk.Release(items=[0, 1, 2])
 
 
 def test_what_is_asked_names_the_candidates_where_they_are_listed() -> None:

@@ -244,7 +244,7 @@ def test_csv_that_grows_while_it_is_looked_at_is_refused(tmp_path: Path, monkeyp
         return looked_at(*arguments)
 
     monkeypatch.setattr(csvs, "read_csv_header", growing)
-    raises_exactly(TableError, lambda: read_table(path), "were changed while it was read")
+    raises_exactly(TableError, lambda: read_table(path), "were changed while they were read")
 
 
 # Declared types of columns of CSV: each entry is what plain Python reads, or the table is refused, whoever's it is.
@@ -338,7 +338,7 @@ def test_one_entry_that_is_none_refuses_the_table_wherever_it_is(name: str, tmp_
         )  # type: ignore[misc]
         said.add(str(found))
     assert len(said) == 1
-    assert "column 'x' must hold" in said.pop()
+    assert "column 'x' must contain" in said.pop()
 
 
 @pytest.mark.parametrize(

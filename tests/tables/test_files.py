@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import DataError, MissingExtraError, ParameterTypeError, TableError
+from opendp_topk.errors import DataError, DataTypeError, MissingExtraError, ParameterTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.spaces.metrics import UserDistance
 from opendp_topk.tables.files import Dialect, open_table, read_table, require_column_names
@@ -77,7 +77,7 @@ def test_csv_types_do_not_depend_on_late_rows(tmp_path: Path) -> None:
 
 def test_integer_candidates_on_csv_are_told_to_be_strings(tmp_path: Path) -> None:
     path = csv(tmp_path, f"member,work\n{SENTINEL_INT},{SENTINEL_INT}\n")
-    raises_exactly(DataError, lambda: count(path, [1, 2]), "'work'", "candidates as strings")
+    raises_exactly(DataTypeError, lambda: count(path, [1, 2]), "'work'", "candidates as strings")
 
 
 @pytest.mark.parametrize("path", [None, 7, b"loans.csv", ["loans.csv"], pl.DataFrame(), True], ids=repr)

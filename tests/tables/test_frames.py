@@ -302,7 +302,7 @@ def test_types_without_identifiers_are_refused(kind: Any, remedy: str, column: s
     raw = [None] if kind == pl.Null else [b"x"] if kind == pl.Binary else [SENTINEL_INT]
     frame = pl.DataFrame({"member": [1], "work": [1]}).with_columns(pl.Series(column, raw).cast(kind))
     raises_exactly(
-        DataError, lambda: identifier_columns(frame, {"user": "member", "item": "work"}), f"{column!r}", remedy
+        DataTypeError, lambda: identifier_columns(frame, {"user": "member", "item": "work"}), f"{column!r}", remedy
     )
 
 
@@ -310,15 +310,18 @@ def test_categories_must_be_strings() -> None:
     pd, pa = needs("pandas"), needs("pyarrow")
     numbers = pd.DataFrame({"member": [1, 2], "work": pd.Categorical([SENTINEL_INT, 2])})
     raises_exactly(
-        DataError, lambda: identifier_columns(numbers, {"user": "member", "item": "work"}), "'work'", "plain strings"
+        DataTypeError,
+        lambda: identifier_columns(numbers, {"user": "member", "item": "work"}),
+        "'work'",
+        "plain strings",
     )
     table = pa.table({"member": [1], "work": pa.array([SENTINEL_INT]).dictionary_encode()})
     raises_exactly(
-        DataError, lambda: identifier_columns(table, {"user": "member", "item": "work"}), "'work'", "plain strings"
+        DataTypeError, lambda: identifier_columns(table, {"user": "member", "item": "work"}), "'work'", "plain strings"
     )
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
     raises_exactly(
-        DataError, lambda: identifier_columns(frame, {"user": "member", "item": "work"}), "'work'", "plain strings"
+        DataTypeError, lambda: identifier_columns(frame, {"user": "member", "item": "work"}), "'work'", "plain strings"
     )
 
 
@@ -331,7 +334,9 @@ def test_names_that_polars_reads_as_patterns_never_choose_another_column() -> No
 def test_candidates_of_the_other_kind_are_refused(column: str, candidate: Any) -> None:
     frame = pl.DataFrame({"member": [1], "work": [SENTINEL_INT], "title": [SENTINEL_TEXT]})
     rows = identifier_columns(frame, {"user": "member", "item": column})
-    raises_exactly(DataError, lambda: count_distinct_users(rows, [candidate]), f"{column!r}", "give the candidates as")
+    raises_exactly(
+        DataTypeError, lambda: count_distinct_users(rows, [candidate]), f"{column!r}", "give the candidates as"
+    )
 
 
 LAZY_FAILURES: list[tuple[str, Callable[[Any], Any]]] = [
@@ -431,7 +436,7 @@ def test_types_without_exact_identifiers_are_refused_by_their_name(engine: str) 
         other = whole(["u"] if engine != "DuckDB" else [None])
         for frame in types.frames(engine, other, column):
             error = raises_exactly(
-                tk.errors.DataError, lambda frame=frame: types.PAIRS[0].validate(frame), "'work'", "cast"
+                tk.errors.DataTypeError, lambda frame=frame: types.PAIRS[0].validate(frame), "'work'", "cast"
             )
             assert "Unknown" not in str(error), name
 

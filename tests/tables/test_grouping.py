@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import DataError, TableError
+from opendp_topk.errors import DataError, DataTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables.grouping import split_by_group
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
@@ -92,7 +92,7 @@ def test_columns_may_have_any_plain_names(names: tuple[str, str, str], form: str
 @pytest.mark.parametrize(("group", "wrong", "held"), [(1, "a", "integers"), ("a", 1, "strings")])
 def test_groups_of_the_other_kind_are_refused(group: Any, wrong: Any, held: str) -> None:
     frame = pl.DataFrame({"member": [SENTINEL_INT], "work": [SENTINEL_TEXT], "seen": [group]})
-    raises_exactly(DataError, lambda: split(frame, [wrong]), f"'seen' holds {held}")
+    raises_exactly(DataTypeError, lambda: split(frame, [wrong]), f"'seen' contains {held}")
 
 
 def test_what_fails_in_the_back_end_carries_no_data() -> None:
@@ -105,7 +105,7 @@ def test_a_missing_column_is_named() -> None:
     frame = pl.DataFrame({"member": [1], "work": [SENTINEL_INT]})
     raises_exactly(DataError, lambda: DOMAIN.validate(frame), "'seen'", "as group")
     floats = pl.DataFrame({"member": [1], "work": [1], "seen": [0.5]})
-    raises_exactly(DataError, lambda: DOMAIN.validate(floats), "'seen'", "cast it to Int64")
+    raises_exactly(DataTypeError, lambda: DOMAIN.validate(floats), "'seen'", "cast it to Int64")
 
 
 def test_groups_of_64_bits_stay_apart_whatever_the_items_are() -> None:

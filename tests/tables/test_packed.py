@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import DataError
+from opendp_topk.errors import DataError, DataTypeError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames, grouping, packed
 from opendp_topk.tables import frames as parts
@@ -306,7 +306,7 @@ def test_items_that_are_no_candidates_give_a_user_a_home(monkeypatch: pytest.Mon
 
 def test_candidates_of_the_other_kind_are_refused() -> None:
     frame = pl.DataFrame({"member": [SENTINEL_INT], "work": [SENTINEL_TEXT], "seen": [1]})
-    raises_exactly(DataError, lambda: count_by_group(DOMAIN.validate(frame), [1], [1]), "'work' holds strings")
+    raises_exactly(DataTypeError, lambda: count_by_group(DOMAIN.validate(frame), [1], [1]), "'work' contains strings")
     raises_exactly(DataError, lambda: count_by_group(DOMAIN.validate(frame), ["a"], ["a"]), "'seen' holds integers")
 
 

@@ -440,4 +440,4 @@ def test_no_error_of_a_call_carries_data(error: type[Exception], table: Any) -> 
 def test_strings_for_integer_candidates_tell_what_to_do() -> None:
     table = pl.DataFrame({"member": [1], "work": [SENTINEL_TEXT]})
     call = lambda: make_count_by_item(*SPACE, candidates=[1, 2])(table)  # noqa: E731
-    raises_exactly(DataError, call, "'work'", "candidates as strings", "cast the column to Int64")
+    raises_exactly(DataTypeError, call, "'work'", "candidates as strings", "cast the column to Int64")

@@ -107,7 +107,7 @@ def test_all_rows_of_the_groups_that_are_kept_stay() -> None:
     drawn = tk.make_keep_groups(*GROUPED, most=2, groups=[1, 2, 3])
     assert {len({town for user, _, town in drawn(table).collect().rows() if user == 1}) for _ in range(9)} == {2}
     named = tk.make_keep_groups(*GROUPED, most=1, groups=["x"])
-    raises_exactly(tk.errors.DataError, lambda: named(table), "'town' holds integers")
+    raises_exactly(tk.errors.DataTypeError, lambda: named(table), "'town' contains integers")
 
 
 @pytest.mark.further

@@ -285,9 +285,9 @@ def test_three_different_columns_are_named(names: Any) -> None:
 
 def test_items_of_another_kind_than_the_candidates() -> None:
     link = tk.make_sum_by_item(*SPACE, candidates=[1, 2], bounds=(0, 5))
-    raises_exactly(tk.errors.DataError, lambda: link(frame([(1, SENTINEL_TEXT, SENTINEL_INT)])), "'book'")
+    raises_exactly(tk.errors.DataTypeError, lambda: link(frame([(1, SENTINEL_TEXT, SENTINEL_INT)])), "'book'")
     other = tk.make_sum_by_item(*SPACE, candidates=["1"], bounds=(0, 5))
-    raises_exactly(tk.errors.DataError, lambda: other(frame([(1, SENTINEL_INT, 1)], items=pl.Int64)), "'book'")
+    raises_exactly(tk.errors.DataTypeError, lambda: other(frame([(1, SENTINEL_INT, 1)], items=pl.Int64)), "'book'")
 
 
 def test_a_sum_without_names_has_the_map_and_reads_no_table() -> None:
