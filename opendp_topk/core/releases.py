@@ -46,7 +46,7 @@ class Release:
 
     def __post_init__(self) -> None:
         if (self.items is None) == (self.indices is None):
-            raise ParameterError("items must be given where there are no indices, and not beside indices")
+            raise ParameterError("items or indices must be given, but not both")
         for name, values in released_fields(self).items():
             if name == "stopped":
                 checks.require_boolean(name, values)
@@ -54,7 +54,7 @@ class Release:
                 kind = type(values).__name__
                 raise ParameterTypeError(f"{name} must be a list, a tuple or a one-dimensional array, not {kind}")
             elif len(values) != len(self):
-                raise ParameterError(f"{name} must be as many as the winners ({len(self)}), and are {len(values)}")
+                raise ParameterError(f"{name} must have one entry per winner ({len(self)}), not {len(values)}")
         if self.items is not None:
             object.__setattr__(self, "items", tuple(self.items))
 
@@ -170,9 +170,7 @@ def json_values(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return json_values(value.tolist())
     if isinstance(value, int | Fraction):
-        checks.require_short(
-            value, ParameterError("value must hold numbers that are short enough to be written as text")
-        )
+        checks.require_short(value, ParameterError("value must contain only numbers of at most 14,000 bits"))
         return int(value) if isinstance(value, int) else str(value)
     if isinstance(value, float):
         return float(value) if np.isfinite(value) else str(float(value))

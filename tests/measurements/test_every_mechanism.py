@@ -57,8 +57,9 @@ ROWS = {
             for noise in (tk.noise.Gumbel(), tk.noise.Exponential())
             for optimize, utility in (("max", "margin"), ("min", "distance"))
         ),
-        wrong=tuple(
-            ("noise", one, tk.errors.ParameterError, "must be Gumbel() or Exponential()") for one in NOISES[2:]
+        wrong=(
+            *(("noise", one, tk.errors.ParameterError, "must be Gumbel() or Exponential()") for one in NOISES[2:]),
+            ("noise", None, tk.errors.ParameterTypeError, "noise must be Gumbel()"),
         ),
     ),
     "make_exponential_mechanism": Row(({}, {"optimize": "min"})),
@@ -271,9 +272,7 @@ WRONG: dict[str, list[tuple[Any, type[Exception], str]]] = {
         ),
         *((one, tk.errors.ParameterTypeError, "gamma must be a number in [0, 1]") for one in (True, "1/2", None)),
     ],
-    "noise": [
-        (one, tk.errors.ParameterTypeError, "noise must be Gumbel()") for one in (tk.noise.Gumbel, "Gumbel", None)
-    ],
+    "noise": [(one, tk.errors.ParameterTypeError, "noise must be Gumbel()") for one in (tk.noise.Gumbel, "Gumbel")],
     "input_domain": [
         (one, tk.errors.SpaceError, "does not measure") for one in (tk.AtomDomain(int), tk.FrameDomain("u", "i"))
     ],
