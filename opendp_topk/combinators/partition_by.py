@@ -112,7 +112,7 @@ def make_partition_by(
         >>> import polars as pl
         >>> count = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=[1, 2])
         >>> best = count >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0)
-        >>> space = tk.FrameDomain("reader", "book", "town"), tk.UserDistance()
+        >>> space = tk.FrameDomain("reader", "book", group="town"), tk.UserDistance()
         >>> by_town = space >> tk.then_partition_by(tk.MaxDivergence(), measurements={"Ulm": best, "Bonn": best})
         >>> by_town.map(1)
         0.5

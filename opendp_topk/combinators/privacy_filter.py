@@ -64,7 +64,7 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
         >>> queryable(space >> tk.then_permute_and_flip(measure, scale=2.0))
         Traceback (most recent call last):
             ...
-        opendp_topk.errors.BudgetError: this query would bring the loss above d_out: ask one that loses less
+        opendp_topk.errors.BudgetError: this query would raise the loss above d_out: ask one with a smaller loss
         >>> queryable(space >> tk.then_permute_and_flip(measure, scale=4.0, optimize="min"))
         1
     """

@@ -175,7 +175,7 @@ def make_keep_groups(
     Example:
         >>> import opendp_topk as tk
         >>> import polars as pl
-        >>> space = tk.FrameDomain("reader", "book", "town"), tk.UserDistance()
+        >>> space = tk.FrameDomain("reader", "book", group="town"), tk.UserDistance()
         >>> two = space >> tk.then_keep_groups(most=2, groups=["Bonn", "Jena", "Ulm"])
         >>> towns = ["Bonn", "Jena", "Ulm", "Bonn", "Paris"]
         >>> table = pl.DataFrame({"reader": [1, 1, 1, 1, 2], "book": [7, 7, 8, 9, 7], "town": towns})
@@ -238,7 +238,7 @@ def make_drop_groups(input_domain: FrameDomain, input_metric: UserDistance) -> T
     Example:
         >>> import opendp_topk as tk
         >>> import polars as pl
-        >>> space = tk.FrameDomain("reader", "book", "town"), tk.UserDistance()
+        >>> space = tk.FrameDomain("reader", "book", group="town"), tk.UserDistance()
         >>> whole = space >> tk.then_drop_groups() >> tk.then_count_by_item(candidates=[7, 8])
         >>> table = pl.DataFrame({"reader": [1, 1, 2], "book": [7, 8, 7], "town": ["Ulm", "Bonn", None]})
         >>> whole(table).tolist(), whole.map(1)
