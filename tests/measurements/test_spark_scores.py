@@ -150,8 +150,8 @@ def test_columns_of_numbers(spark: Any, plan: str, kind: str) -> None:
         ([("a", 1.5), ("b", 0.5)], "item string, score double", tk.errors.DataError, "bounds (0.0, 1.0)"),
         ([], "item string, score double", tk.errors.DataError, "at least one element"),
         ([("a", 0.5)], "item string, score double", tk.errors.DataError, "at least k elements (2)"),
-        ([("a", 1), ("b", 2)], "item string, score long", tk.errors.DataError, "not long"),
-        ([(1.5, 0.5)], "item double, score double", tk.errors.DataError, "of the candidate must have"),
+        ([("a", 1), ("b", 2)], "item string, score long", tk.errors.DataTypeError, "not long"),
+        ([(1.5, 0.5)], "item double, score double", tk.errors.DataTypeError, "of the candidate must have"),
         ([("a", 0.5)], "thing string, score double", tk.errors.DataError, "one column 'item'"),
     ],
 )

@@ -89,8 +89,6 @@ DATA = (
     [SENTINEL_INT, True],
     np.array([SENTINEL_INT, 2**63], dtype=object),
 )
-# A record, which is whatever it is given.
-PLAIN = ("Entry",)
 # Those of the audit that take arguments of a caller and are done in moments.
 AUDITS = ("record_pairs", "table_pairs", "verify", "verify_probabilities", "search")
 RELEASED: list[Any] = []
@@ -99,8 +97,8 @@ RELEASED: list[Any] = []
 
 def public() -> dict[str, Callable[..., Any]]:
     """Every public callable that is no exception, by its name."""
-    spaces = [tk, tk.ledger, tk.noise, tk.opendp, tk.planning, tk.tables]
-    given = {name: getattr(space, name) for space in spaces for name in space.__all__ if name not in PLAIN}
+    spaces = [tk, tk.noise, tk.opendp, tk.planning, tk.tables]
+    given = {name: getattr(space, name) for space in spaces for name in space.__all__} | {"Ledger": tk.ledger.Ledger}
     found = {name: value for name, value in given.items() if callable(value)}
     found["Ledger.create"] = tk.ledger.Ledger.create
     found |= {f"audit.{name}": getattr(tk.audit, name) for name in AUDITS}
