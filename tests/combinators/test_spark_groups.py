@@ -193,5 +193,5 @@ def polars(rows: list[Any]) -> Any:
 
 def framed(spark: Any, rows: list[Any]) -> Any:
     columns = [pa.array(column) for column in zip(*rows, strict=True)]
-    names = (DOMAIN.frame_domain.user, DOMAIN.frame_domain.item, DOMAIN.group)
+    names = tuple(DOMAIN.columns.values())
     return spark.createDataFrame(pa.table(dict(zip(names, columns, strict=True)))).repartition(3)
