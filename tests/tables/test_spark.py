@@ -295,7 +295,7 @@ def test_narrow_integers_and_types_without_identifiers(spark: Any) -> None:
     for kind in ("double", "decimal(9,0)", "binary", "date", "boolean"):
         wrong = spark.sql(f"SELECT 1L AS member, CAST(NULL AS {kind}) AS work")
         raises_exactly(
-            DataError, lambda wrong=wrong: identifier_columns(wrong, {"user": "member", "item": "work"}), "'work'"
+            DataTypeError, lambda wrong=wrong: identifier_columns(wrong, {"user": "member", "item": "work"}), "'work'"
         )
 
 
