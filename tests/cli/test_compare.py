@@ -230,6 +230,6 @@ def test_what_is_within_reach_is_said_of_the_rows_that_count(command: Command) -
     whole, few = (command(*asked, *own) for own in ((), ("--max-items", 1)))
     assert (whole.code, few.code) == (0, 0)
     told = " ".join(few.out.split())
-    assert "counts are of the rows that were kept (of each user at most 1 item, drawn at random)" in told
-    assert "kept" not in whole.out
-    assert "where joint comes late" in " ".join(whole.out.split())
+    assert "counts are those of the truncated data (of each user at most 1 item, drawn at random)" in told
+    assert "truncated" not in whole.out
+    assert "where joint is among the last" in " ".join(whole.out.split())

@@ -44,7 +44,7 @@ def _tables(folder: Path) -> dict[str, tuple[Path, str]]:
     add("columns.csv", "must have the column 'reader'", f"{SECRET},book\n{rows}".encode())
     add("empty.csv", "is empty", b"")
     add("text.parquet", "could not be read", rows.encode())
-    add("list.xlsx", "ends in .parquet or .csv", rows.encode())
+    add("list.xlsx", "must end in .parquet, .csv, .csv.gz or .csv.zst", rows.encode())
     whole = pl.DataFrame({"reader": [SECRET] * 500, "book": [f"{SECRET}{n}" for n in range(500)]})
     add("float.parquet", "must contain integer, string", whole.with_columns(book=pl.lit(918273.640625)))
     add("nested.parquet", "must contain integer, string", whole.with_columns(reader=pl.concat_list("reader")))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opendp_topk.apps.cli.files import items_as_integers, read_candidates, read_proxy_counts
-from opendp_topk.errors import TableError
+from opendp_topk.errors import ParameterError, TableError
 
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
 
@@ -124,7 +124,7 @@ def test_the_file_must_fit(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="at most one row per candidate, that is at most 2"):
         read_proxy_counts(path, 2)
     assert read_proxy_counts(path, 10**7).sum() == 6
-    with pytest.raises(TableError, match="supports at most 10000000 candidates"):
+    with pytest.raises(ParameterError, match="supports at most 10000000 candidates"):
         read_proxy_counts(path, 10**7 + 1)
     path.write_text("")
     with pytest.raises(TableError, match="is empty"):

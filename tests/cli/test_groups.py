@@ -149,7 +149,7 @@ def test_tables_and_pages_tell_the_groups(command: Command, lent: Path) -> None:
     shown = command("show", saved(lent, record)).flat
     for words in (
         "The 2 of 4 candidates that most users have, in each group of town (3)",
-        "A user counts in at most 2 of these groups, drawn at random; rows elsewhere counted nowhere.",
+        "A user counts in at most 2 of these groups, drawn at random; rows in other groups were not counted.",
         "in all 3 groups at once",
     ):
         assert words in " ".join(page.split())

@@ -111,8 +111,8 @@ def test_an_unknown_name_lists_the_names(command: Command, library: Library) -> 
         (("--mechanism", "peeled_exponential", "--release", "set"), ("use --release ranking, or",), ("canonical",)),
         (("--mechanism", "exponential_mechanism"), ("use --k 1, or",), ("peeled_exponential",)),
         (("--mechanism", "permute_and_flip", "--release", "set"), ("use --k 1, or",), ("canonical_exponential",)),
-        (("--mechanism", "canonical", "--counts", "--release", "set"), ("leave --counts out, or",), ("report_noisy",)),
-        (("--mechanism", "report_noisy_top_k_gumbel", "--counts"), ("leave --counts out, or",), ("report_noisy",)),
+        (("--mechanism", "canonical", "--counts", "--release", "set"), ("omit --counts, or",), ("report_noisy",)),
+        (("--mechanism", "report_noisy_top_k_gumbel", "--counts"), ("omit --counts, or",), ("report_noisy",)),
         (("--mechanism", "histogram_laplace"), ("give --max-items",), ("report_noisy_top_k",)),
         (("--mechanism", "noisy_top_k_with_gaps", "--counts"), ("omit --counts, or",), ("report_noisy_top_k",)),
         (("--mechanism", "noisy_top_k_with_gaps", "--release", "set"), ("use --release ranking, or",), ("canonical",)),
@@ -179,7 +179,7 @@ def test_a_lead_goes_with_each_item(command: Command, library: Library) -> None:
 def test_leads_need_a_runner_up(command: Command) -> None:
     everyone = "plan", "--k", 4, "--candidates", 4, "--rho", 1
     named = command(*everyone, "--mechanism", "noisy_top_k_with_gaps")
-    named.complains(2, "cannot give this release: use a --k below the number of candidates, or choose one of")
+    named.complains(2, "cannot make this release: use a --k below the number of candidates, or choose one of")
     compared = command(*everyone, "--compare")
     assert compared.code == 0
     assert "noisy_top_k_with_gaps" not in compared.out
@@ -233,7 +233,7 @@ def test_sums_tables_and_pages_are_of_the_same_set(command: Command, visits: Pat
     page = " ".join(page_of(command, tmp_path, record).text.split())
     shown = command("show", saved(tmp_path, record)).flat
     for words in (
-        "Those of 5 candidates that stand apart by their numbers of users, 4 at most",
+        "The best of 5 candidates, at most 4, above a large gap between their numbers of users",
         "their number was chosen by the gaps between consecutive counts",
         "exactly the best candidates by their counts",
     ):

@@ -301,7 +301,7 @@ def test_what_is_left_of_a_ledger_is_told_way_by_way(
 def test_a_rho_is_what_it_implies_at_one_in_a_million(command: Command) -> None:
     result = command(*ASKED, "--rho", 0.2, "--releases", 4)
     found = rows(result)
-    epsilon = float(result.flat.split("together within epsilon = ")[1].split()[0])
+    epsilon = float(result.flat.split("within a total of epsilon = ")[1].split()[0])
     assert epsilon == pytest.approx(float(implied(0.2, 1e-6)), rel=1e-3)
     assert "delta = 1e-06" in result.flat
     assert float(found["zCDP"][4]) == 0.05

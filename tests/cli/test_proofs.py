@@ -84,7 +84,7 @@ def test_a_note_that_leads_to_stale_proofs_fails(command: Command, staged: Path)
     (staged / "note.tex").write_text(r"\coderow{one}{a claim}{core/chaining}{calls}{range_distance}{}")
     result = command("proofs", "note")
     assert (result.code, "core/chaining#calls stale spaces/metrics.py:" in result.flat) == (1, True)
-    assert "Where to begin: opendp-topk proofs note" in command("proofs").flat
+    assert "Start with: opendp-topk proofs note" in command("proofs").flat
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_a_constructor_tells_which_documents_carry_its_privacy(command: Command)
             f"required for its privacy {len(carriers)} documents: {', '.join(carriers)} required for other claims only"
             in shown
         )
-        assert f"alone {len(others)} documents: {', '.join(others)}" in shown
+        assert f"required for other claims only {len(others)} documents: {', '.join(others)}" in shown
 
 
 @pytest.mark.further

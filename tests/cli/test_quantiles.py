@@ -421,8 +421,8 @@ def test_a_plan_speaks_of_sums(command: Command) -> None:
     assert float(result.field("scale").split()[0].rstrip(",")) == 4 * 5000
     assert "sum within" in result.field("accuracy")
     found = command("plan", "--k", 2, "--epsilon", 1, "--delta", 1e-8, *SUM)
-    assert "have the largest sums of paid, where nobody lists the items?" in found.flat
-    assert "its sum is beyond the 21st largest one by more than" in found.field("accuracy")
+    assert "have the largest sums of paid, without a list of candidates?" in found.flat
+    assert "its sum exceeds the 21st largest sum by more than" in found.field("accuracy")
 
 
 @pytest.mark.slow

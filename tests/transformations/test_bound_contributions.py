@@ -185,7 +185,7 @@ def test_candidates_alone_are_kept_where_they_are_listed() -> None:
             due = {(user, item) for user, item in rows if user is not None and first <= item <= last}
             assert sorted(kept.collect().rows()) == sorted(due)
     raises_exactly(
-        tk.errors.DataError,
+        tk.errors.DataTypeError,
         lambda: tk.make_bound_contributions(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64)),
     )
     raises_exactly(

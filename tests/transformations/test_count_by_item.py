@@ -424,9 +424,9 @@ def test_monotonic_is_a_bool(monotonic: Any) -> None:
 SECRETS: list[tuple[type[Exception], Any]] = [
     (DataTypeError, [(SENTINEL_INT, SENTINEL_TEXT)]),
     (DataError, pl.DataFrame({"member": [SENTINEL_INT], "title": [SENTINEL_TEXT]})),
-    (DataError, pl.DataFrame({"member": [SENTINEL_INT + 0.5], "work": [SENTINEL_TEXT]})),
-    (DataError, pl.DataFrame({"member": [SENTINEL_TEXT], "work": [SENTINEL_INT]})),
-    (DataError, pl.DataFrame({"member": [[SENTINEL_INT]], "work": [SENTINEL_TEXT]})),
+    (DataTypeError, pl.DataFrame({"member": [SENTINEL_INT + 0.5], "work": [SENTINEL_TEXT]})),
+    (DataTypeError, pl.DataFrame({"member": [SENTINEL_TEXT], "work": [SENTINEL_INT]})),
+    (DataTypeError, pl.DataFrame({"member": [[SENTINEL_INT]], "work": [SENTINEL_TEXT]})),
     (TableError, pl.LazyFrame({"member": [SENTINEL_TEXT], "work": ["a"]}).cast({"member": pl.Int64})),
     (TableError, pl.LazyFrame({"member": [1], "work": [SENTINEL_TEXT]}).cast({"work": pl.Enum(["a"])})),
 ]

@@ -145,7 +145,7 @@ def test_without_a_delta_nothing_may_follow() -> None:
         (
             lambda: make_minimum_users(KEYED, tk.KeyedCountDistance(1), minimum_users=2, candidates=["a"]),
             tk.errors.ParameterError,
-            "left out",
+            "candidates must be omitted",
         ),
         (
             lambda: make_minimum_users(KEYED, tk.LInfDistance(), minimum_users=2),
