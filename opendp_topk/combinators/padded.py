@@ -19,8 +19,8 @@ from ..spaces.measures import Approximate, MaxDivergence, split_delta
 _LARGE = 50  # above this epsilon delta is 1: exp(epsilon) has more than 22 digits, and the bounds on it have fewer
 
 
-@mark_experimental("its arguments may change, and what it promises about time")
 @proved_by("combinators/padded")
+@mark_experimental("its arguments may change, and what it promises about time")
 def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | None = None) -> Measurement:
     """Delay the answer of a measurement until ``seconds`` after the call.
 

@@ -25,8 +25,8 @@ from .repetitions import (
 )
 
 
-@mark_experimental("its arguments may change")
 @proved_by("combinators/private_selection")
+@mark_experimental("its arguments may change")
 def make_private_selection(measurement: Measurement, *, repetitions: Repetitions) -> Measurement:
     """Run a measurement a random number of times, and release the run with the best score.
 

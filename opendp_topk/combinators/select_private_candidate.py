@@ -18,8 +18,8 @@ from .private_selection import make_private_selection
 from .repetitions import Law, TruncatedNegativeBinomial, build_private_selection, release_score, require_runs
 
 
-@mark_experimental("its arguments may change")
 @proved_by("combinators/select_private_candidate")
+@mark_experimental("its arguments may change")
 def make_select_private_candidate(
     measurement: Measurement, *, stop_probability: Number, threshold: Number | None = None
 ) -> Measurement:

@@ -14,6 +14,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 _PACKAGE = __name__.partition(".")[0]
+_CLAIMS = f"{_PACKAGE}.core.claims"  # what decorates a constructor that is called from outside
 
 
 def mark_experimental(why: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
@@ -32,8 +33,13 @@ def mark_experimental(why: str) -> Callable[[Callable[Arguments, Result]], Calla
 
 
 def warn_if_experimental(function: Callable[..., object], name: str) -> None:
-    """Warn that ``name`` is experimental if ``function`` is marked and the caller's caller is not of this package."""
+    """Warn that ``name`` is experimental if ``function`` is marked and was called from outside this package."""
     why = getattr(function, "experimental", "")
-    if why and sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
+    if not why:
+        return
+    frame, level = sys._getframe(2), 3
+    while frame.f_globals.get("__name__") == _CLAIMS and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    if frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
         said = f"{name} is experimental and may change in any minor version: {why}"
-        warnings.warn(said, ExperimentalWarning, stacklevel=3)
+        warnings.warn(said, ExperimentalWarning, stacklevel=level)

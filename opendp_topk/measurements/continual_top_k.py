@@ -38,8 +38,8 @@ Read = Callable[[Any, Any], tuple[Array, Any]]  # (step, state before) -> (count
 _RATES = tuple(map(Fraction, ("1/8", "1/4", "1/2", "3/4", "7/8")))  # each gives a valid tail bound; the best is used
 
 
-@mark_experimental("its noise may be added by another factorisation, with other accuracy")
 @proved_by("measurements/continual_top_k")
+@mark_experimental("its noise may be added by another factorisation, with other accuracy")
 def make_continual_top_k(
     input_domain: VectorDomain | FrameDomain,
     input_metric: L01InfDistance | UserDistance,

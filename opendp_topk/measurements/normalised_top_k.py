@@ -29,8 +29,8 @@ from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechan
 from .report_noisy_top_k import default_noise
 
 
-@mark_experimental("its arguments may change")
 @proved_by("measurements/normalised_top_k")
+@mark_experimental("its arguments may change")
 def make_normalised_top_k(
     input_domain: VectorDomain,
     input_metric: PerCandidateDistance,

@@ -29,8 +29,8 @@ from ._selection import Choice, Indices, ScoreArray, one_shot_mechanism
 from ._stop import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
 
 
-@mark_experimental("its arguments may change")
 @proved_by("measurements/top_k_by_gap")
+@mark_experimental("its arguments may change")
 def make_top_k_by_gap(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,

@@ -39,8 +39,8 @@ _BEYOND = 1  # in scales of the last noise: sums above the threshold by more tha
 SCALES = {1: (Fraction(1),), 2: (Fraction(16, 5), Fraction(1053, 1000))}
 
 
-@mark_experimental("its default of rounds may change")
 @proved_by("measurements/weighted_partition_selection")
+@mark_experimental("its default of rounds may change")
 def make_weighted_partition_selection(
     input_domain: FrameDomain,
     input_metric: UserDistance,

@@ -380,10 +380,7 @@ def test_importing_the_package_loads_what_is_asked_for() -> None:
     )
     before, after = map(str.split, subprocess.check_output([sys.executable, "-c", script], text=True).splitlines())
     assert "numpy" not in before
-    assert rooms(set(after), "sampling.noises.") == [
-        "opendp_topk.sampling.noises.gumbel",
-        "opendp_topk.sampling.noises.noise",
-    ]
+    assert "opendp_topk.sampling.noises.gumbel" in set(after) - set(before)
     assert not rooms(set(after), "apps.audit", "tables", "measurements", "core.measurement")
 
 
