@@ -223,7 +223,11 @@ def test_noise_that_is_not_cut_is_not_accused() -> None:
         ({"samples": 99}, tk.errors.ParameterError, "samples"),
         ({"scale": -1}, tk.errors.ParameterError, "scale"),
         ({"batched": 1}, tk.errors.ParameterTypeError, "batched"),
-        ({"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5}, tk.errors.ParameterError, "no neighbours"),
+        (
+            {"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5},
+            tk.errors.ParameterError,
+            "no neighbouring inputs",
+        ),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], kind: type[Exception], message: str) -> None:

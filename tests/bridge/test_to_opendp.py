@@ -252,11 +252,11 @@ def test_it_is_asked_through_the_context() -> None:
             tk.errors.ParameterError,
             "Q must be int, float or one of",
         ),
-        (lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), T="f64"), tk.errors.SpaceError, "which f64 does not"),
+        (lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), T="f64"), tk.errors.SpaceError, "but f64 does not"),
         (
             lambda: tk.opendp.to_opendp(top(tk.MaxDivergence(), domain=FLOATS), T=int),
             tk.errors.SpaceError,
-            "which i32 does not",
+            "but i32 does not",
         ),
         (
             lambda: tk.opendp.to_opendp(
@@ -336,7 +336,7 @@ def test_errors_of_this_library_come_through_with_their_text() -> None:
     text = failure(lambda: sent([float(SECRET), math.inf, 0.0]))
     assert "DataError: scores must be finite" in text
     assert str(SECRET) not in text
-    assert "DataError: scores must hold at least one element" in failure(
+    assert "DataError: scores must contain at least one element" in failure(
         lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()))([])
     )
     assert "ParameterError: d_in must be >= 0" in failure(

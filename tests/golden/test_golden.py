@@ -59,8 +59,10 @@ def test_no_case_depends_on_another() -> None:
     assert valued(chosen) == {name: recorded[name] for name, _ in chosen}
 
 
-REQUIRED = re.compile(r"\b(must|needs?|cannot|can|may|is|are|does|do|has|have|declares|gives?|takes|was|were)\b")
-ABOUT_ONE = tk.errors.ParameterError, tk.errors.ParameterError
+REQUIRED = re.compile(
+    r"\b(must|needs?|requires?|cannot|can|may|is|are|does|do|has|have|declares|gives?|takes|was|were)\b"
+)
+ABOUT_ONE = tk.errors.ParameterError
 
 
 @pytest.mark.further

@@ -13,7 +13,7 @@ from gmpy2 import mpfr, mpq
 
 from opendp_topk.numerics.arithmetic import Interval, Intervals
 from opendp_topk.numerics.floats import FloatBounds, Floats, log_bounds
-from opendp_topk.sampling.noises import standard
+from opendp_topk.sampling.noises import custom, standard
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.outward import next_above, next_below
 from opendp_topk.sampling.noises.races.cells import Cell, Factor, cell_midpoints, exp_of_fraction
@@ -87,4 +87,4 @@ LAW = ArrivalDistribution(_at, _on_disc, lambda m: (1 - (-0.5) ** m) / m, kinked
 
 def enter() -> None:
     """Put it on the one list of the library's noises, for this process."""
-    standard.STANDARD = (*standard.STANDARD, SIXTH)
+    standard.STANDARD = custom.STANDARD = (*standard.STANDARD, SIXTH)

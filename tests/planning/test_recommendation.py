@@ -42,7 +42,7 @@ def test_the_caution_names_what_was_compared_and_whose_counts_are_meant() -> Non
     """Canonical releases sets alone; of one winner joint is the exponential mechanism; and capped counts are others."""
     bounded = tk.planning.compare(SPACE[0], tk.L01InfDistance(changes=1, monotonic=True), PURE, k=3, d_out=1.0)
     ranked, few = (found.best().caution for found in (tk.planning.compare(*SPACE, PURE, k=3, d_out=1.0), bounded))
-    assert "from the rest, joint may" in ranked
+    assert "far above the rest, joint may" in ranked
     assert "canonical" not in ranked
     assert "canonical and joint" in best(3, 1.0, release="set").caution
     assert best(1, 1.0).caution == "These bounds are for the worst scores."

@@ -60,7 +60,7 @@ def left_out(plan: Plan[Any, UserUnit], each: int, most: int, groups: int = 100)
 
 def promised_users(plan: Plan[Any, UserUnit]) -> int:
     words = plan.query.task.accuracy_guarantees(plan)["accuracy"].words
-    (number,) = re.findall(r"gets in if (?:its count is at least )?(\d+) users?", words)
+    (number,) = re.findall(r"is released if (?:its count is at least )?(\d+) users?", words)
     return int(number)
 
 

@@ -158,7 +158,7 @@ def test_what_a_test_or_a_run_may_not_ask(tmp_path: Path) -> None:
     code, said = run(folder, "-rs", "--dp-quick")
     assert code == 1
     assert "has a claim but no audit" in said
-    assert re.search(r"SKIPPED.*not tested: .*no 4000 samples", said)
+    assert re.search(r"SKIPPED.*not tested: .*4000 samples can never show", said)
     assert "1 claims: 0 refuted, 0 not refuted, 1 not tested" in said
     for wrong, words in (
         (("--dp-false-alarm", "0"), "must be a probability above 0"),
@@ -189,10 +189,10 @@ def test_ten_right_claims_are_green(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (UNTESTED, "test_claim: the marker dp_audit states a claim that nothing tests: take the fixture dp_audit"),
-        (UNKNOWN, "takes no argument eps: it takes epsilon"),
-        (UNNAMED, "takes named arguments only: it takes epsilon"),
-        (SURER, "takes no argument confidence"),
+        (UNTESTED, "test_claim: the marker dp_audit states a claim that is not tested: use the fixture dp_audit"),
+        (UNKNOWN, "has no argument eps; its arguments are epsilon"),
+        (UNNAMED, "has named arguments only; its arguments are epsilon"),
+        (SURER, "has no argument confidence"),
     ],
     ids=["untested", "unknown", "unnamed", "surer"],
 )

@@ -1,6 +1,7 @@
 """Checks of privacy claims, of this library and of others.
 
-It may import errors, numerics, proof, sampling.noises, sampling.samplers, spaces, spaces.curves, core and measurements.
+It may import errors, numerics, proof, sampling.noises, sampling.samplers, spaces, spaces.curves,
+sampling.distributions, core and measurements.
 """
 
 from ...proof import Proof
