@@ -32,6 +32,7 @@ from .combinators.repetitions import TruncatedNegativeBinomial as TruncatedNegat
 from .combinators.select_private_candidate import make_select_private_candidate as make_select_private_candidate
 from .core.binary_search import binary_search_chain as binary_search_chain
 from .core.binary_search import binary_search_param as binary_search_param
+from .core.candidates import candidate_remarks as candidate_remarks
 from .core.candidates import counts_from as counts_from
 from .core.candidates import index_candidates as index_candidates
 from .core.candidates import largest_counts as largest_counts
@@ -176,6 +177,7 @@ __all__ = [
     "add_to_counts",
     "binary_search_chain",
     "binary_search_param",
+    "candidate_remarks",
     "counts_from",
     "index_candidates",
     "json_values",

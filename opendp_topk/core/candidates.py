@@ -176,7 +176,7 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
 
     Example:
         >>> import opendp_topk as tk
-        >>> tk.planning.candidate_remarks(["page", "home", "help "], column="page")
+        >>> tk.candidate_remarks(["page", "home", "help "], column="page")
         ['candidate 1 is the name of the column: a header line?', 'outer blanks: 1 of 3 candidates, first number 3']
     """
     listed = public_items(candidates, "candidates")

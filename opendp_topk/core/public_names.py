@@ -24,7 +24,7 @@ PUBLIC = {
     "combinators.repetitions": "Poisson TruncatedNegativeBinomial",
     "combinators.select_private_candidate": "make_select_private_candidate",
     "core.binary_search": "binary_search_chain binary_search_param",
-    "core.candidates": "counts_from index_candidates largest_counts",
+    "core.candidates": "candidate_remarks counts_from index_candidates largest_counts",
     "core.releases": "json_values Release",
     "core.measurement": "Measurement",
     "core.partials": "Partial",

@@ -420,7 +420,7 @@ def test_what_is_no_array_of_counts(counts: Any) -> None:
 
 @pytest.mark.slow
 def test_candidates_without_end() -> None:
-    for ask in (tk.planning.candidate_remarks, tk.index_candidates, lambda items: tk.largest_counts(1, items)):
+    for ask in (tk.candidate_remarks, tk.index_candidates, lambda items: tk.largest_counts(1, items)):
         with pytest.raises(tk.errors.ParameterError, match="an iterator may be infinite"):
             ask(itertools.repeat("a"))
 

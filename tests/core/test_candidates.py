@@ -345,17 +345,15 @@ def test_each_oddity_is_named_with_its_first_candidate() -> None:
     ]
     wrong = []
     for listed, column, expected in cases:
-        found = tk.planning.candidate_remarks(listed, column=column)
+        found = tk.candidate_remarks(listed, column=column)
         if len(found) != len(expected) or not all(map(str.startswith, found, expected)):
             wrong.append((listed, found))
     assert wrong == []
 
 
 def test_what_is_no_list_is_refused() -> None:
-    raises_exactly(tk.errors.ParameterError, lambda: tk.planning.candidate_remarks([]), "at least one candidate")
-    raises_exactly(
-        tk.errors.ParameterTypeError, lambda: tk.planning.candidate_remarks(["a"], column=3), "the name of a column"
-    )
+    raises_exactly(tk.errors.ParameterError, lambda: tk.candidate_remarks([]), "at least one candidate")
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.candidate_remarks(["a"], column=3), "the name of a column")
 
 
 # The largest of noisy counts, and all from a threshold on: functions of a release, held against sorting by hand.

@@ -78,7 +78,7 @@ with tk.ledger.Ledger.create(path, **unit) as ledger:
     try:
         ledger.release(top, [3, 1, 2])
     except tk.errors.LedgerError as error:
-        assert "this Python has no locks on files: use PostgreSQL. Nothing was released" in str(error)
+        assert "this Python does not support file locks: use PostgreSQL. Nothing was released" in str(error)
     assert ledger.spent() == 0.0
 """
 COMMAND = """

@@ -8,19 +8,17 @@ import importlib as _importlib
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from ...core.candidates import candidate_remarks
     from .comparison import Comparison, Recommendation, compare
     from .verification import release_with_record
 
 _MODULES = {
     "Comparison": ".comparison",
     "Recommendation": ".comparison",
-    "candidate_remarks": "...core.candidates",
     "compare": ".comparison",
     "release_with_record": ".verification",
 }
 
-__all__ = ["Comparison", "Recommendation", "candidate_remarks", "compare", "release_with_record"]
+__all__ = ["Comparison", "Recommendation", "compare", "release_with_record"]
 
 
 def __getattr__(name: str) -> _typing.Any:
