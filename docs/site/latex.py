@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from opendp_topk.proof.note_rows import ROW, SEE
-from opendp_topk.proof.statements import CHECKED
+from opendp_topk.proof.latex import ROW, SEE
+from opendp_topk.proof.library import CHECKED
 
 KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
 _PARTS = {

@@ -12,8 +12,8 @@ from typing import Any
 from gmpy2 import mpq
 
 from ..core.claims import attach_claim
-from ..core.following import release_type_and_size
 from ..core.measurement import Declared, Measurement
+from ..core.releases import release_type_and_size
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import (

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, DataTypeError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
-from .following import annotated_fields
-from .releases import Release
+from .releases import Release, annotated_fields
 
 # From released indices to the caller's public items.
 

@@ -14,10 +14,9 @@ from ..spaces.domains import Domain, VectorDomain, find_block_maxima, same_items
 from ..spaces.measures import Measure, bounds_range
 from ..spaces.metrics import Metric
 from .candidates import BestCounts, IndexCandidates
-from .claims import Claimed, attach_claim, read_only
-from .following import release_type_and_size
+from .claims import Claimed, Recipe, attach_claim, read_only
 from .partials import Partial
-from .recipes import Recipe
+from .releases import release_type_and_size
 from .rendering import as_outcome, describe_html, describe_text
 from .repeatable import AdaptiveSteps, ComposedFunction, UncheckedArgument, block_maxima_sign
 from .spaces import Space, evaluate_map, match_input_space, on_distances, require_fitting

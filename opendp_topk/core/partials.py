@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, Never, ParamSpec, TypeVar
 
 from ..errors import ParameterTypeError, SpaceError, checks
-from ..errors.by_name import require_names
+from ..errors.checks import require_names
 from ..errors.experimental import warn_if_experimental
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric

@@ -4,42 +4,36 @@
 """
 
 PUBLIC = {
-    "combinators.adaptive_composition": "make_adaptive_composition then_adaptive_composition",
-    "combinators.from_range": (
-        "make_approximate make_fix_delta make_range_to_approxDP make_range_to_pureDP make_range_to_zCDP "
-        "make_zCDP_to_approxDP"
+    "combinators.composition": "make_adaptive_composition make_composition make_repeat then_adaptive_composition",
+    "combinators.conversions": (
+        "make_approximate make_fix_delta make_pureDP_to_range make_pureDP_to_zCDP make_range_to_approxDP "
+        "make_range_to_pureDP make_range_to_zCDP make_zCDP_to_approxDP"
     ),
-    "combinators.composition": "make_composition",
     "combinators.followed_by": "make_followed_by",
-    "combinators.from_pureDP": "make_pureDP_to_range make_pureDP_to_zCDP",
     "combinators.fully_adaptive_composition": (
-        "Odometer make_fully_adaptive_composition then_fully_adaptive_composition"
+        "make_fully_adaptive_composition make_privacy_filter Odometer then_fully_adaptive_composition"
     ),
     "combinators.padded": "make_padded",
     "combinators.partition_by": "make_partition_by then_partition_by",
     "combinators.pay_what_you_get": "make_pay_what_you_get then_pay_what_you_get",
-    "combinators.privacy_filter": "make_privacy_filter",
-    "combinators.private_selection": "make_private_selection",
-    "combinators.repeat": "make_repeat",
+    "combinators.private_selection": "make_private_selection make_select_private_candidate",
     "combinators.repetitions": "Poisson TruncatedNegativeBinomial",
-    "combinators.select_private_candidate": "make_select_private_candidate",
     "core.binary_search": "binary_search_chain binary_search_param",
     "core.candidates": "candidate_remarks counts_from index_candidates largest_counts",
-    "core.releases": "json_values Release",
     "core.measurement": "Measurement",
     "core.partials": "Partial",
     "core.queryable": "Queryable",
+    "core.releases": "json_values Release",
     "core.transformation": "Transformation",
-    "measurements._in_parts": "release_in_parts",
-    "measurements._spark_scores": "release_spark",
+    "measurements._in_parts": "release_in_parts release_spark",
     "measurements.above_threshold": "make_above_threshold then_above_threshold",
+    "measurements.additive_noise": (
+        "make_gaussian make_laplace make_noisy_histogram then_gaussian then_laplace then_noisy_histogram"
+    ),
     "measurements.canonical_top_k": "make_canonical_top_k then_canonical_top_k",
     "measurements.continual_top_k": "make_continual_top_k then_continual_top_k",
     "measurements.exponential_mechanism": "make_exponential_mechanism then_exponential_mechanism",
-    "measurements.gaussian": "make_gaussian then_gaussian",
     "measurements.joint_top_k": "make_joint_top_k then_joint_top_k",
-    "measurements.laplace": "make_laplace then_laplace",
-    "measurements.noisy_histogram": "make_noisy_histogram then_noisy_histogram",
     "measurements.noisy_top_k_with_gaps": "make_noisy_top_k_with_gaps then_noisy_top_k_with_gaps",
     "measurements.normalised_top_k": "make_normalised_top_k then_normalised_top_k",
     "measurements.partition_selection": "make_partition_selection then_partition_selection",
@@ -55,22 +49,23 @@ PUBLIC = {
     "measurements.user": "make_user_measurement then_user_measurement",
     "measurements.weighted_partition_selection": "make_weighted_partition_selection then_weighted_partition_selection",
     "spaces.curves.curve": "PrivacyCurve",
-    "spaces.domains": ("AtomDomain Domain FrameDomain VectorDomain"),
+    "spaces.domains": "AtomDomain Domain FrameDomain VectorDomain",
     "spaces.keyed_counts": "KeyedCountDistance KeyedCountsDomain",
     "spaces.measures": "Approximate MaxDivergence Measure PrivacyProfile RangeDivergence ZeroConcentratedDivergence",
     "spaces.metrics": (
         "L01InfDistance L1Distance L2Distance LInfDistance Metric PerCandidateDistance RangeDistance UserDistance"
     ),
     "transformations.bound_contributions": (
-        "make_bound_contributions make_drop_groups make_keep_groups "
-        "then_bound_contributions then_drop_groups then_keep_groups"
+        "make_bound_contributions make_drop_groups make_keep_groups then_bound_contributions then_drop_groups "
+        "then_keep_groups"
     ),
-    "transformations.cap_scores": "make_cap_scores then_cap_scores",
     "transformations.count_by_item": "make_count_by_item then_count_by_item",
-    "transformations.count_by_number": "make_count_by_number then_count_by_number",
     "transformations.count_outside": "make_count_outside then_count_outside",
     "transformations.minimum_users": "add_to_counts make_minimum_users then_minimum_users",
-    "transformations.quantile_scores": "make_quantile_scores multiples then_quantile_scores",
+    "transformations.quantile_scores": (
+        "make_cap_scores make_count_by_number make_quantile_scores multiples then_cap_scores then_count_by_number "
+        "then_quantile_scores"
+    ),
     "transformations.sum_by_item": "make_sum_by_item then_sum_by_item",
     "transformations.user": "make_user_transformation then_user_transformation",
 }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CapacityError
-from ..markup import notebook
+from ..markup import elements
 from .releases import Release, released_fields
 
 _OWN = __name__.partition(".")[0]
@@ -73,7 +73,7 @@ def _is_plain(value: Any) -> bool:
 
 def describe_html(shown: Any, ends: Mapping[str, Any]) -> str:
     """Return a transformation or measurement as an HTML table for a notebook."""
-    return notebook.facts_table(type(shown).__name__, _display_fields(shown, ends).items())
+    return elements.facts_table(type(shown).__name__, _display_fields(shown, ends).items())
 
 
 def describe_text(shown: Any, ends: Mapping[str, Any]) -> str:

@@ -11,10 +11,9 @@ from ..errors import SpaceError, checks
 from ..proof import Proof
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
-from .claims import Claimed, attach_claim, read_only
+from .claims import Claimed, Recipe, attach_claim, read_only
 from .measurement import Measurement, candidates_of, chain_proofs
 from .partials import Partial
-from .recipes import Recipe
 from .rendering import describe_html, describe_text
 from .repeatable import ComposedFunction, block_maxima_sign
 from .spaces import Space, evaluate_map, joint_domain, match_input_space, on_distances, require_fitting

@@ -1,4 +1,4 @@
-"""Measurements: randomised functions with a privacy map, one ``make_*`` constructor in each public module.
+"""Measurements: randomised functions with a privacy map, built by ``make_*`` constructors.
 
 It may import errors, markup, numerics, tables, proof, sampling.noises, spaces, spaces.curves, sampling.samplers,
 sampling.distributions and core.

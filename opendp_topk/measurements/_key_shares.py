@@ -1,6 +1,6 @@
-"""The epsilon and delta of each of several keys of one user, such that all of them compose to a given budget.
+"""The epsilon and delta of each of several keys of one user, and the probability that any of several events happens.
 
-Proof: proofs/measurements/partition_selection.tex
+Proofs: proofs/measurements/any_of.tex, proofs/measurements/partition_selection.tex
 """
 
 from __future__ import annotations
@@ -11,10 +11,49 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..numerics.arithmetic import Intervals, as_mpq, round_up, to_fraction
-from ._any_of import any_event_probability, per_event_probability
+from ..numerics.arithmetic import Intervals, as_mpq, exp_up, one_minus_exp_up, round_up, to_fraction
 
 _PRECISION = 128  # binary digits beyond those that cancel
+_HALVINGS = 60  # the bisection ends within delta * 2^-60
+
+
+# proof-region: any_of
+def any_event_probability(chance: Fraction, n: int) -> Fraction:
+    """Return an upper bound of 1 - (1 - chance)^n, a rational in [0, 1], for ``chance`` in [0, 1]."""
+    if chance == 0 or n == 0:
+        return Fraction(0)  # [none]
+    if n == 1 or chance == 1:
+        return chance  # [one]
+    at = Intervals(_PRECISION + chance.denominator.bit_length() + n.bit_length())
+    power = at.exp(at.multiply(at.rational(n), at.log1p(at.rational(as_mpq(-chance)))))  # [power]
+    numerator, denominator = at.add(at.rational(1), at.negative(power))[1].as_integer_ratio()  # [upper-end]
+    return min(Fraction(1), Fraction(int(numerator), int(denominator)))
+
+
+def per_event_probability(delta: Fraction, n: int) -> Fraction:
+    """Return a probability p such that :func:`any_event_probability` of p and n is at most ``delta``.
+
+    If n > 1, p is close to the largest such float64.
+    """
+    if n == 1:
+        return delta  # [whole]
+    low, high = Fraction(0), delta
+    for _ in range(_HALVINGS):
+        middle = to_fraction(round_up((low + high) / 2))
+        kept = to_fraction(round_up(any_event_probability(middle, n))) <= delta  # [kept]
+        low, high = (middle, high) if kept else (low, middle)
+    return low
+
+
+def laplace_tail_bound(scale: Fraction, least: int) -> Fraction:
+    """Return an upper bound of P(Z >= least) for discrete Laplace noise Z of ``scale`` > 0, and ``least`` >= 1."""
+    smallest = 1 - one_minus_exp_up(1 / scale)  # [smallest]
+    return min(Fraction(1), exp_up(-least / scale) / (1 + smallest))  # [geometric-tail]
+
+
+# end-proof-region: any_of
+
+
 _MOST = 1024  # keys of a user; for more the sums take seconds, so epsilon and delta are split evenly
 _PARTS = (0.5, 0.75, 0.9, 0.97)  # parts of delta for the deltas of the keys; the best part is near one of them
 _GREAT = 2**20  # a larger epsilon guarantees nothing, so an even split is good enough; this one fits a float64

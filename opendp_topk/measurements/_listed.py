@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable
 from typing import Any
 
 from ..core.measurement import Measurement
+from ..core.public_names import PUBLIC
 
 
 def find_constructors() -> dict[str, Callable[..., Measurement]]:
-    """Return the constructors of measurements that have a proof, by name: ``make_STEM`` of each public module STEM."""
-    room = importlib.import_module(__package__)
-    stems = [module.name for module in pkgutil.iter_modules(room.__path__) if not module.name.startswith("_")]
-    found = {f"make_{stem}": importlib.import_module(f".{stem}", __package__) for stem in sorted(stems)}
-    named = {name: getattr(module, name) for name, module in found.items() if hasattr(module, name)}
-    return {name: make for name, make in named.items() if hasattr(make, "proof_name")}
+    """Return the public constructors of measurements from scores that have a proof, by name."""
+    names = sorted(
+        name for module, names in PUBLIC.items() if module.startswith("measurements.") for name in names.split()
+    )
+    found = {name: _import_public(name) for name in names if name.startswith("make_")}
+    return {name: make for name, make in found.items() if hasattr(make, "proof_name")}
 
 
 def load_partial(stem: str) -> Callable[..., Any]:
-    """Return the partial constructor ``then_STEM`` of the module ``stem``, which is imported on first use."""
-    found: Callable[..., Any] = getattr(importlib.import_module(f".{stem}", __package__), f"then_{stem}")
+    """Return the partial constructor ``then_STEM``, whose module is imported on first use."""
+    return _import_public(f"then_{stem}")
+
+
+def _import_public(name: str) -> Callable[..., Any]:
+    module = next(module for module, names in PUBLIC.items() if name in names.split())
+    found: Callable[..., Any] = getattr(importlib.import_module(f"..{module}", __package__), name)
     return found

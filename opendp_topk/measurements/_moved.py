@@ -16,10 +16,9 @@ from typing import Any
 from ..errors.checks import Number
 from ..numerics.arithmetic import one_minus_exp_down, round_up, to_fraction
 from ..spaces.costs import Cost, rho_of_discrete_laplace, rho_of_laplace
-from ..spaces.curves.closed_forms import ApproximateDP, LaplacePair, ZCDPBound
+from ..spaces.curves.closed_forms import ApproximateDP, DiscreteGaussian, DiscreteLaplace, LaplacePair, ZCDPBound
 from ..spaces.curves.composed import Composed, Largest
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance

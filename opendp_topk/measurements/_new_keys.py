@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 from ..errors import ParameterError
 from ..numerics.arithmetic import Intervals, as_mpq, one_minus_exp_up, to_fraction
-from ..spaces.curves.normal import normal_tail_bound
+from ..spaces.curves.closed_forms import normal_tail_bound
 
 _PIECES = 32  # intervals of weights: a chord is close to the function even if that grows e-fold in one interval
 _DIGITS = 128  # precision of logarithms in bits

@@ -3,11 +3,12 @@
 A constructor chooses a :class:`SelectionMechanism`, which draws k indices and computes their privacy cost, and
 :func:`build_selection` builds the measurement. :func:`one_shot_mechanism` adds independent noise to every score once.
 
-Proof: proofs/measurements/selection.tex
+Proofs: proofs/measurements/selection.tex, proofs/measurements/top_k_by_gap.tex
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -31,7 +32,7 @@ from ..sampling.samplers import race, rows
 from ..sampling.samplers.merge import Race
 from ..spaces.costs import FREE, SCALAR, Cost, require_measure, rho_of_range
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.domains import VectorDomain
+from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import L01InfDistance, ScoreMetric, attainable_distance
 
@@ -366,3 +367,22 @@ def permute_and_flip_range(r: Fraction) -> Fraction:
 
 
 # end-proof-region: permute_and_flip_range
+
+
+_WHOLE = VectorDomain(AtomDomain(int))
+
+
+# proof-region: rationals
+def select_from_rationals(mechanism: SelectionMechanism, values: Sequence[Fraction], choice: Choice) -> Indices:
+    """Return the release of ``mechanism`` on ``values``.
+
+    At scale 0 it is the exact selection, with ties broken by the lowest index.
+    """
+    unit = math.lcm(*(value.denominator for value in values))
+    whole = _WHOLE.validate([int(value * unit) for value in values])  # [whole]
+    if choice.tau == 0:
+        return noiseless.top_k(whole, choice.k, sign=choice.sign, ordered=choice.ordered)  # [exact-best]
+    return mechanism.sample(whole, replace(choice, tau=choice.tau * unit))  # [race]
+
+
+# end-proof-region: rationals

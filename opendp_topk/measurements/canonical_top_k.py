@@ -17,7 +17,6 @@ from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
 from ..sampling.distributions import canonical as laws
-from ..sampling.distributions import canonical_success
 from ..sampling.noises.gumbel import Gumbel
 from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import is_standard
@@ -173,7 +172,7 @@ def _canonical_mechanism(noise: Noise, gamma: Fraction, capped: bool) -> Selecti
         law=lambda units, choice: laws.output_distribution(
             noise, units, choice.tau == 0, choice.k, gamma, capped
         ),  # [law]
-        success=lambda scores, choice, sure, reach: canonical_success.success_probability(
+        success=lambda scores, choice, sure, reach: laws.success_probability(
             noise, scores, choice.tau, gamma, choice.k, choice.sign, capped, sure, reach
         ),
         many=sample_many,

@@ -18,7 +18,7 @@ from ..errors import DataError, ParameterError
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
 from ..sampling.noises.noise import Noise
-from ..sampling.samplers import gap_rows
+from ..sampling.samplers import gaps
 from ..sampling.samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.costs import Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
@@ -157,7 +157,7 @@ def make_noisy_top_k_with_gaps(
         require_length(scores)
         if tau == 0:
             return tuple(function(scores) for _ in range(times))  # [one-by-one]
-        return tuple(map(with_gaps, *gap_rows.top_k_with_gaps(scores, tau, noise, k, times, sign=sign)))  # [many]
+        return tuple(map(with_gaps, *gaps.many_top_k_with_gaps(scores, tau, noise, k, times, sign=sign)))  # [many]
 
     def success_probability(scores: NDArray[Any], event: str) -> tuple[float, float]:
         assert ranking.declared.success is not None

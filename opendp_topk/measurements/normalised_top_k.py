@@ -24,8 +24,7 @@ from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import PerCandidateDistance
-from ._rationals import select_from_rationals
-from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechanism
+from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechanism, select_from_rationals
 from .report_noisy_top_k import default_noise
 
 

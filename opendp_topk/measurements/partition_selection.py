@@ -1,7 +1,11 @@
-"""Optimal partition selection: each key is released with the largest probability that its user count allows."""
+"""Optimal partition selection: each key is released with the largest probability that its user count allows.
+
+Proof: proofs/measurements/partition_selection.tex
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -12,9 +16,9 @@ from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
 from ..core.spaces import require_space
-from ..errors import CapacityError, checks
+from ..errors import CapacityError, ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import one_minus_exp_up, round_up, to_fraction
+from ..numerics.arithmetic import exp_up, one_minus_exp_up, round_up, to_fraction
 from ..sampling.samplers.exponentials import DIGITS, draw_bernoulli_events
 from ..spaces.costs import FREE, NOT_STRICT, Cost, require_with_delta, with_delta
 from ..spaces.curves.closed_forms import ApproximateDP
@@ -22,11 +26,47 @@ from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.measures import Measure, PrivacyProfile
-from ._any_of import any_event_probability
-from ._key_shares import joint_delta, per_partition_budget
-from ._selection_curve import release_probabilities
+from ._key_shares import any_event_probability, joint_delta, per_partition_budget
 
-_MOST_STEPS = 64  # largest group of users whose deltas are summed term by term
+_MOST_STEPS = 2**20  # a table of a million probabilities takes a second
+
+
+# proof-region: selection_curve
+@functools.lru_cache(maxsize=64)
+def release_probabilities(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
+    """Return p(0), p(1), ... up to the first that is 1, in units of 2^-128 and rounded down.
+
+    p(0) = 0 and p(n + 1) = min(e^epsilon p(n) + delta, 1 - e^-epsilon (1 - p(n) - delta), 1).
+
+    Raises:
+        ParameterError: delta is below 2^-128, or the table would have more than 2^20 entries.
+    """
+    one, shrink = 1 << DIGITS, exp_up(-epsilon)  # [shrink]
+    step = int(delta * one)  # [step]
+    if step == 0:
+        raise ParameterError("delta is too small: the share of one item must be at least 2^-128")
+    low, high = shrink.numerator, shrink.denominator
+    turn = (one - step) * low // (low + high)  # [turn]
+    found, last = [0], 0
+    while last < one:
+        last = (
+            last * high // low + step  # [grown]
+            if last <= turn
+            else one + -max(0, one - last - step) * low // high  # [left]
+        )
+        found.append(last)
+        if len(found) > _MOST_STEPS:
+            raise ParameterError(
+                "epsilon and delta per item are too small: a table of a million probabilities does not reach "
+                "1. Lower max_items, or raise epsilon and delta"
+            )
+    return tuple(found)
+
+
+# end-proof-region: selection_curve
+
+
+_MOST_TERMS = 64  # largest group of users whose deltas are summed term by term
 _MOST_KEYS = 12  # in an exact output distribution, which then has 4096 sets of keys
 _MOST_COMPOSED = 1024  # keys per user in a composed curve: more take seconds
 
@@ -156,7 +196,7 @@ def _group_delta_bound(loss: Fraction, lost: Fraction, steps: int) -> Fraction:
     """Return an upper bound on lost (1 + e^loss + ... + e^((steps - 1) loss)), at most 1."""
     terms = (
         [_exp_upper_bound(loss * i) for i in range(steps)]
-        if steps <= _MOST_STEPS
+        if steps <= _MOST_TERMS
         else [steps * _exp_upper_bound(loss * steps)]
     )
     return min(Fraction(1), lost * sum(terms, Fraction(0)))  # [group]

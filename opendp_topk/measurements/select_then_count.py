@@ -17,11 +17,9 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import round_up, shortened_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import Cost, require_measure, rho_of_range
-from ..spaces.curves.closed_forms import ZCDPBound
+from ..spaces.curves.closed_forms import DiscreteGaussian, NormalPair, ZCDPBound
 from ..spaces.curves.composed import compose
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.discrete import DiscreteGaussian
-from ..spaces.curves.normal import NormalPair
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, has_delta, is_pure
 from ..spaces.metrics import L01InfDistance, LInfDistance, attainable_distance

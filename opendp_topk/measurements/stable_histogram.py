@@ -30,16 +30,13 @@ from ..spaces.costs import (
     rho_of_pure,
     with_delta,
 )
-from ..spaces.curves.closed_forms import ApproximateDP, ZCDPBound
+from ..spaces.curves.closed_forms import ApproximateDP, DiscreteLaplace, NormalPair, ZCDPBound
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.discrete import DiscreteLaplace
-from ..spaces.curves.normal import NormalPair
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
-from ._any_of import any_event_probability, laplace_tail_bound
 from ._grid import Grid
-from ._key_shares import largest_partition_epsilon
+from ._key_shares import any_event_probability, laplace_tail_bound, largest_partition_epsilon
 from ._new_keys import STANDARD, largest_normal_shift
 from .select_then_count import count_curve
 

@@ -24,9 +24,8 @@ from ..spaces.curves.composed import compose
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric, attainable_distance
-from ._rationals import select_from_rationals
-from ._selection import Choice, Indices, ScoreArray, one_shot_mechanism
-from ._stop import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
+from ._key_selection import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
+from ._selection import Choice, Indices, ScoreArray, one_shot_mechanism, select_from_rationals
 
 
 @proved_by("measurements/top_k_by_gap")

@@ -18,9 +18,8 @@ from ..errors.experimental import mark_experimental
 from ..numerics.arithmetic import round_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian
 from ..spaces.costs import FREE, STRICT, Cost, curve_with_delta, require_with_delta, with_delta
-from ..spaces.curves.closed_forms import UpToDelta, ZCDPBound
+from ..spaces.curves.closed_forms import NormalPair, UpToDelta, ZCDPBound
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.normal import NormalPair
 from ..spaces.domains import FrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, without_delta
 from ..spaces.metrics import UserDistance

@@ -3,7 +3,6 @@
 It may import errors and markup.
 """
 
-from .carried import other_foundations, supporting_documents
 from .closures import CodeHash, code_hashes, compute_code_hash, reached_titles
 from .library import (
     current_reliances,
@@ -18,7 +17,7 @@ from .library import (
 from .machine import machine_checks
 from .readings import ReviewEntry, drifted_statements, last_review
 from .regions import first_region_line, read_region
-from .status import UNPROVEN, Proof, claim_digest, clear_cache
+from .status import UNPROVEN, Proof, claim_digest, clear_cache, other_foundations, supporting_documents
 
 __all__ = [
     "UNPROVEN",

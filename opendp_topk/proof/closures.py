@@ -45,7 +45,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .hands import PUBLIC, find_mutators
+from .loading import PUBLIC, find_mutators
 from .modules import (
     Origin,
     Statement,
@@ -63,7 +63,7 @@ _CLAIMING = {
     Origin("core.claims", "attach_claim"),
     Origin("core.claims", "proved_by"),
     Origin("core.claims", "_Claim"),
-    Origin("combinators.from_range", "proven_conversion"),
+    Origin("combinators.conversions", "proven_conversion"),
 }
 _PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .statements import CHECKED, statement_text
+from .library import CHECKED, statement_text
 
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 _REQUIRE = re.compile(r"From Machine Require Import ([^.]*)\.")

@@ -14,11 +14,19 @@ from typing import Any
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
 from .costs import renyi_of_laplace, renyi_of_pure, renyi_of_range, rho_of_laplace, rho_of_pure, rho_of_range
-from .curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, PlusDelta, UpToDelta, ZCDPBound
+from .curves.closed_forms import (
+    AdaptiveRangeBound,
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    LaplacePair,
+    NormalPair,
+    PlusDelta,
+    UpToDelta,
+    ZCDPBound,
+)
 from .curves.composed import Composed
 from .curves.curve import PrivacyCurve
-from .curves.discrete import DiscreteGaussian, DiscreteLaplace
-from .curves.normal import NormalPair
 
 Least = Fraction | float  # a number, or infinity if no bound is known
 

@@ -21,8 +21,7 @@ from ..errors import DataError, MissingExtraError, ParameterError, ParameterType
 from ..errors.extras import import_extra, require_threads
 from ..errors.files import open_regular_file, path_text, quote_path
 from .guard import run_guarded
-from .hadoop import is_address
-from .listing import PARQUET, FileList, is_folder_or_pattern, list_files
+from .listing import PARQUET, FileList, is_address, is_folder_or_pattern, list_files
 from .rows import without_sorted_flags
 
 if TYPE_CHECKING:

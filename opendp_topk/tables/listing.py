@@ -1,18 +1,11 @@
-"""Files of a table: listed once, by the same rule for every engine, and checked again after reading.
-
-The rule: a path to a file means this file, whatever its name. A folder means all files in it and its subfolders whose
-names end in .parquet, in upper or lower case. Names that begin with ``.`` or ``_`` are excluded, except folders
-``_name=value``. Links are followed; a file or folder that is reached under two names, by symbolic or hard links, is
-rejected. A pattern, if no file has this very name, means the files and folders that match it: ``*``, ``?`` and
-``[...]`` within a name, ``**`` for folders of any depth. An excluded name matches only a part of the pattern that
-begins with the same character.
-"""
+"""Files of a table, also at remote addresses: listed once, by one rule, and checked again after reading."""
 
 from __future__ import annotations
 
 import fnmatch
 import glob
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +13,7 @@ from typing import Any
 
 from ..errors import TableError
 from ..errors.files import path_text, quote_path, stat_regular_file
+from .guard import run_guarded
 
 PARQUET = ".parquet"
 _CHANGED = "the files of the table were changed while they were read: nothing was released. Read a stable copy"
@@ -212,3 +206,86 @@ def _matching_paths(folder: str, parts: list[str], above: tuple[str, ...]) -> It
                 yield from _matching_paths(entry.path, parts, (*above, real))
         elif fnmatch.fnmatch(entry.name, wanted) and not (hidden and entry.name[0] != wanted[0]):
             yield from _matching_paths(entry.path, rest, ())
+
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_address(path: str) -> bool:
+    """Return whether ``path`` is an address, and not the name of a local file."""
+    return _ADDRESS.match(path) is not None and not os.path.lexists(path)
+
+
+def list_hadoop_files(session: Any, address: str) -> FileList:
+    """Return the file at ``address``, or the .parquet files of a folder and its subfolders; all have the same columns.
+
+    Raises:
+        TableError: There are no files, one is empty or damaged, two differ in their columns or are the same file, or
+            Hadoop failed.
+    """
+    jvm, settings = session._jvm, session._jsc.hadoopConfiguration()
+    root = run_guarded(lambda: jvm.org.apache.hadoop.fs.Path(address))
+    system = run_guarded(lambda: root.getFileSystem(settings))
+    if not run_guarded(lambda: system.exists(root)):
+        raise TableError(f"path must be a file or a folder, but {quote_path(address)} does not exist")
+    top = run_guarded(lambda: system.getFileStatus(root))
+    base = str(top.getPath().toString() if top.isDirectory() else top.getPath().getParent().toString())
+    files = sort_and_check_files(
+        run_guarded(lambda: [_build_file(status, base) for status in _walk_remote_files(system, top)]), address
+    )
+    require_distinct(files, _file_identity)
+
+    def read_schema(place: str) -> str:
+        file = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(
+            jvm.org.apache.hadoop.fs.Path(place), settings
+        )
+        reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(file)
+        try:
+            return str(reader.getFooter().getFileMetaData().getSchema().toString())
+        finally:
+            reader.close()
+
+    first = run_guarded(lambda: read_schema(files[0].place))
+    for file in files[1:]:
+        if run_guarded(lambda file=file: read_schema(file.place)) != first:  # type: ignore[misc]
+            raise TableError(
+                f"path must match files with the same columns and types, but {quote_path(files[0].place)} and "
+                f"{quote_path(file.place)} differ"
+            )
+
+    def look_up_file(place: str, _: str) -> TableFile:
+        return run_guarded(lambda: _build_file(system.getFileStatus(jvm.org.apache.hadoop.fs.Path(place)), base))
+
+    return FileList(files, look_up_file)
+
+
+def _file_identity(file: TableFile) -> Any:
+    """Return the device and inode of a local file; files elsewhere are identified by their address."""
+    if not file.place.startswith("file:"):
+        return file.place
+    seen = run_guarded(lambda: os.stat(file.place.removeprefix("file:")))
+    return seen.st_dev, seen.st_ino
+
+
+def _walk_remote_files(system: Any, top: Any) -> Iterator[Any]:
+    """Yield Hadoop's status of one file, or of each .parquet file in a folder and its subfolders."""
+    if not top.isDirectory():
+        yield top
+        return
+    waiting = [top.getPath()]
+    while waiting:
+        for status in system.listStatus(waiting.pop()):
+            name, is_folder = str(status.getPath().getName()), status.isDirectory()
+            if is_excluded_name(name, folder=is_folder):
+                continue
+            if is_folder:
+                waiting.append(status.getPath())
+            elif is_parquet(name):
+                yield status
+
+
+def _build_file(status: Any, base: str) -> TableFile:
+    place = str(status.getPath().toString())
+    return TableFile(
+        place, place.removeprefix(base).strip("/"), int(status.getLen()), (int(status.getModificationTime()),)
+    )

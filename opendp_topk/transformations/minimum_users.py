@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core.claims import proved_by
-from ..core.following import annotated_fields
 from ..core.partials import partial_constructor
-from ..core.releases import Release
+from ..core.releases import Release, annotated_fields
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, ParameterTypeError, SpaceError, checks

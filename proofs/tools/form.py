@@ -26,10 +26,10 @@ from collections.abc import Sequence
 from opendp_topk import proof
 from opendp_topk.errors import ProofError
 from opendp_topk.proof.latex import build_pdf, missing_tex_message
+from opendp_topk.proof.library import find_relations
 from opendp_topk.proof.machine import machine_checks
 from opendp_topk.proof.readings import drifted_statements, last_review
 from opendp_topk.proof.regions import region_tags
-from opendp_topk.proof.statements import find_relations
 from proofs.tools.log import is_read
 from proofs.tools.marks import misjudged, note_problems
 from proofs.tools.renewal import difference, is_quoted, rename, renew, repin, reword

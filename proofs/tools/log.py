@@ -10,6 +10,7 @@ from dataclasses import asdict
 from opendp_topk.errors import ProofError
 from opendp_topk.proof import library
 from opendp_topk.proof.closures import code_hashes
+from opendp_topk.proof.library import find_relations
 from opendp_topk.proof.machine import machine_checks
 from opendp_topk.proof.readings import (
     Line,
@@ -20,7 +21,6 @@ from opendp_topk.proof.readings import (
     read_review_log,
     review_log_path,
 )
-from opendp_topk.proof.statements import find_relations
 
 
 def append(lines: Iterable[Line]) -> None:

@@ -6,10 +6,10 @@ import re
 
 from opendp_topk.errors import ProofError
 from opendp_topk.proof import library
+from opendp_topk.proof.latex import SEE, NoteRow, parse_note_rows
+from opendp_topk.proof.library import find_theorem
 from opendp_topk.proof.machine import MachineCheck
-from opendp_topk.proof.note_rows import SEE, NoteRow, parse_note_rows
 from opendp_topk.proof.regions import read_region, region_tags
-from opendp_topk.proof.statements import find_theorem
 
 KINDS = ("same", "part", "weaker")
 _QUOTED = re.compile(r"``(.*?)''")

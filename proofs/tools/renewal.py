@@ -24,13 +24,13 @@ from pathlib import Path
 from opendp_topk.errors import ProofError
 from opendp_topk.proof import library
 from opendp_topk.proof.closures import code_hashes, describe_origins, hashed_code_text, region_closure, short_sha256
+from opendp_topk.proof.library import find_relations, statement_digest, statement_text, strip_comments
 from opendp_topk.proof.machine import machine_checks
 from opendp_topk.proof.machine import theorem_with_vocabulary as stated_by
 from opendp_topk.proof.modules import Statement
 from opendp_topk.proof.normal import without_docstrings
 from opendp_topk.proof.readings import Migration, ReviewEntry, Rewording, review_log_path
 from opendp_topk.proof.regions import read_region
-from opendp_topk.proof.statements import find_relations, statement_digest, statement_text, strip_comments
 from opendp_topk.proof.status import clear_cache
 from proofs.tools.log import append, begun, recorded, written
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.bridge.descriptors import to_opendp_distance
-from opendp_topk.apps.bridge.incoming import _square_root_up
+from opendp_topk.apps.bridge.opendp import _square_root_up, to_opendp_distance
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.bridge.descriptors import to_opendp_domain
+from opendp_topk.apps.bridge.opendp import to_opendp_domain
 
 dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")
 context = pytest.importorskip("opendp.context", reason="opendp is not installed (extra opendp)")

@@ -9,8 +9,7 @@ import pytest
 import opendp_topk
 from opendp_topk import proof
 from opendp_topk.proof import library
-from opendp_topk.proof.latex import missing_tex_message
-from opendp_topk.proof.note_rows import parse_note_rows
+from opendp_topk.proof.latex import missing_tex_message, parse_note_rows
 from tests.concepts.readings import last_reading
 
 from .conftest import Command

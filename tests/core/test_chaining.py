@@ -343,9 +343,9 @@ def test_distributions_of_proved_and_user_links_agree_with_the_law_by_hand() -> 
 # What later queries of an interactive measurement hold
 
 LATER = {
-    "combinators/adaptive_composition.py": "measurements on the first data",
+    "combinators/composition.py": "measurements on the first data",
     "combinators/pay_what_you_get.py": "measurements on the first data",
-    "combinators/privacy_filter.py": "measurements on the first data",
+    "combinators/fully_adaptive_composition.py": "measurements on the first data",
     "measurements/above_threshold.py": "indices of the first data",
     "measurements/continual_top_k.py": "more data",
 }

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.core import recipes
+from opendp_topk.core import claims
 
 from ..concepts.clocks import unwaited
 from ..concepts.examples import COUNTS
@@ -278,7 +278,7 @@ def test_values_are_pickled() -> None:
 
 def test_a_library_with_other_claims_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, chained = pickle.dumps(top()), pickle.dumps(top() >> shout)
-    monkeypatch.setattr(recipes, "claims_digest", lambda: "0" * 64)
+    monkeypatch.setattr(claims, "claims_digest", lambda: "0" * 64)
     for text in (plain, chained):
         raises_exactly(tk.errors.ParameterError, lambda text=text: pickle.loads(text), "other sources or proofs")
 
@@ -295,9 +295,9 @@ def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytes
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x")
-    monkeypatch.setattr(recipes, "_PACKAGE", package)
-    monkeypatch.setattr(recipes.proof, "documents_folder", lambda: proofs)
-    digest = recipes.claims_digest.__wrapped__
+    monkeypatch.setattr(claims, "_PACKAGE", package)
+    monkeypatch.setattr(claims.proof, "documents_folder", lambda: proofs)
+    digest = claims.claims_digest.__wrapped__
     seen = [digest()]
     for file in files:
         file.write_text("y")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.sampling.distributions import canonical, canonical_success
+from opendp_topk.sampling.distributions import canonical
 from opendp_topk.sampling.distributions import quadrature as arrivals
 from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from opendp_topk.sampling.distributions.quadrature import LateCandidates
@@ -167,7 +167,7 @@ def enclosed(
 ) -> None:
     law = law_of(noise, tuple(scores), k, tau, gamma, kind)
     expected = integrals.probability(scores, law, sure, reach)
-    low, high = canonical_success.success_probability(
+    low, high = canonical.success_probability(
         noise, np.array(scores), tau, gamma, k, 1, kind == "distance", sure, reach
     )
     assert 0 <= low <= high <= 1
@@ -284,7 +284,7 @@ def test_extreme_scores(noise: Any) -> None:
 def test_bounds_lie_apart_by_all_that_is_said_to_be_rounded() -> None:
     """Of the Gumbel law, whose probability is a quotient: what (8) of the proof allows for each of the two sums."""
     d, k = 60, 20
-    low, high = canonical_success.success_probability(
+    low, high = canonical.success_probability(
         tk.noise.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d
     )
     assert high - low >= low * 2.0**-45 * (k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
@@ -298,10 +298,10 @@ def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPat
         found["values"] = values
         return 0.0, 0.0
 
-    monkeypatch.setattr(canonical_success, "integral_bounds", integral)
-    powers = np.ones(canonical_success.arrivals.TERMS)
-    outcomes = canonical_success.WeightedOutcomes({1.0: 2}, {1.0: 1}, 2 * powers, powers, 0.0)
-    canonical_success.first_correct_bounds(outcomes, True)
+    monkeypatch.setattr(canonical, "integral_bounds", integral)
+    powers = np.ones(canonical.arrivals.TERMS)
+    outcomes = canonical.WeightedOutcomes({1.0: 2}, {1.0: 1}, 2 * powers, powers, 0.0)
+    canonical.first_correct_bounds(outcomes, True)
     count = (2 + 4 + 64) * 2.0**-50
     for x in (0.1, 0.25):
         (low,), (high,) = found["values"](np.array([x]), np.array([x]), np.array([x]))

@@ -29,7 +29,7 @@ from opendp_topk import proof
 from opendp_topk.apps.audit.registry import proofs as claims
 from opendp_topk.core.public_names import NAMESPACES
 from opendp_topk.proof import claim_digest
-from opendp_topk.proof.note_rows import parse_note_rows
+from opendp_topk.proof.latex import parse_note_rows
 
 from ..audit.browser import run
 

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, DiscreteGaussian, DiscreteLaplace
 from opendp_topk.spaces.curves.composed import compose, compose_repeated
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
 
 from ..oracles import above
 from .needed import Needed

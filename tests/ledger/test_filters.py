@@ -18,10 +18,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, open_account
-from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, ZCDPBound
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, NormalPair, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.normal import NormalPair
 from opendp_topk.spaces.stated import from_json, pure_of, rho_of, serializable_curve, steps_of, to_json
 from tests.concepts.sentinels import raises_exactly
 

@@ -20,7 +20,7 @@ from opendp_topk.errors import ProofError
 from opendp_topk.numerics.arithmetic import as_mpq
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.standard import STANDARD
-from opendp_topk.sampling.samplers import forecast_race, race, scan, upper_tail
+from opendp_topk.sampling.samplers import forecast, race, scan, upper_tail
 from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy, Indices
 from opendp_topk.sampling.samplers.quantile_tables import DIGITS, quantile_table
 from opendp_topk.sampling.samplers.race import top_k
@@ -122,7 +122,7 @@ def watched(recorder: Recorder) -> Iterator[None]:
         (scan.Scan, "draw_tail_prefixes", tail, watched_tail),
         (race, "_race_tail_only", skip, watched_skip),
         (race, "_race_near_and_tail", split, watched_split),
-        (forecast_race, "draw_survivors", survivors, watched_survivors),
+        (forecast, "draw_survivors", survivors, watched_survivors),
     ]
     try:
         for owner, name, _, new in watching:

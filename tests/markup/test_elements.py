@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opendp_topk.markup import elements, notebook
+from opendp_topk.markup import elements
 from opendp_topk.markup.elements import Markup, el
 
 from ..audit.pages import Element, read
@@ -66,7 +66,7 @@ def test_only_a_named_table_is_filtered_and_only_a_long_one_searched() -> None:
 
 
 def test_a_notebook_shows_names_and_what_they_are() -> None:
-    page = notebook.facts_table("Of <it>", [("a", "1 < 2"), ("b", 3)])
+    page = elements.facts_table("Of <it>", [("a", "1 < 2"), ("b", 3)])
     assert only(page, "caption").text == "Of <it>"
     rows = only(page, "tbody").all("tr")
     assert [[(one.name, one.text) for one in row.all("th", "td")] for row in rows] == [
@@ -78,7 +78,7 @@ def test_a_notebook_shows_names_and_what_they_are() -> None:
 
 def test_a_notebook_shows_the_first_hundred_lines_and_how_many_there_are() -> None:
     for many, more in ((2, ""), (100, ""), (101, " (the first 100 of 101)")):
-        page = notebook.columns_table("Numbers", {"n": range(many), "square": [n * n for n in range(many)]})
+        page = elements.columns_table("Numbers", {"n": range(many), "square": [n * n for n in range(many)]})
         assert only(page, "caption").text == f"Numbers{more}"
         assert [(one.text, one.attributes["scope"]) for one in only(page, "thead").all("th")] == [
             ("n", "col"),

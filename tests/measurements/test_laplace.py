@@ -19,9 +19,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements._grid import Grid, build_grid
-from opendp_topk.measurements.gaussian import make_gaussian
-from opendp_topk.measurements.laplace import make_laplace
-from opendp_topk.measurements.noisy_histogram import make_noisy_histogram
+from opendp_topk.measurements.additive_noise import make_gaussian, make_laplace, make_noisy_histogram
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles.noise import number
 

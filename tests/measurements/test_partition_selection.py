@@ -12,7 +12,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements import _selection_curve
+from opendp_topk.measurements import partition_selection
 from opendp_topk.measurements.partition_selection import make_partition_selection
 from opendp_topk.numerics.arithmetic import exp_up
 from tests.concepts.losses import hockey_stick
@@ -75,7 +75,7 @@ def test_the_chances_are_the_least_of_both_bounds_rounded_down(epsilon: float, d
             p / shrink + Fraction(int(share * one), one), 1 - shrink * (1 - p - Fraction(int(share * one), one))
         )
         found.append(math.floor(min(least, Fraction(1)) * one))
-    assert _selection_curve.release_probabilities(Fraction(epsilon), share) == tuple(found)
+    assert partition_selection.release_probabilities(Fraction(epsilon), share) == tuple(found)
 
 
 def test_larger_chances_would_exceed_epsilon_and_delta() -> None:

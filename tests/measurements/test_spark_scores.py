@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements import _spark_scores
+from opendp_topk.measurements import _in_parts
 from opendp_topk.tables import spark as spark_tasks
 
 from ..concepts.examples import COUNTS
@@ -41,7 +41,7 @@ def answers(numbers: Iterable[int], rows: Any, measurement: tk.Measurement) -> l
     """What workers answer, each for these rows: candidates and scores, in batches of two."""
     arrow = pytest.importorskip("pyarrow")
     batches = arrow.table(rows).to_batches(max_chunksize=2)
-    sent = pickle.dumps(partial(_spark_scores.find_batch_finalists, measurement))
+    sent = pickle.dumps(partial(_in_parts.find_batch_finalists, measurement))
     return [row for number in numbers for row in spark_tasks.build_answer_row(number, sent, batches).to_pylist()]
 
 
@@ -77,7 +77,7 @@ def test_candidates_are_text_also_those_that_are_not_released(best: bool) -> Non
     arrow = pytest.importorskip("pyarrow")
     texts = arrow.array([b"a", b"\xff"], arrow.binary()).cast(arrow.string(), safe=False)
     rows = arrow.table({"item": texts, "score": [1, 10**9] if best else [10**9, 1]}).to_batches()
-    raises_exactly(tk.errors.DataTypeError, lambda: _spark_scores.find_batch_finalists(top(1), rows), "UTF-8 text")
+    raises_exactly(tk.errors.DataTypeError, lambda: _in_parts.find_batch_finalists(top(1), rows), "UTF-8 text")
 
 
 def test_a_partition_without_rows_has_nobody() -> None:
@@ -196,7 +196,7 @@ def test_what_cannot_be_sent_is_refused_before_a_job_is_run(spark: Any) -> None:
 def test_workers_have_digits_of_their_own(spark: Any) -> None:
     """Partitions of equal scores: no two of them have the same 16 digits for all of their 20 finalists."""
     frame = framed(spark, [(i, 1) for i in range(160)], "item long, score long", 8)
-    sent = pickle.dumps(partial(_spark_scores.find_batch_finalists, top(20, scale=1.0)))
+    sent = pickle.dumps(partial(_in_parts.find_batch_finalists, top(20, scale=1.0)))
     job = frame.mapInArrow(spark_tasks.partition_worker(sent), spark_tasks.ANSWER)
     parts = spark_tasks.collect_answers(job.collect())
     assert len(parts) == 8
@@ -245,7 +245,7 @@ def test_a_worker_is_killed_during_a_release(
     spark: Any, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed once, its task is done again and one release comes out; killed each time, none; it is paid for once."""
-    monkeypatch.setattr(_spark_scores, "require_determinate", lambda frame: None)
+    monkeypatch.setattr(_in_parts, "require_determinate", lambda frame: None)
     scores = framed(spark, [(i, 10 * i) for i in range(40)], "item long, score long", 4)
     frame = scores.mapInArrow(waiting(tmp_path, attempts), "item long, score long")
     budget = {"budget": 2, "measure": PURE, "dataset": "items", "metric": COUNTS[1]}

@@ -18,7 +18,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.audit.merged_laws import released_item_distribution
 from opendp_topk.measurements import _key_shares
-from opendp_topk.measurements._any_of import any_event_probability, laplace_tail_bound, per_event_probability
+from opendp_topk.measurements._key_shares import any_event_probability, laplace_tail_bound, per_event_probability
 from opendp_topk.measurements.stable_histogram import make_stable_histogram
 from opendp_topk.numerics.arithmetic import round_up
 from opendp_topk.sampling.distributions.discrete import gaussian_tail_bound

@@ -12,12 +12,18 @@ import numpy as np
 from gmpy2 import mpfr, mpq
 
 from opendp_topk.numerics.arithmetic import Interval, Intervals
-from opendp_topk.numerics.floats import FloatBounds, Floats, log_bounds
+from opendp_topk.numerics.floats import FloatBounds, Floats, log_bounds, next_above, next_below
 from opendp_topk.sampling.noises import custom, standard
-from opendp_topk.sampling.noises.noise import Noise
-from opendp_topk.sampling.noises.outward import next_above, next_below
-from opendp_topk.sampling.noises.races.cells import Cell, Factor, cell_midpoints, exp_of_fraction
-from opendp_topk.sampling.noises.races.law import ArrivalDistribution, Side, Triple
+from opendp_topk.sampling.noises.noise import (
+    ArrivalDistribution,
+    Cell,
+    Factor,
+    Noise,
+    Side,
+    Triple,
+    cell_midpoints,
+    exp_of_fraction,
+)
 
 
 def _quantile(u: mpq, precision: int) -> Interval:

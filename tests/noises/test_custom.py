@@ -47,7 +47,7 @@ MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDiverge
 every_noise = pytest.mark.parametrize("name", NOISES)
 
 
-CLAIMS = {"tail": Fraction(1), "race": "opendp_topk.sampling.noises.races.laplace"} | dict.fromkeys(
+CLAIMS = {"tail": Fraction(1), "race": "opendp_topk.sampling.noises.laplace"} | dict.fromkeys(
     ("is_max_stable", "is_memoryless", "is_two_sided", "has_exponential_odds"), True
 )
 

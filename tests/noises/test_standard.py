@@ -16,7 +16,7 @@ import pytest
 from gmpy2 import mpq
 
 import opendp_topk as tk
-from opendp_topk.numerics.pairs import two_sum
+from opendp_topk.numerics.floats import two_sum
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.paired import QUANTILES
 from opendp_topk.sampling.noises.standard import STANDARD

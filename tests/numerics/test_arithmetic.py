@@ -30,7 +30,7 @@ from opendp_topk.numerics.arithmetic import (
     shortened_up,
     to_fraction,
 )
-from opendp_topk.sampling.distributions import canonical_success as subset_classes
+from opendp_topk.sampling.distributions import canonical as subset_classes
 from opendp_topk.sampling.samplers import joint
 
 MAX = 1.7976931348623157e308

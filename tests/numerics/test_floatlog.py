@@ -14,7 +14,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.numerics import pairs
+from opendp_topk.numerics import floats
 from opendp_topk.numerics.floats import exp, exp_mantissa_power, log_bounds, minus_log1m_bounds
 
 DIGITS = 60
@@ -128,8 +128,8 @@ def test_sums_and_products_leave_exactly_what_they_say() -> None:
     a, b = _numbers(1, -60, 60, 3000), _numbers(2, -60, 60, 3000)
     b[::3] = -a[::3] * (1 + 2.0**-50)
     for operate, result in (
-        (lambda x, y: x + y, pairs.two_sum(a, b)),
-        (lambda x, y: x * y, pairs.two_product(a, b)),
+        (lambda x, y: x + y, floats.two_sum(a, b)),
+        (lambda x, y: x * y, floats.two_product(a, b)),
     ):
         for x, y, first, second in zip(a.tolist(), b.tolist(), *(part.tolist() for part in result), strict=True):
             exact = operate(Fraction(x), Fraction(y))
@@ -138,20 +138,20 @@ def test_sums_and_products_leave_exactly_what_they_say() -> None:
 
 
 def test_logarithms_do_not_depend_on_the_context_in_force() -> None:
-    expected = pairs._logs_of_inverses()
+    expected = floats._logs_of_inverses()
     with gmpy2.context(gmpy2.ieee(16)):
-        made = pairs._logs_of_inverses.__wrapped__()
+        made = floats._logs_of_inverses.__wrapped__()
     assert all((one == other).all() for one, other in zip(made, expected, strict=True))
 
 
 def test_a_sum_that_overflows_leaves_no_number() -> None:
     with np.errstate(all="ignore"):
-        assert np.isnan(pairs.two_sum(np.array([1.7e308]), np.array([1.7e308]))[1]).all()
+        assert np.isnan(floats.two_sum(np.array([1.7e308]), np.array([1.7e308]))[1]).all()
 
 
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(7), Fraction(10**40 + 1, 3), Fraction(1, 10**30)], ids=str)
 def test_the_nearest_pair_leaves_a_hundred_digits(value: Fraction) -> None:
-    first, second = (Fraction(float(part)) for part in pairs.nearest_pair(value))
+    first, second = (Fraction(float(part)) for part in floats.nearest_pair(value))
     assert first == Fraction(float(value))
     assert abs(first + second - value) <= value / 2**105
 
@@ -176,7 +176,7 @@ def test_logarithms_are_as_near_as_they_promise(kind: str) -> None:
     points = _points(kind)
     x = np.array(points).T
     with mpmath.workprec(300):
-        for (high, low), s, t in zip(points, *(part.tolist() for part in pairs.log((x[0], x[1]))), strict=True):
+        for (high, low), s, t in zip(points, *(part.tolist() for part in floats.log((x[0], x[1]))), strict=True):
             error = abs(mpmath.mpf(s) + t - mpmath.log(mpmath.mpf(high) + low))
             assert error <= min(mpmath.mpf(2) ** -72, mpmath.mpf(s) ** 2 * 2.0**-46 + mpmath.mpf(2) ** -100)
             assert abs(t) <= 2.0**-24

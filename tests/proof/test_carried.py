@@ -11,7 +11,7 @@ import pytest
 from opendp_topk import proof
 from opendp_topk.errors import ProofError
 from opendp_topk.proof import latex, library
-from opendp_topk.proof.carried import other_foundations, supporting_documents, supporting_statements
+from opendp_topk.proof.status import other_foundations, supporting_documents, supporting_statements
 from tests.concepts.sentinels import raises_exactly
 
 BASE = r"""\begin{document}\precondition\relieson{ground}

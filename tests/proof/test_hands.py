@@ -11,7 +11,7 @@ import pytest
 
 from opendp_topk import proof
 from opendp_topk.proof import library
-from opendp_topk.proof.hands import find_mutators, is_binding_only
+from opendp_topk.proof.loading import find_mutators, is_binding_only
 from proofs.tools.renewal import repin
 from tests.pages.page import ROOT
 

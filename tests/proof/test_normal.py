@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
+from opendp_topk.proof.library import find_relations, statement_digest, statement_text, strip_comments
 from opendp_topk.proof.normal import find_name_reads, normal_form, statement_bindings
-from opendp_topk.proof.statements import find_relations, statement_digest, statement_text, strip_comments
 
 
 def one(source: str) -> ast.stmt:

@@ -237,7 +237,7 @@ def test_the_nearest_tests_come_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "tests/repo/test_proofs.py" in proving
     assert not any(file.startswith("tests/golden") for file in proving)
     assert not any(file.startswith(("tests/proof", "tests/repo")) for file in nearest.files("core/claims.py", ROOT))
-    reaching = nearest.tests("sampling/noises/races/gumbel.py", ROOT, "total = np.full_like(z, 1 / 13)")
+    reaching = nearest.tests("sampling/noises/gumbel.py", ROOT, "total = np.full_like(z, 1 / 13)")
     assert any(test.startswith("tests/distributions/") for test in reaching)
     assert len(set(reaching)) == len(reaching)
 

@@ -20,7 +20,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.proof import latex, library
-from opendp_topk.proof.note_rows import parse_note_rows
+from opendp_topk.proof.latex import parse_note_rows
 from proofs.tools import form
 
 from .test_proofs import require_tex

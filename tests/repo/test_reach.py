@@ -67,7 +67,7 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
             "def _nearest_float(ratio: Fraction)",
             "def _nearest_float(\n    ratio: 'Fraction',\n)",
         ),
-        ("measurements/gaussian.py", "    Privacy:\n", "    Privacy, then:\n"),
+        ("measurements/additive_noise.py", "    Privacy:\n", "    Privacy, then:\n"),
         ("sampling/noises/gumbel.py", "_SMALL = ", "_SMALL  =  "),
         ("spaces/domains.py", "import numpy as np\n", "import math\n\nimport numpy as np\n"),
     ],
@@ -77,7 +77,7 @@ def test_words_and_layout_outside_of_regions_change_nothing(copy: Path, file: st
     assert stale() == set()
 
 
-LAPLACE = "measurements/laplace.py"
+LAPLACE = "measurements/additive_noise.py"
 PARTIAL = "then_laplace = partial_constructor(make_laplace)"
 
 
@@ -98,7 +98,7 @@ PARTIAL = "then_laplace = partial_constructor(make_laplace)"
             "then_above_threshold = partial_constructor(lambda *a, k=1, **o: make_above_threshold(*a, k=1, **o))",
             "above_threshold",
         ),
-        ("core/public_names.py", '"measurements.laplace"', '"measurements.gaussian"', "laplace"),
+        ("core/public_names.py", '"measurements.additive_noise"', '"measurements.additive_noise"', "laplace"),
         ("core/public_names.py", "for name in names.split()}", "for name in names.split()[:1]}", ""),
         ("core/partials.py", "Partial(constructor, args, kwargs)", "Partial(constructor, args, {})", ""),
         ("core/partials.py", "input_metric, *self.arguments, **", "input_metric, *self.arguments[:1], **", ""),

@@ -4,7 +4,7 @@ ELSEWHERE = {
     "apps/audit": "its documents pin what they prove, the rest shows and searches",
     "apps/testing": "it asks for audits, whose documents pin what they prove, and tells their verdicts",
     "apps/cli": "it calls the public names and shows what they return",
-    "tables/hadoop.py": "it lists files for the command, whose tables are checked when they are used",
+    "tables/listing.py": "it lists files for the command, whose tables are checked when they are used",
     "tables/where.py": "it keeps rows by themselves alone, and so is no part of a claim on the table that is left",
     "apps/ledger/report.py": "it shows what the records say, and their sums, which are proved",
     "apps/planning/catalogue.py": "it lists constructors for people, each of which makes its own claim",

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers import forecast_race, race, scan
+from opendp_topk.sampling.samplers import forecast, race, scan
 
 from ..oracles import noise as oracle
 from .streams import Streams
@@ -38,7 +38,7 @@ class Recorder:
             race._race_tail_only,
             race._race_near_and_tail,
         )
-        survivors, wrong = forecast_race.draw_survivors, forecast_race._all_others
+        survivors, wrong = forecast.draw_survivors, forecast._all_others
 
         def watched_tail(this: Any, index: np.ndarray, levels: np.ndarray) -> Any:
             for i, level in zip(index.tolist(), levels.tolist(), strict=True):
@@ -83,8 +83,8 @@ class Recorder:
         monkeypatch.setattr(race, "_race_tail_only", watched_skip)
         monkeypatch.setattr(race, "_race_near_and_tail", watched_split)
         monkeypatch.setattr(scan.Scan, "draw_body_prefixes", watched_body)
-        monkeypatch.setattr(forecast_race, "draw_survivors", watched_survivors)
-        monkeypatch.setattr(forecast_race, "_all_others", watched_wrong)
+        monkeypatch.setattr(forecast, "draw_survivors", watched_survivors)
+        monkeypatch.setattr(forecast, "_all_others", watched_wrong)
 
     def check(self, name: str, scores: list[Any], scale: Fraction, sign: int, winners: list[int], d: int) -> None:
         """The ranking ``winners`` is that of all that were drawn, and nobody else could have been among them."""

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.sampling.samplers import forecast, forecast_race, race, upper_tail
+from opendp_topk.sampling.samplers import forecast, race, upper_tail
 from opendp_topk.sampling.samplers import settle as short
 from opendp_topk.sampling.samplers.entropy import SYSTEM
 from opendp_topk.sampling.samplers.upper_tail import BLOCK, LEVELS, draw_survivors
@@ -98,12 +98,12 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
     monkeypatch.setattr(race, "_FEW", 4)
     monkeypatch.setattr(short, "MOST", SCANNED)
-    monkeypatch.setattr(forecast_race, "BLOCK", 16)
-    for module in (race, forecast, forecast_race):
+    monkeypatch.setattr(forecast, "BLOCK", 16)
+    for module in (race, forecast, forecast):
         monkeypatch.setattr(module, "GROUP", 1)
-    monkeypatch.setattr(forecast_race, "_MOST_NEAR", 1)
-    monkeypatch.setattr(forecast_race, "_TOGETHER", 3)
-    monkeypatch.setattr(forecast_race, "_AGAIN", 2)
+    monkeypatch.setattr(forecast, "_MOST_NEAR", 1)
+    monkeypatch.setattr(forecast, "_TOGETHER", 3)
+    monkeypatch.setattr(forecast, "_AGAIN", 2)
     monkeypatch.setattr(forecast, "_DEVIATIONS", 0.5)
     yield 16
     upper_tail._scaled_binomial_cdf.cache_clear()

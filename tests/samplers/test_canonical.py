@@ -21,9 +21,8 @@ from opendp_topk.sampling.samplers import bins as head
 from opendp_topk.sampling.samplers import canonical, subsets
 from opendp_topk.sampling.samplers import canonical as cells
 from opendp_topk.sampling.samplers.advantages import ScaledScores
-from opendp_topk.sampling.samplers.arrivals import ArrivalClock
 from opendp_topk.sampling.samplers.bins import BinnedScores
-from opendp_topk.sampling.samplers.canonical import FallBounds, WeightedCells
+from opendp_topk.sampling.samplers.canonical import ArrivalClock, FallBounds, WeightedCells
 from tests.oracles import canonical as oracle
 from tests.oracles.chi_square import assert_follows, p_value
 

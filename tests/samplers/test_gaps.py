@@ -23,7 +23,7 @@ from gmpy2 import mpq
 
 import opendp_topk as tk
 from opendp_topk.errors import PlatformError
-from opendp_topk.sampling.samplers import gap_rows, gaps, race
+from opendp_topk.sampling.samplers import gaps, race
 from opendp_topk.sampling.samplers.advantages import ScaledScores
 from tests.oracles.chi_square import assert_follows
 
@@ -288,7 +288,7 @@ def test_nothing_is_released_where_the_system_has_no_randomness(monkeypatch: pyt
 
 def _draw_rows(name: str, case: Case, k: int, times: int, sign: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
     noise = getattr(tk.noise, name)()
-    return gap_rows.top_k_with_gaps(canonical(case.scores), case.scale, noise, k, times, sign=sign, entropy=streams)
+    return gaps.many_top_k_with_gaps(canonical(case.scores), case.scale, noise, k, times, sign=sign, entropy=streams)
 
 
 def _check_rows(name: str, case: Case, k: int, times: int, sign: int, seed: int) -> Streams:
@@ -318,7 +318,7 @@ def _of_race(streams: Streams, at: int) -> Callable[[int, int], int]:
 def test_each_race_has_the_gaps_of_its_noisy_scores(
     name: str, make: Callable[[random.Random], Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gap_rows, "_TOGETHER", 20)
+    monkeypatch.setattr(gaps, "_TOGETHER", 20)
     rng, checked = random.Random(f"{name} {make.__name__}"), 0
     while checked < 10:
         case = make(rng)
@@ -376,7 +376,7 @@ def test_the_noise_of_all_that_begin_so_is_within_its_room(name: str) -> None:
     rng = random.Random(name)
     begun = [rng.getrandbits(80) >> rng.randrange(39) | 1 << 41 for _ in range(300)]
     begun += [2**80 - 1 - n for n in begun]
-    races = gap_rows._Races(ScaledScores(np.arange(3), Fraction(1), 1), getattr(tk.noise, name)(), 1, Streams())
+    races = gaps._Races(ScaledScores(np.arange(3), Fraction(1), 1), getattr(tk.noise, name)(), 1, Streams())
     prefix = np.array([n >> 64 for n in begun], dtype=np.uint16)
     words = np.array([n % 2**64 for n in begun], dtype=np.uint64)
     (high, low), room = races._noise_with_error(prefix, words)
@@ -400,7 +400,7 @@ def test_most_gaps_are_certain_from_eighty_digits(monkeypatch: pytest.MonkeyPatc
     for name in oracle.NAMES:
         alone[0] = 0
         streams = Entropies(7)
-        gap_rows.top_k_with_gaps(
+        gaps.many_top_k_with_gaps(
             np.arange(8.0), Fraction(3), getattr(tk.noise, name)(), 4, 20_000, sign=1, entropy=streams
         )
         assert alone[0] < 200
@@ -432,7 +432,7 @@ def test_a_source_that_repeats_itself_is_an_error(monkeypatch: pytest.MonkeyPatc
 def test_gaps_of_equal_scores_follow_their_law_and_do_not_depend_on_each_other(name: str) -> None:
     """Of d equal scores with exponential noise the t-th gap is exponential of the rate t; two with Gumbel: logistic."""
     d, k, n = (4, 2, 200_000) if name == "Exponential" else (2, 1, 200_000)
-    winners, found = gap_rows.top_k_with_gaps(
+    winners, found = gaps.many_top_k_with_gaps(
         np.zeros(d, dtype=np.int64), Fraction(5), getattr(tk.noise, name)(), k, n, sign=1
     )
     assert_follows(Counter(winners[:, 0].tolist()), dict.fromkeys(range(d), 1 / d), detects=0.06)

@@ -19,11 +19,10 @@ import numpy as np
 import pytest
 
 from opendp_topk.sampling.samplers import integers, inversion
-from opendp_topk.sampling.samplers import lattice as module
+from opendp_topk.sampling.samplers import integers as module
 from opendp_topk.sampling.samplers.entropy import SYSTEM
-from opendp_topk.sampling.samplers.integers import discrete_gaussian, discrete_laplace
+from opendp_topk.sampling.samplers.integers import build_lattice, discrete_gaussian, discrete_laplace, propose_integers
 from opendp_topk.sampling.samplers.inversion import InversionTable, draw_from_table, inversion_table
-from opendp_topk.sampling.samplers.lattice import build_lattice, propose_integers
 from tests.oracles.discrete import weight
 from tests.oracles.steps import Steps
 from tests.samplers.test_exponentials import weights

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.sampling.samplers import forecast_race, race
+from opendp_topk.sampling.samplers import forecast, race
 from opendp_topk.sampling.samplers import ladder as ladders
 from opendp_topk.sampling.samplers import settle as short
 from opendp_topk.sampling.samplers.advantages import ScaledScores, noisy_bounds
@@ -309,13 +309,13 @@ SHAPES = {
 def test_forecasts_are_reached(name: str, shape: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is wrong less than once in a thousand times, so that of these two wrong ones are no accident."""
     wrong: list[int] = []
-    real = forecast_race._all_others
+    real = forecast._all_others
 
     def watched(*arguments: Any) -> None:
         wrong.append(1)
         real(*arguments)
 
-    monkeypatch.setattr(forecast_race, "_all_others", watched)
+    monkeypatch.setattr(forecast, "_all_others", watched)
     noise, sign = getattr(tk.noise, name)(), -1 if shape == "counts" else 1
     for _ in range(10):
         race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False)
@@ -367,7 +367,7 @@ def test_of_nearly_all_candidates_there_is_no_forecast() -> None:
 def test_what_is_true_is_found_by_eights() -> None:
     for share in (0.0, 0.01, 0.3, 1.0):
         marks = GENERATOR.random(2048) < share
-        assert forecast_race._true_places(marks).tolist() == [place for place, one in enumerate(marks.tolist()) if one]
+        assert forecast._true_places(marks).tolist() == [place for place, one in enumerate(marks.tolist()) if one]
 
 
 # Ranks, limits, losses and who has a rank, against their definitions in exact rationals.

@@ -14,10 +14,16 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers import sprinkled as module
+from opendp_topk.sampling.samplers import integers as module
 from opendp_topk.sampling.samplers.entropy import SYSTEM
-from opendp_topk.sampling.samplers.integers import discrete_gaussian, discrete_laplace
-from opendp_topk.sampling.samplers.sprinkled import GapDistribution, MixtureTables, draw_from_mixture, mixture_tables
+from opendp_topk.sampling.samplers.integers import (
+    GapDistribution,
+    MixtureTables,
+    discrete_gaussian,
+    discrete_laplace,
+    draw_from_mixture,
+    mixture_tables,
+)
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled

@@ -21,9 +21,9 @@ from gmpy2 import mpq
 from opendp_topk.numerics.arithmetic import Interval, Intervals
 from opendp_topk.sampling.noises.exponential import Exponential
 from opendp_topk.sampling.noises.gumbel import Gumbel
-from opendp_topk.sampling.samplers import arrivals, subsets
+from opendp_topk.sampling.samplers import canonical, subsets
 from opendp_topk.sampling.samplers import rows as listed
-from opendp_topk.sampling.samplers.arrivals import ArrivalClock, LazyUniform
+from opendp_topk.sampling.samplers.canonical import ArrivalClock, LazyUniform
 from opendp_topk.sampling.samplers.subsets import Cell
 from tests.oracles import canonical as oracle
 from tests.oracles import joint as outputs
@@ -299,7 +299,7 @@ def test_the_best_subset_takes_the_functions_of_others(monkeypatch: pytest.Monke
             arguments.append(argument)
             return super().log1p(argument)
 
-    monkeypatch.setattr(arrivals, "Intervals", Noted)
+    monkeypatch.setattr(canonical, "Intervals", Noted)
     clock = ArrivalClock(mpq(3), Streams(1))
     clock.add_arrival()
     clock.lag_interval(mpq(0), 64)

@@ -17,10 +17,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.sampling.samplers import ceilings, paths, tilts, walks
-from opendp_topk.sampling.samplers.ceilings import Rankings
+from opendp_topk.sampling.samplers import ceilings, walks
+from opendp_topk.sampling.samplers.ceilings import Paths, Rankings
 from opendp_topk.sampling.samplers.entropy import Entropy
-from opendp_topk.sampling.samplers.paths import Paths
 from opendp_topk.sampling.samplers.walks import Walk, build_walk
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
@@ -131,9 +130,9 @@ def test_what_is_left_unlisted_is_drawn_as_often_as_promised(
     limits: tuple[int, ...], spread: tuple[int, int], negligible: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tables end early and small bounds are cut off, so that the bounds for the rest decide."""
-    monkeypatch.setattr(tilts, "_SMALLEST", 1)
-    monkeypatch.setattr(tilts, "_SPREADS", spread[0])
-    monkeypatch.setattr(tilts, "_MORE", spread[1])
+    monkeypatch.setattr(walks, "_SMALLEST", 1)
+    monkeypatch.setattr(walks, "_SPREADS", spread[0])
+    monkeypatch.setattr(walks, "_MORE", spread[1])
     monkeypatch.setattr(walks, "_NEGLIGIBLE", negligible)
     monkeypatch.setattr(walks, "_SHORT", 1)
     _check(limits, 10, monkeypatch, None)
@@ -196,7 +195,7 @@ def test_frequencies_are_uniform() -> None:
 def test_weights_equal_binomials() -> None:
     """Listed weights against exact ones, their sums, and the bound on those that are not listed."""
     for limits in ((3, 5, 8, 11), (40, 60, 90), tuple(range(10, 400, 10))):
-        found = tilts.build_blocks(np.array(limits), 100)
+        found = walks.build_blocks(np.array(limits), 100)
         logs = mpmath.mpf(0)
         with mpmath.workdps(40):
             for (first, weights, total, other), b, c, z, a in zip(
@@ -308,8 +307,8 @@ class Branches:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._answers: list[tuple[int, int]] = []
-        monkeypatch.setattr(paths, "draw_below", lambda n, entropy: self._next(int(n)))
-        monkeypatch.setattr(paths, "draw_uniform_subset", self._choose)
+        monkeypatch.setattr(ceilings, "draw_below", lambda n, entropy: self._next(int(n)))
+        monkeypatch.setattr(ceilings, "draw_uniform_subset", self._choose)
 
     def law(self, draw: Any) -> Counter[tuple[int, ...]]:
         found: Counter[Any] = Counter()

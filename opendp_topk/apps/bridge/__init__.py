@@ -3,7 +3,6 @@
 It may import errors, numerics, proof, spaces, spaces.curves, core and combinators.
 """
 
-from .incoming import from_opendp
-from .outgoing import to_opendp
+from .opendp import from_opendp, to_opendp
 
 __all__ = ["from_opendp", "to_opendp"]

@@ -17,7 +17,7 @@ from ...errors import ParameterError, SearchError, checks
 from ...errors.checks import plain_number
 from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...transformations.bound_contributions import RULES
-from ...transformations.cap_scores import lowest_terms
+from ...transformations.quantile_scores import lowest_terms
 from ...transformations.sum_by_item import bounds_in_steps
 from ..ledger.amounts import parse_exact
 from ..ledger.stated import LINES, OWN, Metadata

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from ... import proof
 from ...errors import ParameterError, ProofError
-from ...proof.latex import build_pdf
-from ...proof.note_rows import parse_note_rows
+from ...proof.latex import build_pdf, parse_note_rows
 from ..audit import registry
 from . import show
 from .exit_codes import DATA

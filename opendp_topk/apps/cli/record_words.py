@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...numerics.arithmetic import printed_fraction, to_fraction
-from ...spaces.curves.guesses import attack_accuracy, total_variation
+from ...spaces.curves.closed_forms import attack_accuracy, total_variation
 from ..ledger import Ledger
 from ..ledger.report import budget_summary_texts, plural_noun, protected_unit_text
 from ..ledger.stated import NOT_STATED, TITLES, metadata_lines

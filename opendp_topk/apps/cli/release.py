@@ -37,9 +37,8 @@ from ...tables.files import (
     require_readable,
 )
 from ...tables.guard import run_guarded
-from ...tables.hadoop import is_address
-from ...tables.hadoop import list_hadoop_files as hadoop_listed
-from ...tables.listing import FileList, is_parquet
+from ...tables.listing import FileList, is_address, is_parquet
+from ...tables.listing import list_hadoop_files as hadoop_listed
 from ...tables.rows import Rows
 from ...tables.where import STATISTICS, WhereCondition, parse_condition
 from ..ledger import Ledger

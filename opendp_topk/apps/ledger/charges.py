@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ...core.claims import claims_digest
 from ...core.measurement import Measurement
-from ...core.recipes import claims_digest
 from ...errors import ParameterError, SpaceError, checks
 from ...numerics.arithmetic import to_fraction
 from ...spaces.curves.curve import PrivacyCurve

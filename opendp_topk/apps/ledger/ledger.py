@@ -13,7 +13,7 @@ from ...core.measurement import Measurement
 from ...core.queryable import rescale_measurement
 from ...errors import BudgetError, ParameterError, ParameterTypeError, checks
 from ...errors.checks import Number
-from ...markup import notebook
+from ...markup import elements
 from ...numerics.arithmetic import round_up
 from ...spaces.measures import Measure
 from ...spaces.metrics import Metric
@@ -72,7 +72,7 @@ def ledger_html_table(ledger: Any) -> str:
         "protects": f"data sets at distance {ledger.d_in} under {ledger.metric}",
         "measure": repr(ledger.measure),
     }
-    return notebook.facts_table(f"Privacy budget of {ledger.dataset}", rows.items())
+    return elements.facts_table(f"Privacy budget of {ledger.dataset}", rows.items())
 
 
 # Advice for a refused release: the noise scale with which it would fit.

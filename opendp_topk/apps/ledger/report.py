@@ -17,9 +17,8 @@ from ...markup.foreign import escape_html as escape
 from ...markup.foreign import json_text, spreadsheet_cell
 from ...numerics.arithmetic import round_up, to_fraction
 from ...spaces.costs import conversion_overhead
-from ...spaces.curves.closed_forms import UpToDelta, ZCDPBound
+from ...spaces.curves.closed_forms import UpToDelta, ZCDPBound, attack_accuracy, total_variation
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.curves.guesses import attack_accuracy, total_variation
 from ...spaces.measures import Approximate, PrivacyProfile, without_delta
 from ...spaces.measures import ZeroConcentratedDivergence as Concentrating
 from .amounts import Amount, BudgetAccount, Filter, deserialize_amount, format_amount

@@ -14,7 +14,7 @@ from ...core.spaces import require_space
 from ...errors import ParameterError, ParameterTypeError, SearchError, checks
 from ...errors.checks import Number
 from ...errors.extras import import_extra
-from ...markup import notebook
+from ...markup import elements
 from ...measurements._selection import SELECTABLE
 from ...numerics.arithmetic import round_up, to_fraction
 from ...sampling.distributions.events import EVENTS, Enclosure
@@ -684,7 +684,7 @@ class Recommendation:
     def _repr_html_(self) -> str:
         columns = zip(*(_recommendation_cells(one, self.goal) for one in self.options), strict=True)
         names = ("mechanism", "scale", "within", *([] if self.goal == NEAR else [f"P({self.goal})"]))
-        return notebook.columns_table(f"Take {self.why} {self.caution}", dict(zip(names, columns, strict=True)))
+        return elements.columns_table(f"Take {self.why} {self.caution}", dict(zip(names, columns, strict=True)))
 
     def __repr__(self) -> str:
         return f"Take {self.why}\n{self.caution}"

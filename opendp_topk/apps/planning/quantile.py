@@ -23,8 +23,7 @@ from ...measurements.quantiles import WIDEST, then_quantiles
 from ...spaces.domains import FrameDomain
 from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
 from ...spaces.metrics import UserDistance
-from ...transformations.count_by_number import make_count_by_number
-from ...transformations.quantile_scores import make_quantile_scores
+from ...transformations.quantile_scores import make_count_by_number, make_quantile_scores
 from ...transformations.sum_by_item import bounds_in_steps
 from .catalogue import default_mechanism
 from .plan import NO_BOUND, AccuracyGuarantee, Plan, confidence_text, finite_bound

@@ -13,15 +13,14 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from ...combinators.conversions import make_approximate
 from ...combinators.followed_by import make_followed_by
-from ...combinators.from_range import make_approximate
 from ...core.binary_search import binary_search_param
 from ...core.measurement import Measurement
 from ...core.releases import Release
 from ...core.version import version
 from ...errors import ProofError
-from ...measurements.gaussian import then_gaussian
-from ...measurements.laplace import then_laplace
+from ...measurements.additive_noise import then_gaussian, then_laplace
 from ...numerics.arithmetic import round_down, to_fraction
 from ...proof import Proof, claim_digest
 from ...sampling.distributions.discrete import largest_noise

@@ -16,14 +16,13 @@ from ...core.measurement import Measurement
 from ...errors import ParameterError, SearchError, checks
 from ...measurements._key_selection import MOST_KEYS
 from ...measurements._key_shares import per_partition_budget
-from ...measurements._selection_curve import release_probabilities
-from ...measurements.partition_selection import then_partition_selection
+from ...measurements.partition_selection import release_probabilities, then_partition_selection
 from ...measurements.stable_histogram import then_stable_histogram
 from ...measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from ...measurements.weighted_partition_selection import SCALES, UNIT, make_weighted_partition_selection
 from ...numerics.arithmetic import round_down, to_fraction
 from ...sampling.distributions.discrete import largest_fall
-from ...spaces.curves.normal import normal_tail_bound
+from ...spaces.curves.closed_forms import normal_tail_bound
 from ...spaces.domains import FrameDomain
 from ...spaces.measures import is_pure, without_delta
 from ...spaces.metrics import UserDistance

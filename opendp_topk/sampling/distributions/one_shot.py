@@ -13,8 +13,7 @@ import mpmath
 from gmpy2 import mpfr
 
 from ...errors import CapacityError, ParameterError
-from ..noises.noise import Noise
-from ..noises.races.cells import Series
+from ..noises.noise import Noise, Series
 
 # Exact distributions of one-shot rankings with noises that are neither max-stable nor memoryless, by power series.
 #

@@ -12,8 +12,7 @@ import numpy as np
 
 from ...errors import CapacityError
 from ...numerics.floats import FloatBounds, Floats, exp
-from ..noises.noise import Noise
-from ..noises.races.law import Side
+from ..noises.noise import Noise, Side
 
 # Noises as arrival times: the candidate with the k-th best noisy score arrives k-th.
 #

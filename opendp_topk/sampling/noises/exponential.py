@@ -2,7 +2,7 @@
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
-Proof: proofs/noises/standard.tex
+Proofs: proofs/noises/standard.tex, proofs/distributions/one_shot_success.tex
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from gmpy2 import mpq
 
 from ...numerics.arithmetic import Interval, Intervals
-from ...numerics.floats import FloatBounds, log_bounds
-from .noise import Noise
+from ...numerics.floats import FloatBounds, Floats, log_bounds
+from .noise import ArrivalDistribution, Noise, Side, Triple
 
 
 # proof-region: exponential_noise
@@ -46,7 +46,7 @@ _EXPONENTIAL = Noise(
     density=_density,
     is_memoryless=True,
     tail=Fraction(1),
-    race="opendp_topk.sampling.noises.races.exponential",
+    race="opendp_topk.sampling.noises.exponential",
     words="exponential",
 )  # [memoryless]
 # end-proof-region: exponential_noise
@@ -69,3 +69,17 @@ def Exponential() -> Noise:
         0.5
     """
     return _EXPONENTIAL
+
+
+# proof-region: exponential_race
+def _arrival_values(z: Floats, before: Side) -> Triple:
+    return np.where(before, z, 1.0), np.where(before, 1 - z, 0.0), np.where(before, z, 0.0)
+
+
+def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
+    waiting = np.where(before, np.maximum(1 - left, 0.0), 0.0)
+    return np.where(before, right, 1.0), waiting, np.where(before, right, 0.0)
+
+
+LAW = ArrivalDistribution(_arrival_values, _on_disc, lambda m: 1.0 / m, kinked=True, ending=True)  # [exponential-law]
+# end-proof-region: exponential_race

@@ -2,7 +2,7 @@
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
-Proof: proofs/noises/standard.tex
+Proofs: proofs/noises/standard.tex, proofs/distributions/one_shot_success.tex
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from gmpy2 import mpq
 
 from ...numerics.arithmetic import Interval, Intervals
-from ...numerics.floats import FloatBounds, log_bounds, minus_log1m_bounds
-from .noise import Noise
+from ...numerics.floats import FloatBounds, Floats, exp, log_bounds, minus_log1m_bounds
+from .noise import ArrivalDistribution, Noise, Side, Triple
 
 _SMALL = 2.0**-7  # for smaller v, computing ln(1 - v) from u = 1 - v would lose seven bits and more
 
@@ -57,7 +57,7 @@ _GUMBEL = Noise(
     is_max_stable=True,
     tail=Fraction(1),
     steepness=Fraction(1),
-    race="opendp_topk.sampling.noises.races.gumbel",
+    race="opendp_topk.sampling.noises.gumbel",
     words="Gumbel",
 )  # [max-stable]
 # end-proof-region: gumbel_noise
@@ -80,3 +80,32 @@ def Gumbel() -> Noise:
         0.5
     """
     return _GUMBEL
+
+
+_CLIP = 100.0  # e^-100 is far below all errors that are added
+_FAR_CLIP = 600.0  # keeps the exponential a normal float64
+_SERIES_END = 0.25  # below it 1 - e^-z would lose digits, so a series replaces it
+
+
+# proof-region: gumbel_race
+def _arrival_values(z: Floats, before: Side) -> Triple:
+    y = np.minimum(z, _CLIP)
+    waiting = exp(-y)
+    return np.where(z < _SERIES_END, _one_minus_exp(np.minimum(z, _SERIES_END)), 1 - waiting), waiting, y * waiting
+
+
+def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
+    waiting = exp(-np.minimum(left, _FAR_CLIP)) * (1 + 2.0**-43) + 2.0**-860
+    return np.minimum(right, 1 + waiting), waiting, right * waiting
+
+
+def _one_minus_exp(z: Floats) -> Floats:
+    """Return 1 - e^-z for 0 <= z <= 1/4."""
+    total = np.full_like(z, 1 / 13)
+    for n in range(12, 1, -1):
+        total = (1 - z * total) / n  # [one-minus-exp]
+    return z * (1 - z * total)
+
+
+LAW = ArrivalDistribution(_arrival_values, _on_disc, lambda m: 1.0)  # [gumbel-law]
+# end-proof-region: gumbel_race

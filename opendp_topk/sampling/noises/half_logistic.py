@@ -2,7 +2,7 @@
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
-Proof: proofs/noises/standard.tex
+Proofs: proofs/noises/standard.tex, proofs/distributions/one_shot_success.tex, proofs/distributions/series.tex
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from gmpy2 import mpq
+from gmpy2 import mpfr, mpq
 
 from ...numerics.arithmetic import Interval, Intervals
-from ...numerics.floats import FloatBounds, log_bounds
-from .noise import Noise
-from .outward import next_above, next_below
+from ...numerics.floats import FloatBounds, Floats, log_bounds, next_above, next_below
+from .noise import ArrivalDistribution, Cell, Factor, Noise, Side, Triple, cell_midpoints, exp_of_fraction
 
 
 # proof-region: half_logistic_noise
@@ -52,7 +51,7 @@ _HALF_LOGISTIC = Noise(
     survival=_survival,
     density=_density,
     tail=Fraction(2),
-    race="opendp_topk.sampling.noises.races.half_logistic",
+    race="opendp_topk.sampling.noises.half_logistic",
     words="half-logistic",
 )  # [tail]
 # end-proof-region: half_logistic_noise
@@ -76,3 +75,34 @@ def HalfLogistic() -> Noise:
         0.5
     """
     return _HALF_LOGISTIC
+
+
+# proof-region: half_logistic_race
+def _arrival_values(z: Floats, before: Side) -> Triple:
+    arrived = np.where(before, 2 * z / (1 + z), 1.0)
+    return arrived, np.where(before, (1 - z) / (1 + z), 0.0), np.where(before, arrived / (1 + z), 0.0)
+
+
+def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
+    arrived = np.where(before, 2 * right / (1 + left), 1.0)
+    waiting = np.where(before, np.maximum(1 - left, 0.0) / (1 + left), 0.0)
+    return arrived, waiting, np.where(before, arrived / (1 + left), 0.0)
+
+
+def _build_cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
+    cells, none = [], Factor(mpfr(0), mpfr(0), mpfr(0), 0)
+    for c, h, end in cell_midpoints(edges):
+        density, survival = [], []
+        for score in scores:
+            w = exp_of_fraction(score)
+            a, inside = 1 + w * c, end <= -score  # [inside]
+            density.append(Factor(2 * w * h / a**2, mpfr(0), w * h / a, 2) if inside else none)
+            survival.append(Factor((1 - w * c) / a, -w * h / a, w * h / a, 1) if inside else none)
+        cells.append((density, survival))
+    return cells
+
+
+LAW = ArrivalDistribution(  # -ln q = ln(1 + z) - ln(1 - z)
+    _arrival_values, _on_disc, lambda m: 2 / m if m % 2 else 0.0, kinked=True, ending=True, cells=_build_cells
+)  # [half-logistic-law]
+# end-proof-region: half_logistic_race

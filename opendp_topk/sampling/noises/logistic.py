@@ -2,19 +2,19 @@
 
 Write U for the uniform variable and V = 1 - U for its complement.
 
-Proof: proofs/noises/standard.tex
+Proofs: proofs/noises/standard.tex, proofs/distributions/one_shot_success.tex, proofs/distributions/series.tex
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from gmpy2 import mpq
+import numpy as np
+from gmpy2 import mpfr, mpq
 
 from ...numerics.arithmetic import Interval, Intervals
-from ...numerics.floats import FloatBounds, log_bounds
-from .noise import Noise
-from .outward import next_above, next_below
+from ...numerics.floats import FloatBounds, Floats, log_bounds, next_above, next_below
+from .noise import ArrivalDistribution, Cell, Factor, Noise, Side, Triple, cell_midpoints, exp_of_fraction
 
 
 # proof-region: logistic_noise
@@ -50,7 +50,7 @@ _LOGISTIC = Noise(
     has_exponential_odds=True,
     tail=Fraction(1),
     steepness=Fraction(1),
-    race="opendp_topk.sampling.noises.races.logistic",
+    race="opendp_topk.sampling.noises.logistic",
     words="logistic",
 )  # [odds]
 # end-proof-region: logistic_noise
@@ -73,3 +73,35 @@ def Logistic() -> Noise:
         0.5
     """
     return _LOGISTIC
+
+
+# proof-region: logistic_race
+def _arrival_values(z: Floats, before: Side) -> Triple:
+    arrived, waiting = z / (1 + z), 1 / (1 + z)
+    return arrived, waiting, arrived * waiting
+
+
+def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
+    waiting = 1 / (1 + left)
+    return np.minimum(right / (1 + left), 1.0), waiting, right * waiting * waiting
+
+
+def _build_cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
+    cells, zero = [], mpfr(0)
+    weights = [exp_of_fraction(score) for score in scores]
+    for c, h, _ in cell_midpoints(edges):
+        sums = [1 + w * c for w in weights]
+        density = [Factor(w * h / a**2, zero, w * h / a, 2) for w, a in zip(weights, sums, strict=True)]
+        survival = [Factor(1 / a, zero, w * h / a, 1) for w, a in zip(weights, sums, strict=True)]
+        cells.append((density, survival))
+    c = exp_of_fraction(-edges[-1]) / 2
+    density = [Factor(w * c / (w + c) ** 2, zero, -c / (w + c), 2) for w in weights]
+    survival = [Factor(c / (w + c), -c / (w + c), -c / (w + c), 1) for w in weights]
+    cells.append((density, survival))  # [logistic-tail]
+    return cells
+
+
+LAW = ArrivalDistribution(  # -ln q = ln(1 + z)
+    _arrival_values, _on_disc, lambda m: (1.0 if m % 2 else -1.0) / m, cells=_build_cells
+)  # [logistic-law]
+# end-proof-region: logistic_race

@@ -1,13 +1,6 @@
-"""A noise distribution as the rest of the library uses it: all its known properties, in one record.
+"""A noise distribution as the rest of the library uses it: its known properties, and its distribution in a race.
 
-A noise is given by its quantile function F^{-1}, its survival function and its density, evaluated with outward
-rounding, and by the condition under which the theorems admit it.
-
-- Lipschitz: ln(1 - F) is 1-Lipschitz. It is sufficient if the release is a set.
-- Class A: f(z + c) >= e^{-c} f(z) for all z and c >= 0. It is required if the release is ordered, and implies
-  the Lipschitz condition.
-
-Proof: proofs/noises/standard.tex
+Proofs: proofs/distributions/series.tex, proofs/distributions/one_shot_success.tex, proofs/noises/standard.tex
 """
 
 from __future__ import annotations
@@ -16,16 +9,86 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from gmpy2 import mpq
+import gmpy2
+import numpy as np
+from gmpy2 import mpfr, mpq
+from numpy.typing import NDArray
 
-from ...errors.by_name import require_names
+from ...errors.checks import require_names
 from ...numerics.arithmetic import Interval
-from ...numerics.floats import FloatBounds
+from ...numerics.floats import FloatBounds, Floats
 
-if TYPE_CHECKING:
-    from .races.law import ArrivalDistribution
+Series = list[mpfr]
+
+
+# proof-region: race_cells
+@dataclass(frozen=True)
+class Factor:
+    """The function (constant + slope t) / (1 + rho t)^power of t in [-1, 1]."""
+
+    constant: mpfr
+    slope: mpfr
+    rho: mpfr
+    power: int
+
+    def multiply_series(self, series: Series) -> Series:
+        """Return the product with ``series``, truncated to its degree."""
+        if self.constant == 0 and self.slope == 0:
+            return [self.slope] * len(series)
+        result = [self.constant * c + self.slope * b for b, c in zip([mpfr(0), *series], series, strict=False)]
+        for _ in range(self.power):
+            last = mpfr(0)
+            for n, c in enumerate(result):
+                last = result[n] = c - self.rho * last  # [recurrence]
+        return result
+
+
+Cell = tuple[list[Factor], list[Factor]]
+
+
+def cell_midpoints(edges: list[Fraction]) -> list[tuple[mpfr, mpfr, Fraction]]:
+    """Return the middle and the half-width of each cell, and the logarithm of its right end: [0, 1] first."""
+    ends = [exp_of_fraction(edge) for edge in edges]
+    first = [(mpfr("0.5"), mpfr("0.5"), edges[0])]
+    return first + [((b + a) / 2, (b - a) / 2, edge) for a, b, edge in zip(ends, ends[1:], edges[1:], strict=False)]
+
+
+def exp_of_fraction(value: Fraction) -> mpfr:
+    """Return e^value at the precision of the context."""
+    return gmpy2.exp(mpfr(mpq(value.numerator, value.denominator)))  # [exponential]
+
+
+# end-proof-region: race_cells
+
+
+Side = NDArray[np.bool_]
+Triple = tuple[Floats, Floats, Floats]
+
+
+# proof-region: race_law
+@dataclass(frozen=True)
+class ArrivalDistribution:
+    """G, q and x G' of one noise.
+
+    ``at(z, before)`` returns their values at z > 0; ``on_disc(left, right, before)`` returns bounds on their moduli on
+    the complex disc with the diameter [left, right]; ``coefficient(m)`` is c_m in -ln q = the sum of c_m z^m. If
+    ``kinked``, there is one formula before z = 1 and one after it; if ``ending``, all have arrived at z = 1.
+    ``cells(scores, edges)`` returns the densities and survival functions of all arrivals, cell by cell, if they are
+    rational; noises whose rankings have a closed form do not need it.
+    """
+
+    at: Callable[[Floats, Side], Triple]
+    on_disc: Callable[[Floats, Floats, Side], Triple]
+    coefficient: Callable[[int], float]
+    kinked: bool = False
+    ending: bool = False
+    cells: Callable[[list[Fraction], list[Fraction]], list[Cell]] | None = None
+
+
+# end-proof-region: race_law
+
 
 IntervalFunction = Callable[[mpq, int], Interval]
 """A function at a rational point, as an interval rounded outward at a precision in bits."""

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...numerics.floats import Floats
-from ...numerics.pairs import Pair, log, two_sum
+from ...numerics.floats import Floats, Pair, log, two_sum
 
 Quantile = Callable[[Pair, Pair], tuple[Floats, Floats, Floats]]
 """The quantile at U, given as a pair with 1 - U: a pair, and a bound on the error of its sum."""

@@ -14,17 +14,76 @@ from typing import Any
 
 import gmpy2
 import numpy as np
-from gmpy2 import mpq
+from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
-from ...numerics.arithmetic import Intervals, as_mpq, round_down
+from ...numerics.arithmetic import Interval, Intervals, as_mpq, round_down
 from ...numerics.floats import Floats, log_bounds
 from . import subsets
 from .advantages import ScaledScores
-from .arrivals import ArrivalClock, LazyUniform
 from .bins import extend_to_rank, order_best_scores
 from .entropy import SYSTEM, Entropy, Indices
 from .subsets import Cell, draw_below
+
+_WORD = 64  # digits come in machine words
+_ALIKE = mpq(-1, 1000)  # replaces a logarithm of 0, whose exponential would take less time than that of others
+
+
+# proof-region: arrivals
+class LazyUniform:
+    """A uniform variable on [0, 1] whose binary digits are drawn when they are needed, and only once."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy = entropy
+        self._digits = self._known = 0
+
+    def rational_bounds(self, known: int) -> tuple[mpq, mpq]:
+        """Return bounds that are 2^-known apart; ``known`` is a multiple of 64 and never decreases between calls."""
+        while self._known < known:
+            self._digits = self._digits << _WORD | int(self._entropy.draw_auxiliary_words(1)[0])  # [digits]
+            self._known += _WORD
+        return mpq(self._digits, 1 << self._known), mpq(self._digits + 1, 1 << self._known)  # [enclose]
+
+
+class ArrivalClock:
+    """The time y of the latest arrival of a Poisson process with ``rate`` arrivals per unit of time."""
+
+    def __init__(self, rate: mpq, entropy: Entropy) -> None:
+        self._rate = rate
+        self._entropy = entropy
+        self._waits: list[LazyUniform] = []
+
+    def add_arrival(self) -> None:
+        """Add the next arrival."""
+        self._waits.append(LazyUniform(self._entropy))  # [wait]
+
+    def lag_interval(self, log_weight: mpq, known: int) -> Interval:
+        """Return an interval that contains ln(w + (1 - w) e^y), with w = e^log_weight <= 1.
+
+        If w = 1, digits are drawn and functions computed as well, so neither the number of digits nor the time reveals
+        it.
+        """
+        at = Intervals(known + _WORD)
+        down = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundDown)
+        up = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundUp)
+        lower, upper = self._time_interval(at, known, down, up)
+        exponent = at.rational(log_weight or _ALIKE)  # [exponent]
+        rest = at.negative((down.expm1(exponent[0]), up.expm1(exponent[1])))  # [rest]
+        lag = at.log1p((down.mul(rest[0], down.expm1(lower)), up.mul(rest[1], up.expm1(upper))))  # [lag]
+        return at.rational(mpq(0)) if log_weight == 0 else lag  # [no-lag]
+
+    def _time_interval(self, at: Intervals, known: int, down: gmpy2.context, up: gmpy2.context) -> tuple[mpfr, mpfr]:
+        lower = upper = mpq(1)
+        for wait in self._waits:
+            bounds = wait.rational_bounds(known)
+            lower, upper = lower * bounds[0], upper * bounds[1]  # [product]
+        rate = at.rational(self._rate)
+        span = at.negative(at.log((at.rational(lower)[0], at.rational(upper)[1])))
+        return down.div(span[0], rate[1]), up.div(span[1], rate[0])  # [time]
+
+
+# end-proof-region: arrivals
+
 
 # A partition of the classes of k-subsets into few cells, each with a bound on its weight.
 #
@@ -194,7 +253,6 @@ def _binary_exponents(log_weights: Floats) -> Integers:
 # classes is proposed with a probability proportional to a bound on its weight, then a subset of it uniformly. The
 # proposal is accepted with the probability that corrects the bound, decided by as many binary digits as necessary.
 
-_WORD = 64  # digits come in machine words
 _CLIP = 2.0**1000  # keeps products and sums of a few terms finite; clipping from below raises a bound
 _SHRINK = 1 - 2.0**-40  # a smaller weight of a shortfall bounds it from above: margin for all roundings
 _RARE = 16  # subsets with a member that is not sorted with the others have less than e^-16 of the weight

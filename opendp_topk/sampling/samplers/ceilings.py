@@ -1,13 +1,11 @@
-"""Rankings under ceilings, counted and drawn uniformly.
-
-Ceilings n_1 <= ... <= n_k bound the places: the i-th rank is one of the first n_i, n_i >= i. A ranking is a sequence of
-distinct ranks under them.
-"""
+"""Rankings and sets under ceilings, counted exactly and drawn uniformly."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import gmpy2
 import numpy as np
@@ -15,7 +13,7 @@ from gmpy2 import mpq, mpz
 
 from ...numerics.floats import log_bounds
 from .entropy import Entropy, Indices
-from .subsets import draw_each_below
+from .subsets import draw_below, draw_each_below, draw_uniform_subset
 
 _FEW = 64  # up to this many numbers, the logarithm of their product takes less time than the logarithms of an array
 _SLACK = 1 + 2.0**-30  # covers the error of a sum of 2^22 terms, and of rounding a number of 64 digits
@@ -95,3 +93,64 @@ def multiply_by_pairs(factors: list[mpz]) -> mpz:
 
 
 # end-proof-region: ceilings
+
+
+_LOG_SLACK = 2.0**-30  # more than the rounding error of a logarithm below 2^12
+
+
+# proof-region: paths
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """All sets under ``ceilings`` n_1 <= ... <= n_k, n_i >= i: the i-th rank is one of the first n_i."""
+
+    ceilings: Indices
+
+    def log_bound(self) -> float:
+        """Return an upper bound on the logarithm of the number of sets."""
+        return float(_UP.log(self._packed_counts[-1])) + _LOG_SLACK  # [log-bound]
+
+    def draw_ranks(self, entropy: Entropy) -> tuple[Indices, mpq]:
+        """Return one set, each equally likely, and its probability; ranks are counted from 0, in ascending order."""
+        ends, left = [0, *self.ceilings.tolist()], len(self.ceilings)
+        parts = []
+        for i in range(left - 1, -1, -1):
+            start, end = ends[i : i + 2]
+            place = draw_below(self._unpack_count(i + 1, left), entropy)  # [place]
+            for t, ways in enumerate(_binomial_coefficients(end - start, left - i)):
+                ways *= self._unpack_count(i, left - t)  # [ways]
+                if place < ways:
+                    break
+                place -= ways
+            parts.append(start + draw_uniform_subset(end - start, t, entropy))  # [block]
+            left -= t
+        return np.concatenate(parts[::-1]), mpq(1, self._packed_counts[-1])  # [probability]
+
+    @cached_property
+    def _slot_width(self) -> int:
+        k, top = len(self.ceilings), int(self.ceilings[-1])
+        return int(gmpy2.bincoef(top, min(k, top // 2)).bit_length())  # [width]
+
+    @cached_property
+    def _packed_counts(self) -> list[mpz]:
+        """``_rows[i]`` packs, for T = i, ..., k, the number of T-subsets of the first n_i ranks that have at least j
+        members among the first n_j for all j <= i. A slot has ``_slot_width`` binary digits; n_0 = 0.
+        """
+        k, found = len(self.ceilings), [mpz(1)]  # [first-row]
+        for i, (start, end) in enumerate(pairwise([0, *self.ceilings.tolist()])):
+            row = found[-1] * gmpy2.pack(_binomial_coefficients(end - start, k - i), self._slot_width)  # [convolve]
+            found.append(gmpy2.f_mod_2exp(row >> self._slot_width, (k - i) * self._slot_width))  # [drop]
+        return found
+
+    def _unpack_count(self, i: int, size: int) -> mpz:
+        return gmpy2.f_mod_2exp(self._packed_counts[i] >> (size - i) * self._slot_width, self._slot_width)
+
+
+def _binomial_coefficients(n: int, most: int) -> list[mpz]:
+    """Return C(n, t) for t = 0, ..., min(n, most)."""
+    found = [mpz(1)]
+    for t in range(min(n, most)):
+        found.append(found[-1] * (n - t) // (t + 1))  # [binomial]
+    return found
+
+
+# end-proof-region: paths

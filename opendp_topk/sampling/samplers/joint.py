@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from ...numerics.arithmetic import as_mpq
 from .bins import BinnedScores, extend_to_rank, order_best_scores
 from .canonical import accept_proposal
-from .ceilings import Rankings
+from .ceilings import Paths, Rankings
 from .entropy import SYSTEM, Entropy, Indices
 from .ladder import SortedScores
-from .paths import Paths
 from .subsets import draw_below
 from .walks import Walk, build_walk
 

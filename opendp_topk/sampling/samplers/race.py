@@ -22,8 +22,7 @@ from ..noises.noise import Noise
 from . import settle as short
 from .advantages import ScaledScores, widen_scores
 from .entropy import SYSTEM, Entropy, Indices
-from .forecast import forecast_threshold
-from .forecast_race import FEWEST, GROUPS, MOST, race_forecast
+from .forecast import FEWEST, GROUPS, MOST, forecast_threshold, race_forecast
 from .quantile_tables import quantile_table
 from .scan import Scan
 from .settle import Contenders, resolve_winners

@@ -1,18 +1,171 @@
-"""Privacy curves in closed form, such curves plus a delta, and curves of adaptive steps of bounded range."""
+"""Privacy curves in closed form, of noise and of adaptive steps, and the accuracy of an attacker who guesses.
+
+Proofs: proofs/spaces/curves/normal.tex, proofs/spaces/curves/discrete.tex, proofs/spaces/curves/guesses.tex
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import gmpy2
 import numpy as np
+from gmpy2 import mpfr, mpq, mpz
 from numpy.typing import NDArray
 
 from ...errors.checks import Number
-from ...numerics.arithmetic import exp_up, log1p_down, one_minus_exp_down, one_minus_exp_up, round_up, to_fraction
+from ...numerics.arithmetic import (
+    Intervals,
+    as_mpq,
+    exp_up,
+    log1p_down,
+    one_minus_exp_down,
+    one_minus_exp_up,
+    round_up,
+    to_fraction,
+)
+from .curve import PrivacyCurve
+
+_DIGITS = 128  # 75 bits more than a float64; the difference of the two tails cancels only a few of them
+_FAR = 64  # in units of the root of two: a tail of e^-4096 is below every positive float64 and slow to evaluate
+# The most by which logarithms of probabilities may differ from those of functions of normal distributions.
+NEAR = Fraction(1, 2**200)
+
+
+# proof-region: normal_pair
+@dataclass(frozen=True)
+class NormalPair:
+    """The curve of two normal distributions of variance 1 at squared distance ``squares`` > 0 between their means.
+
+    It is also a bound for randomized functions of them, and for distributions within :data:`NEAR` of such functions.
+    """
+
+    squares: Fraction
+
+    def __call__(self, epsilon: Number) -> float:
+        down, up = _CONTEXTS
+        e, half = to_fraction(epsilon) - 2 * NEAR, self.squares / 2  # [nearer]
+        root = [context.sqrt(as_mpq(2 * self.squares)) for context in _CONTEXTS]
+        low = down.div(as_mpq(e - half), root[e >= half])  # [lower-argument]
+        if low >= _FAR:
+            return math.ulp(0.0)  # [far]
+        high = up.div(as_mpq(e + half), root[e + half < 0])  # [upper-argument]
+        kept = down.mul(down.exp(as_mpq(e)), down.erfc(high))
+        top, bottom = up.sub(up.erfc(low), kept).as_integer_ratio()  # [normal-curve]
+        return round_up(min(Fraction(1), (1 + 2 * NEAR) * Fraction(int(top), 2 * int(bottom))))  # [delta-up]
+
+    def implies(self, other: Any) -> bool:
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
+        return isinstance(other, NormalPair) and self.squares <= other.squares
+
+
+def normal_tail_bound(x: Fraction) -> Fraction:
+    """Return a rational not below the probability that a standard normal variable is at least ``x`` >= 0."""
+    down, up = _CONTEXTS
+    low = down.div(as_mpq(min(x, Fraction(_FAR))), up.sqrt(mpfr(2)))  # [no-farther]
+    top, bottom = up.erfc(low).as_integer_ratio()  # [normal-tail]
+    return Fraction(int(top), 2 * int(bottom))
+
+
+_CONTEXTS = tuple(gmpy2.context(precision=_DIGITS, round=way) for way in (gmpy2.RoundDown, gmpy2.RoundUp))
+# end-proof-region: normal_pair
+
+
+# Bits of a weight: 2^-320 is below the weight e^-200 of an integer 20 standard deviations away. The table of weights
+# for a scale of 1024 takes almost a second; for wider noise the curve of its rho is nearly as good.
+# proof-region: discrete
+_FIXED_POINT_DIGITS, _REACH, _LARGEST = 320, 20, 1024
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """The tight curve of discrete Laplace noise of ``scale`` > 0 on an integer that changes by at most ``shift``."""
+
+    shift: int
+    scale: Fraction
+
+    def __call__(self, epsilon: Number) -> float:
+        e, b = to_fraction(epsilon), self.scale
+        if e * b >= self.shift:
+            return 0.0  # [beyond-laplace]
+        first = math.floor((self.shift + e * b) / 2) + 1  # [first-laplace]
+        kept = _exp_down((self.shift - first + 1) / b) + _exp_down(first / b - e)
+        return _round_delta_up(1 - kept / (1 + exp_up(-1 / b)))  # [laplace-curve]
+
+    def implies(self, other: Any) -> bool:
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
+        return isinstance(other, DiscreteLaplace) and self.shift <= other.shift and self.scale == other.scale
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """The tight curve of discrete Gaussian noise of ``scale`` > 0 on an integer that changes by at most ``shift``.
+
+    If ``scale`` is above 1024 and ``shift`` is not 0, it is the trivial bound 1. The curve of the rho is nearly tight
+    then.
+    """
+
+    shift: int
+    scale: Fraction
+
+    def __call__(self, epsilon: Number) -> float:
+        if self.shift == 0:
+            return 0.0  # [unmoved]
+        if self.scale > _LARGEST:
+            return 1.0  # [too-wide]
+        e = to_fraction(epsilon)
+        first = math.floor(e * self.scale**2 / self.shift + Fraction(self.shift, 2)) + 1  # [first-gaussian]
+        lower, upper = _gaussian_tail_sums(self.scale)
+        kept = _tail_sum_at(lower, first) / exp_up(-e)  # [kept]
+        return _round_delta_up((_tail_sum_at(upper, first - self.shift) - kept) / lower[0])  # [gaussian-curve]
+
+    def implies(self, other: Any) -> bool:
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
+        return isinstance(other, DiscreteGaussian) and self.shift <= other.shift and self.scale == other.scale
+
+
+@functools.lru_cache(maxsize=16)
+def _gaussian_tail_sums(scale: Fraction) -> tuple[list[int], list[int]]:
+    """Return bounds on the sums of e^(-x^2 / (2 scale^2)) 2^320 over x >= y, y = -n - 1, ..., n + 1; n >= 20 scale."""
+    intervals, squares = Intervals(_FIXED_POINT_DIGITS), mpq(2 * scale.numerator**2, scale.denominator**2)
+    n = math.ceil(_REACH * scale)
+    ends = [intervals.exp(intervals.rational(-(mpz(x) ** 2) / squares)) for x in range(n + 1)]  # [weights]
+    lower, upper = [_whole_units(low) for low, _ in ends], [_whole_units(high) + 1 for _, high in ends]  # [units]
+    return _suffix_sums(lower, 0), _suffix_sums(upper, math.ceil(scale) * upper[n])  # [rest]
+
+
+def _suffix_sums(weights: list[int], rest: int) -> list[int]:
+    """Return sums over x >= y for y = -n - 1, ..., n + 1; ``rest`` is the sum beyond n at either end."""
+    return list(itertools.accumulate([rest, *weights[:0:-1], *weights, rest]))[::-1]  # [sums]
+
+
+def _tail_sum_at(sums: list[int], y: int) -> int:
+    """Return the bound on the sum over x >= y."""
+    n = len(sums) // 2 - 1
+    return sums[min(max(y, -n - 1), n + 1) + n + 1]  # [place]
+
+
+def _whole_units(weight: mpfr) -> int:
+    """Return the number of whole units 2^-320 in a weight."""
+    numerator, denominator = weight.as_integer_ratio()
+    return int((numerator << _FIXED_POINT_DIGITS) // denominator)  # [whole-units]
+
+
+def _exp_down(x: Fraction) -> Fraction:
+    """Return a number not above e^-x, for x >= 0."""
+    return 1 - one_minus_exp_up(x)  # [exp-down]
+
+
+def _round_delta_up(value: Fraction) -> float:
+    return round_up(min(Fraction(1), value))  # [delta-up]
+
+
+# end-proof-region: discrete
+
 
 # Closed-form bounds of privacy curves: (epsilon, delta), zCDP, one bounded range, and a pair of Laplace distributions.
 #
@@ -262,3 +415,35 @@ def _cells_per_step(k: int, a: Fraction) -> int | None:
 def _grid_size(k: int, a: Fraction, cells: int) -> tuple[int, int]:
     """Return the number of cells per step, and of nodes above 0."""
     return cells, max(cells, math.ceil(_epsilon_span(k, a) * cells))
+
+
+# proof-region: guesses
+_POINTS = [step / 16 for step in range(129)]  # epsilons at which the curve is evaluated; the smallest bound is used
+_MARGIN = 1 + 1e-9  # far more than the rounding errors of a percentage
+
+
+def total_variation(main: float, delta: float = 0.0, *, concentrated: bool = False) -> float:
+    """Return a bound on the total variation distance of two output distributions.
+
+    ``main`` is their epsilon, or their rho of zCDP if ``concentrated``, up to ``delta``.
+    """
+    if not concentrated:
+        return min(1.0, _largest_variation(main, delta))  # [pair]
+    curve = PrivacyCurve(ZCDPBound(main))
+    pinsker = math.sqrt(main / 2)  # [pinsker]
+    return min(
+        1.0, delta + min(pinsker, *(_largest_variation(epsilon, curve.delta(epsilon)) for epsilon in _POINTS))
+    )  # [least]
+
+
+def attack_accuracy(total: float) -> float:
+    """Return the largest attack accuracy at this total variation, in percent, rounded up to one decimal place."""
+    return min(math.ceil(1000 * (1 + total) / 2 * _MARGIN) / 10, 100.0) if total else 50.0  # [percent]
+
+
+def _largest_variation(epsilon: float, delta: float) -> float:
+    """Return the largest total variation of two distributions that are (epsilon, delta)-close in both directions."""
+    return math.tanh(epsilon / 2) + delta * (1 - math.tanh(epsilon / 2))  # [apart]
+
+
+# end-proof-region: guesses

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import ForeignError, MissingExtraError, ParameterError, ParameterTypeError, checks
 from ...errors.checks import Number
-from ...markup import notebook
+from ...markup import elements
 from ...numerics.arithmetic import round_up
 
 Bound = Callable[[Number], Any]
@@ -146,7 +146,7 @@ class PrivacyCurve:
 
     def _repr_html_(self) -> str:
         pairs = {"epsilon": _SHOWN, "delta, at most": map(self.delta, _SHOWN)}
-        return notebook.columns_table("Privacy curve: every row is a valid bound", pairs)
+        return elements.columns_table("Privacy curve: every row is a valid bound", pairs)
 
     def __repr__(self) -> str:
         return f"PrivacyCurve({', '.join(map(repr, self.bounds))})"

@@ -14,10 +14,18 @@ import mpmath
 import pytest
 
 from opendp_topk.errors.checks import Number
-from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, UpToDelta, ZCDPBound
+from opendp_topk.spaces.curves.closed_forms import (
+    AdaptiveRangeBound,
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    LaplacePair,
+    NormalPair,
+    UpToDelta,
+    ZCDPBound,
+    normal_tail_bound,
+)
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
-from opendp_topk.spaces.curves.normal import NormalPair, normal_tail_bound
 from tests.oracles import discrete, range_curves
 
 RHOS = (1e-300, 1e-9, 0.001, 0.125, 1.0, 30.0, 1e6)

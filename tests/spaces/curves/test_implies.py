@@ -20,15 +20,17 @@ from opendp_topk.errors import ParameterError
 from opendp_topk.spaces.curves.closed_forms import (
     AdaptiveRangeBound,
     ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
     LaplacePair,
     PlusDelta,
     UpToDelta,
     ZCDPBound,
+    attack_accuracy,
+    total_variation,
 )
 from opendp_topk.spaces.curves.composed import Composed, Largest, largest_of_curves
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
-from opendp_topk.spaces.curves.guesses import attack_accuracy, total_variation
 
 LOSSES = (0, Fraction(1, 7), 0.5, Fraction(1, 2), 1.5, math.inf)
 DELTAS = (0, 1e-9, Fraction(1, 4), 1)
