@@ -179,11 +179,7 @@ def _is_long(value: int | Fraction) -> bool:
 
 
 def require_names(value: Any) -> None:
-    """Raise unless every function in ``value`` can be imported by the name of its module and its own.
-
-    Raises:
-        ParameterTypeError: A function cannot be imported by name.
-    """
+    """Raise unless every function in ``value`` can be imported by the name of its module and its own."""
     if isinstance(value, list | tuple):
         for one in value:
             require_names(one)

@@ -193,16 +193,6 @@ def test_a_function_is_required() -> None:
     raises_exactly(tk.errors.ParameterTypeError, lambda: estimate(len, "a", "b", samples=1e5))  # type: ignore[arg-type]
 
 
-def test_the_bar_reaches_its_end(capsys: pytest.CaptureFixture[str]) -> None:
-    estimate(lambda x: x, 0, 1, samples=200, progress=True)
-    shown = capsys.readouterr().err
-    assert shown.endswith("100%\n")
-    estimate(lambda x: x, 0, 1, samples=211, progress=True)
-    assert capsys.readouterr().err.endswith("100%\n")
-    assert estimate(lambda x: x, 0, 0, samples=200).lower == 0.0
-    assert capsys.readouterr().err == ""
-
-
 def tail(hits: int, trials: int, p: Fraction) -> Fraction:
     """P(X >= hits) for X ~ Binomial(trials, p), exactly."""
     return sum((comb(trials, j) * p**j * (1 - p) ** (trials - j) for j in range(hits, trials + 1)), Fraction(0))

@@ -14,6 +14,7 @@ from opendp_topk.apps.audit import shipped, verify_all
 from opendp_topk.core import public_names
 
 from . import above, above_curve, copies, few, losses_met, machine_marks, proof_map, quantiles, reference
+from .tightness import HEADER, claim_columns, tightness_table
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
@@ -89,7 +90,7 @@ SEARCHES: tuple[losses_met.Search, ...] = (few, quantiles, above, above_curve)
 
 def tightness(_: str) -> str:
     """docs/tightness.md: searches for the largest losses, of pairs, of many copies, few that move, and by questions."""
-    return shipped.tightness_table(verify_all(among=listed())) + sections()
+    return tightness_table(verify_all(among=listed())) + sections()
 
 
 def sections() -> str:
@@ -100,10 +101,10 @@ def sections() -> str:
 def with_losses_of(name: str, text: str) -> str:
     """docs/tightness.md with the losses of one constructor searched for anew, and all others as they are."""
     table, mark, rest = text.partition("\n\n## ")
-    found = shipped.tightness_table(verify_all(among=[example for example in listed() if example.constructor == name]))
+    found = tightness_table(verify_all(among=[example for example in listed() if example.constructor == name]))
     lines = [line for line in table.splitlines() if f"`{name}`" not in line]
     lines += [line for line in found.splitlines() if f"`{name}`" in line]
-    places = {shipped.claim_columns(example): place for place, example in enumerate(listed())}
+    places = {claim_columns(example): place for place, example in enumerate(listed())}
 
     def rank(line: str) -> tuple[str, int]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -116,10 +117,10 @@ def with_losses_of(name: str, text: str) -> str:
 def has_the_rows(text: str) -> bool:
     """Whether docs/tightness.md lists today's mechanisms, arguments, measures and claims, whatever was found."""
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "`make_" in line]
-    rows = [shipped.claim_columns(example) for example in listed()]
+    rows = [claim_columns(example) for example in listed()]
     same = sorted(tuple(line[:4]) for line in cells) == sorted(rows)
     return (
-        text.startswith(shipped.HEADER)
+        text.startswith(HEADER)
         and same
         and copies.has_the_rows(text)
         and all(losses_met.has_the_rows(search, text) for search in SEARCHES)
@@ -129,7 +130,7 @@ def has_the_rows(text: str) -> bool:
 
 def listed() -> list[shipped.Example]:
     """What the page of the losses speaks of."""
-    return [example for example in shipped.shipped_examples() if shipped.claim_columns(example) is not None]
+    return [example for example in shipped.shipped_examples() if claim_columns(example) is not None]
 
 
 OPEN = """
