@@ -105,6 +105,7 @@ def test_help_that_cannot_be_written_is_one_line(arguments: tuple[str, ...]) -> 
     [
         ("typer", ("--version",), "cli"),
         ("rich", ("plan", "--k", "1", "--candidates", "9", "--epsilon", "1"), "cli"),
+        ("jinja2", ("audit", "--html", "report"), "cli"),
         ("polars", ("demo",), "cli"),
     ],
 )

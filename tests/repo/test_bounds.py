@@ -15,7 +15,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.apps.audit.html.claim import measure_formulas, split_docstring
+
+from .privacy_sections import measure_formulas, split_docstring
 
 Key = tuple[str, str]
 MEASURES = ("MaxDivergence", "RangeDivergence", "ZeroConcentratedDivergence")

@@ -108,6 +108,11 @@ class Claim:
         """The people who have signed the claim in its current state."""
         return tuple(one.by for one in self.signoffs if one.digest == self.digest)
 
+    @property
+    def signers(self) -> str:
+        """The same in words: the names, or whether there are only outdated sign-offs or none."""
+        return ", ".join(self.accepted_by) or ("outdated" if self.signoffs else "nobody")
+
 
 def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:
     """Return every public ``make_*`` constructor in alphabetical order, with its proof and the state of that proof.
