@@ -22,15 +22,9 @@ WITNESSES: tuple[tuple[str, dict[str, int]], ...] = (
     ("metric, l-inf, d=2", {"r": 1, "m0": -1, "m1": 1}),
     ("metric, monotonic, d=2", {"r": 1, "m0": 0, "m1": 1}),
     ("counting, add_remove, d=1", {"added": 3, "removed": 0, "up0": 3, "down0": 0}),
-    (
-        "counting, add_remove, monotonic, d=2",
-        {"added": 2, "removed": 3, "up0": 2, "down0": 0, "up1": 0, "down1": 3},
-    ),
+    ("counting, add_remove, monotonic, d=2", {"added": 2, "removed": 3, "up0": 2, "down0": 0, "up1": 0, "down1": 3}),
     ("counting, replace, d=1", {"added": 3, "removed": 3, "up0": 3, "down0": 0}),
-    (
-        "counting, replace, monotonic, d=2",
-        {"added": 3, "removed": 3, "up0": 3, "down0": 0, "up1": 0, "down1": 3},
-    ),
+    ("counting, replace, monotonic, d=2", {"added": 3, "removed": 3, "up0": 3, "down0": 0, "up1": 0, "down1": 3}),
     *(
         (f"canonical, {kind}, d=2, k=1, gamma={gamma}, (0,) and (1,)", {"r": 1, "x0": 0, "x1": 0, "y0": 0, "y1": 1})
         for kind in ("margin", "distance")

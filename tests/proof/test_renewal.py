@@ -66,10 +66,7 @@ def test_nothing_to_accept(kept: Path) -> None:
 def test_what_is_reached_is_shown(kept: Path) -> None:
     write(kept / "opendp_topk/inner/sums.py", HELPED.replace("LIMIT = 7", "LIMIT = 8").replace("Words", "Other words"))
     lines = difference(NAME).splitlines()
-    assert lines[:2] == [
-        "--- sum reaches LIMIT (pinned)",
-        "+++ sum reaches LIMIT (now)",
-    ]
+    assert lines[:2] == ["--- sum reaches LIMIT (pinned)", "+++ sum reaches LIMIT (now)"]
     assert [line for line in lines if line[0] in "-+"][2:] == ["-LIMIT = 7", "+LIMIT = 8"]
 
 
