@@ -12,7 +12,6 @@ from typing import Any
 
 import mpmath
 import pytest
-from opendp_topk.apps.audit.html.claim import measure_formulas, split_docstring
 
 import opendp_topk as tk
 from opendp_topk import proof
