@@ -197,7 +197,7 @@ def require_names(value: Any) -> None:
 
 def _is_own(value: Any) -> bool:
     """Return True if ``value`` is an object of this library, which defines how it is pickled."""
-    return type(value).__module__.split(".")[0] == __name__.split(".")[0]
+    return type(value).__module__.split(".")[0] == ParameterError.__module__.split(".")[0]
 
 
 def _is_code(value: Any) -> bool:
