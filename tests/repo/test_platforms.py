@@ -87,7 +87,7 @@ COMMAND = """
 from opendp_topk.apps.cli.app import app
 done = typer.testing.CliRunner().invoke(app, ["ledger", "create", path, "--dataset", "votes", "--epsilon", "1"])
 assert done.exit_code == 0, done.output
-done = typer.testing.CliRunner().invoke(app, ["plan", "--k", "3", "--candidates", "50", "--epsilon", "1"])
+done = typer.testing.CliRunner().invoke(app, ["plan", "top-k", "--k", "3", "--candidates", "50", "--epsilon", "1"])
 assert done.exit_code == 0, done.output
 """
 

@@ -16,7 +16,7 @@ from ..concepts.sentinels import raises_exactly
 from .spark_session import Shared
 
 pl = pytest.importorskip("polars", reason="tables are read with polars")
-engines = pytest.importorskip("opendp_topk.apps.cli.release", reason="engines need the extra cli")
+engines = pytest.importorskip("opendp_topk.apps.planning.sources", reason="engines need the extra cli")
 
 NAMES = (
     *("p[0].parquet", "x*y.parquet", "q?.parquet", "a{b,c}.parquet", "b\\n.parquet", "100%25.parquet", "s p.parquet"),
