@@ -1,6 +1,7 @@
 """What all questions have: options, each declared once, a privacy unit, a budget, and sentences about records."""
 
-from __future__ import annotations
+
+# Annotations are evaluated here: the constructors of questions inherit these fields, and other modules read their types.
 
 import csv
 import math
@@ -253,7 +254,7 @@ class Question:
         """Return the plan with the least noise that meets the target, without the count of other users."""
         return least_noise_plan(self.query())
 
-    def plan(self) -> ReleasePlan:
+    def plan(self) -> "ReleasePlan":
         """Return the plan of one release, with the least noise that meets the target; nothing is read or charged.
 
         Raises:
@@ -279,7 +280,7 @@ class Question:
         }
 
     @classmethod
-    def build(cls, values: Mapping[str, Any]) -> Question:
+    def build(cls, values: Mapping[str, Any]) -> "Question":
         """Return the question with these options, by name."""
         found: Question = build_options(cls, values)
         return found
