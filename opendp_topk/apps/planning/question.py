@@ -1,7 +1,6 @@
 """What all questions have: options, each declared once, a privacy unit, a budget, and sentences about records."""
 
-
-# Annotations are evaluated here: the constructors of questions inherit these fields, and other modules read their types.
+# Annotations are evaluated: constructors of questions inherit these fields, and other modules read their types.
 
 import csv
 import math
