@@ -24,7 +24,6 @@ Space = tuple[VectorDomain, Metric]
 # leave out. Others compute for minutes what quick tests cover but for a few lines, and tracing doubles their time.
 TRACED = (
     "tests/audit/test_html.py",
-    "tests/audit/test_lemmas.py",
     "tests/cli/",
     "tests/combinators/test_spark_groups.py",
     "tests/ledger/",

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 
 from . import sources
@@ -21,21 +20,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m docs.site", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("build/site"), help="open its index.html")
     parser.add_argument("--pdf", action="store_true", help="build the proofs as PDFs, too (needs TeX, minutes)")
-    parser.add_argument("--without-audit", action="store_true", help="leave out the audit report, which takes a minute")
+    parser.add_argument(
+        "--without-audit", action="store_true", help="leave out the verifier's findings, which take a minute"
+    )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         room = Path(scratch)
         sources.write(room, ROOT, pdf=options.pdf, audit=not options.without_audit)
-        if not options.without_audit:
-            _audit(room / "extra" / "audit", options.pdf)
         return _sphinx(room, options.folder)
-
-
-def _audit(folder: Path, pdf: bool) -> None:
-    """The report with two pairs of neighbours for each map: the verifier's own table has more."""
-    from opendp_topk.apps.audit.html import write_report
-
-    write_report(folder, budget=2, on=date.today(), pdf=pdf)
 
 
 def _sphinx(room: Path, folder: Path) -> int:

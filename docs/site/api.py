@@ -63,15 +63,15 @@ def group(page: str) -> str:
     return _GROUPS[_room(page) if page.startswith("make_") else page]
 
 
-def write(folder: Path) -> None:
-    """A page for each constructor and each room, and the list of them."""
+def write(folder: Path, evidence: dict[str, str]) -> None:
+    """A page for each constructor and each room, and the list of them; ``evidence`` ends the page of a constructor."""
     target = folder / "api"
     target.mkdir(parents=True, exist_ok=True)
     proofs = {one.constructor: one.document for one in claims()}
     groups: dict[str, list[str]] = defaultdict(list)
     for page, names in pages().items():
         groups[group(page)].append(page)
-        (target / f"{page}.md").write_text(_page(page, names, proofs.get(page)), encoding="utf-8")
+        (target / f"{page}.md").write_text(_page(page, names, proofs.get(page)) + evidence.get(page, ""), "utf-8")
     (target / "index.md").write_text(
         _index({name: groups[name] for name in titles() if groups[name]}), encoding="utf-8"
     )

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from opendp_topk import proof
+from opendp_topk.apps.audit.registry import proofs as claims
 
 from . import api, markdown, proofs
+from . import audit as audit_pages
 
 _ASSETS = (".png", ".svg", ".csv", ".json")
 _USE = ("tutorials", "howto", "explanation", "reference", "gallery")  # folders of pages, in the order of the list
@@ -44,16 +46,10 @@ _EVIDENCE = (
     *("experiments", "benchmarks", "tightness", "audited", "machine_checked", "mutation"),
     *("threat_model", "timing", "nist_hazards"),
 )
-_AUDIT = """# Audit report
-
-<a href="audit/index.html">The report</a> has a page for every claim: what it promises under each measure, claimed and
-largest losses, the lines of code that the proof cites, which tests run it, and who has signed it. The site's copy tries
-two pairs of neighbours for each map; [the verifier's table](tightness.md) is a longer search.
-"""
 
 
 def write(room: Path, root: Path, pdf: bool = False, audit: bool = True) -> None:
-    """All sources below ``room``; with ``audit`` a page that leads to the report, which is made apart."""
+    """All sources below ``room``; with ``audit``, the verifier runs for a page of its findings."""
     for folder in ("_static", "extra"):
         (room / folder).mkdir(parents=True, exist_ok=True)
     (room / "repository").symlink_to(root, target_is_directory=True)
@@ -68,10 +64,11 @@ def write(room: Path, root: Path, pdf: bool = False, audit: bool = True) -> None
         shutil.copyfile(root / asset, target)
     built = _pdfs(room / "extra" / "pdf") if pdf else []
     proofs.write(room, built)
-    api.write(room)
+    known, found = claims(), audit_pages.findings() if audit else []
+    api.write(room, {one.constructor: audit_pages.evidence(one, found) for one in known if audit})
     _folders(room, pages)
     if audit:
-        (room / "audit_report.md").write_text(_AUDIT, encoding="utf-8")
+        (room / "audit_report.md").write_text(audit_pages.report(known, found), encoding="utf-8")
     _landing(root, room, pages, ["audit_report"] * audit)
 
 

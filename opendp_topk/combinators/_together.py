@@ -88,19 +88,7 @@ def task_for_workers(rows: Any, size: int, members: Sequence[Measurement], place
 def select_in_workers(
     rows: Any, groups: Sequence[Any], most: int, kind: CountedSelection, task: bytes, places: Sequence[int]
 ) -> Any:
-    """Return the releases of ``kind.select`` for the groups at ``places``, as an array with one row per group.
-
-    Args:
-        rows: A Spark table, as ``identifier_columns`` returned it for the roles user, item and group.
-        groups: As for ``split_by_group``.
-        most: As for ``split_by_group``.
-        kind: The parts of the member.
-        task: The result of ``task_for_workers``.
-        places: Ascending positions in ``groups``.
-
-    Raises:
-        ForeignError: Spark failed, lost a partition, or split a group over several answers. Nothing was released.
-    """
+    """Return the releases of ``kind.select`` for the groups at ascending ``places``, one row per group."""
     cells = partial(cells_by_group, rows, groups, kind.items, most)
     found = [one for answer in run_partition_tasks(cells, task) for one in answer]  # [answers]
     homes = np.concatenate([np.zeros(0, dtype=np.int64), *(names for names, _ in found)])

@@ -168,11 +168,7 @@ class _RemainingBudget:
     calls: int
 
     def spend_steps(self, steps: int) -> None:
-        """Charge one query with ``steps`` steps.
-
-        Raises:
-            BudgetError: Not enough steps or no queries are left; nothing is charged.
-        """
+        """Charge one query with ``steps`` steps."""
         if not self.calls:
             raise BudgetError("all agreed queries have been answered")  # [calls-left]
         if steps > self.steps:

@@ -223,11 +223,7 @@ def _bisect_boundary(
 
 
 def _all_pass(lowest: _Attempt, highest: _Attempt, closed: bool, d_in: Any) -> _Attempt:
-    """Return the accurate end of a range that passes as a whole.
-
-    Raises:
-        SearchError: The loss is constant, or neither ``make`` nor the bounds limit the range on the accurate side.
-    """
+    """Return the accurate end of a range that passes as a whole."""
     rises = not highest.built.check(d_in, lowest.built.map(d_in))  # [rises]
     falls = not lowest.built.check(d_in, highest.built.map(d_in))  # [falls]
     if closed and (rises or lowest.index == highest.index):

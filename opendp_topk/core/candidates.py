@@ -27,13 +27,7 @@ def is_iterable(value: Any) -> bool:
 
 
 def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
-    """Return ``items`` as a tuple of distinct hashable values; a pyarrow array gives Python values.
-
-    Raises:
-        ParameterError: ``items`` is empty or not iterable; is a set, a single string, a data frame, an open file or an
-            iterator of more than 2^24 items; repeats an item; or contains an unhashable one, or two strings that differ
-            only by outer blanks or Unicode normalisation.
-    """
+    """Return ``items`` as a tuple of distinct hashable values; a pyarrow array gives Python values."""
     if isinstance(items, str | bytes | Set) or not is_iterable(items):
         raise ParameterError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
     if hasattr(items, "columns") or hasattr(items, "readline"):  # they yield column names, or lines with line breaks

@@ -251,11 +251,7 @@ class Recipe:
         return self.constructor, _comparable_value(dict(bound.arguments))
 
     def pickle_reduction(self) -> tuple[Any, ...]:
-        """Return the result of ``__reduce_ex__``.
-
-        Raises:
-            ParameterTypeError: An argument is a function without a name in a module.
-        """
+        """Return the result of ``__reduce_ex__``."""
         require_names((self.arguments, self.options))
         return rebuild_from_pickle, (claims_digest(), self.constructor, self.arguments, dict(self.options))
 
@@ -263,11 +259,7 @@ class Recipe:
 def rebuild_from_pickle(
     digest: str, constructor: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """Return what ``constructor`` builds from the arguments, if this library is the one that wrote the pickle.
-
-    Raises:
-        ParameterError: The sources or the proofs of the library differ.
-    """
+    """Return what ``constructor`` builds from the arguments, if this library is the one that wrote the pickle."""
     if digest != claims_digest():
         raise ParameterError(
             "this pickle was written by a library with other sources or proofs, so its claims may not be "

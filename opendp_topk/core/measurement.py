@@ -266,9 +266,6 @@ def restrict_to_candidates(measurement: Measurement, items: Sequence[Any]) -> Me
     """Return ``measurement`` restricted to scores of ``items``, in this order.
 
     It is returned unchanged if its candidates are known already, or its domain does not have one score per item.
-
-    Raises:
-        SpaceError: The measurement is known to score other candidates.
     """
     known, domain = candidates_of(measurement), measurement.input_domain
     if known is not None and not same_items(known, items):  # [check-names]
@@ -301,11 +298,7 @@ def _known_candidates(measurement: Measurement) -> Sequence[Hashable]:
 
 # proof-region: narrowed
 def restrict_score_count(measurement: Measurement, count: int) -> Measurement:
-    """Return ``measurement`` restricted to inputs with ``count`` scores, so no released index is out of range.
-
-    Raises:
-        SpaceError: The measurement scores another number of candidates.
-    """
+    """Return ``measurement`` restricted to inputs with ``count`` scores, so no released index is out of range."""
     restricted = restrict_vector_size(measurement, count)
     scored = restricted.declared.n_candidates
     if scored != count:  # [check-count]

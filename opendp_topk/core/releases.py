@@ -30,9 +30,6 @@ class Follower(Protocol):
         """Return the type of its result for releases of the type ``released``, or None if that is not known.
 
         ``size`` is the number of scores that led to them, or None if it is not fixed.
-
-        Raises:
-            SpaceError: It does not accept such releases.
         """
 
 

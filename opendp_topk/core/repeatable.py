@@ -24,11 +24,7 @@ Answer = TypeVar("Answer")
 
 # proof-region: padding
 def run_until_deadline(seconds: Fraction, compute: Callable[[], Answer]) -> Answer:
-    """Return or raise what ``compute`` does, but not before ``seconds`` have passed since the call.
-
-    Raises:
-        DeadlineError: ``compute`` took longer, or the clock does not advance, for example if a test has frozen it.
-    """
+    """Return or raise what ``compute`` does, but not before ``seconds`` have passed since the call."""
     ends, failure = time.monotonic_ns() + math.ceil(seconds * _SECOND), None  # [ends]
     try:
         answer = compute()  # [computed]

@@ -32,12 +32,7 @@ def require_fitting(domain: Any, metric: Any, side: str = "input") -> None:
 
 # proof-region: met
 def joint_domain(before: Domain, after: Domain, unlike: str) -> Domain:
-    """Return the domain that combines what both domains state about the values passed from one to the other.
-
-    Raises:
-        SpaceError: The domains differ, for which the message is ``unlike``, or contradict each other about candidates
-            or users.
-    """
+    """Return the domain that combines what both domains state about the values passed from one to the other."""
     joint = before.joined(after)  # [joined]
     if joint is None:
         raise SpaceError(unlike if repr(before) != repr(after) else _OTHER_SCORES)
@@ -84,11 +79,7 @@ def require_table_space(input_domain: Any, input_metric: Any, *allowed: tuple[st
 
 # proof-region: mapped
 def evaluate_map(function: Callable[[Any], Any], d_in: Any, distance: Callable[[Any, str], Any]) -> Any:
-    """Return the result of a map at ``d_in``, parsed by ``distance`` of its output side.
-
-    Raises:
-        ForeignError: The result is not a distance.
-    """
+    """Return the result of a map at ``d_in``, parsed by ``distance`` of its output side."""
     result = function(d_in)
     try:
         return distance(result, "the map's result")  # [a-distance]

@@ -179,11 +179,7 @@ def _is_long(value: int | Fraction) -> bool:
 
 
 def require_names(value: Any) -> None:
-    """Raise unless every function in ``value`` can be imported by the name of its module and its own.
-
-    Raises:
-        ParameterTypeError: A function cannot be imported by name.
-    """
+    """Raise unless every function in ``value`` can be imported by the name of its module and its own."""
     if isinstance(value, list | tuple):
         for one in value:
             require_names(one)
@@ -201,7 +197,7 @@ def require_names(value: Any) -> None:
 
 def _is_own(value: Any) -> bool:
     """Return True if ``value`` is an object of this library, which defines how it is pickled."""
-    return type(value).__module__.split(".")[0] == __name__.split(".")[0]
+    return type(value).__module__.split(".")[0] == ParameterError.__module__.split(".")[0]
 
 
 def _is_code(value: Any) -> bool:

@@ -31,9 +31,6 @@ def import_extra(module: str, need: str, extra: str) -> Any:
         module: The name of the module.
         need: The beginning of the error message, such as "tables need narwhals".
         extra: The argument of ``pip install`` in the message.
-
-    Raises:
-        MissingExtraError: The module is not installed, or its import fails; the cause is the original error.
     """
     if sys.modules.get(module) is not None and not _is_initialising(sys.modules[module]):
         return sys.modules[module]
@@ -55,9 +52,6 @@ def require_threads() -> None:
     """Raise if this process was forked after polars had started its threads: polars would wait for them forever.
 
     If the system does not list threads, polars counts as started once it is imported.
-
-    Raises:
-        TableError: The process was forked after polars had started its threads.
     """
     if "polars" in _LOST:
         raise TableError(

@@ -10,7 +10,7 @@ import stat
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from . import ParameterTypeError, TopKError
 
@@ -38,11 +38,7 @@ _FAILURES = {
 
 
 def path_text(path: Any, name: str) -> str:
-    """Return ``path`` as a string.
-
-    Raises:
-        ParameterTypeError: ``path`` is neither a string nor a path of strings; ``name`` is the parameter.
-    """
+    """Return ``path`` as a string."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise ParameterTypeError(f"{name} must be a string or a pathlib.Path, not {type(path).__name__}")
@@ -69,18 +65,13 @@ def stat_regular_file(path: Any, name: str, error: type[TopKError]) -> os.stat_r
         path: A string or a path; links are followed.
         name: The word for the file in errors, such as "the record".
         error: The class of the error to raise.
-
-    Raises:
-        error: The file does not exist, is not a regular file (but a pipe, a socket, a device or a folder), or may not
-            be read.
-        ParameterTypeError: ``path`` is not a path.
     """
     with open_regular_file(path, name, error) as stream:
         return os.fstat(stream.fileno())
 
 
 def open_regular_file(path: Any, name: str, error: type[TopKError]) -> BinaryIO:
-    """Return the regular file at ``path``, open for reading; arguments and errors as in :func:`stat_regular_file`."""
+    """Return the regular file at ``path``, open for reading; arguments as in :func:`stat_regular_file`."""
     text = path_text(path, name)
     handle, reason = _open_descriptor(text)
     if handle is None:
@@ -89,11 +80,7 @@ def open_regular_file(path: Any, name: str, error: type[TopKError]) -> BinaryIO:
 
 
 def read_regular_file(path: Any, name: str, error: type[TopKError], *, at_most: int) -> bytes:
-    """Return all bytes of the regular file at ``path``; other arguments and errors as in :func:`stat_regular_file`.
-
-    Raises:
-        error: Also if the file has more than ``at_most`` bytes.
-    """
+    """Return all bytes of the regular file at ``path``; other arguments as in :func:`stat_regular_file`."""
     with open_regular_file(path, name, error) as stream:
         try:
             found, reason = stream.read(at_most + 1), ""
@@ -133,91 +120,52 @@ def _open_descriptor(path: str) -> tuple[int | None, str]:
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _NEW |= sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"))
-_FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_DIRECTORY", "O_CLOEXEC"))
-_BY_FOLDER = {os.open, os.link, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
 _MODE, _OWN = 0o666, 0o600  # less the umask
 
 
 class DraftFile:
     """A context manager for a new file beside ``path``, with another name until it is published.
 
-    Args:
-        path: The future file; if its last part is a link, the link is not followed.
-        private: Whether only its owner may read the file; default False.
-
-    Raises:
-        OSError: By each method: the operation fails, or the draft was exchanged for another file.
-        ValueError: By the constructor: ``path`` contains a character that a file name cannot have.
+    A link at ``path`` is not followed. If ``private`` is true, only the owner may read the file.
+    Each method raises OSError if the operation fails, or if the draft was exchanged for another file.
     """
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
-        self._place = path
-        self._mode = _OWN if private else _MODE
+        self._place, self._mode = path, _OWN if private else _MODE
         self._draft = path.with_name(f".{path.name[:40]}.{uuid.uuid4().hex[:12]}.partial")
-        self._folder = os.open(path.parent, _FOLDER) if _BY_FOLDER else None
-        try:
-            self._handle: int | None = os.open(
-                self._relative_name(self._draft), _NEW, self._mode, **self._folder_options("dir_fd")
-            )
-        except BaseException:
-            self._close_folder()
-            raise
+        self._stream = os.fdopen(os.open(self._draft, _NEW, self._mode), "r+b")
 
     def write_content(self, content: bytes | Iterable[bytes]) -> None:
         """Write these bytes, which may be an iterable of parts, to the draft and flush them to the disk."""
-        assert self._handle is not None
-        with os.fdopen(os.dup(self._handle), "wb") as stream:
-            stream.writelines([content] if isinstance(content, bytes) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
+        self._stream.writelines([content] if isinstance(content, bytes) else content)
+        _flush(self._stream)
 
     def publish(self, *, replace: bool = False) -> None:
         """Give the draft its name; an existing file is replaced only if ``replace`` is true."""
-        if not self._is_draft(self._draft):
+        if not os.path.samestat(os.stat(self._draft, follow_symlinks=False), os.fstat(self._stream.fileno())):
             raise OSError(errno.ESTALE, "the file was replaced by another while it was written")
         if replace:
-            self._close_file()
-            os.replace(
-                self._relative_name(self._draft),
-                self._relative_name(self._place),
-                **self._folder_options("src_dir_fd", "dst_dir_fd"),
-            )
+            os.replace(self._draft, self._place)
         else:
             self._link_draft()
 
     def _link_draft(self) -> None:
-        draft, place = self._relative_name(self._draft), self._relative_name(self._place)
-        options = self._folder_options("src_dir_fd", "dst_dir_fd") | _KEPT
         try:
-            os.link(draft, place, **options)
+            os.link(self._draft, self._place, **_KEPT)
             return
         except FileExistsError:
             raise
         except OSError:
             pass  # a file system without hard links
-        assert self._handle is not None
-        copy = os.open(place, _NEW, self._mode, **self._folder_options("dir_fd"))
-        try:
-            with os.fdopen(os.dup(self._handle), "rb") as source, os.fdopen(copy, "wb") as stream:
-                source.seek(0)
-                shutil.copyfileobj(source, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(place, **self._folder_options("dir_fd"))
-            raise
-
-    def _is_draft(self, path: Path) -> bool:
-        assert self._handle is not None
-        found = os.stat(self._relative_name(path), follow_symlinks=False, **self._folder_options("dir_fd"))
-        return os.path.samestat(found, os.fstat(self._handle))
-
-    def _relative_name(self, path: Path) -> str:
-        return str(path) if self._folder is None else path.name
-
-    def _folder_options(self, *names: str) -> dict[str, Any]:
-        return {} if self._folder is None else dict.fromkeys(names, self._folder)
+        with os.fdopen(os.open(self._place, _NEW, self._mode), "wb") as copy:
+            try:
+                self._stream.seek(0)
+                shutil.copyfileobj(self._stream, copy)
+                _flush(copy)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    self._place.unlink()
+                raise
 
     def __enter__(self) -> DraftFile:
         return self
@@ -226,21 +174,16 @@ class DraftFile:
         self.discard()
 
     def discard(self) -> None:
-        """Remove the draft's own name, and close the file and the folder."""
-        self._close_file()
+        """Remove the draft's own name, and close the file."""
         with contextlib.suppress(OSError):
-            os.unlink(self._relative_name(self._draft), **self._folder_options("dir_fd"))
-        self._close_folder()
+            self._stream.close()
+        with contextlib.suppress(OSError):
+            self._draft.unlink()
 
-    def _close_file(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
 
-    def _close_folder(self) -> None:
-        if self._folder is not None:
-            os.close(self._folder)
-            self._folder = None
+def _flush(stream: IO[bytes]) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())
 
 
 _KEPT: dict[str, Any] = {"follow_symlinks": False} if os.link in os.supports_follow_symlinks else {}
@@ -249,13 +192,7 @@ _KEPT: dict[str, Any] = {"follow_symlinks": False} if os.link in os.supports_fol
 def write_atomically(
     path: Path, content: bytes | Iterable[bytes], *, replace: bool = False, private: bool = False
 ) -> None:
-    """Write a file with these bytes through a :class:`DraftFile`.
-
-    Raises:
-        FileExistsError: The file exists, and ``replace`` is false.
-        OSError: The file could not be written. No part of it is left.
-        ValueError: ``path`` contains a character that a file name cannot have.
-    """
+    """Write a file with these bytes through a :class:`DraftFile`."""
     with DraftFile(path, private=private) as draft:
         draft.write_content(content)
         draft.publish(replace=replace)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .foreign import escape_html
 
-_LONG = 24  # number of rows: longer tables, which do not fit on a screen, get a search field
 _VOID = frozenset(("br", "input", "meta", "wbr"))
 
 
@@ -41,40 +39,6 @@ def join_markup(parts: Iterable[Any], between: str = "") -> Markup:
 def bind_percent_signs(page: str) -> str:
     """Return the page with no line break between a number and its percent sign."""
     return page.replace(" %", "\u00a0%")
-
-
-def breakable_name(name: str) -> Markup:
-    """Return a name that may be broken after underscores and slashes."""
-    return join_markup(re.split(r"(?<=[_/])", name), "<wbr>")
-
-
-def html_table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *, name: str = "") -> Markup:
-    """Return a table in a scrolling frame; the first cell of each row is its header. A ``name`` makes it filterable."""
-    head = el("tr", *(el("th", header, scope="col") for header in headers))
-    body = [
-        el(
-            "tr",
-            *(table_cell("td" if at else "th", value, scope=None if at else "row") for at, value in enumerate(row)),
-        )
-        for row in rows
-    ]
-    made = el("table", el("caption", caption), el("thead", head), el("tbody", *body), id=name or None)
-    return el(
-        "div",
-        made,
-        class_="scroll",
-        tabindex="0",
-        role="region",
-        aria_label=caption,
-        data_filter=name or None,
-        data_long=len(body) > _LONG,
-    )
-
-
-def table_cell(name: str, value: Any, **attributes: Any) -> Markup:
-    """Return one cell. Its sort key is a number itself, or the key of a pair (content, key)."""
-    content, key = value if isinstance(value, tuple) else (value, value if isinstance(value, int | float) else None)
-    return el(name, content, data_key=key, class_="number" if isinstance(key, int | float) else None, **attributes)
 
 
 _LEFT = "text-align: left"

@@ -5,6 +5,7 @@ It may import errors and markup.
 
 from .closures import CodeHash, code_hashes, compute_code_hash, reached_titles
 from .library import (
+    clear_cache,
     current_reliances,
     document_foundations,
     document_names,
@@ -17,7 +18,7 @@ from .library import (
 from .machine import machine_checks
 from .readings import ReviewEntry, drifted_statements, last_review
 from .regions import first_region_line, read_region
-from .status import UNPROVEN, Proof, claim_digest, clear_cache, other_foundations, supporting_documents
+from .status import UNPROVEN, Proof, claim_digest, other_foundations, supporting_documents
 
 __all__ = [
     "UNPROVEN",

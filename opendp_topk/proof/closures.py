@@ -51,12 +51,11 @@ from .modules import (
     Statement,
     all_modules,
     canonical_form,
-    clear_module_cache,
     dotted_module_name,
     external_origins,
     find_module,
 )
-from .regions import clear_region_cache, locate_region, ordered_tags, region_file
+from .regions import locate_region, ordered_tags, region_file
 
 _TOOL = "proof"
 _CLAIMING = {
@@ -78,7 +77,7 @@ class CodeHash:
 
     @property
     def source_file(self) -> str:
-        """The file of the region below the package; errors are those of :func:`read_region`."""
+        """The file of the region below the package."""
         return region_file(self.region)
 
     @property
@@ -96,11 +95,7 @@ class CodeHash:
 
 
 def code_hashes(name: str) -> list[CodeHash]:
-    """Return the code hashes in the document ``name``.
-
-    Raises:
-        ProofError: The document does not exist.
-    """
+    """Return the code hashes in the document ``name``."""
     return [CodeHash(name, *match) for match in _pins_in(library.document_source(name))]
 
 
@@ -118,22 +113,14 @@ def short_sha256(text: str) -> str:
 
 
 def hashed_code_text(document: str, name: str) -> str:
-    """Return all that the code hash of a region by ``document`` covers, as one text.
-
-    Raises:
-        ProofError: As for :func:`read_region`.
-    """
+    """Return all that the code hash of a region by ``document`` covers, as one text."""
     package = library.package_folder()
     with pause_garbage_collection():
         return _build_hashed_text(package, document, name)
 
 
 def all_hashed_texts(documents: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the hashed text of each code hash of each document.
-
-    Raises:
-        ProofError: As for :func:`code_hashes` and :func:`read_region`.
-    """
+    """Return the hashed text of each code hash of each document."""
     package = library.package_folder()
     with pause_garbage_collection():
         return [_hashed_texts(package, document) for document in documents]
@@ -151,12 +138,12 @@ def pause_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-@functools.cache
+@library.remembered
 def _hashed_texts(package: Path, document: str) -> tuple[str, ...]:
     return tuple(_build_hashed_text(package, document, pin.region) for pin in code_hashes(document))
 
 
-@functools.cache
+@library.remembered
 def _build_hashed_text(package: Path, document: str, name: str) -> str:
     inside, beyond = _cached_region_closure(package, document, name)
     marks = _mark_known_statements(package, document) | {
@@ -204,7 +191,7 @@ def region_closure(document: str, name: str) -> tuple[list[Statement], list[Stat
     return [*inside], [*beyond]
 
 
-@functools.cache
+@library.remembered
 def _cached_region_closure(package: Path, document: str, name: str) -> tuple[list[Statement], list[Statement]]:
     inside, cut = _split_region_statements(package, name)
     known = _mark_known_statements(package, document).keys()
@@ -215,11 +202,7 @@ def _cached_region_closure(package: Path, document: str, name: str) -> tuple[lis
 
 
 def reached_titles(pin: CodeHash) -> list[str]:
-    """Return the titles of statements outside of the region that a code hash covers, sorted.
-
-    Raises:
-        ProofError: As for :func:`read_region`.
-    """
+    """Return the titles of statements outside of the region that a code hash covers, sorted."""
     return sorted({one.title for one in region_closure(pin.document, pin.region)[1]})
 
 
@@ -238,7 +221,7 @@ def _find_mutating_statements(
     return sorted(found, key=lambda one: canonical_form(package, one)[0])
 
 
-@functools.cache
+@library.remembered
 def _claims_outside_regions(package: Path, document: str) -> tuple[Statement, ...]:
     """Return the statements that claim by ``document`` outside of its regions, or by none outside of all regions.
 
@@ -253,7 +236,7 @@ def _claims_outside_regions(package: Path, document: str) -> tuple[Statement, ..
     return tuple(found)
 
 
-@functools.cache
+@library.remembered
 def _claiming_statements(package: Path) -> dict[Statement, frozenset[str]]:
     """Return the statements that use a function that makes claims, each with the documents that it names."""
     documents, found = frozenset(library.document_names()), {}
@@ -284,7 +267,7 @@ def describe_origins(one: Statement) -> list[str]:
     return found
 
 
-@functools.cache
+@library.remembered
 def _split_region_statements(package: Path, name: str) -> tuple[list[Statement], list[Statement]]:
     """Return the top-level statements of a module inside a region, and those that contain it or are cut by it."""
     source, start, lines = locate_region(package, name)
@@ -312,7 +295,7 @@ def reachable_statements(roots: Iterable[Statement], known: Set[Statement]) -> l
     return waiting[given:]
 
 
-@functools.cache
+@library.remembered
 def _direct_dependencies(package: Path, one: Statement) -> list[Statement]:
     """Return the statements that make what this one reads, and those in its module that bind no name."""
     found = [made for _, origin in canonical_form(package, one)[1] for made in _defining_statements(package, origin)]
@@ -324,7 +307,7 @@ def _nonbinding_statements(package: Path, one: Statement) -> tuple[Statement, ..
     return home.loose if home else ()
 
 
-@functools.cache
+@library.remembered
 def _defining_statements(package: Path, origin: Origin) -> list[Statement]:
     """Return the statements that make a name, or all statements of a module that is used as a value.
 
@@ -336,7 +319,7 @@ def _defining_statements(package: Path, origin: Origin) -> list[Statement]:
     return there.bound.get(origin.name, there.bound.get("__getattr__", [])) if origin.name else list(there.statements)
 
 
-@functools.cache
+@library.remembered
 def _mark_known_statements(package: Path, document: str) -> dict[Statement, str]:
     """Return the mark of each statement that the document's foundations answer for or that its own regions contain."""
     found: dict[Statement, list[str]] = {
@@ -368,7 +351,7 @@ def _regions_of_statement(package: Path, documents: Collection[str], one: Statem
     return sorted({region for document, region in _regions_by_statement(package).get(one, ()) if document in documents})
 
 
-@functools.cache
+@library.remembered
 def _regions_by_statement(package: Path) -> dict[Statement, list[tuple[str, str]]]:
     """Return every statement that a region contains or cuts, with pairs of a document and its region."""
     found: dict[Statement, list[tuple[str, str]]] = {}
@@ -387,7 +370,7 @@ def _region_statements(package: Path, pin: CodeHash) -> list[Statement]:
     return [*inside, *cut]
 
 
-@functools.cache
+@library.remembered
 def _document_statements(package: Path, document: str) -> dict[Statement, None]:
     """Return the statements that the regions of a document contain or cut, in its order."""
     found = code_hashes(document) if library.document_path(document) else ()
@@ -399,14 +382,14 @@ def foundation_closure(document: str) -> frozenset[Statement]:
     return _cached_foundation_closure(library.package_folder(), document)
 
 
-@functools.cache
+@library.remembered
 def _cached_foundation_closure(package: Path, document: str) -> frozenset[Statement]:
     return frozenset().union(
         *(_cached_document_closure(package, one) for one in library.document_foundations(document))
     )
 
 
-@functools.cache
+@library.remembered
 def _cached_document_closure(package: Path, document: str) -> tuple[Statement, ...]:
     """Return the statements that a document answers for: those in its regions, and all that they reach.
 
@@ -418,24 +401,3 @@ def _cached_document_closure(package: Path, document: str) -> tuple[Statement, .
         return ()
     own = _document_statements(package, document)
     return (*own, *reachable_statements(own, foundation_closure(document)))
-
-
-def clear_code_hash_cache() -> None:
-    """Clear the caches, so that code and documents are read again on the next call."""
-    library.clear_document_cache()
-    clear_module_cache()
-    clear_region_cache()
-    pinning = (_cached_region_closure, _build_hashed_text, _hashed_texts, _claims_outside_regions, _claiming_statements)
-    for remembered in (
-        _split_region_statements,
-        _direct_dependencies,
-        _defining_statements,
-        _mark_known_statements,
-        _regions_by_statement,
-        _document_statements,
-        _cached_document_closure,
-        _cached_foundation_closure,
-        *pinning,
-        find_mutators,
-    ):
-        remembered.cache_clear()

@@ -11,7 +11,6 @@ the sources are not evidence of the code that runs, and no document is current.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import os
@@ -44,7 +43,7 @@ def sources_digest() -> str:
     return _compute_sources_digest(library.package_folder(), library.documents_folder())
 
 
-@functools.cache
+@library.remembered
 def _compute_sources_digest(package: Path, folder: Path) -> str:
     total = hashlib.sha256()
     for root, endings in ((package, (".py",)), (folder, (".tex", ".json", ".jsonl"))):
@@ -81,7 +80,7 @@ def load_or_derive_findings(names: Iterable[str], derive: Callable[[str], Findin
     return known
 
 
-@functools.cache
+@library.remembered
 def _load_stored_findings(built: Path, beside: Path, state: str) -> Found:
     return _parse_findings_file(built).get(state, {}) | _parse_findings_file(beside).get(state, {})
 
@@ -117,9 +116,3 @@ def _parse_findings_file(path: Path) -> dict[str, Found]:
         return {one: {name: Finding(*found) for name, found in kept.items()} for one, kept in states.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
-
-
-def clear_findings_cache() -> None:
-    """Clear the caches, so that all sources and documents are read again."""
-    _compute_sources_digest.cache_clear()
-    _load_stored_findings.cache_clear()

@@ -36,11 +36,7 @@ class NoteRow:
 
     @property
     def code_hash(self) -> CodeHash:
-        """The document's code hash of this region.
-
-        Raises:
-            ProofError: The document is missing, or does not have exactly one code hash of the region.
-        """
+        """The document's code hash of this region."""
         found = [pin for pin in code_hashes(self.document) if pin.region == self.region]
         if len(found) != 1:
             raise ProofError(f"{self.document}.tex must pin the region {self.region} once")
@@ -55,11 +51,7 @@ class NoteRow:
 
 
 def parse_note_rows(name: str) -> list[NoteRow]:
-    """Return the rows of a note's table, in order.
-
-    Raises:
-        ProofError: The note does not exist.
-    """
+    """Return the rows of a note's table, in order."""
     return [
         NoteRow(key, claim, document, label, held, tuple(tags.split()))
         for key, claim, document, label, held, tags in ROW.findall(library.document_text(name))
@@ -88,22 +80,7 @@ def missing_tex_message() -> str:
 
 
 def build_pdf(name: str, folder: str | os.PathLike[str] = ".") -> Path:
-    """Build the document or note ``name`` as a PDF.
-
-    Args:
-        name: The document or note below ``proofs/`` without its ending, such as ``core/chaining``.
-        folder: Where the PDF is written; made if it does not exist.
-
-    Returns:
-        The path of the PDF, ``core-chaining.pdf`` for ``core/chaining``.
-
-    Raises:
-        ProofError: The document does not exist, a region that it proves is missing, or LaTeX reports an error, an
-            undefined reference or an undefined citation.
-        MissingExtraError: TeX is not installed; the message names the packages.
-
-    Runtime: one to three seconds, and another one for the first of a process.
-    """
+    """Build the document or note ``name``; return the path of its PDF, ``core-chaining.pdf`` for ``core/chaining``."""
     pinned = proof.code_hashes(name)
     missing = missing_tex_message()
     if missing:

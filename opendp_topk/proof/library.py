@@ -6,9 +6,10 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from ..errors import ProofError
 
@@ -61,7 +62,23 @@ def _split_sections(text: str) -> dict[str, str]:
     return {mark[1]: text[mark.end() : end] for mark, end in zip(marks, ends, strict=False)}
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _PACKAGE = Path(__file__).resolve().parents[1]
+_CACHES: list[Any] = []
+
+
+def remembered(function: Callable[P, T]) -> Callable[P, T]:
+    """Cache the results of a function until :func:`clear_cache`."""
+    made = functools.cache(function)
+    _CACHES.append(made)
+    return made  # type: ignore[return-value]
+
+
+def clear_cache() -> None:
+    """Clear all caches, so that code and documents are read again; otherwise a process keeps each status."""
+    for one in _CACHES:
+        one.cache_clear()
 
 
 def package_folder() -> Path:
@@ -85,7 +102,7 @@ def documents_folder() -> Path:
     return _find_documents_folder(package_folder())
 
 
-@functools.cache
+@remembered
 def _find_documents_folder(package: Path) -> Path:
     installed = package / "proof" / "documents"
     return installed if installed.is_dir() else package.parent / "proofs"
@@ -109,24 +126,20 @@ def note_names() -> list[str]:
 
 
 def document_source(name: str) -> str:
-    """Return the text of the document ``name``.
-
-    Raises:
-        ProofError: The document does not exist.
-    """
+    """Return the text of the document ``name``."""
     path = document_path(name)
     if path is None:
         raise ProofError(f"there is no proof document {name}.tex; opendp-topk proofs lists all documents")
     return _read_text(path)
 
 
-@functools.cache
+@remembered
 def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
 def document_text(name: str) -> str:
-    """Return the document ``name`` without its comments; errors are those of :func:`document_source`."""
+    """Return the document ``name`` without its comments."""
     return _uncommented(document_source(name))
 
 
@@ -146,7 +159,7 @@ def recorded_reliances(name: str) -> dict[str, str]:
     return dict(_load_reliance_record(path).get(name, {})) if path.is_file() else {}
 
 
-@functools.cache
+@remembered
 def _load_reliance_record(path: Path) -> dict[str, dict[str, str]]:
     return dict(json.loads(_read_text(path)))
 
@@ -166,7 +179,7 @@ def document_foundations(name: str) -> list[str]:
     return _collect_foundations(documents_folder(), name)
 
 
-@functools.cache
+@remembered
 def _collect_foundations(root: Path, name: str) -> list[str]:
     found: set[str] = set()
     waiting = [name]
@@ -177,7 +190,7 @@ def _collect_foundations(root: Path, name: str) -> list[str]:
     return sorted(found - {name})
 
 
-@functools.cache
+@remembered
 def _direct_foundations(root: Path, name: str) -> frozenset[str]:
     """Return the documents that one relies on directly."""
     return frozenset(target for target, _ in _relations(document_text(name))) if document_path(name) else frozenset()
@@ -186,15 +199,3 @@ def _direct_foundations(root: Path, name: str) -> frozenset[str]:
 def _current_statement_digest(relation: Relation) -> str:
     target, label = relation
     return "" if document_path(target) is None else _statement_digest(document_text(target), label)
-
-
-def clear_document_cache() -> None:
-    """Clear the caches, so that every document is read again on the next call."""
-    for remembered in (
-        _find_documents_folder,
-        _read_text,
-        _load_reliance_record,
-        _collect_foundations,
-        _direct_foundations,
-    ):
-        remembered.cache_clear()

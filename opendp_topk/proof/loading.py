@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from .library import remembered
 from .modules import (
     Module,
     Origin,
@@ -40,7 +41,7 @@ class Mutator(NamedTuple):
     changed: frozenset[Name] | None
 
 
-@functools.cache
+@remembered
 def find_mutators(package: Path) -> tuple[Mutator, ...]:
     """Return the mutators in all modules, whether a process loads the modules or not."""
     homes = all_modules(package)

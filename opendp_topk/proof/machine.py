@@ -13,7 +13,6 @@ the sources again and compares.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import re
@@ -42,12 +41,7 @@ class MachineCheck:
 
     @property
     def current_digest(self) -> str:
-        """The digest of both statements as they are now.
-
-        Raises:
-            ProofError: The document does not have the label, the mark is not between the label and the end of the
-                document, or the sources do not have the theorem.
-        """
+        """The digest of both statements as they are now."""
         text = library.document_text(self.document)
         _, label, below = text.partition(rf"\label{{{self.label}}}")
         if not label:
@@ -68,11 +62,7 @@ class MachineCheck:
 
     @property
     def uncompiled_files(self) -> list[str]:
-        """The files that the theorem depends on and that were changed since they were compiled.
-
-        Raises:
-            ProofError: A file is missing.
-        """
+        """The files that the theorem depends on and that were changed since they were compiled."""
         then = load_compiled_record()["sources"]
         return [
             name for name in required_files(self.theorem.partition(".")[0]) if then.get(name) != source_digest(name)
@@ -107,16 +97,12 @@ def load_compiled_record() -> dict[str, dict[str, str]]:
 
 
 def source_digest(name: str) -> str:
-    """Return the SHA-256 of a whole source; errors are those of :func:`required_files`."""
+    """Return the SHA-256 of a whole source."""
     return hashlib.sha256(_read_machine_source(name).encode()).hexdigest()
 
 
 def theorem_with_vocabulary(theorem: str) -> str:
-    """Return the statement of ``File.theorem``, with the vocabulary of its file and of those that it requires.
-
-    Raises:
-        ProofError: The file or the theorem does not exist.
-    """
+    """Return the statement of ``File.theorem``, with the vocabulary of its file and of those that it requires."""
     name, _, wanted = theorem.partition(".")
     for sentence in _split_sentences(name):
         found = _STATED.match(sentence)
@@ -126,11 +112,7 @@ def theorem_with_vocabulary(theorem: str) -> str:
 
 
 def required_files(name: str) -> list[str]:
-    """Return a file and all files that it requires, directly or through others, sorted.
-
-    Raises:
-        ProofError: A file is missing.
-    """
+    """Return a file and all files that it requires, directly or through others, sorted."""
     found, waiting = {name}, [name]
     while waiting:
         below = {one for line in _REQUIRE.findall(_read_machine_source(waiting.pop())) for one in line.split()}
@@ -165,11 +147,6 @@ def _read_machine_source(name: str) -> str:
     return _read_text(path)
 
 
-@functools.cache
+@library.remembered
 def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
-
-
-def clear_source_cache() -> None:
-    """Clear the cache, so that every source is read again on the next call."""
-    _read_text.cache_clear()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from ..errors.extras import LOADING
+from .library import remembered
 from .normal import (
     Chain,
     NameRead,
@@ -140,7 +141,7 @@ def find_module(package: Path, name: str) -> Module | None:
         return _read_module(package, name)
 
 
-@functools.cache
+@remembered
 def _read_module(package: Path, name: str) -> Module | None:
     base = package.joinpath(*name.split(".")) if name else package
     path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
@@ -163,7 +164,7 @@ def dotted_module_name(source: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _parse_module(text: str, name: str, above: str) -> Module:
-    """Return the module with this text. It depends on nothing else, so ``clear_module_cache`` keeps the result."""
+    """Return the module with this text. It depends on nothing else, so ``clear_cache`` keeps the result."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -206,12 +207,6 @@ def _load_time_nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield one
         if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             yield from _load_time_nodes(one)
-
-
-def clear_module_cache() -> None:
-    """Clear the caches, so that every module is read again on the next call."""
-    for remembered in (_read_module, external_origins, canonical_form):
-        remembered.cache_clear()
 
 
 def _is_without_effect(node: ast.stmt) -> bool:
@@ -296,7 +291,7 @@ def resolve_origin(package: Path, origin: Origin) -> Origin:
     return origin
 
 
-@functools.cache
+@remembered
 def external_origins(package: Path, statement: Statement) -> tuple[tuple[str, Origin], ...]:
     """Return the names that the statement reads from outside of itself, each with an origin.
 
@@ -341,7 +336,7 @@ def _possible_origins(home: Module, statement: Statement, name: str) -> Iterator
         yield Origin(None, f"{NAME}.{home.name}")
 
 
-@functools.cache
+@remembered
 def canonical_form(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, Origin], ...]]:
     """Return the normal form of a statement, independent of its place, and the origin of each name that it reads.
 

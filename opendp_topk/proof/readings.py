@@ -9,7 +9,6 @@ line with ``digests`` records a new form of the code hashes.
 
 from __future__ import annotations
 
-import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,15 +64,11 @@ def review_log_path() -> Path:
 
 
 def read_review_log() -> list[Line]:
-    """Return all lines, oldest first.
-
-    Raises:
-        ProofError: A line is not a review, rewording or migration.
-    """
+    """Return all lines, oldest first."""
     return list(_parse_review_log(review_log_path()))
 
 
-@functools.cache
+@library.remembered
 def _parse_review_log(path: Path) -> tuple[Line, ...]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return tuple(_parse_review_line(number, line) for number, line in enumerate(lines, start=1))
@@ -111,8 +106,3 @@ def _has_same_meaning(key: str, then: str | None, now: str | None) -> bool:
     while more := {step.new for step in steps if step.old in same} - same:
         same |= more
     return now in same
-
-
-def clear_review_log_cache() -> None:
-    """Clear the cache, so that the log is read again on the next call."""
-    _parse_review_log.cache_clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -25,21 +24,17 @@ class LocatedRegion(NamedTuple):
 
 
 def read_region(name: str) -> str:
-    """Return the lines between ``# proof-region: name`` and ``# end-proof-region: name``.
-
-    Raises:
-        ProofError: The markers are missing, or do not occur exactly once in the package.
-    """
+    """Return the lines between ``# proof-region: name`` and ``# end-proof-region: name``."""
     return _join_region_lines(list(locate_region(library.package_folder(), name).lines))
 
 
 def region_file(name: str) -> str:
-    """Return a region's file below the package, ``measurements/peeled_top_k.py``; errors as of :func:`read_region`."""
+    """Return a region's file below the package, ``measurements/peeled_top_k.py``."""
     return locate_region(library.package_folder(), name).source
 
 
 def first_region_line(name: str) -> int:
-    """Return the line number of a region's first line in its file; errors are those of :func:`read_region`."""
+    """Return the line number of a region's first line in its file."""
     found = locate_region(library.package_folder(), name)
     return found.start + 1 + next((at for at, line in enumerate(found.lines) if line), 0)
 
@@ -54,9 +49,9 @@ def ordered_tags(code: str) -> list[str]:
     return [tag for found in TAGS.findall(code) for tag in TAG.findall(found)]
 
 
-@functools.cache
+@library.remembered
 def locate_region(package: Path, name: str) -> LocatedRegion:
-    """Return a region of the package; errors are those of :func:`read_region`."""
+    """Return a region of the package."""
     sources = _index_region_files(package).get(name, [])
     start, end = f"# proof-region: {name}", f"# end-proof-region: {name}"
     if len(sources) != 1:
@@ -72,7 +67,7 @@ def locate_region(package: Path, name: str) -> LocatedRegion:
     return LocatedRegion(sources[0], first, tuple(lines[first:last]))
 
 
-@functools.cache
+@library.remembered
 def _index_region_files(package: Path) -> dict[str, list[str]]:
     """Return the names of all regions, each with the file of every mark."""
     found: dict[str, list[str]] = {}
@@ -84,9 +79,3 @@ def _index_region_files(package: Path) -> dict[str, list[str]]:
 
 def _join_region_lines(lines: list[str]) -> str:
     return "\n".join(lines).strip("\n") + "\n"
-
-
-def clear_region_cache() -> None:
-    """Clear the cache, so that every region is read again on the next call."""
-    for remembered in (locate_region, _index_region_files):
-        remembered.cache_clear()

@@ -9,7 +9,6 @@ public names. Findings are stored (``findings.py``).
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
 from collections import defaultdict
@@ -21,10 +20,17 @@ from ..errors import ProofError
 from ..errors.extras import LOADING
 from ..markup import elements
 from . import findings, library
-from .closures import all_hashed_texts, clear_code_hash_cache, code_hashes
-from .library import Relation, document_foundations, document_names, document_path, document_text, find_relations
-from .machine import clear_source_cache
-from .readings import clear_review_log_cache, drifted_statements
+from .closures import all_hashed_texts, code_hashes
+from .library import (
+    Relation,
+    document_foundations,
+    document_names,
+    document_path,
+    document_text,
+    find_relations,
+    remembered,
+)
+from .readings import drifted_statements
 
 PRIVACY = "privacy"
 """Label of the statement of a measurement's privacy loss in its document."""
@@ -67,7 +73,7 @@ def supporting_statements(name: str, label: str) -> list[Relation]:
     return _collect_supporting(library.documents_folder(), name, label)
 
 
-@functools.cache
+@library.remembered
 def _collect_supporting(root: Path, name: str, label: str) -> list[Relation]:
     found: set[Relation] = set()
     waiting = [(name, label)]
@@ -79,7 +85,7 @@ def _collect_supporting(root: Path, name: str, label: str) -> list[Relation]:
     return sorted(found)
 
 
-@functools.cache
+@library.remembered
 def _statement_citations(root: Path, name: str, label: str) -> set[Relation]:
     """Return the citations of one statement and of the common text.
 
@@ -91,7 +97,7 @@ def _statement_citations(root: Path, name: str, label: str) -> set[Relation]:
     return own | {one for text in [common, *cited] for one in find_relations(text)}
 
 
-@functools.cache
+@library.remembered
 def _split_statement_blocks(root: Path, name: str) -> tuple[dict[str, str], dict[str, str], str]:
     """Return each statement's text with its proofs, the statement of each label, and the other text."""
     text = library.document_text(name)
@@ -122,12 +128,6 @@ def _find_blocks(text: str) -> Iterable[tuple[str, str, str, int, int]]:
 
 def _split_labels(pattern: re.Pattern[str], text: str) -> list[str]:
     return [label.strip() for listed in pattern.findall(text) for label in listed.split(",")]
-
-
-def clear_support_cache() -> None:
-    """Clear the caches, so that every document is read again on the next call."""
-    for remembered in (_collect_supporting, _statement_citations, _split_statement_blocks):
-        remembered.cache_clear()
 
 
 _THROUGH = "core/public_names"
@@ -187,7 +187,7 @@ def _document_status(name: str) -> str:
         return _derive_status(name)
 
 
-@functools.cache
+@remembered
 def _derive_status(name: str) -> str:
     if document_path(name) is None:
         return "missing"
@@ -223,11 +223,7 @@ def derive_all_findings() -> findings.Found:
 
 
 def claim_digest(name: str) -> str:
-    """Return the digest that a sign-off of ``name`` is for: of the text and the hashed code of it and its foundations.
-
-    Raises:
-        ProofError: One of the documents does not exist, or a region that it proves is missing.
-    """
+    """Return the digest that a sign-off of ``name`` is for: of the text and code of it and its foundations."""
     whole, needed = hashlib.sha256(), _required_documents(name)
     texts = {one: document_text(one) for one in needed}
     with LOADING:
@@ -237,13 +233,3 @@ def claim_digest(name: str) -> str:
             all_hashed_texts([one])  # raises the reason why there is none
         whole.update(f"{one}\n{' '.join(texts[one].split())}\n{found[one].code}\n".encode())
     return whole.hexdigest()[:16]
-
-
-def clear_cache() -> None:
-    """Clear all caches, so that code and documents are read again; otherwise a process keeps each status."""
-    clear_code_hash_cache()
-    clear_support_cache()
-    findings.clear_findings_cache()
-    clear_source_cache()
-    clear_review_log_cache()
-    _derive_status.cache_clear()

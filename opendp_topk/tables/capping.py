@@ -43,10 +43,6 @@ def bound_contributions(rows: Rows, most: int, by: str, step: float, farthest: i
         farthest: Largest number of steps, as in ``totals_by_item``.
         random_ranks: Function that returns the random rank of each pair among those of its user, given for each pair
             the index of its user's first pair.
-
-    Raises:
-        DataError: A Spark frame has too many rows for a random choice, which is made in this process.
-        TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
         if by != "random":
@@ -64,12 +60,7 @@ def bound_first_items(rows: Rows, most: int) -> Rows:
 
 
 def filter_listed_items(rows: Rows, items: Sequence[int] | Sequence[str]) -> Rows:
-    """Return the rows whose item is in ``items``, which are distinct: all integers of 64 bits, or all strings.
-
-    Raises:
-        DataTypeError: The items of the table are of the other kind.
-        TableError: The back end failed.
-    """
+    """Return the rows whose item is in ``items``, which are distinct: all integers of 64 bits, or all strings."""
     names, types = rows.collect_schema().names(), column_kinds(rows)
     if isinstance(items[0], str) != (types[1] == "String"):
         raise DataTypeError(kind_mismatch_message(names[1], items[0]))  # [check-kind]
@@ -209,10 +200,6 @@ def count_rows_by_number(
         farthest: Largest number of steps, as in ``totals_by_item``.
         bounds: Least and greatest number, in steps, both at most ``farthest`` from 0.
         most: Maximum number of rows per user, from 1 to 2^20.
-
-    Raises:
-        TableError: The back end failed.
-        DataError: There are 2^32 rows or more.
     """
     types, held = column_kinds(rows), rows.read_snapshot()  # [held]
     return run_guarded(lambda: _count_by_number(held, types, step, farthest, bounds, most))
@@ -279,10 +266,6 @@ def count_time_step(
         items: Distinct items to count: all integers or all strings.
         most: Maximum number of items per user over all tables.
         before: Contributions to earlier tables, or None for the first table.
-
-    Raises:
-        DataTypeError: The items of the table are of the other kind, or the users are of another kind than before.
-        TableError: The back end failed.
     """
     text = column_kinds(rows)[0] == "String"
     if before is not None and before.text != text:  # [same-kind]

@@ -75,9 +75,6 @@ class ColumnTypes:
         """Return the frame of strings with the declared columns converted to their types, after checking their entries.
 
         The frame must have all declared columns.
-
-        Raises:
-            TableError: An entry does not have the type of its column, or the file cannot be read.
         """
         import polars as pl
 
@@ -139,11 +136,7 @@ def _split_date_format(date_format: str) -> tuple[str, ...]:
 
 
 def parse_column_types(text: str | None) -> dict[str, str]:
-    """Parse the types of ``--types``, such as ``fee=decimal,day=date``.
-
-    Raises:
-        ParameterError: The text is malformed, or a column has two types.
-    """
+    """Parse the types of ``--types``, such as ``fee=decimal,day=date``."""
     pairs = [] if text is None else [one.rpartition("=") for one in next(csv.reader([text]), None) or [""]]
     types = {name.strip(): kind.strip() for name, _, kind in pairs}
     if len(types) < len(pairs) or not all(types) or not all(kind in TYPES for kind in types.values()):
@@ -204,16 +197,7 @@ class Dialect:
 
 
 def read_csv_header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None]:
-    """Check all lines. Return the column names, and the text in UTF-8 if polars might read another text from the file.
-
-    Args:
-        path: A file whose name ends in .csv, .csv.gz or .csv.zst, or the content of standard input.
-        dialect: Separator and encoding.
-
-    Raises:
-        TableError: A line is malformed, two columns have the same name, or the file cannot be read.
-        MissingExtraError: pyarrow is not installed, which is required for a .csv.zst file.
-    """
+    """Check all lines. Return the column names, and the text in UTF-8 if polars might read another text."""
     kept: list[bytes] | None = None
     with io.BytesIO(path) if isinstance(path, bytes) else open_regular_file(path, "path", TableError) as stream:
         try:
@@ -434,12 +418,7 @@ def _scan_csv(source: str | bytes, dialect: Dialect) -> LazyFrame:
 
 
 def find_parquet_files(path: Any) -> FileList | None:
-    """Return the .parquet files at ``path``, which is a file, folder or pattern, or None for a .csv file.
-
-    Raises:
-        TableError: There are none, one cannot be read, ``path`` is an address, or its name has another ending.
-        ParameterTypeError: ``path`` is not a path.
-    """
+    """Return the .parquet files at ``path``, which is a file, folder or pattern, or None for a .csv file."""
     text = path_text(path, "path")
     name = os.path.basename(text).lower()
     if is_address(text):
@@ -456,12 +435,7 @@ def find_parquet_files(path: Any) -> FileList | None:
 
 
 def common_columns(files: FileList) -> tuple[str, ...]:
-    """Return the column names of these .parquet files, which all have the same columns and types.
-
-    Raises:
-        TableError: A file is damaged, or two files differ in a column.
-        MissingExtraError: polars is not installed.
-    """
+    """Return the column names of these .parquet files, which all have the same columns and types."""
     _require_polars()
     import polars as pl
 

@@ -103,10 +103,6 @@ def identifier_series(column: Any, name: str) -> pl.Series:
 
     Floats that are not integers become null. Among objects and categories, integers and integral floats become their
     decimal text, and anything else that is not a valid Unicode string becomes null.
-
-    Raises:
-        DataError: An absolute value of a float is 2^53 or more, so it may represent several integers; or no object is
-            an identifier, although not all are null.
     """
     import polars as pl
 
@@ -224,12 +220,6 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
     Returns:
         Rows that are read once, when they are counted. Only the schema of a lazy frame, relation or dataset has been
             read. Columns of pandas have been copied.
-
-    Raises:
-        DataTypeError: ``frame`` is not such a data frame.
-        DataError: A column is missing, or its type cannot represent identifiers or numbers.
-        TableError: The back end could not determine the schema; a lazy frame may fail here.
-        MissingExtraError: narwhals or polars is not installed, or polars is too old.
     """
     chosen, columns = (
         select_declared_columns(frame, roles, value),
@@ -297,10 +287,6 @@ def count_distinct_users(rows: Rows, candidates: Sequence[int] | Sequence[str]) 
     Args:
         rows: Rows of :func:`identifier_columns` for users and items.
         candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
-
-    Raises:
-        DataTypeError: The items are strings and the candidates integers, or the other way round.
-        TableError: The back end failed.
     """
     types = column_kinds(rows)
     if isinstance(candidates[0], str) != (types[1] == "String"):  # [check-kind]
@@ -480,9 +466,6 @@ def require_kinds(chosen: Any, listed: Mapping[tuple[str, str], Any]) -> None:
 
     ``chosen`` is the result of :func:`select_declared_columns`. ``listed`` maps each column and the name of its entries
     to one entry of the list.
-
-    Raises:
-        DataTypeError: The column contains integers and the list strings, or the other way round.
     """
     schema = run_guarded(chosen.collect_schema)
     for (name, what), entry in listed.items():

@@ -48,10 +48,6 @@ def split_by_group(
         groups: Distinct and not empty: all Python integers of 64 bits, or all strings.
         most: Maximum number of groups per user, at least 1.
         chosen: Ascending indices of ``groups``; default all.
-
-    Raises:
-        DataTypeError: The groups in the table are strings and ``groups`` are integers, or the other way round.
-        TableError: The back end failed.
     """
     types, held = _checked_group_types(rows, groups), rows.read_snapshot()  # [held]
     places = range(len(groups)) if chosen is None else chosen
@@ -136,10 +132,6 @@ def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any],
         groups: As for :func:`split_by_group`, which defines the groups of a user.
         candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
         most: Maximum number of groups per user, at least 1.
-
-    Raises:
-        DataTypeError: Groups or candidates are strings and the column contains integers, or the other way round.
-        TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
         kinds = _exact_kinds(rows, groups, candidates)
@@ -210,15 +202,6 @@ def count_rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: i
     """Return the sum over users of the number of their rows with an unlisted item, at most ``most`` for each user.
 
     Rows with a null are dropped.
-
-    Args:
-        rows: Rows of ``identifier_columns`` for users and items.
-        items: Distinct items, of the kind of the column of items; may be empty.
-        most: At least 1 and at most 2^31.
-
-    Raises:
-        TableError: The back end failed.
-        DataError: There are 2^32 rows or more with unlisted items.
     """
     kind, held = exact_kind(column_kinds(rows)[1]), rows.read_snapshot()  # [held]
     return run_guarded(lambda: _sum_capped_rows(held, kind, items, most))
@@ -252,15 +235,7 @@ def _sum_capped_rows(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], m
 
 # proof-region: breadth
 def distinct_items_per_user(rows: Rows) -> NDArray[np.int64]:
-    """Return the number of distinct items of each user, in no particular order. Rows with a null are dropped.
-
-    Args:
-        rows: Rows of ``identifier_columns`` for users and items.
-
-    Raises:
-        TableError: The back end failed.
-        DataError: There are 2^32 users or more.
-    """
+    """Return the number of distinct items of each user, in no particular order. Rows with a null are dropped."""
     held = rows.read_snapshot()  # [held]
     return run_guarded(lambda: _count_items_per_user(held))
 
@@ -296,12 +271,7 @@ class Baskets:
         self._shares: nw.DataFrame[Any] | None = None
 
     def sum_item_weights(self) -> ColumnCounts:
-        """Return the sum of all weights by item. This sets ``users`` to the number of users of each item, in order.
-
-        Raises:
-            TableError: The back end failed.
-            DataError: An item has 2^30 users or more.
-        """
+        """Return the sum of all weights by item. This sets ``users`` to the number of users of each item, in order."""
         counted = run_guarded(self._sum_weights)
         self.users = counted["users"].to_numpy().astype(np.int64)  # [users]
         require_below(self.users.max(initial=0), 30, "users of one item")  # [check-users]

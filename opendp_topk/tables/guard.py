@@ -18,10 +18,6 @@ def run_guarded(step: Callable[[], T]) -> T:
     """Return the value of ``step()``, and replace any exception of a back end by one that contains no data.
 
     Exceptions of this package, which contain no data, and requests to stop are re-raised unchanged.
-
-    Raises:
-        MissingExtraError: The back end needs a package that is not installed, or whose import fails.
-        TableError: Any other exception.
     """
     try:
         return step()
@@ -43,15 +39,6 @@ def run_guarded(step: Callable[[], T]) -> T:
 
 
 def require_below(found: float, exponent: int, what: str) -> None:
-    """Raise DataError if sums over a table might overflow 64 bits.
-
-    Args:
-        found: Number of elements in the table.
-        exponent: The number must be below 2 to this power.
-        what: Name of the elements for the error message.
-
-    Raises:
-        DataError: The number is too large.
-    """
+    """Raise DataError if sums over a table might overflow 64 bits."""
     if not found < 2.0**exponent:
         raise DataError(f"the table has 2^{exponent} {what} or more, so sums might overflow: split it")

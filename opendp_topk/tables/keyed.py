@@ -29,12 +29,7 @@ _MOST = 2**63 - 1  # the largest int64
 
 # proof-region: first_items
 def count_first_items(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
-    """Return the number of users that have each item among their first ``most``, if any (columns ``item``, ``count``).
-
-    Args:
-        rows: Columns ``user`` and ``item``, without nulls. Duplicate rows count once.
-        most: Maximum number of items per user, at least 1. Items are in numeric or code point order.
-    """
+    """Return the number of users with each item among their first ``most`` (columns ``item``, ``count``)."""
     import narwhals as nw
 
     _, items, pairs = _number_pairs(rows)
@@ -106,13 +101,6 @@ def count_users_by_item(rows: Rows, most: int | None = None) -> Mapping[Any, int
     """Return the number of distinct users of each item that occurs, by the item as a Python string or integer.
 
     Rows with a null are dropped. Counts of a Spark frame stay in Spark until they are needed; others are in columns.
-
-    Args:
-        rows: Rows of ``identifier_columns`` for users and items.
-        most: Maximum number of items per user: the first in numeric or code point order. By default all items count.
-
-    Raises:
-        TableError: The back end failed.
     """
     held = rows.read_snapshot()  # [held]
     if rows.implementation.is_pyspark():
@@ -197,10 +185,6 @@ def totals_by_item(
         farthest: Largest number of steps, at most 2^31, so that the sum of fewer than 2^32 numbers fits into 64 bits.
         bounds: Least and greatest total of a user, in steps, both at most ``farthest`` from 0.
         most: Maximum number of items per user: the first in numeric or code point order. By default all items count.
-
-    Raises:
-        TableError: The back end failed.
-        DataError: There are 2^32 rows or more.
     """
     types, held = column_kinds(rows), rows.read_snapshot()  # [held]
     require_below(run_guarded(lambda: _count_rows(held)), 32, "rows")  # [check-size]

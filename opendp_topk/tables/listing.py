@@ -21,13 +21,9 @@ _CHANGED = "the files of the table were changed while they were read: nothing wa
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of a table, as it was when it was listed.
+    """A file of a table, as it was when it was listed: its absolute path or address, and its name below the given path.
 
-    Args:
-        place: Its absolute path, or its address.
-        name: Its name relative to the given path.
-        size: Its size in bytes.
-        stamp: Its modification time; for a local file also its device and inode.
+    ``stamp`` is its modification time; for a local file also its device and inode.
     """
 
     place: str
@@ -69,13 +65,7 @@ class FileList:
 
 
 def list_files(path: Any) -> FileList:
-    """Return the files of the table at ``path`` on this machine, by the rule above. A single file may have any ending.
-
-    Raises:
-        TableError: There are none; a file or a folder cannot be read, or has two names; a file is empty or not a
-            regular file, or its name is not UTF-8.
-        ParameterTypeError: ``path`` is not a path.
-    """
+    """Return the files of the table at ``path`` here, by the rule above. A single file may have any ending."""
     text = path_text(path, "path")
     if os.path.isdir(text):
         root = os.path.abspath(text)
@@ -217,12 +207,7 @@ def is_address(path: str) -> bool:
 
 
 def list_hadoop_files(session: Any, address: str) -> FileList:
-    """Return the file at ``address``, or the .parquet files of a folder and its subfolders; all have the same columns.
-
-    Raises:
-        TableError: There are no files, one is empty or damaged, two differ in their columns or are the same file, or
-            Hadoop failed.
-    """
+    """Return the file at ``address``, or all .parquet files of a folder, which have the same columns."""
     jvm, settings = session._jvm, session._jsc.hadoopConfiguration()
     root = run_guarded(lambda: jvm.org.apache.hadoop.fs.Path(address))
     system = run_guarded(lambda: root.getFileSystem(settings))

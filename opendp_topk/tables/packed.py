@@ -198,14 +198,6 @@ def count_packed_cells(
     """Return the counts of users in the first ``most`` of the ``listed`` groups in which they have a row.
 
     Return None if a user, a group and a candidate may not fit into 63 bits.
-
-    Args:
-        users: Integers, one for each row.
-        items: As many integers.
-        groups: As many integers.
-        listed: Distinct Python integers, the groups.
-        candidates: Distinct Python integers.
-        most: Maximum number of groups per user, at least 1.
     """
     width = len(candidates)
     if len(users) == 0:

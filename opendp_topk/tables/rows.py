@@ -84,11 +84,7 @@ class Rows:
         )  # [part-of-snapshot]
 
     def read_snapshot(self) -> nw.LazyFrame[Any]:
-        """Return the snapshot, which can be read any number of times.
-
-        Raises:
-            TableError: The back end failed, now or before: a table that could not be read is not read again.
-        """
+        """Return the snapshot, which can be read any number of times."""
         with self._lock:
             if self._held is None:
                 unread, self._unread = self._unread, None  # [once]

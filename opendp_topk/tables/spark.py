@@ -35,13 +35,7 @@ def select_by_position(frame: DataFrame, places: Sequence[int], names: Sequence[
 
 # proof-region: spark_counts
 def count_listed_items(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
-    """Return the indices ``place`` and the counts ``count`` of candidates with nonzero counts, as a pyarrow table.
-
-    Args:
-        frame: Two columns: users and items.
-        kind: "String" if the items are strings; otherwise they are integers.
-        candidates: Distinct candidates of that kind.
-    """
+    """Return the indices ``place`` and the nonzero counts ``count`` of candidates, as a pyarrow table."""
     placed = join_places(_user_item_pairs(frame), "item", kind, candidates)  # [spark-join]
     return placed.select("user", "place").distinct().groupBy("place").count().toArrow()  # [spark-distinct]
 
@@ -173,15 +167,7 @@ def split_spark_groups(frame: DataFrame, kind: str, groups: Sequence[Any], most:
 def count_cells(
     frame: DataFrame, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
 ) -> DataFrame:
-    """Return the nonzero counts by group and candidate: columns ``home`` and ``place``, their indices, and ``count``.
-
-    Args:
-        frame: Three columns: users, items and groups.
-        kinds: "String" if the items, and if the groups, are strings; otherwise they are integers.
-        groups: Distinct groups of their kind.
-        candidates: Distinct candidates of their kind.
-        most: Maximum number of groups per user, at least 1.
-    """
+    """Return the nonzero counts by group and candidate: their indices ``home`` and ``place``, and ``count``."""
     kept = _rows_of_first_groups(frame, kinds[1], groups, most).dropna()  # [spark-items]
     placed = join_places(kept, "item", kinds[0], candidates)  # [spark-candidates]
     return placed.select("user", "home", "place").distinct().groupBy("home", "place").count()  # [spark-cells]
@@ -206,14 +192,7 @@ def _rows_of_first_groups(frame: DataFrame, kind: str, groups: Sequence[Any], mo
 
 # proof-region: spark_outside
 def count_outside(frame: DataFrame, kind: str, items: Sequence[Any], most: int) -> int:
-    """Return the sum over users of the number of their rows with an unlisted item, at most ``most`` for each user.
-
-    Args:
-        frame: Two columns: users and items.
-        kind: "String" if the items are strings; otherwise they are integers.
-        items: Distinct items of that kind; may be empty.
-        most: At least 1 and at most 2^31.
-    """
+    """Return the sum over users of the number of their rows with an unlisted item, at most ``most`` for each."""
     from pyspark.sql import functions as F
 
     known = _user_item_pairs(frame)
@@ -230,13 +209,7 @@ def count_outside(frame: DataFrame, kind: str, items: Sequence[Any], most: int) 
 
 # proof-region: spark_capping
 def keep_first_items(known: DataFrame, weighed: DataFrame | None, most: int) -> DataFrame:
-    """Return the rows of each user's first ``most`` items. If there are only two columns, each pair is returned once.
-
-    Args:
-        known: The columns user and item, exact and without nulls, and optionally others.
-        weighed: The columns user, item and weight, with each pair once, if items are ordered by descending weight.
-        most: Maximum number of items per user, at least 1.
-    """
+    """Return the rows of each user's first ``most`` items; of two columns each pair once."""
     from pyspark.sql import functions as F
 
     pairs = known.select("user", "item").distinct() if weighed is None else weighed  # [spark-pairs]
@@ -254,12 +227,7 @@ def identified_rows(frame: DataFrame) -> DataFrame:
 
 
 def fetch_rows(table: DataFrame) -> Any:
-    """Return all rows as a pyarrow table, if there are at most ``FEW``.
-
-    Raises:
-        DataError: There are more.
-        TableError: Spark failed.
-    """
+    """Return all rows as a pyarrow table, if there are at most ``FEW``."""
     found = run_guarded(table.limit(FEW + 1).toArrow)  # [spark-fetched]
     if found.num_rows > FEW:
         raise DataError(
@@ -294,10 +262,6 @@ def require_determinate(frame: DataFrame) -> None:
     """Raise DataTypeError unless all nodes and expressions of the plan are known to return the same rows at each read.
 
     Spark Connect does not expose the plan, and is refused.
-
-    Raises:
-        DataTypeError: A node or expression is not known to do so, or there is no plan to check.
-        TableError: Spark cannot analyze the plan.
     """
     if not hasattr(frame, "_jdf"):
         raise DataTypeError(
@@ -569,23 +533,14 @@ ANSWER = "number int, answer binary"
 
 # proof-region: spark_tasks
 def run_partition_tasks(frame: Callable[[], Any], pickled: bytes) -> list[Any]:
-    """Return the answer of :func:`partition_worker` for each partition of the Spark frame that ``frame()`` returns.
-
-    Raises:
-        ForeignError: Spark failed, or lost a partition. Nothing was released.
-        TopKError: A worker raised it.
-    """
+    """Return the answer of :func:`partition_worker` for each partition of the Spark frame that ``frame()`` returns."""
     return collect_answers(
         run_spark_job(lambda: frame().mapInArrow(partition_worker(pickled), ANSWER).collect())
     )  # [job]
 
 
 def run_spark_job(job: Callable[[], T]) -> T:
-    """Return ``job()``. Error messages of Spark may contain data, so they are dropped.
-
-    Raises:
-        ForeignError: Spark failed, and nothing was released.
-    """
+    """Return ``job()``. Error messages of Spark may contain data, so they are dropped."""
     try:
         return job()
     except TopKError:
@@ -600,11 +555,7 @@ def run_spark_job(job: Callable[[], T]) -> T:
 
 
 def partition_worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for ``mapInArrow`` that yields one row for a partition: its number, and an answer or an error.
-
-    Args:
-        pickled: Pickled function from the batches of a partition to the answer.
-    """
+    """Return a function for ``mapInArrow`` that yields the number of a partition, and an answer or an error."""
 
     def answer_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext

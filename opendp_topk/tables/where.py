@@ -98,26 +98,12 @@ class WhereCondition:
         return tuple(dict.fromkeys(test.column for test in _column_comparisons(self.condition)))
 
     def filter_rows(self, frame: Any, columns: Sequence[str]) -> Any:
-        """Return the rows for which the condition is true.
-
-        Args:
-            frame: A frame of polars, as ``open_table`` returns it, of DuckDB or of Spark. It is not read here.
-            columns: Names of columns of the frame. From DuckDB only these are returned, otherwise all columns.
-
-        Raises:
-            DataError: A column is missing, or its type does not fit its constants.
-            ParameterError: Spark would skip rows by statistics of its files.
-        """
+        """Return the rows for which the condition is true."""
         return run_guarded(lambda: _filter_frame(frame, columns, self.condition))
 
 
 def parse_condition(text: Any) -> WhereCondition:
-    """Parse the condition ``text``.
-
-    Raises:
-        ParameterError: It is not a condition; the message contains the position of the error.
-        ParameterTypeError: It is not a string.
-    """
+    """Parse the condition ``text``."""
     if not isinstance(text, str):
         raise ParameterTypeError(f"where must be a string, not {type(text).__name__}")
     return WhereCondition(text, _Parser(text).parse_whole_text())

@@ -195,3 +195,28 @@ Proof.
 Qed.
 
 End Cells.
+
+Lemma two_by_two : forall M (g : nat -> R), sum g (seq 0 (2 * M)) = sum (fun u => g (2 * u)%nat) (seq 0 M) + sum (fun u => g (S (2 * u))) (seq 0 M).
+Proof.
+  induction M as [|M IH]; intros g; [simpl; ring|]. replace (2 * S M)%nat with (S (S (2 * M))) by lia.
+  rewrite !seq_S, !sum_app, IH. cbn [sum]. rewrite !Nat.add_0_l. ring.
+Qed.
+
+(* Where parts beside each other may be in any order, they are fewer than 4 N. *)
+Lemma wide_staircase : forall M (b : nat -> nat -> bool), (0 < M)%nat ->
+  (forall m m' n n', b m m' = true -> b n n' = true -> (S m < n)%nat -> (n < 2 * M)%nat -> (m' < 2 * M)%nat -> (m' <= S n')%nat) ->
+  sum (fun m => sum (fun n => indicator (b m n)) (seq 0 (2 * M))) (seq 0 (2 * M)) <= 4 * INR (2 * M).
+Proof.
+  intros M b some rises.
+  assert (one : forall f f' : nat -> nat, (f = (fun u => 2 * u)%nat \/ f = (fun u => S (2 * u))) -> (f' = (fun u => 2 * u)%nat \/ f' = (fun u => S (2 * u))) ->
+    sum (fun u => sum (fun v => indicator (b (f u) (f' v))) (seq 0 M)) (seq 0 M) <= 2 * INR M).
+  { intros f f' which which'. apply (staircase M some (fun u v => b (f u) (f' v))). intros u u' v v' here there more small small'.
+    pose proof (rises _ _ _ _ here there) as bound. destruct which as [-> | ->], which' as [-> | ->]; cbv beta in bound; lia. }
+  rewrite two_by_two. rewrite (sum_ext _ _ (seq 0 M) (fun u _ => two_by_two M (fun n => indicator (b (2 * u)%nat n)))).
+  rewrite (sum_ext (fun u => sum (fun n => indicator (b (S (2 * u)) n)) _) _ (seq 0 M) (fun u _ => two_by_two M (fun n => indicator (b (S (2 * u)) n)))).
+  rewrite !sum_plus, mult_INR. change (INR 2) with 2.
+  pose proof (one (fun u => 2 * u)%nat (fun u => 2 * u)%nat ltac:(auto) ltac:(auto)).
+  pose proof (one (fun u => 2 * u)%nat (fun u => S (2 * u)) ltac:(auto) ltac:(auto)).
+  pose proof (one (fun u => S (2 * u)) (fun u => 2 * u)%nat ltac:(auto) ltac:(auto)).
+  pose proof (one (fun u => S (2 * u)) (fun u => S (2 * u)) ltac:(auto) ltac:(auto)). cbv beta in *. lra.
+Qed.

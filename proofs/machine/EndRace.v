@@ -1,7 +1,7 @@
 (* The race that runs releases only what its digits leave no doubt of: so what End.v says of honest races holds for it. *)
 From Coq Require Import Reals List Lra Lia Bool ZArith Permutation Sorted.
 From Interval Require Import Interval.
-From Machine Require Import Sums Laws Jumps Noises Best Boundaries Cells Parts Counted FromDigits Sets Executable Costs.
+From Machine Require Import Sums Laws Jumps Noises Best Boundaries Cells Parts Counted FromDigits Digits Images Sets Executable Costs Tables.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -78,5 +78,64 @@ Proof.
 Qed.
 
 End Given.
+
+(* So this is what two of these races cost on neighbours. How seldom they have not ended is not known of intervals as such. *)
+Section Two.
+Variables (prec wide : In.precision) (n : kind) (P q origin origin' : Z) (d k digits : nat) (a a' : nat -> Z) (rho : R).
+Hypothesis (above : (0 < P)%Z) (below : (0 < q)%Z) (size : (1 <= k <= d)%nat)
+  (near : within d rho (fun i => IZR (a i)) (fun i => IZR (a' i))).
+
+Theorem ranking_released_cost : forall y, In y (all_rankings d k) ->
+  let released := releasing d (list nat) (list_eq_dec Nat.eq_dec) digits in
+  let race' := ranking_released prec wide n P q origin' d k digits a' in
+  released (ranking_released prec wide n P q origin d k digits a) y <=
+    exp (INR (steps d k n) * (rho / (IZR P / IZR q))) * (released race' y + not_ended d (list nat) digits race').
+Proof.
+  intros y here. apply digits_cost with (k := k) (x := fun i => IZR (a i)) (x' := fun i => IZR (a' i)) (what := fun w => w); try assumption.
+  - now apply scale_is_positive.
+  - now apply ranking_race_is_honest.
+  - now apply ranking_race_is_honest.
+  - apply releases_are. now exists y.
+Qed.
+
+Theorem set_released_cost : forall b, In b (all_sets d k) ->
+  let released := releasing d (list bool) word_eq digits in
+  let race' := set_released prec wide n P q origin' d k digits a' in
+  released (set_released prec wide n P q origin d k digits a) b <=
+    exp (INR (set_steps d k n) * (rho / (IZR P / IZR q))) * (released race' b + not_ended d (list bool) digits race').
+Proof.
+  intros b here. apply set_digits_cost with (k := k) (x := fun i => IZR (a i)) (x' := fun i => IZR (a' i)); try assumption.
+  - now apply scale_is_positive.
+  - now apply set_race_is_honest.
+  - now apply set_race_is_honest.
+Qed.
+
+End Two.
+
+(* A table that the intervals accept, entry by entry, has bounds. *)
+Definition entries_of (digits : nat) (low high : nat -> Z) : list Run.table_entry := map (fun m =>
+  (Z.of_nat m, (if (0 <? m)%nat then Some (low m) else None, if (S m <? 2 ^ digits)%nat then Some (high m) else None)))
+  (seq 0 (2 ^ digits)).
+
+Theorem accepted_tables_have_bounds : forall prec n digits D low high, (0 < D)%Z ->
+  forallb (Run.entry_agrees prec n (Z.pow 2 (Z.of_nat digits)) D) (entries_of digits low high) = true -> bounds n digits D low high.
+Proof.
+  intros prec n digits D low high unit yes. split; [assumption|]. intros m z inside. pose proof (IZR_lt _ _ unit) as real.
+  assert (some : (0 < 2 ^ Z.of_nat digits)%Z) by (apply Z.pow_pos_nonneg; lia).
+  assert (reach : (m < 2 ^ digits)%nat).
+  { destruct inside as [less _]. apply INR_lt.
+    pose proof (OneShot.F_between _ _ (all_are_noise n) z). pose proof (lt_0_INR _ (many_parts digits)). nra. }
+  assert (entry_ : In (Z.of_nat m, (if (0 <? m)%nat then Some (low m) else None, if (S m <? 2 ^ digits)%nat then Some (high m) else None))
+    (entries_of digits low high)) by (apply in_map_iff; exists m; split; [reflexivity|apply in_seq; lia]).
+  pose proof (Run.entries_are_right prec n _ D _ some unit yes _ _ _ entry_ z) as right.
+  assert (known : IZR (Z.of_nat m) < IZR (2 ^ Z.of_nat digits) * below_of n z < IZR (Z.of_nat m + 1)).
+  { replace (Z.of_nat m + 1)%Z with (Z.of_nat (S m)) by lia. change 2%Z with (Z.of_nat 2). rewrite <- Nat2Z.inj_pow, <- !INR_IZR_INZ. exact inside. }
+  destruct (right known) as [lower upper]. split.
+  - intros first. rewrite (proj2 (Nat.ltb_lt 0 m) first) in lower. apply (Rmult_le_compat_l (IZR D)) in lower; [|lra].
+    replace (IZR D * (IZR (low m) / IZR D)) with (IZR (low m)) in lower by (field; lra). exact lower.
+  - intros last. rewrite (proj2 (Nat.ltb_lt (S m) _) last) in upper. apply (Rmult_le_compat_l (IZR D)) in upper; [|lra].
+    replace (IZR D * (IZR (high m) / IZR D)) with (IZR (high m)) in upper by (field; lra). exact upper.
+Qed.
+
 End Honest.
 

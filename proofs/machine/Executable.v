@@ -6,7 +6,7 @@
    that it lies between lo / N and hi / N. *)
 From Coq Require Import Reals List Lra Lia Bool ZArith Permutation Sorted.
 From Interval Require Import Sig Xreal Interval.
-From Machine Require Import Sums Laws Jumps Noises Gumbel ExponentialNoise Best Boundaries.
+From Machine Require Import Sums Laws Jumps Noises Gumbel ExponentialNoise Best Boundaries Parts.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -439,7 +439,10 @@ Definition repeated (r : release) : option (list nat) :=
   (if in_order r then ranking_race else set_race)
     (precision r) (wider r) (its_noise r) (scale_above r) (scale_below r) (parts r) (about r) (winners r) (what_is_known r).
 
-Definition well_formed (r : release) : bool := (0 <? scale_above r)%Z && (0 <? scale_below r)%Z && (0 <? parts r)%Z.
+(* Of each candidate something is known that is true of some numbers. *)
+Definition is_open (N : Z) (e : entry) : bool := (0 <=? lo e)%Z && (lo e <? hi e)%Z && (hi e <=? N)%Z.
+Definition well_formed (r : release) : bool :=
+  (0 <? scale_above r)%Z && (0 <? scale_below r)%Z && (0 <? parts r)%Z && forallb (is_open (parts r)) (what_is_known r).
 
 Definition agrees (r : release) : bool :=
   well_formed r && match repeated r with
@@ -448,19 +451,40 @@ Definition agrees (r : release) : bool :=
               else (length (released r) =? length y)%nat && forallb (fun i => existsb (Z.eqb (Z.of_nat i)) (released r)) y
   end.
 
-(* It was the only one that was possible: for all uniform numbers of which this much is known. *)
-Definition certain (r : release) : Prop := forall z,
-  (forall i, (i < length (what_is_known r))%nat ->
-     IZR (lo (nth i (what_is_known r) none)) < IZR (parts r) * below_of (its_noise r) (z i) < IZR (hi (nth i (what_is_known r) none))) ->
+(* What is known is true of these noises. *)
+Definition fits (r : release) (z : nat -> R) : Prop := forall i, (i < length (what_is_known r))%nat ->
+  IZR (lo (nth i (what_is_known r) none)) < IZR (parts r) * below_of (its_noise r) (z i) < IZR (hi (nth i (what_is_known r) none)).
+
+(* It was the only one that was possible, for all uniform numbers of which this much is known; and there are such numbers. *)
+Definition certain (r : release) : Prop := (exists z, fits r z) /\ forall z, fits r z ->
   let noisy := fun i => units (scale_above r) (scale_below r) (score (nth i (what_is_known r) none)) + z i in
   let everybody := seq 0 (length (what_is_known r)) in
   if in_order r then ranking (beats noisy) (winners r) everybody (map Z.to_nat (released r))
   else best (beats noisy) (winners r) everybody (map Z.to_nat (released r)).
 
+Lemma something_fits : forall r, well_formed r = true -> exists z, fits r z.
+Proof.
+  intros r form. unfold well_formed in form. rewrite !andb_true_iff, !Z.ltb_lt in form. destruct form as [[_ some] open].
+  rewrite forallb_forall in open.
+  assert (one : forall e, exists x, In e (what_is_known r) -> IZR (lo e) < IZR (parts r) * below_of (its_noise r) x < IZR (hi e)).
+  { intros e. destruct (is_open (parts r) e) eqn:yes; [|exists 0; intros here; specialize (open e here); congruence].
+    unfold is_open in yes. rewrite !andb_true_iff, !Z.leb_le, Z.ltb_lt in yes. destruct yes as [[low between] high].
+    apply IZR_le in low, high. apply IZR_lt in some, between.
+    destruct (everywhere _ _ 1 (all_are_noise (its_noise r)) Nat.lt_0_1 ((IZR (lo e) + IZR (hi e)) / 2 / IZR (parts r))) as (x & equal).
+    - split; [apply Rdiv_lt_0_compat; lra|]. apply Rmult_lt_reg_r with (IZR (parts r)); [assumption|].
+      replace ((IZR (lo e) + IZR (hi e)) / 2 / IZR (parts r) * IZR (parts r)) with ((IZR (lo e) + IZR (hi e)) / 2) by (field; lra). lra.
+    - exists x. intros _. rewrite equal. replace (IZR (parts r) * ((IZR (lo e) + IZR (hi e)) / 2 / IZR (parts r))) with ((IZR (lo e) + IZR (hi e)) / 2) by (field; lra). lra. }
+  unfold fits. clear open. revert one. generalize (what_is_known r) as es. induction es as [|e es IH]; intros one; [exists (fun _ => 0); simpl; lia|].
+  destruct (one e) as (x & here). destruct IH as (z & there).
+  { intros e'. destruct (one e') as (y & inside). exists y. intros back. apply inside. now right. }
+  exists (fun i => match i with O => x | S j => z j end). intros [|i] inside; [apply here; now left|]. apply (there i). simpl in inside. lia.
+Qed.
+
 Theorem agreement_is_certainty : forall r, agrees r = true -> certain r.
 Proof.
-  intros r yes z known noisy everybody. unfold agrees, well_formed, repeated in yes. apply andb_true_iff in yes. destruct yes as [form yes].
-  rewrite !andb_true_iff, !Z.ltb_lt in form. destruct form as [[above below] some]. destruct (in_order r).
+  intros r yes. split; [apply something_fits; unfold agrees in yes; now apply andb_true_iff in yes|].
+  intros z known noisy everybody. unfold agrees, well_formed, repeated in yes. apply andb_true_iff in yes. destruct yes as [form yes].
+  rewrite !andb_true_iff, !Z.ltb_lt in form. destruct form as [[[above below] some] _]. destruct (in_order r).
   - destruct (ranking_race _ _ _ _ _ _ _ _ _) as [y|] eqn:found; [|easy]. destruct (list_eq_dec _ _ _) as [<-|]; [|easy].
     rewrite map_map. rewrite (map_ext _ (fun i => i)) by apply Nat2Z.id. rewrite map_id.
     exact (ranking_race_is_right _ _ _ _ _ _ _ above below some _ z known _ y found).

@@ -1,6 +1,5 @@
 (* From independent uniform digits to the law: a race that releases only what its digits leave no doubt of has, up to the
-   share of digits with which it is undecided, the probabilities that were defined as integrals; and a race that decides
-   whenever it can is seldom undecided. *)
+   share of digits with which it is undecided, the probabilities that were defined as integrals. *)
 From Coq Require Import Reals List Lra Lia Bool Arith Permutation Sorted FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
 From Machine Require Import Sums Laws Jumps Exponential Peeling OneShot Best Boundaries Released Cells Parts Counted.
@@ -36,6 +35,55 @@ Proof.
       + rewrite equal. field. lra.
       + apply right. lia. }
   now apply up_to.
+Qed.
+
+(* Pairs of candidates of which something is true that depends on the parts in which their numbers lie, counted. *)
+Definition pairs (near : I -> I -> nat -> nat -> bool) (c : I -> nat) : R :=
+  sum (fun i => sum (fun j => if same i j then 0 else indicator (near i j (c i) (c j))) l) l.
+
+Lemma pairs_nonneg : forall near c, 0 <= pairs near c.
+Proof.
+  intros near c. apply sum_nonneg. intros i _. apply sum_nonneg. intros j _. destruct (same i j); [lra|apply indicator_between].
+Qed.
+
+Lemma seldom : forall near B, 0 <= B ->
+  (forall i j, sum (fun m => sum (fun n => indicator (near i j m n)) (seq 0 N)) (seq 0 N) <= B * INR N) ->
+  sum (pairs near) (assignments same N l (fun _ => O)) / INR N ^ length l <= B * INR (length l) ^ 2 / INR N.
+Proof.
+  intros near B nonneg stairs. pose proof (parts_pos N some) as positive. pose proof (many_pos N some (length l)) as many.
+  assert (pair : forall i j, In i l -> In j l ->
+    sum (fun c => if same i j then 0 else indicator (near i j (c i) (c j))) (assignments same N l (fun _ => O))
+      <= B / INR N * INR N ^ length l).
+  { intros i j here there. destruct (same i j) as [equal|other].
+    - rewrite sum_const, Rmult_0_r. apply Rmult_le_pos; [|lra]. apply Rmult_le_pos; [lra|]. now apply Rlt_le, Rinv_0_lt_compat.
+    - rewrite (of_two same N some l (fun _ => O) (fun m n => indicator (near i j m n)) i j) by assumption.
+      assert (two : (2 <= length l)%nat).
+      { destruct l as [|a [|b m]]; simpl in *; [easy| |lia]. destruct here as [<-|[]], there as [<-|[]]. easy. }
+      replace (length l) with (S (S (length l - 2))) at 2 by lia. simpl.
+      pose proof (many_pos N some (length l - 2)). replace (B / INR N * (INR N * (INR N * INR N ^ (length l - 2))))
+        with (INR N ^ (length l - 2) * (B * INR N)) by (field; lra).
+      apply Rmult_le_compat_l; [lra|apply stairs]. }
+  unfold pairs. rewrite sum_swap.
+  rewrite (sum_ext _ (fun i => sum (fun j => sum (fun c => if same i j then 0 else indicator (near i j (c i) (c j)))
+    (assignments same N l (fun _ => O))) l)) by (intros i _; apply sum_swap).
+  apply Rle_trans with (sum (fun _ => sum (fun _ => B / INR N * INR N ^ length l) l) l / INR N ^ length l).
+  - apply Rmult_le_compat_r; [now apply Rlt_le, Rinv_0_lt_compat|].
+    apply sum_le. intros i here. apply sum_le. intros j there. now apply pair.
+  - rewrite !sum_const. apply Req_le. field. lra.
+Qed.
+
+Lemma no_pair : forall near c, pairs near c < 1 -> forall i j, In i l -> In j l -> i <> j -> near i j (c i) (c j) = false.
+Proof.
+  intros near c few i j here there other. destruct (near i j (c i) (c j)) eqn:yes; [exfalso|reflexivity].
+  assert (one : 1 <= pairs near c); [|lra]. unfold pairs.
+  assert (1 <= sum (fun j => if same i j then 0 else indicator (near i j (c i) (c j))) l) as inner.
+  { eapply Rle_trans; [|apply (sum_member (fun j => if same i j then 0 else indicator (near i j (c i) (c j))) l j)].
+    - destruct (same i j); [easy|]. rewrite yes. simpl. lra.
+    - intros h _. destruct (same i h); [lra|apply indicator_between].
+    - assumption. }
+  eapply Rle_trans; [exact inner|].
+  apply (sum_member (fun i => sum (fun j => if same i j then 0 else indicator (near i j (c i) (c j))) l)); [|assumption].
+  intros h _. apply sum_nonneg. intros g _. destruct (same h g); [lra|apply indicator_between].
 Qed.
 
 Section Plain.
@@ -118,53 +166,19 @@ Proof.
   pose proof (points_rise' (S m) n ltac:(lia) ltac:(lia)). pose proof (points_rise' (S n') m' ltac:(lia) ltac:(lia)). lra.
 Qed.
 
-Definition some_are_close (c : I -> nat) : R :=
-  sum (fun i => sum (fun j => if same i j then 0 else indicator (close i j (c i) (c j))) l) l.
+Definition some_are_close : (I -> nat) -> R := pairs close.
 
 Lemma some_are_close_nonneg : forall c, 0 <= some_are_close c.
-Proof.
-  intros c. apply sum_nonneg. intros i _. apply sum_nonneg. intros j _. destruct (same i j); [lra|apply indicator_between].
-Qed.
+Proof. apply pairs_nonneg. Qed.
 
 Lemma seldom_close : sum some_are_close (assignments same N l (fun _ => O)) / INR N ^ length l
   <= 2 * INR (length l) ^ 2 / INR N.
-Proof.
-  pose proof (parts_pos N some) as positive. pose proof (many_pos N some (length l)) as many.
-  assert (pair : forall i j, In i l -> In j l ->
-    sum (fun c => if same i j then 0 else indicator (close i j (c i) (c j))) (assignments same N l (fun _ => O))
-      <= 2 / INR N * INR N ^ length l).
-  { intros i j here there. destruct (same i j) as [equal|other].
-    - rewrite sum_const, Rmult_0_r. apply Rmult_le_pos; [|lra]. apply Rlt_le, Rdiv_lt_0_compat; lra.
-    - rewrite (of_two same N some l (fun _ => O) (fun m n => indicator (close i j m n)) i j) by assumption.
-      pose proof (staircase N some (close i j) (close_rise i j)) as stairs.
-      assert (two : (2 <= length l)%nat).
-      { destruct l as [|a [|b m]]; simpl in *; [easy| |lia]. destruct here as [<-|[]], there as [<-|[]]. easy. }
-      replace (length l) with (S (S (length l - 2))) at 2 by lia. simpl.
-      pose proof (many_pos N some (length l - 2)). replace (2 / INR N * (INR N * (INR N * INR N ^ (length l - 2))))
-        with (INR N ^ (length l - 2) * (2 * INR N)) by (field; lra).
-      apply Rmult_le_compat_l; [lra|assumption]. }
-  unfold some_are_close. rewrite sum_swap.
-  rewrite (sum_ext _ (fun i => sum (fun j => sum (fun c => if same i j then 0 else indicator (close i j (c i) (c j)))
-    (assignments same N l (fun _ => O))) l)) by (intros i _; apply sum_swap).
-  apply Rle_trans with (sum (fun _ => sum (fun _ => 2 / INR N * INR N ^ length l) l) l / INR N ^ length l).
-  - apply Rmult_le_compat_r; [now apply Rlt_le, Rinv_0_lt_compat|].
-    apply sum_le. intros i here. apply sum_le. intros j there. now apply pair.
-  - rewrite !sum_const. apply Req_le. field. lra.
-Qed.
+Proof. apply seldom; [lra|]. intros i j. apply (staircase N some (close i j) (close_rise i j)). Qed.
 
 Lemma all_apart : forall c, some_are_close c < 1 -> forall i j, In i l -> In j l -> i <> j -> ahead c i j = true \/ ahead c j i = true.
 Proof.
-  intros c few i j here there other. destruct (close i j (c i) (c j)) eqn:near.
-  - exfalso. assert (one : 1 <= some_are_close c); [|lra]. unfold some_are_close.
-    assert (1 <= sum (fun j => if same i j then 0 else indicator (close i j (c i) (c j))) l) as inner.
-    { eapply Rle_trans; [|apply (sum_member (fun j => if same i j then 0 else indicator (close i j (c i) (c j))) l j)].
-      - destruct (same i j); [easy|]. rewrite near. simpl. lra.
-      - intros h _. destruct (same i h); [lra|apply indicator_between].
-      - assumption. }
-    eapply Rle_trans; [exact inner|].
-    apply (sum_member (fun i => sum (fun j => if same i j then 0 else indicator (close i j (c i) (c j))) l)); [|assumption].
-    intros h _. apply sum_nonneg. intros g _. destruct (same h g); [lra|apply indicator_between].
-  - unfold close in near. unfold ahead. destruct (part_ahead i j (c i) (c j)), (part_ahead j i (c j) (c i)); auto.
+  intros c few i j here there other. pose proof (no_pair close c few i j here there other) as near.
+  unfold close in near. unfold ahead. destruct (part_ahead i j (c i) (c j)), (part_ahead j i (c j) (c i)); auto.
 Qed.
 
 Lemma one_is_largest : forall (Y : I -> R) m, m <> [] -> exists i, In i m /\ forall j, In j m -> Y j <= Y i.
@@ -298,10 +312,6 @@ Hypothesis (some : (0 < N)%nat).
 Definition honest : Prop :=
   forall c z y a, race c = Some a -> possible F N l c z -> ranking (beats (noisy z)) k l y -> what y = a.
 
-(* It releases whatever is sure. *)
-Definition prompt : Prop :=
-  forall c a, (forall z y, possible F N l c z -> ranking (beats (noisy z)) k l y -> what y = a) -> race c <> None.
-
 Definition releases_it (a : A) (c : I -> nat) : bool := match race c with Some b => if eq a b then true else false | None => false end.
 Definition undecided (c : I -> nat) : bool := match race c with Some _ => false | None => true end.
 Definition is_outcome (a : A) (y : list I) : bool := if eq (what y) a then true else false.
@@ -330,20 +340,6 @@ Proof.
   - apply at_most_the_integrals; [assumption|]. intros c z y yes fits first. unfold releases_it in yes.
     destruct (race c) as [b|] eqn:released_b; [|easy]. destruct (eq a b) as [<-|]; [|easy].
     unfold is_outcome. rewrite (true_ c z y a released_b fits first). now destruct (eq a a).
-Qed.
-
-Theorem seldom_undecided : prompt -> share same N l undecided <= 2 * INR (length l) ^ 2 / INR N.
-Proof.
-  intros quick. destruct (points N some) as (Q & right). eapply Rle_trans; [|now apply (seldom_close N some Q right)].
-  unfold share. pose proof (many_pos N some (length l)). apply Rmult_le_compat_r; [now apply Rlt_le, Rinv_0_lt_compat|].
-  apply sum_le. intros c here. pose proof (some_are_close_nonneg N Q c).
-  unfold undecided. destruct (race c) as [a|] eqn:none; simpl; [assumption|].
-  destruct (Rlt_or_le (some_are_close N Q c) 1) as [few|]; [exfalso|assumption].
-  assert (inside : forall i, In i l -> (c i < N)%nat) by (intros i there; now apply (in_reach same N l (fun _ => O))).
-  destruct (somebody_settles N some Q right c inside few) as (y & among & settled).
-  apply (quick c (what y)); [|assumption]. intros z y' fits first. f_equal.
-  apply (the_ranking_is_unique (beats (noisy z)) same (beats_strict (noisy z)) (beats_chain (noisy z)) k l); [assumption|].
-  apply (in_order_ranks same k y l); try assumption. now apply (settles_tells N some Q right k l y (incl_refl l) distinct among c).
 Qed.
 
 End Races.

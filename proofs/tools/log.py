@@ -16,7 +16,6 @@ from opendp_topk.proof.readings import (
     Line,
     Migration,
     ReviewEntry,
-    clear_review_log_cache,
     drifted_statements,
     read_review_log,
     review_log_path,
@@ -39,7 +38,7 @@ def append(lines: Iterable[Line]) -> None:
         written.append(json.dumps(fields, ensure_ascii=False) + "\n")
     with review_log_path().open("a", encoding="utf-8") as stream:
         stream.write("".join(written))
-    clear_review_log_cache()
+    library.clear_cache()
 
 
 def written(name: str) -> str:

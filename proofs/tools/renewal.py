@@ -31,7 +31,6 @@ from opendp_topk.proof.modules import Statement
 from opendp_topk.proof.normal import without_docstrings
 from opendp_topk.proof.readings import Migration, ReviewEntry, Rewording, review_log_path
 from opendp_topk.proof.regions import read_region
-from opendp_topk.proof.status import clear_cache
 from proofs.tools.log import append, begun, recorded, written
 
 _NOTHING = "nothing that it pins or on which it relies has changed since its pins were committed"
@@ -165,7 +164,7 @@ def rename(old: str, new: str, because: str, by: str) -> str:
         ProofError: A pin is stale for another reason, the old name is still there, no pin differs, or ``because`` or
             ``by`` is empty.
     """
-    clear_cache()
+    library.clear_cache()
     before = {name: written(name) for name in library.document_names()}
     changed = []
     for name in before:
@@ -233,7 +232,7 @@ def reword(key: str, because: str, by: str) -> str:
             then = textwrap.wrap(_stated_at(target, label, old), 110)
             shown += difflib.unified_diff(then, now, f"{one} (recorded)", f"{one} (now)", lineterm="")
     append(lines)
-    clear_cache()
+    library.clear_cache()
     return "\n".join(shown)
 
 
@@ -255,7 +254,7 @@ def repin(name: str) -> int:
     Raises:
         ProofError: There is no such document, or a region that it pins is missing.
     """
-    clear_cache()
+    library.clear_cache()
     pinned, path = code_hashes(name), library.documents_folder() / f"{name}.tex"
     source, changed = path.read_text(encoding="utf-8"), 0
     for pin in pinned:
@@ -267,7 +266,7 @@ def repin(name: str) -> int:
         source = source.replace(check.format_mark(check.digest), check.format_mark(check.current_digest))
     path.write_text(source, encoding="utf-8")
     changed += _repin_statements(name)
-    clear_cache()
+    library.clear_cache()
     return changed
 
 

@@ -44,9 +44,22 @@ def sparse_vector_without_a_stop(x: Any, n: int, draw: np.random.Generator) -> A
     return (x + draw.laplace(scale=2, size=(n, len(x))) >= threshold).astype(int)
 
 
-def laplace_maximum(x: Any, n: int, draw: np.random.Generator) -> Any:
-    """Report noisy max with noise of scale 2 / epsilon."""
-    return (x + draw.laplace(scale=2, size=(n, len(x)))).argmax(axis=1)
+def named(name: str, release: Mechanism) -> Mechanism:
+    """A mechanism that is one expression."""
+    release.__name__ = name
+    return release
+
+
+def best(name: str, noise: Callable[[np.random.Generator, tuple[int, int]], Any]) -> Mechanism:
+    """The largest of all scores with noise."""
+    return named(name, lambda x, n, draw: (x + noise(draw, (n, len(x)))).argmax(axis=1))
+
+
+# Report noisy max with noise of scale 2 / epsilon, and of 1 / epsilon, as if one score alone could move.
+laplace_maximum = best("laplace_maximum", lambda draw, size: draw.laplace(scale=2, size=size))
+laplace_maximum_of_half_the_scale = best(
+    "laplace_maximum_of_half_the_scale", lambda draw, size: draw.laplace(scale=1, size=size)
+)
 
 
 def laplace_maximum_with_a_constant_seed(x: Any, n: int, draw: np.random.Generator) -> Any:
@@ -56,40 +69,33 @@ def laplace_maximum_with_a_constant_seed(x: Any, n: int, draw: np.random.Generat
     return np.full(n, (x + noise).argmax())
 
 
-def laplace_maximum_of_half_the_scale(x: Any, n: int, draw: np.random.Generator) -> Any:
-    """Noise of scale 1 / epsilon, as if one score alone could move."""
-    return (x + draw.laplace(scale=1, size=(n, len(x)))).argmax(axis=1)
+def _softmax(name: str, scale: float) -> Mechanism:
+    def release(x: Any, n: int, draw: np.random.Generator) -> Any:
+        weights = np.exp((x - x.max()) / scale)
+        return draw.choice(len(x), size=n, p=weights / weights.sum())
+
+    return named(name, release)
 
 
-def _softmax(x: Any, n: int, draw: np.random.Generator, scale: float) -> Any:
-    weights = np.exp((x - x.max()) / scale)
-    return draw.choice(len(x), size=n, p=weights / weights.sum())
+# Weights e^(epsilon x / 2), and e^(epsilon x): scores move both ways, and the difference counts half.
+exponential_mechanism = _softmax("exponential_mechanism", 2)
+exponential_mechanism_without_the_two = _softmax("exponential_mechanism_without_the_two", 1)
 
 
-def exponential_mechanism(x: Any, n: int, draw: np.random.Generator) -> Any:
-    """Weights e^(epsilon x / 2)."""
-    return _softmax(x, n, draw, 2)
+def _flips(name: str, shuffled: bool) -> Mechanism:
+    """The first candidate whose coin shows heads; the best candidate's always does."""
+
+    def release(x: Any, n: int, draw: np.random.Generator) -> Any:
+        order = np.tile(np.arange(len(x)), (n, 1))
+        order = draw.permuted(order, axis=1) if shuffled else order
+        heads = draw.random(size=(n, len(x))) < np.exp((x - x.max()) / 2)
+        return np.take_along_axis(order, np.take_along_axis(heads, order, axis=1).argmax(axis=1)[:, None], axis=1)[:, 0]
+
+    return named(name, release)
 
 
-def exponential_mechanism_without_the_two(x: Any, n: int, draw: np.random.Generator) -> Any:
-    """Weights e^(epsilon x): the scores move both ways, and the difference counts half."""
-    return _softmax(x, n, draw, 1)
-
-
-def _flips(x: Any, n: int, draw: np.random.Generator, order: Any) -> Any:
-    """The first candidate in ``order`` whose coin shows heads."""
-    heads = draw.random(size=(n, len(x))) < np.exp((x - x.max()) / 2)
-    return np.take_along_axis(order, np.take_along_axis(heads, order, axis=1).argmax(axis=1)[:, None], axis=1)[:, 0]
-
-
-def permute_and_flip(x: Any, n: int, draw: np.random.Generator) -> Any:
-    """Coins in random order; the best candidate's always shows heads."""
-    return _flips(x, n, draw, draw.permuted(np.tile(np.arange(len(x)), (n, 1)), axis=1))
-
-
-def permute_and_flip_without_the_shuffle(x: Any, n: int, draw: np.random.Generator) -> Any:
-    """Coins in the order of the candidates."""
-    return _flips(x, n, draw, np.tile(np.arange(len(x)), (n, 1)))
+permute_and_flip = _flips("permute_and_flip", shuffled=True)
+permute_and_flip_without_the_shuffle = _flips("permute_and_flip_without_the_shuffle", shuffled=False)
 
 
 def geometric(shape: Any, draw: np.random.Generator) -> Any:
@@ -97,9 +103,8 @@ def geometric(shape: Any, draw: np.random.Generator) -> Any:
     return draw.geometric(1 - np.exp(-1.0), size=shape) - draw.geometric(1 - np.exp(-1.0), size=shape)
 
 
-def histogram(x: Any, n: int, draw: np.random.Generator) -> Any:
-    """Every count with discrete Laplace noise of scale 1 / epsilon."""
-    return x + geometric((n, len(x)), draw)
+# Every count with discrete Laplace noise of scale 1 / epsilon.
+histogram = named("histogram", lambda x, n, draw: x + geometric((n, len(x)), draw))
 
 
 def histogram_without_zeros(x: Any, n: int, draw: np.random.Generator) -> Any:
@@ -112,9 +117,12 @@ def on_the_grid(values: Any) -> Any:
     return np.round(values * 16) / 16
 
 
-def laplace_sum(x: Any, n: int, draw: np.random.Generator) -> Any:
-    """The first score with Laplace noise."""
-    return on_the_grid(x[0] + draw.laplace(scale=1, size=n))
+def noisy(name: str, noise: Callable[[np.random.Generator, int], Any]) -> Mechanism:
+    """The first score with noise, on the grid."""
+    return named(name, lambda x, n, draw: on_the_grid(x[0] + noise(draw, n)))
+
+
+laplace_sum = noisy("laplace_sum", lambda draw, n: draw.laplace(scale=1, size=n))
 
 
 def laplace_sum_with_holes(x: Any, n: int, draw: np.random.Generator) -> Any:

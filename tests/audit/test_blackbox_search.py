@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -211,25 +212,18 @@ def test_noise_that_is_not_cut_is_not_accused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "kind", "message"),
-    [
-        ({"input_metric": None}, tk.errors.ParameterError, "must be given"),
-        ({"input_metric": tk.UserDistance()}, tk.errors.ParameterError, "no neighbours can be generated"),
-        ({"input_domain": tk.AtomDomain(int)}, tk.errors.ParameterTypeError, "input_domain"),
-        ({"d_in": 0}, tk.errors.ParameterError, "d_in"),
-        ({"d_in": -1}, tk.errors.ParameterError, "d_in"),
-        ({"candidates": 0}, tk.errors.ParameterError, "candidates"),
-        ({"samples": 99}, tk.errors.ParameterError, "samples"),
-        ({"scale": -1}, tk.errors.ParameterError, "scale"),
-        ({"batched": 1}, tk.errors.ParameterTypeError, "batched"),
-        (
-            {"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5},
-            tk.errors.ParameterError,
-            "no neighbouring inputs",
-        ),
-    ],
-)
-def test_bad_arguments(arguments: dict[str, Any], kind: type[Exception], message: str) -> None:
-    raises_exactly(kind, lambda: search(len, **{**SPACE, "measure": PURE, **arguments}), message)
+def test_bad_arguments() -> None:
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"input_metric": None}, "must be given"),
+        ({"input_metric": tk.UserDistance()}, "no neighbours can be generated"),
+        ({"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5}, "no neighbouring inputs"),
+        *(({name: value}, name) for name, value in (("d_in", 0), ("d_in", -1), ("candidates", 0))),
+        *(({name: value}, name) for name, value in (("samples", 99), ("scale", -1))),
+    )
+    for arguments, message in wrong:
+        asked = partial(search, len, **{**SPACE, "measure": PURE, **arguments})
+        raises_exactly(tk.errors.ParameterError, asked, message)
+    for name, value in (("input_domain", tk.AtomDomain(int)), ("batched", 1)):
+        asked = partial(search, len, **{**SPACE, "measure": PURE, name: value})
+        raises_exactly(tk.errors.ParameterTypeError, asked, name)
     raises_exactly(tk.errors.ParameterTypeError, lambda: search(7, **SPACE, measure=PURE), "function")  # type: ignore[arg-type]

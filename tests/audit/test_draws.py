@@ -1,9 +1,7 @@
-"""Batches and processes draw as many releases as calls would; copies of a pseudo-random generator are refused."""
+"""Batches draw as many releases as calls would, and what is released or raised becomes an outcome."""
 
 from __future__ import annotations
 
-import os
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +16,8 @@ from tests.concepts.examples import COUNTS
 from tests.concepts.sentinels import raises_exactly
 
 
-def draws(function: Any, *, batched: bool = False, workers: int = 1) -> OutcomeSampler:
-    return OutcomeSampler(function, 1, batched=batched, workers=workers, progress=False)
-
-
-def from_the_system(x: int) -> tuple[int, int]:
-    return x, os.urandom(1)[0] % 4
+def draws(function: Any, *, batched: bool = False) -> OutcomeSampler:
+    return OutcomeSampler(function, batched=batched)
 
 
 def test_batches_are_asked_for_in_full() -> None:
@@ -69,8 +63,6 @@ def test_sets_and_dictionaries_are_outcomes_and_so_is_their_order() -> None:
     assert in_order.lower > 1
     assert "one of the types ('dict', (" in in_order.seen[0].event
     assert tk.audit.estimate(lambda x: dict.fromkeys("ab"), 0, 1, **options).lower == 0
-    shared = draws(lambda x: {os.urandom(1)[0] % 2: 1.5}, workers=2)(0, 1000)
-    assert {outcome.came for outcome in shared} == {("dict", (0,))}  # type: ignore[attr-defined]
 
 
 def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:
@@ -92,21 +84,8 @@ def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:
         draws(replace(made, function=function))([0.5, 1.0], 3)
 
 
-def test_processes_share_the_calls_and_bring_their_draws_home() -> None:
-    outcomes = draws(from_the_system, workers=3)(5, 4001)
-    assert len(outcomes) == 4001
-    assert {first for first, _ in outcomes} == {5}  # type: ignore[misc]
-    assert len(set(outcomes)) == 4
-
-
-def test_a_function_that_no_pickle_could_carry_is_forked() -> None:
-    held = {"x": 3}
-    assert draws(lambda x: held["x"] + x, workers=2)(1, 1000) == [4] * 1000
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_all_calls_raise_comes_through(workers: int) -> None:
-    drawn = draws(lambda x: 1 // x, workers=workers)
+def test_what_all_calls_raise_comes_through() -> None:
+    drawn = draws(lambda x: 1 // x)
     drawn(0, 1000)
     with pytest.raises(ZeroDivisionError):
         drawn.close()
@@ -130,38 +109,14 @@ def test_a_type_a_length_and_the_sign_of_a_zero_are_outcomes() -> None:
         assert tk.audit.estimate(lambda x: x, one, one, samples=1000).lower == 0
 
 
-def test_copies_of_a_generator_are_refused() -> None:
-    source = random.Random(1)
-    raises_exactly(
-        tk.errors.ParameterError, lambda: draws(lambda x: source.random(), workers=2)(0, 2000), "workers must be 1"
-    )
-    shared = draws(lambda x: source.randrange(x), workers=2)
-    raises_exactly(tk.errors.ParameterError, lambda: [shared(x, 2000) for x in (5, 5)], "workers must be 1")
-    assert draws(lambda x: 7, workers=2)(0, 2000) == [7] * 2000
-
-
-def test_few_calls_are_not_worth_a_process() -> None:
-    source = random.Random(1)
-    assert len(draws(lambda x: source.random(), workers=2)(0, 999)) == 999
-
-
 @pytest.mark.slow
-def test_estimates_by_batches_and_by_processes() -> None:
+def test_estimates_by_batches() -> None:
     generator = np.random.default_rng(4)
     law = {0: [0.5, 0.5], 1: [0.9, 0.1]}
     options: dict[str, Any] = {"samples": 20_000, "confidence": 1 - 1e-9}
     by_batch = tk.audit.estimate(lambda x, n: generator.choice(2, size=n, p=law[x]), 0, 1, batched=True, **options)
     assert 1.2 < by_batch.lower < 1.6094379124341003
-    shared = tk.audit.estimate(lambda x: os.urandom(1)[0] < 128 + 100 * x, 0, 1, workers=2, **options)
-    assert 1.2 < shared.lower < 1.5198257537444133
 
 
-@pytest.mark.parametrize("arguments", [{"workers": 0}, {"workers": 1.5}, {"batched": 1}])
-def test_bad_arguments(arguments: dict[str, Any]) -> None:
-    kind = tk.errors.ParameterError if arguments.get("workers") == 0 else tk.errors.ParameterTypeError
-    raises_exactly(kind, lambda: tk.audit.estimate(len, "a", "b", **arguments), next(iter(arguments)))
-
-
-def test_processes_need_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
-    raises_exactly(tk.errors.ParameterError, lambda: draws(len, workers=2), "workers must be 1 on this system")
+def test_bad_arguments() -> None:
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.audit.estimate(len, "a", "b", batched=1), "batched")  # type: ignore[arg-type]

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-import opendp_topk as tk
-from opendp_topk.apps.audit import lemmas
-from opendp_topk.apps.audit import lemmas as smt
-from tests.concepts.sentinels import raises_exactly
+from . import lemmas
+from . import lemmas as smt
 
 needs_z3 = pytest.mark.skipif(
-    __import__("importlib.util").util.find_spec("z3") is None, reason="the extra audit (z3-solver) is not installed"
+    __import__("importlib.util").util.find_spec("z3") is None, reason="z3-solver is not installed"
 )
 
 
@@ -24,15 +22,9 @@ WITNESSES: tuple[tuple[str, dict[str, int]], ...] = (
     ("metric, l-inf, d=2", {"r": 1, "m0": -1, "m1": 1}),
     ("metric, monotonic, d=2", {"r": 1, "m0": 0, "m1": 1}),
     ("counting, add_remove, d=1", {"added": 3, "removed": 0, "up0": 3, "down0": 0}),
-    (
-        "counting, add_remove, monotonic, d=2",
-        {"added": 2, "removed": 3, "up0": 2, "down0": 0, "up1": 0, "down1": 3},
-    ),
+    ("counting, add_remove, monotonic, d=2", {"added": 2, "removed": 3, "up0": 2, "down0": 0, "up1": 0, "down1": 3}),
     ("counting, replace, d=1", {"added": 3, "removed": 3, "up0": 3, "down0": 0}),
-    (
-        "counting, replace, monotonic, d=2",
-        {"added": 3, "removed": 3, "up0": 3, "down0": 0, "up1": 0, "down1": 3},
-    ),
+    ("counting, replace, monotonic, d=2", {"added": 3, "removed": 3, "up0": 3, "down0": 0, "up1": 0, "down1": 3}),
     *(
         (f"canonical, {kind}, d=2, k=1, gamma={gamma}, (0,) and (1,)", {"r": 1, "x0": 0, "x1": 0, "y0": 0, "y1": 1})
         for kind in ("margin", "distance")
@@ -60,7 +52,7 @@ def attains(lemma: smt.Lemma, witness: Mapping[str, int]) -> bool:
 @needs_z3
 def test_every_lemma_is_proved_and_every_witness_attains_it() -> None:
     stated = {lemma.name: lemma for lemma in lemmas.all_lemmas()}
-    verdicts = tk.audit.verify_lemmas()
+    verdicts = lemmas.verify_lemmas()
     assert {verdict.lemma for verdict in verdicts if verdict.status == "proved"} == set(stated)
     for family in ("metric, l-inf", "metric, monotonic", "counting, replace", "canonical, margin, d=4, k=3, gamma=0"):
         assert any(name.startswith(family) for name in stated)
@@ -144,8 +136,3 @@ def test_time_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
     z3 = smt.load_solver()
     monkeypatch.setattr(z3.Solver, "check", lambda self: z3.unknown)
     assert smt.decide_lemma(lemmas.convexity_lemma()).status == "unknown"
-
-
-def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "z3", None)
-    raises_exactly(tk.errors.MissingExtraError, tk.audit.verify_lemmas, 'pip install "opendp_topk[audit]"')

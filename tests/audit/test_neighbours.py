@@ -26,13 +26,7 @@ from opendp_topk.apps.audit.neighbours import (
 )
 from tests.concepts.sentinels import raises_exactly
 
-METRICS = [
-    tk.LInfDistance(),
-    tk.LInfDistance(monotonic=True),
-    tk.RangeDistance(),
-    tk.L1Distance(),
-    tk.L2Distance(),
-]
+METRICS = [tk.LInfDistance(), tk.LInfDistance(monotonic=True), tk.RangeDistance(), tk.L1Distance(), tk.L2Distance()]
 DOMAINS = [
     tk.VectorDomain(tk.AtomDomain(float)),
     tk.VectorDomain(tk.AtomDomain(int)),
@@ -55,6 +49,16 @@ def apart(metric: tk.Metric, x: Any, y: Any) -> float:
     }[metric]
 
 
+def require_neighbours(domain: tk.VectorDomain, metric: tk.Metric, allowed: Fraction, pairs: list[Any]) -> None:
+    """All are different, of two different members each, and no farther apart."""
+    assert len(set(pairs)) == len(pairs)
+    for x, y in pairs:
+        assert x != y
+        assert domain.member(x)
+        assert domain.member(y)
+        assert apart(metric, x, y) <= allowed
+
+
 @pytest.mark.further
 @pytest.mark.quick(d_in=2, metric="LInfDistance(monotonic=True)")
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
@@ -68,13 +72,9 @@ def test_pairs_are_neighbours_in_the_domain(domain: tk.VectorDomain, metric: tk.
         if sizes == (1,) and metric == tk.RangeDistance():
             continue
         pairs = list(itertools.islice(neighbouring_pairs(domain, metric, d_in, Fraction(1, 2), sizes), 120))
-        assert len(set(pairs)) == len(pairs) >= (120 if domain.element_domain.T is float else 1)
-        for x, y in pairs:
-            assert x != y
-            assert len(x) == len(y) in sizes
-            assert domain.member(x)
-            assert domain.member(y)
-            assert apart(metric, x, y) <= allowed
+        assert len(pairs) >= (120 if domain.element_domain.T is float else 1)
+        assert all(len(x) == len(y) in sizes for x, y in pairs)
+        require_neighbours(domain, metric, allowed, pairs)
         largest = max(apart(metric, x, y) for x, y in pairs)
         assert largest >= allowed * Fraction(999, 1000) or domain.element_domain.T is int
 
@@ -130,12 +130,8 @@ def made(metric: tk.Metric, sizes: tuple[int, ...], count: int = 256, domain: tk
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 def test_pairs_are_different_neighbours_in_the_domain(domain: tk.VectorDomain, metric: tk.Metric) -> None:
     pairs = made(metric, (2, 4), domain=domain)
-    assert len(set(pairs)) == len(pairs) >= (256 if domain == FREE else 20)
-    for x, y in pairs:
-        assert x != y
-        assert domain.member(x)
-        assert domain.member(y)
-        assert apart(metric, x, y) <= 1
+    assert len(pairs) >= (256 if domain == FREE else 20)
+    require_neighbours(domain, metric, Fraction(1), pairs)
 
 
 def test_the_first_are_remembered_for_their_space_alone() -> None:

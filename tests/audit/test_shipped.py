@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit import __main__ as command
 from opendp_topk.apps.audit import shipped
 from opendp_topk.core.public_names import PUBLIC
+from tests.pages.tightness import HEADER, claim_columns, tightness_table
 
 ROOT = Path(tk.__file__).parent
 EXAMPLES = list(shipped.shipped_examples())
@@ -24,16 +24,16 @@ LAWFUL = sorted(set(shipped.find_constructors()) - LAWLESS)
 @pytest.mark.parametrize("name", LAWFUL)
 def test_no_shipped_map_is_refuted_and_the_page_has_what_is_found(name: str) -> None:
     own = [e for e in EXAMPLES if e.constructor == name]
-    found = shipped.verify_all(among=[e for e in own if shipped.claim_columns(e) is not None])
+    found = shipped.verify_all(among=[e for e in own if claim_columns(e) is not None])
     assert found
-    others = shipped.verify_all(budget=6, among=[e for e in own if shipped.claim_columns(e) is None])
+    others = shipped.verify_all(budget=6, among=[e for e in own if claim_columns(e) is None])
     for example, report in found + others:
         assert report is not None, f"{name} declares no law: say in apps/audit/shipped.py how to merge its outcomes"
         assert report.holds, (example, report)
         assert report.loss > 0
     page = (ROOT.parent / "docs" / "tightness.md").read_text(encoding="utf-8").partition("\n## ")[0]
     own = {line for line in page.splitlines() if f"`{name}`" in line}
-    assert {line for line in shipped.tightness_table(found).splitlines() if f"`{name}`" in line} == own
+    assert {line for line in tightness_table(found).splitlines() if f"`{name}`" in line} == own
 
 
 @pytest.mark.further
@@ -103,24 +103,13 @@ def test_a_release_without_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table_in_the_docs_is_current_in_shape() -> None:
     """Rows and claims are those of today's package; the losses, which a search found, are only bounded."""
     page = (ROOT.parent / "docs" / "tightness.md").read_text(encoding="utf-8")
-    assert page.startswith(shipped.HEADER)
+    assert page.startswith(HEADER)
     lines = [line for line in page.splitlines() if "`make_" in line]
     rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
     assert sorted(cells[:4] for cells in rows) == sorted(
-        found for e in EXAMPLES if (found := shipped.claim_columns(e)) is not None
+        found for e in EXAMPLES if (found := claim_columns(e)) is not None
     )
     assert [cells[5] for cells in rows] == sorted(cells[5] for cells in rows)
     for cells in rows:
         assert 0 < float(cells[4]) <= float(cells[3]) * (1 + 1e-5)
         assert float(cells[5]) == pytest.approx(float(cells[4]) / float(cells[3]), abs=1e-4)
-
-
-@pytest.mark.further
-def test_the_command_writes_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    few = [e for e in EXAMPLES if e.constructor == "make_permute_and_flip"]
-    monkeypatch.setattr(command, "shipped_examples", lambda: iter(few))
-    assert command.main(["--budget", "20", "--write", str(tmp_path / "t.md")]) == 0
-    written = (tmp_path / "t.md").read_text(encoding="utf-8")
-    assert command.main(["--budget", "20"]) == 0
-    assert capsys.readouterr().out == written + "\n"
-    assert written.count("`make_permute_and_flip`") == 3

@@ -45,7 +45,8 @@ def slower(cases: Iterable[Case], stored: Stored) -> list[str]:
 
 def write(found: Found, stored: Stored) -> None:
     """The page, its ratios and its plots; ratios of cases that were left out stay."""
-    PAGE.write_text(page_text.markdown(found), encoding="utf-8")
+    before = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    PAGE.write_text(page_text.markdown(found, before), encoding="utf-8")
     kept = {case.name: {peer: float(f"{ratio:.4g}") for peer, ratio in case.ratios.items()} for case in found.cases()}
     STORED.write_text(json.dumps({**stored, **kept}, indent=1) + "\n", encoding="utf-8")
     page_text.draw(found.one_shot, PLOT)

@@ -58,8 +58,8 @@ def _line(one_shot: Mapping[Spot, Case], shape: str) -> list[tuple[Spot, Case]]:
     return [(spot, case) for spot, case in one_shot.items() if (spot.shape, spot.k) == (shape, 10)]
 
 
-def markdown(found: Found) -> str:
-    """The page."""
+def markdown(found: Found, before: str) -> str:
+    """The page, where it was ``before`` so far."""
     beside, power = found.held
     size = found.types[0].case.name.split(", ")[1].removeprefix("d = ")
     lines = [
@@ -89,7 +89,7 @@ def markdown(found: Found) -> str:
     lines += bench_types.markdown(found.types, int(size))
     lines += [*_GOALS, *goals.markdown([*found.one_shot.values(), *found.goals])]
     lines += [*_AS_IT_IS, *goals.markdown(found.as_it_is)]
-    return "\n".join([*lines, *_OTHERS, *_others(found.others), "", *_SWEEP, ""])
+    return "\n".join([*lines, *_OTHERS, *_others(found.others), "", ""]) + "".join(before.partition(SWEEP)[1:])
 
 
 def _found() -> str:
@@ -135,6 +135,8 @@ library returns some of it, and `np.argpartition` pays for fresh pages of a whol
 once. These are one-shot releases in such a process.
 """.splitlines()
 
+SWEEP = "## The sweep\n"
+"""What the page has from here on is written by hand, and stays."""
 _OTHERS = """## Other libraries
 
 Each row alternates with this library's release from the same output distribution and scores, on one thread. OpenDP
@@ -148,36 +150,6 @@ Inexact noise, above, replaces it: noise of the same distribution in float64, th
 | | here | there | times |
 |---|--:|--:|--:|
 """.splitlines()
-
-
-_SWEEP = """## The sweep
-
-`python -m tests.benchmarks.sweep` searches for slow parameters: each mechanism, nine shapes of scores, d from 10 to
-10⁵, k from 1 to 1000, scales from 10⁻⁶ to 10⁶. A cell contains all cases of a mechanism with the same d and k. The
-target is 20 times the median of the cell; cases below 20 ms always meet it. Times are CPU times. All cases run,
-except that batches of 100 releases run in every seventh case only.
-
-| mechanism | cases | median | most, in medians of its cell | |
-|---|--:|--:|--:|---|
-| one-shot, five noises | 9,360 | 0.30 ms | none reaches 20 ms | met |
-| with gaps | 1,872 | 0.60 ms | none reaches 20 ms | met |
-| peeled, exponential | 1,872 | 0.28 ms | none reaches 20 ms | met |
-| peeled, permute-and-flip | 1,872 | 1.8 ms | 1.6 | met |
-| canonical, Laplace noise | 1,872 | 0.51 ms | none reaches 20 ms | met |
-| canonical, exponential noise | 1,872 | 0.55 ms | none reaches 20 ms | met |
-| joint rankings | 1,872 | 0.54 ms | 11 | met |
-| joint sets | 1,872 | 0.84 ms | 62 (among scores 1e5 / rank, d = 10⁴, k = 1000, scale 1/10: 0.27 s) | missed |
-| select, then count | 1,872 | 0.37 ms | none reaches 20 ms | met |
-| batches of rankings | 268 | 23 ms | 2.0 | met |
-| batches of rankings, Gumbel | 268 | 24 ms | 2.0 | met |
-| batches of joint sets | 268 | 18 ms | 15 | met |
-
-Six of the 1,872 joint sets exceed 20 medians, all with k from 100 to 1000 at scales 1/10 and 1; none takes longer
-than 0.4 s. At a fixed scale the time grows with k in steps: among 10⁶ scores 1e6 / rank at scale 1/10, sets of 500
-and 1000 take 0.01 s, 2000 1.4 s, 5000 1.5 s, 10,000 2.2 s and 20,000 2.3 to 2.9 s. At their slowest scale, 1e6 / k²,
-and on a busy machine, 1000 take 0.4 s, 5000 4 s, 10,000 14 s and 20,000 45 s. The number of candidates hardly matters
-if few of them are close: 1000 of 10⁴ or 10⁵ take 0.05 s.
-""".rstrip().splitlines()
 
 
 def draw(one_shot: Mapping[Spot, Case], path: Path) -> None:

@@ -40,6 +40,14 @@ def theirs(
     )
 
 
+def pure(loss: Any, **more: Any) -> Any:
+    return theirs(dp.max_divergence(), loss, **more)
+
+
+def one_way(T: str = "i32") -> Any:
+    return dp.linf_distance(T=T, monotonic=True)
+
+
 def laplace(scale: float = 4.0, T: str = "i32") -> Any:
     return (vectors(T), dp.l1_distance(T=T)) >> dp.m.then_laplace(scale=scale)
 
@@ -61,9 +69,7 @@ def laplace(scale: float = 4.0, T: str = "i32") -> Any:
 )
 def test_the_domain_holds_what_both_hold(domain: Any, expected: tk.Domain) -> None:
     Q = str(domain().element_domain.carrier_type)
-    made = tk.opendp.from_opendp(
-        theirs(dp.max_divergence(), lambda d: float(d), domain=domain(), metric=dp.l1_distance(T=Q))
-    )
+    made = tk.opendp.from_opendp(pure(lambda d: float(d), domain=domain(), metric=dp.l1_distance(T=Q)))
     assert made.input_domain == expected
     assert made.declared.n_candidates == expected.size
 
@@ -107,9 +113,7 @@ def test_distances_between_their_numbers_are_rounded_up() -> None:
         asked.append(d_in)
         return float(d_in)
 
-    real = tk.opendp.from_opendp(
-        theirs(dp.max_divergence(), loss, domain=vectors("f64"), metric=dp.l1_distance(T="f64"))
-    )
+    real = tk.opendp.from_opendp(pure(loss, domain=vectors("f64"), metric=dp.l1_distance(T="f64")))
     assert Fraction(real.map(Fraction(1, 3))) >= Fraction(1, 3)
     assert real.map(2**53 + 1) == 2**53 + 2
     assert real.map(10**400) == math.inf
@@ -158,7 +162,7 @@ def test_opendps_gaussian_converts_as_ours_does() -> None:
 
 
 def test_opendps_top_k_costs_what_ours_costs() -> None:
-    space = vectors(size=None), dp.linf_distance(T="i32", monotonic=True)
+    space = vectors(size=None), one_way()
     for k in (1, 2, 5):
         made = tk.opendp.from_opendp(space >> dp.m.then_noisy_top_k(dp.max_divergence(), k=k, scale=4.0))
         own = (made.input_domain, made.input_metric) >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=k, scale=4)
@@ -168,11 +172,11 @@ def test_opendps_top_k_costs_what_ours_costs() -> None:
 
 
 def test_the_measures_are_known() -> None:
-    zcdp, pure = dp.zero_concentrated_divergence, dp.max_divergence
+    zcdp = dp.zero_concentrated_divergence
     for measure, loss, expected, found in (
-        (pure(), 0.5, tk.MaxDivergence(), 0.5),
+        (dp.max_divergence(), 0.5, tk.MaxDivergence(), 0.5),
         (zcdp(), 0.5, tk.ZeroConcentratedDivergence(), 0.5),
-        (dp.approximate(pure()), (0.5, 1e-6), tk.Approximate(tk.MaxDivergence()), (0.5, 1e-6)),
+        (dp.approximate(dp.max_divergence()), (0.5, 1e-6), tk.Approximate(tk.MaxDivergence()), (0.5, 1e-6)),
         (dp.approximate(zcdp()), (0.5, 1.5), tk.Approximate(tk.ZeroConcentratedDivergence()), (0.5, 1.0)),
         (dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence"), 0.5, tk.RangeDivergence(), 0.5),
     ):
@@ -210,25 +214,23 @@ def test_a_profile_is_asked_below_an_epsilon_that_is_no_float() -> None:
     ],
 )
 def test_steps_in_both_directions_add(measure: Any, loss: Any, sums: Any) -> None:
-    made = tk.opendp.from_opendp(theirs(measure(), loss, metric=dp.linf_distance(T="i32", monotonic=True)))
+    made = tk.opendp.from_opendp(theirs(measure(), loss, metric=one_way()))
     for d_in in (0, 1, 2, 3, 4, 7, 100, 127):
         assert made.map(d_in) == made.map(d_in + 0.75) == sums(d_in)
     factor = 2 if measure is dp.max_divergence else 4
     assert made.map(128) == factor * loss(128)
     assert made.map(2**40) == math.inf
-    space = vectors("f64"), dp.linf_distance(T="f64", monotonic=True)
+    space = vectors("f64"), one_way("f64")
     real = tk.opendp.from_opendp(theirs(measure(), loss, domain=space[0], metric=space[1]))
     assert real.map(1.0) == factor * loss(1.0)
 
 
 def test_a_loss_in_one_direction_does_not_hold_in_both() -> None:
     """It says what one user costs. (1, 0) and (0, 1) are infinitely far apart there and two steps here."""
-    metric = dp.linf_distance(T="i32", monotonic=True)
-    capped = tk.opendp.from_opendp(theirs(dp.max_divergence(), lambda d: float(min(d, 1)), metric=metric))
+    metric = one_way()
+    capped = tk.opendp.from_opendp(pure(lambda d: float(min(d, 1)), metric=metric))
     assert (capped.map(1), capped.map(2)) == (1.0, 2.0)
-    jumps = tk.opendp.from_opendp(
-        theirs(dp.max_divergence(), lambda d: math.inf if d >= 2 else float(d), metric=metric)
-    )
+    jumps = tk.opendp.from_opendp(pure(lambda d: math.inf if d >= 2 else float(d), metric=metric))
     assert (jumps.map(1), jumps.map(2)) == (1.0, math.inf)
 
 
@@ -302,54 +304,38 @@ def test_a_pair_comes_back() -> None:
     assert back([10**6, 0]) == 0
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (lambda: "M", tk.errors.ParameterTypeError, "an opendp Measurement, not str"),
-        (
-            lambda: dp.t.make_sum(vectors(bounds=(0, 9)), dp.symmetric_distance()),
-            tk.errors.ParameterTypeError,
-            "Transformation",
-        ),
-        (
-            lambda: dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0),
-            tk.errors.SpaceError,
-            "not a vector of i32",
-        ),
-        (
-            lambda: theirs(dp.max_divergence(), float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")),
-            tk.errors.SpaceError,
-            "not a vector of i32",
-        ),
-        (
-            lambda: theirs(dp.max_divergence(), float, metric=dp.l1_distance(T="f32")),
-            tk.errors.SpaceError,
-            "the metric",
-        ),
-        (
-            lambda: theirs(dp.max_divergence(), float, metric=dp.symmetric_distance()),
-            tk.errors.SpaceError,
-            "the metric",
-        ),
-        (
-            lambda: theirs(dp.max_divergence(), float, metric=dp.user_distance("mine")),
-            tk.errors.SpaceError,
-            "the metric",
-        ),
-        (lambda: theirs(dp.renyi_divergence(), float), tk.errors.SpaceError, "the measure"),
-        (lambda: theirs(dp.user_divergence("mine"), float), tk.errors.SpaceError, "the measure"),
-        (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), tk.errors.SpaceError, "the measure"),
-        (
-            lambda: theirs(
-                dp.approximate(dp.max_divergence()),
-                lambda d: (0.5, 0.1),
-                metric=dp.linf_distance(T="i32", monotonic=True),
-            ),
-            tk.errors.SpaceError,
-            "change in both directions",
-        ),
-    ],
-)
+REFUSED: list[tuple[Any, type[Exception], str]] = [
+    (lambda: "M", tk.errors.ParameterTypeError, "an opendp Measurement, not str"),
+    (
+        lambda: dp.t.make_sum(vectors(bounds=(0, 9)), dp.symmetric_distance()),
+        tk.errors.ParameterTypeError,
+        "Transformation",
+    ),
+    (
+        lambda: dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0),
+        tk.errors.SpaceError,
+        "not a vector of i32",
+    ),
+    (
+        lambda: pure(float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")),
+        tk.errors.SpaceError,
+        "not a vector of i32",
+    ),
+    (lambda: pure(float, metric=dp.l1_distance(T="f32")), tk.errors.SpaceError, "the metric"),
+    (lambda: pure(float, metric=dp.symmetric_distance()), tk.errors.SpaceError, "the metric"),
+    (lambda: pure(float, metric=dp.user_distance("mine")), tk.errors.SpaceError, "the metric"),
+    (lambda: theirs(dp.renyi_divergence(), float), tk.errors.SpaceError, "the measure"),
+    (lambda: theirs(dp.user_divergence("mine"), float), tk.errors.SpaceError, "the measure"),
+    (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), tk.errors.SpaceError, "the measure"),
+    (
+        lambda: theirs(dp.approximate(dp.max_divergence()), lambda d: (0.5, 0.1), metric=one_way()),
+        tk.errors.SpaceError,
+        "change in both directions",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "text"), REFUSED)
 def test_what_has_no_counterpart_here_is_refused(make: Any, error: type[Exception], text: str) -> None:
     raises_exactly(error, lambda: tk.opendp.from_opendp(make()), text)
 
@@ -359,12 +345,12 @@ def test_errors_carry_no_data() -> None:
     def wrong(scores: list[int]) -> int:
         raise ValueError(f"cannot use {scores}")
 
-    made = tk.opendp.from_opendp(theirs(dp.max_divergence(), float, function=wrong))
+    made = tk.opendp.from_opendp(pure(float, function=wrong))
     raises_exactly(tk.errors.ForeignError, lambda: made([SENTINEL_INT, 0, 0]), "raised OpenDPException(FFI)")
     raises_exactly(tk.errors.DataError, lambda: made([SENTINEL_INT * 1000, 0, 0]))
-    failing = tk.opendp.from_opendp(theirs(dp.max_divergence(), lambda d: 1 / 0))
+    failing = tk.opendp.from_opendp(pure(lambda d: 1 / 0))
     raises_exactly(tk.errors.ForeignError, lambda: failing.map(1), "map raised OpenDPException")
-    none = tk.opendp.from_opendp(theirs(dp.max_divergence(), lambda d: math.nan))
+    none = tk.opendp.from_opendp(pure(lambda d: math.nan))
     raises_exactly(tk.errors.ForeignError, lambda: none.map(1), "not NaN")
 
 
@@ -373,7 +359,7 @@ def test_queryables_are_not_let_out() -> None:
     space = vectors(), dp.l1_distance(T="i32")
     talk = dp.c.make_adaptive_composition(*space, dp.max_divergence(), d_in=1, d_mids=[0.25])
     both = dp.c.make_composition([talk, talk])
-    hidden = theirs(dp.max_divergence(), float, function=lambda x: {"in": [talk(x)]})
+    hidden = pure(float, function=lambda x: {"in": [talk(x)]})
     for measurement in (talk, both, hidden):
         raises_exactly(
             tk.errors.ForeignError, lambda m=measurement: tk.opendp.from_opendp(m)([1, 2, 3]), "released a queryable"

@@ -46,11 +46,7 @@ def top(measure: tk.Measure, domain: tk.VectorDomain = INTEGERS, metric: tk.Metr
         (
             tk.AtomDomain(float, bounds=(Fraction(1, 10), math.inf)),
             "f64",
-            {
-                "T": "f64",
-                "nan": False,
-                "bounds": (0.1, sys.float_info.max),
-            },
+            {"T": "f64", "nan": False, "bounds": (0.1, sys.float_info.max)},
         ),
     ],
 )
@@ -132,10 +128,7 @@ def test_measures_are_those_of_opendp() -> None:
         (top(tk.ZeroConcentratedDivergence()), dp.zero_concentrated_divergence()),
         (top(tk.PrivacyProfile()), dp.smoothed_max_divergence()),
         (tk.make_approximate(pure), dp.approximate(dp.max_divergence())),
-        (
-            tk.make_approximate(top(tk.ZeroConcentratedDivergence())),
-            dp.approximate(dp.zero_concentrated_divergence()),
-        ),
+        (tk.make_approximate(top(tk.ZeroConcentratedDivergence())), dp.approximate(dp.zero_concentrated_divergence())),
         (top(tk.RangeDivergence()), dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence")),
     ):
         assert tk.opendp.to_opendp(own).output_measure == theirs
@@ -238,76 +231,40 @@ def test_it_is_asked_through_the_context() -> None:
     assert asked.remaining_privacy_loss() == []
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (lambda: tk.opendp.to_opendp("M"), tk.errors.ParameterTypeError, "measurement of this library"),
-        (
-            lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), T="i16"),
-            tk.errors.ParameterError,
-            "T must be int, float or one of",
-        ),
-        (
-            lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), Q="i8"),
-            tk.errors.ParameterError,
-            "Q must be int, float or one of",
-        ),
-        (lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), T="f64"), tk.errors.SpaceError, "but f64 does not"),
-        (
-            lambda: tk.opendp.to_opendp(top(tk.MaxDivergence(), domain=FLOATS), T=int),
-            tk.errors.SpaceError,
-            "but i32 does not",
-        ),
-        (
-            lambda: tk.opendp.to_opendp(
-                top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(int, bounds=(2**40, 2**41))))
-            ),
-            tk.errors.SpaceError,
-            "choose another T",
-        ),
-        (
-            lambda: tk.opendp.to_opendp(
-                top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(int, bounds=(0.25, 0.5))))
-            ),
-            tk.errors.SpaceError,
-            "choose another T",
-        ),
-        *(
-            (
-                lambda end=end: tk.opendp.to_opendp(
-                    top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(float, bounds=(end, end))))
-                ),
-                tk.errors.SpaceError,
-                "choose another T",
-            )
-            for end in (math.inf, -math.inf)
-        ),
-        (
-            lambda: tk.opendp.to_opendp(
-                (tk.FrameDomain("u", "i"), tk.UserDistance())
-                >> tk.then_count_by_item(candidates=["a", "b"])
-                >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1)
-            ),
-            tk.errors.SpaceError,
-            "must be a VectorDomain",
-        ),
-        (
-            lambda: tk.opendp.to_opendp(
-                (INTEGERS, MONOTONIC) >> tk.then_adaptive_composition(tk.MaxDivergence(), d_in=1, d_mids=[1])
-            ),
-            tk.errors.SpaceError,
-            "must not be interactive",
-        ),
-        (
-            lambda: tk.opendp.to_opendp(tk.make_approximate(top(tk.RangeDivergence()))),
-            tk.errors.SpaceError,
-            "has no counterpart in opendp",
-        ),
-    ],
-)
-def test_what_opendp_cannot_hold_is_refused(make: Any, error: type[Exception], text: str) -> None:
+def chosen(**bounds: Any) -> tk.Measurement:
+    """A choice on integers, or on the floats of which bounds are given, within these bounds."""
+    (name, given), *_ = bounds.items()
+    atom = tk.AtomDomain(int if name == "integers" else float, bounds=given)
+    return top(tk.MaxDivergence(), tk.VectorDomain(atom))
+
+
+PURE = tk.MaxDivergence()
+COUNTED = (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=["a", "b"])
+REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ("M", {}, tk.errors.ParameterTypeError, "measurement of this library"),
+    (top(PURE), {"T": "i16"}, tk.errors.ParameterError, "T must be int, float or one of"),
+    (top(PURE), {"Q": "i8"}, tk.errors.ParameterError, "Q must be int, float or one of"),
+    (top(PURE), {"T": "f64"}, tk.errors.SpaceError, "but f64 does not"),
+    (top(PURE, domain=FLOATS), {"T": int}, tk.errors.SpaceError, "but i32 does not"),
+    (chosen(integers=(2**40, 2**41)), {}, tk.errors.SpaceError, "choose another T"),
+    (chosen(integers=(0.25, 0.5)), {}, tk.errors.SpaceError, "choose another T"),
+    (chosen(floats=(math.inf, math.inf)), {}, tk.errors.SpaceError, "choose another T"),
+    (chosen(floats=(-math.inf, -math.inf)), {}, tk.errors.SpaceError, "choose another T"),
+    (COUNTED >> tk.then_permute_and_flip(PURE, scale=1), {}, tk.errors.SpaceError, "must be a VectorDomain"),
+    (
+        (INTEGERS, MONOTONIC) >> tk.then_adaptive_composition(PURE, d_in=1, d_mids=[1]),
+        {},
+        tk.errors.SpaceError,
+        "must not be interactive",
+    ),
+    (tk.make_approximate(top(tk.RangeDivergence())), {}, tk.errors.SpaceError, "has no counterpart in opendp"),
+]
+
+
+@pytest.mark.parametrize(("made", "options", "error", "text"), REFUSED, ids=[row[-1] for row in REFUSED])
+def test_what_opendp_cannot_hold_is_refused(made: Any, options: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        make()
+        tk.opendp.to_opendp(made, **options)
 
 
 def test_what_it_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

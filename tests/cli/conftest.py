@@ -51,7 +51,7 @@ class Library:
 
     def release(self, *more: object, table: object = None, candidates: object = None, k: int = 3) -> tuple[object, ...]:
         """The arguments of a release from it."""
-        given = ("release", table or self.table, "--user", "reader", "--item", "book", "--k", k)
+        given = ("release", "top-k", table or self.table, "--user", "reader", "--item", "book", "--k", k)
         return (*given, "--candidates", candidates or self.candidates, *more)
 
 

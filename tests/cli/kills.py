@@ -60,7 +60,7 @@ def killed(folder: Path, count: int) -> collections.Counter[str]:
 
     def release(name: str, *more: object) -> tuple[object, ...]:
         asked = "--user", "reader", "--item", "book", "--candidates", books, "--k", 1, "--epsilon", 1
-        return ("release", table, *asked, "--ledger", ledger, "--label", name, *more)
+        return ("release", "top-k", table, *asked, "--ledger", ledger, "--label", name, *more)
 
     start = time.monotonic()
     assert ended(run(folder, "first", *release("first"))) == 0
@@ -109,10 +109,12 @@ if __name__ == "__main__":
     import polars  # noqa: F401
 
     from opendp_topk.apps.cli import app  # noqa: F401
-    from opendp_topk.apps.cli.asking import Options, least_noise_plan
+    from opendp_topk.apps.planning.question import PrivacyBudget, TableUnit
+    from opendp_topk.apps.planning.question_top_k import TopK
 
     places.settle()
-    plan = least_noise_plan(Options(user="reader", item="book", k=1, epsilon=1.0).known_domain_query(3, None))
+    asked = TopK(k=1, candidates=3, item="book", unit=TableUnit(user="reader"), budget=PrivacyBudget(epsilon=1.0))
+    plan = asked.plan()
     repr(plan.measurement)  # what is known of its proof then is known to all that are forked
     with tempfile.TemporaryDirectory() as where:
         for what, how_often in sorted(killed(Path(where), int(sys.argv[1])).items()):

@@ -46,7 +46,7 @@ def _bounds(result: Result) -> dict[str, str]:
 @pytest.mark.quick(release="ranking", k=1, target="rho")
 @pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
 def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value: float, release: str, k: int) -> None:
-    asked = "plan", "--k", k, "--candidates", 900, f"--{target}", value, "--release", release, "--users", 2
+    asked = "plan", "top-k", "--k", k, "--candidates", 900, f"--{target}", value, "--release", release, "--users", 2
     compared = command(*asked, "--compare")
     assert (compared.code, compared.err) == (0, "")
     rows = _rows(compared)
@@ -73,7 +73,7 @@ def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value
 @pytest.mark.quick(word="range")
 @pytest.mark.parametrize(("budget", "word"), [(("--epsilon", 0.5), "loss"), (("--rho", 0.01), "range")])
 def test_the_last_column_says_which_bound_decided(command: Command, budget: tuple[object, ...], word: str) -> None:
-    result = command("plan", "--k", 1, "--candidates", 50, "--compare", *budget)
+    result = command("plan", "top-k", "--k", 1, "--candidates", 50, "--compare", *budget)
     bounds = _bounds(result)
     assert bounds["exponential_mechanism"] == word
     for used in set(bounds.values()):
@@ -83,7 +83,7 @@ def test_the_last_column_says_which_bound_decided(command: Command, budget: tupl
 
 @pytest.mark.slow
 def test_a_pair_is_a_budget_of_a_comparison_alone(command: Command) -> None:
-    asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--delta", 1e-6
+    asked = "plan", "top-k", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--delta", 1e-6
     result = command(*asked, "--compare")
     assert "at epsilon = 0.5" in result.field("delta")
     for scale, delta, _ in _rows(result).values():
@@ -97,14 +97,14 @@ def test_a_pair_is_a_budget_of_a_comparison_alone(command: Command) -> None:
 def test_the_plots_are_written(command: Command, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra plot)")
     file = tmp_path / "both.png"
-    asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--compare"
+    asked = "plan", "top-k", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--compare"
     assert command(*asked, "--plot", file).code == 0
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
 def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) -> None:
-    asked = "plan", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set", "--compare"
+    asked = "plan", "top-k", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set", "--compare"
     result = command(*asked)
     rows = _rows(result)
     numbered = [row.name for row in capable_mechanisms(10**8, 10**9, "set") if row.numbered]
@@ -116,7 +116,7 @@ def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) 
 
 @pytest.mark.slow
 def test_huge_bounds_are_rounded_up_and_infinite_ones_are_said(command: Command) -> None:
-    asked = "plan", "--k", 1, "--candidates", 40, "--compare"
+    asked = "plan", "top-k", "--k", 1, "--candidates", 40, "--compare"
     rows = _rows(command(*asked, "--epsilon", 1e-300))
     within = Decimal(rows["permute_and_flip"][2])
     assert within == Decimal("6.68462e+300")  # ln(40 / 0.05) = 6.684611...
@@ -144,7 +144,7 @@ def _law(name: str, measure: Any, k: int, scale: float, release: str) -> dict[An
 def test_the_probability_of_the_exact_release_is_that_of_each_plan(
     command: Command, proxy: Path, target: str, value: float, release: str, k: int
 ) -> None:
-    asked = "plan", "--k", k, "--candidates", 6, f"--{target}", value, "--release", release, "--proxy", proxy
+    asked = "plan", "top-k", "--k", k, "--candidates", 6, f"--{target}", value, "--release", release, "--proxy", proxy
     rows = _rows(command(*asked, "--compare"))
     known = 0
     for name, (*_, shown) in rows.items():
@@ -188,7 +188,7 @@ def test_a_probability_that_is_not_known_is_a_dash(
         raise error("no")
 
     monkeypatch.setattr(tk.Measurement, "success_probability", unknown)
-    asked = "plan", "--k", 2, "--candidates", 6, "--rho", 1, "--proxy", proxy
+    asked = "plan", "top-k", "--k", 2, "--candidates", 6, "--rho", 1, "--proxy", proxy
     compared = command(*asked, "--compare")
     assert {shown for *_, shown in _rows(compared).values()} == {"-"}
     assert len(_rows(compared)) == len(capable_mechanisms(2, 4, "ranking"))
@@ -204,7 +204,7 @@ def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch
         return tk.audit.Enclosure(0.5, 0.5)
 
     monkeypatch.setattr(tk.Measurement, "success_probability", unless_joint)
-    rows = _rows(command("plan", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--proxy", proxy))
+    rows = _rows(command("plan", "top-k", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--proxy", proxy))
     assert [name for name, (*_, shown) in rows.items() if shown == "-"] == ["joint"] == list(rows)[-1:]
 
 
@@ -214,7 +214,21 @@ def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch
     "environment", [{}, {"COLUMNS": "200"}, {"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "40"}], ids=str
 )
 def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, str]) -> None:
-    asked = "plan", "--k", 2, "--candidates", 6, "--rho", 0.1, "--release", "set", "--compare", "--proxy", proxy
+    asked = (
+        "plan",
+        "top-k",
+        "--k",
+        2,
+        "--candidates",
+        6,
+        "--rho",
+        0.1,
+        "--release",
+        "set",
+        "--compare",
+        "--proxy",
+        proxy,
+    )
     shown = spawn(*asked, **environment)
     assert (shown.code, shown.err) == (0, "")
     assert "\x1b" not in shown.out
@@ -226,7 +240,7 @@ def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, st
 
 @pytest.mark.slow
 def test_what_is_within_reach_is_said_of_the_rows_that_count(command: Command) -> None:
-    asked = "plan", "--k", 2, "--candidates", 9, "--rho", 0.1, "--compare"
+    asked = "plan", "top-k", "--k", 2, "--candidates", 9, "--rho", 0.1, "--compare"
     whole, few = (command(*asked, *own) for own in ((), ("--max-items", 1)))
     assert (whole.code, few.code) == (0, 0)
     told = " ".join(few.out.split())

@@ -74,7 +74,7 @@ def test_an_unexpected_failure_shows_its_type_alone(
     def broken(*_: Any) -> Any:
         raise ValueError(f"{SECRET}: 918273645")
 
-    monkeypatch.setattr("opendp_topk.apps.cli.release.write_file_list", broken)
+    monkeypatch.setattr("opendp_topk.apps.planning.releasing.write_file_list", broken)
     command(*library.release(*EXACT)).complains(1, "internal error (ValueError)", "details are omitted")
     assert SECRET not in command(*library.release(*EXACT)).err
 
@@ -104,7 +104,8 @@ def test_help_that_cannot_be_written_is_one_line(arguments: tuple[str, ...]) -> 
     ("hidden", "arguments", "extra"),
     [
         ("typer", ("--version",), "cli"),
-        ("rich", ("plan", "--k", "1", "--candidates", "9", "--epsilon", "1"), "cli"),
+        ("rich", ("plan", "top-k", "--k", "1", "--candidates", "9", "--epsilon", "1"), "cli"),
+        ("jinja2", ("audit", "--html", "report"), "cli"),
         ("polars", ("demo",), "cli"),
     ],
 )
@@ -141,14 +142,14 @@ def test_a_table_without_polars(command: Command, library: Library, monkeypatch:
 def test_help_and_version() -> None:
     assert spawn("--version").out.split()[0] == "opendp-topk"
     assert spawn("--version").code == 0
-    pages = {name: spawn(name, "--help") for name in ("plan", "release", "proofs", "demo")}
+    pages = {name: spawn(*name.split(), "--help") for name in ("plan top-k", "release quantile", "proofs", "demo")}
     top = spawn("--help")
     for name, page in pages.items():
         assert (page.code, page.err) == (0, "")
         assert f"opendp-topk {name} [OPTIONS]" in page.out
-        assert f"\n  {name} " in top.out
+        assert f"\n  {name.split()[0]} " in top.out
         assert "\x1b" not in page.out
-    assert "opendp-topk plan --k 10 --candidates 5000 --epsilon 1\n" in pages["plan"].out
+    assert "opendp-topk plan top-k --k 10 --candidates 5000 --epsilon 1\n" in pages["plan top-k"].out
     bare = spawn()
     assert bare.code in (0, 2)  # typer changed its mind
     assert "Usage: opendp-topk" in bare.out + bare.err
@@ -202,7 +203,7 @@ def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch:
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.apps.cli.release.write_file_list", interrupted)
+    monkeypatch.setattr("opendp_topk.apps.planning.releasing.write_file_list", interrupted)
     before = set(os.listdir(library.folder))
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)
@@ -248,7 +249,7 @@ def test_ctrl_c_while_mechanisms_are_compared(command: Command, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr("opendp_topk.apps.cli.plan.rank_mechanisms", pressed)
-    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
+    result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)
 
 
@@ -336,7 +337,7 @@ def test_the_list_of_commands_needs_no_numpy() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--group", "town", "--groups", "7")], ids=["one list", "in groups"])
 def test_a_plan_reads_no_tables_and_audits_nothing(more: tuple[str, ...]) -> None:
-    modules = loaded("plan", "--k", "3", "--candidates", "50", "--epsilon", "1", *more)
+    modules = loaded("plan", "top-k", "--k", "3", "--candidates", "50", "--epsilon", "1", *more)
     assert rooms(modules, "measurements")
     assert not rooms(modules, "apps.audit", "tables")
 
@@ -347,7 +348,7 @@ def test_a_release_loads_the_constructor_that_it_takes(tmp_path: Path) -> None:
     (tmp_path / "loans.csv").write_text("user,book\n1,a\n2,a\n2,b\n", encoding="utf-8")
     (tmp_path / "books.txt").write_text("a\nb\nc\n", encoding="utf-8")
     columns = "--user", "user", "--item", "book", "--candidates", str(tmp_path / "books.txt")
-    modules = loaded("release", str(tmp_path / "loans.csv"), *columns, "--k", "1", "--epsilon", "1")
+    modules = loaded("release", "top-k", str(tmp_path / "loans.csv"), *columns, "--k", "1", "--epsilon", "1")
     assert rooms(modules, "measurements.report_noisy_top_k")
     assert rooms(modules, "sampling.samplers.race")
     assert "mpmath" not in modules

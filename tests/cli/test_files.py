@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from opendp_topk.apps.cli.files import items_as_integers, read_candidates, read_proxy_counts
+from opendp_topk.apps.cli.files import read_proxy_counts
+from opendp_topk.apps.planning.files import items_as_integers, read_candidates
 from opendp_topk.errors import ParameterError, TableError
 
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly

@@ -24,7 +24,7 @@ LENT = {"Ulm": {"Emma": 9, "Dune": 7, "Faust": 5}, "Bonn": {"Faust": 8, "Dune": 
 EXACT = "--epsilon", 10**9
 USUAL = "--epsilon", 1
 LIST = "--k", 2, "--candidates", 4
-PLAN = "plan", *LIST, "--group", "town", "--groups", 3
+PLAN = "plan", "top-k", *LIST, "--group", "town", "--groups", 3
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release(*more: object, table: str = "lent.parquet") -> tuple[object, ...]:
-    own = "release", table, "--user", "reader", "--item", "book", "--candidates", "books.txt", "--k", 2
+    own = "release", "top-k", table, "--user", "reader", "--item", "book", "--candidates", "books.txt", "--k", 2
     return (*own, "--group", "town", "--groups", "towns.txt", *more)
 
 
@@ -96,7 +96,7 @@ def test_a_person_counts_in_as_many_groups_as_is_said_and_costs_as_much(command:
 
 @pytest.mark.further
 def test_a_plan_tells_what_the_release_does(command: Command, lent: Path) -> None:
-    told = command("plan", "--k", 2, "--candidates", 4, "--group", "town", "--groups", "towns.txt", *USUAL)
+    told = command("plan", "top-k", "--k", 2, "--candidates", 4, "--group", "town", "--groups", "towns.txt", *USUAL)
     done = command(*release(*USUAL))
     assert told.field("question") == "which 2 of 4 candidates do most users have, in each of 3 groups?"
     assert "in all 3 groups at once" in told.field("accuracy")
@@ -106,7 +106,19 @@ def test_a_plan_tells_what_the_release_does(command: Command, lent: Path) -> Non
 
 @pytest.mark.further
 def test_rows_count_in_their_groups_and_cost_what_a_person_may_have(command: Command, lent: Path, schema: Any) -> None:
-    asked = ("release", "lent.parquet", "--item", "book", "--candidates", "books.txt", "--k", 2, "--group", "town")
+    asked = (
+        "release",
+        "top-k",
+        "lent.parquet",
+        "--item",
+        "book",
+        "--candidates",
+        "books.txt",
+        "--k",
+        2,
+        "--group",
+        "town",
+    )
     rows = (*asked, "--groups", "towns.txt", "--rows-per-person", 3)
     pl.read_parquet("lent.parquet").with_columns(pl.lit("somebody").alias("reader")).write_parquet("lent.parquet")
     record = record_of(command(*rows, *EXACT, "--counts", "--out", "-").out)
@@ -262,7 +274,8 @@ def views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release_views(file: Path, *more: object, rows: int = 10) -> tuple[object, ...]:
-    return "release", file, "--rows-per-person", rows, "--item", "page", *more
+    kind = "top-k" if "--candidates" in more else "unknown-domain"
+    return "release", kind, file, "--rows-per-person", rows, "--item", "page", *more
 
 
 @pytest.mark.further
@@ -319,7 +332,19 @@ def test_a_ledger_is_charged_for_the_person(command: Command, views: Path) -> No
 @pytest.mark.further
 def test_sums_and_quantiles_of_rows(command: Command, views: Path) -> None:
     """The median of 0 to 67 in steps of 1, and /a, whose rows have the largest numbers but three."""
-    asked = "release", views, "--rows-per-person", 3, "--quantile", "1/2", "--column", "ms", "--bounds", "0,100"
+    asked = (
+        "release",
+        "quantile",
+        views,
+        "--rows-per-person",
+        3,
+        "--quantile",
+        "1/2",
+        "--column",
+        "ms",
+        "--bounds",
+        "0,100",
+    )
     record = record_of(command(*asked, *EXACT, "--out", "-").out)
     assert record["items"][0] in (33, 34)
     assert "every row is counted" in record["accuracy"]["words"]
@@ -343,7 +368,7 @@ def test_nobody_lists_the_items(command: Command, views: Path) -> None:
 @pytest.mark.further
 def test_a_plan_of_rows_tells_what_the_release_does(command: Command, views: Path) -> None:
     asked = "--k", 2, "--rows-per-person", 10, "--epsilon", 1
-    told = command("plan", "--candidates", 3, *asked)
+    told = command("plan", "top-k", "--candidates", 3, *asked)
     done = command(*release_views(views, *LISTED, "--epsilon", 1))
     assert told.field("accuracy") == done.field("accuracy")
     assert told.field("cost") == done.field("cost")
@@ -353,7 +378,9 @@ def test_a_plan_of_rows_tells_what_the_release_does(command: Command, views: Pat
 
 @pytest.mark.slow
 def test_planned_releases_are_paid_and_drawn(command: Command, views: Path) -> None:
-    found = ways(command("plan", *LISTED, "--rows-per-person", 4, "--epsilon", 2, "--delta", 1e-6, "--releases", 2))
+    found = ways(
+        command("plan", "top-k", *LISTED, "--rows-per-person", 4, "--epsilon", 2, "--delta", 1e-6, "--releases", 2)
+    )
     assert list(found) == ["pure", "zCDP"]
     for name, commands in found.items():
         Path("budget.ledger").unlink(missing_ok=True)

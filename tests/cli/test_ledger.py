@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli import release as engines
-from opendp_topk.apps.cli.asking import parse_privacy_target
-from opendp_topk.apps.cli.exit_codes import Interrupted
-from opendp_topk.apps.cli.release import draw_and_record
+from opendp_topk.apps.planning import sources as engines
 from opendp_topk.apps.planning.catalogue import default_mechanism
 from opendp_topk.apps.planning.plan import Plan, Query
-from opendp_topk.apps.planning.top_k import TopK
+from opendp_topk.apps.planning.question import PrivacyBudget
+from opendp_topk.apps.planning.record_store import Interrupted
+from opendp_topk.apps.planning.releasing import draw_and_record
+from opendp_topk.apps.planning.top_k import TopKTask
 from opendp_topk.apps.planning.units import UserUnit
 
 from .command import COMMAND, spawn
@@ -103,7 +103,7 @@ def test_a_table_that_cannot_be_read_costs_nothing_and_the_file_is_named(
 
 @pytest.mark.further
 def test_a_mistake_in_the_command_costs_nothing(command: Command, library: Library, file: Path) -> None:
-    wrong = command("release", library.table, "--user", "nobody", "--item", "book", "--k", 3, "--epsilon", 1,
+    wrong = command("release", "top-k", library.table, "--user", "nobody", "--item", "book", "--k", 3, "--epsilon", 1,
                     "--candidates", library.candidates, "--ledger", file)  # fmt: skip
     wrong.complains(1, "nobody")
     numbers = library.folder / "numbers.json"
@@ -228,7 +228,7 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     import polars as pl
 
     rows = pl.DataFrame({"u": [1], "i": [1]})
-    query = Query(TopK(1, 9, "ranking", default_mechanism("ranking")), UserUnit(), parse_privacy_target(0.5, None))
+    query = Query(TopKTask(1, 9, "ranking", default_mechanism("ranking")), UserUnit(), PrivacyBudget(epsilon=0.5).main)
     plan = Plan(query, stopping(0.5))
     with tk.ledger.Ledger(file) as account, pytest.raises(Interrupted, match="the budget stays spent"):
         draw_and_record(plan, rows, account, NO_WORDS, never)

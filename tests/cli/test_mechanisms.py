@@ -1,6 +1,6 @@
 """The table of mechanisms: every one plans and releases, and a wrong one is refused with what to change.
 
-``--by-gap`` gives the exact set of the candidates that are above a large gap.
+The question ``gap`` gives the exact set of the candidates that are above a large gap.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def test_every_mechanism_plans_and_releases(
     options = f"--{target}", EXACT, "--release", release, "--mechanism", row.name
     options = (*options, "--max-items", 6) if row.few else options
     if row.options.get("gaussian") and target == "epsilon":
-        command("plan", "--k", k, "--candidates", 6, *options).complains(2, "also give --delta, or use --rho")
+        command("plan", "top-k", "--k", k, "--candidates", 6, *options).complains(2, "also give --delta, or use --rho")
         return
-    plan = command("plan", "--k", k, "--candidates", 6, *options)
+    plan = command("plan", "top-k", "--k", k, "--candidates", 6, *options)
     assert (plan.code, plan.err) == (0, "")
     assert plan.field("mechanism").startswith(f"{row.name} (")
     assert "{" not in plan.out
@@ -97,7 +97,7 @@ def test_defaults(command: Command, library: Library) -> None:
 
 def test_an_unknown_name_lists_the_names(command: Command, library: Library) -> None:
     for arguments in (
-        ("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, "--mechanism", "zyxwv"),
+        ("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, "--mechanism", "zyxwv"),
         library.release("--epsilon", 1, "--mechanism", "zyxwv"),
     ):
         command(*arguments).complains(2, "--mechanism must be one of", *NAMES)
@@ -121,13 +121,13 @@ def test_an_unknown_name_lists_the_names(command: Command, library: Library) -> 
 def test_a_mechanism_that_cannot_is_refused_with_what_to_change(
     command: Command, options: tuple[object, ...], fragments: tuple[str, ...], others: tuple[str, ...]
 ) -> None:
-    result = command("plan", "--k", 2, "--candidates", 9, "--rho", 1, *options)
+    result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--rho", 1, *options)
     result.complains(2, *fragments, *others)
     offered = result.err.split("or choose ")[1].strip().removeprefix("one of ").split(", ")
     assert options[1] not in offered
     for name in offered:
         again = [name if option == options[1] else option for option in options]
-        assert command("plan", "--k", 2, "--candidates", 9, "--rho", 1, *again).code == 0
+        assert command("plan", "top-k", "--k", 2, "--candidates", 9, "--rho", 1, *again).code == 0
 
 
 @pytest.mark.further
@@ -177,13 +177,13 @@ def test_a_lead_goes_with_each_item(command: Command, library: Library) -> None:
 
 @pytest.mark.slow
 def test_leads_need_a_runner_up(command: Command) -> None:
-    everyone = "plan", "--k", 4, "--candidates", 4, "--rho", 1
+    everyone = "plan", "top-k", "--k", 4, "--candidates", 4, "--rho", 1
     named = command(*everyone, "--mechanism", "noisy_top_k_with_gaps")
     named.complains(2, "cannot make this release: use a --k below the number of candidates, or choose one of")
     compared = command(*everyone, "--compare")
     assert compared.code == 0
     assert "noisy_top_k_with_gaps" not in compared.out
-    assert "noisy_top_k_with_gaps" in command("plan", "--k", 3, "--candidates", 4, "--rho", 1, "--compare").out
+    assert "noisy_top_k_with_gaps" in command("plan", "top-k", "--k", 3, "--candidates", 4, "--rho", 1, "--compare").out
 
 
 @pytest.mark.further
@@ -211,8 +211,8 @@ def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release(*more: object) -> tuple[object, ...]:
-    own = "release", "visits.parquet", "--user", "visitor", "--item", "page", "--candidates", "pages.txt"
-    return (*own, "--k", 4, "--by-gap", *more)
+    own = "release", "gap", "visits.parquet", "--user", "visitor", "--item", "page", "--candidates", "pages.txt"
+    return (*own, "--k", 4, *more)
 
 
 @pytest.mark.further
@@ -257,7 +257,7 @@ def test_where_no_gap_is_large_nothing_comes(command: Command, visits: Path, tmp
 
 @pytest.mark.further
 def test_a_plan_tells_what_the_release_does(command: Command, visits: Path) -> None:
-    told = command("plan", "--k", 4, "--candidates", 5, "--by-gap", *USUAL)
+    told = command("plan", "gap", "--k", 4, "--candidates", 5, *USUAL)
     done = command(*release(*USUAL))
     assert told.field("question") == "which of 5 candidates, at most 4, are above a large gap between their counts?"
     assert told.field("scale").startswith("4.0 ")
@@ -301,7 +301,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, visits: Path) -
 
 @pytest.mark.slow
 def test_several_are_planned_paid_and_drawn(command: Command, visits: Path) -> None:
-    asked = "plan", "--k", 4, "--candidates", "pages.txt", "--by-gap", "--epsilon", 2, "--delta", 1e-6
+    asked = "plan", "gap", "--k", 4, "--candidates", "pages.txt", "--epsilon", 2, "--delta", 1e-6
     found = ways(command(*asked, "--releases", 2))
     assert list(found) == ["pure", "zCDP"]
     book = Path("budget.ledger")
@@ -314,4 +314,4 @@ def test_several_are_planned_paid_and_drawn(command: Command, visits: Path) -> N
             assert [one.state for one in ledger.history()] == ["released"] * 2
     command("ledger", "create", "other.ledger", "--dataset", "d", "--epsilon", 2, "--delta", 1e-6, "--own-delta", 1e-6)
     within = command(*asked[:6], "--ledger", "other.ledger")
-    assert "--by-gap --epsilon 2 --delta 1e-06" in within.out
+    assert "release gap TABLE" in within.out

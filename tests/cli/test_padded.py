@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.release import Engine
+from opendp_topk.apps.planning.sources import Engine
 
 from ..concepts.clocks import SECOND, Clock, unwaited
 from .conftest import Command, Library, record_of
@@ -38,7 +38,7 @@ def test_the_answer_and_errors_come_at_the_deadline(
     command: Command, library: Library, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opening_takes(3, clock, monkeypatch)
-    monkeypatch.setattr("opendp_topk.apps.cli.release.utc_timestamp", lambda: "2001-02-03T04:05:06+00:00")
+    monkeypatch.setattr("opendp_topk.apps.planning.releasing.utc_timestamp", lambda: "2001-02-03T04:05:06+00:00")
     start, path = clock.now, library.folder / "top.json"
     result = command(*library.release(*EXACT, "--pad", 60, "--out", path))
     assert (result.code, clock.now - start) == (0, 60 * SECOND)

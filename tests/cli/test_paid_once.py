@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli import output as kept_records
 from opendp_topk.apps.ledger import files, journal
+from opendp_topk.apps.planning import record_store as kept_records
 
 from .command import COMMAND
 from .conftest import Command, Library

@@ -62,11 +62,22 @@ def test_a_plan_of_sums_is_kept(command: Command, here: Path) -> None:
     sums = [(v, f"/page/{p}", 9.5 if p == 11 else 0.01) for v in range(60) for p in range(12) if p < 11 or v % 2]
     pl.DataFrame(sums, schema=["visitor", "page", "paid"], orient="row").write_parquet("visits.parquet")
     asked = "--k", 1, *LISTED, "--sum", "paid", "--bounds", "0,10", "--step", "0.01", "--epsilon", 20
-    assert command("plan", *asked, "--delta", 1e-6, "--releases", 2, "--out", "plan.json").code == 0
+    assert command("plan", "top-k", *asked, "--delta", 1e-6, "--releases", 2, "--out", "plan.json").code == 0
     book = "ledger", "create", "budget.ledger", "--dataset", "d", "--epsilon", 20, "--delta", 1e-6
     assert command(*book, "--own-delta", 1e-6).code == 0
     assert command("ledger", "reserve", "budget.ledger", "--plan", "plan.json").code == 0
-    own = ["release", "visits.parquet", "--user", "visitor", "--item", "page", *LISTED, "--plan", "plan.json"]
+    own = [
+        "release",
+        "planned",
+        "visits.parquet",
+        "--user",
+        "visitor",
+        "--item",
+        "page",
+        *LISTED,
+        "--plan",
+        "plan.json",
+    ]
     own += ["--planned", "1", "--ledger", "budget.ledger"]
     done = command(*own, "--out", "top.json")
     assert done.code == 0, done
@@ -109,7 +120,7 @@ def pay(command: Command, place: Path, asked: tuple[object, ...], before: Iterab
 
 @pytest.mark.slow
 def test_every_way_is_paid_to_its_last_week(command: Command, here: Path) -> None:
-    asked = "--k", 10, *LISTED, "--epsilon", 1, "--releases", 4
+    asked = "top-k", "--k", 10, *LISTED, "--epsilon", 1, "--releases", 4
     assert pay(command, here, asked) == ["pure", "zCDP", "(epsilon, delta)"]
 
 
@@ -117,16 +128,66 @@ def test_every_way_is_paid_to_its_last_week(command: Command, here: Path) -> Non
 @pytest.mark.parametrize(
     ("asked", "names"),
     [
-        (("--k", 2, "--candidates", 12, "--rho", 0.2, "--releases", 3), 3),
-        (("--k", 1, *LISTED, "--epsilon", 0.5, "--delta", 1e-9, "--releases", 2, "--mechanism", "permute_and_flip"), 3),
-        (("--k", 3, *LISTED, "--epsilon", 3, "--delta", 1e-7, "--releases", 7, "--release", "set", "--users", 2), 3),
-        (("--k", 2, *LISTED, "--epsilon", 1, "--releases", 3, "--counts", "--neighbors", "replace"), 2),
-        (("--k", 2, *LISTED, "--epsilon", 1, "--releases", 2, "--counts", "--max-items", 1), 3),
-        (("--k", 2, *LISTED, "--rho", 0.1, "--releases", 2, "--max-items", 2, "--keep", "order"), 3),
-        (("--k", 2, "--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3), 2),
-        (("--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3, "--above-threshold"), 2),
-        (("--k", 2, *LISTED, "--epsilon", 2, "--delta", 1e-4, "--releases", 2, "--minimum-users", 9), 2),
-        (("--k", 5, *LISTED, "--epsilon", 2, "--delta", 1e-6, "--releases", 12), 3),
+        (("top-k", "--k", 2, "--candidates", 12, "--rho", 0.2, "--releases", 3), 3),
+        (
+            (
+                "top-k",
+                "--k",
+                1,
+                *LISTED,
+                "--epsilon",
+                0.5,
+                "--delta",
+                1e-9,
+                "--releases",
+                2,
+                "--mechanism",
+                "permute_and_flip",
+            ),
+            3,
+        ),
+        (
+            (
+                "top-k",
+                "--k",
+                3,
+                *LISTED,
+                "--epsilon",
+                3,
+                "--delta",
+                1e-7,
+                "--releases",
+                7,
+                "--release",
+                "set",
+                "--users",
+                2,
+            ),
+            3,
+        ),
+        (("top-k", "--k", 2, *LISTED, "--epsilon", 1, "--releases", 3, "--counts", "--neighbors", "replace"), 2),
+        (("top-k", "--k", 2, *LISTED, "--epsilon", 1, "--releases", 2, "--counts", "--max-items", 1), 3),
+        (("top-k", "--k", 2, *LISTED, "--rho", 0.1, "--releases", 2, "--max-items", 2, "--keep", "order"), 3),
+        (("unknown-domain", "--k", 2, "--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3), 2),
+        (("above-threshold", "--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3), 2),
+        (
+            (
+                "unknown-domain",
+                "--k",
+                2,
+                *LISTED,
+                "--epsilon",
+                2,
+                "--delta",
+                1e-4,
+                "--releases",
+                2,
+                "--minimum-users",
+                9,
+            ),
+            2,
+        ),
+        (("top-k", "--k", 5, *LISTED, "--epsilon", 2, "--delta", 1e-6, "--releases", 12), 3),
     ],
 )
 def test_other_questions_are_paid_to_their_last_week(
@@ -135,13 +196,26 @@ def test_other_questions_are_paid_to_their_last_week(
     assert len(pay(command, here, asked)) == names
 
 
-SPENT = ["release", "visits.parquet", "--user", "visitor", "--item", "page", *LISTED, "--k", "2", "--ledger", "b"]
+SPENT = [
+    "release",
+    "top-k",
+    "visits.parquet",
+    "--user",
+    "visitor",
+    "--item",
+    "page",
+    *LISTED,
+    "--k",
+    "2",
+    "--ledger",
+    "b",
+]
 
 
 @pytest.mark.slow
 def test_what_is_left_of_a_ledger_pays_for_the_plan_within_it(command: Command, here: Path) -> None:
     mixed = "--epsilon", "1", "--delta", "1e-6", "--own-delta", "5e-7"
-    listed, unlisted = ("--k", "2", *LISTED), ("--k", "2", "--max-items", "3")
+    listed, unlisted = ("top-k", "--k", "2", *LISTED), ("unknown-domain", "--k", "2", "--max-items", "3")
     for budget, spent, asked, names in (
         (mixed, ("--epsilon", "0.37"), (*listed, "--releases", 3), ["pure", "zCDP", "(epsilon, delta)"]),
         (mixed, ("--rho", "0.003"), (*listed, "--releases", 3), ["zCDP"]),
@@ -157,7 +231,7 @@ def test_what_is_left_of_a_ledger_pays_for_the_plan_within_it(command: Command, 
 def test_a_plan_within_a_spent_ledger_is_refused(command: Command, here: Path) -> None:
     command("ledger", "create", "b", "--dataset", "v", "--epsilon", 1)
     assert command("ledger", "reserve", "b", "--amount", 1).code == 0
-    command("plan", "--k", 2, "--ledger", "b", *LISTED).complains(2, "--ledger has no budget left")
+    command("plan", "top-k", "--k", 2, "--ledger", "b", *LISTED).complains(2, "--ledger has no budget left")
 
 
 def documented() -> list[tuple[str, list[str], list[list[str]]]]:
@@ -172,7 +246,7 @@ def documented() -> list[tuple[str, list[str], list[list[str]]]]:
                 before = [
                     one for one in commands[:place] if one[0] != "plan" and book in one and "--from-record" not in one
                 ]
-                before = [one for one in before if one[1] in ("create", "visits.parquet")]
+                before = [one for one in before if one[1] == "create" or one[2] == "visits.parquet"]
                 if book is not None and not before:  # an example on its own
                     before = [["ledger", "create", book, "--dataset", "v", "--epsilon", "1"]]
                 found.append((page.name, words[1:], before))
@@ -195,22 +269,29 @@ def test_every_plan_of_the_documentation_is_paid_to_its_last_week(command: Comma
 @pytest.mark.slow
 def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here: Path) -> None:
     asked = "--k", 2, *LISTED, "--epsilon", 1, "--delta", 1e-6, "--max-items", 2, "--mechanism", "joint"
-    assert command("plan", *asked, "--releases", 2, "--out", "kept.json").code == 0
+    assert command("plan", "top-k", *asked, "--releases", 2, "--out", "kept.json").code == 0
     kept = json.loads((here / "kept.json").read_text())
     assert kept["releases"] == 2
     command("ledger", "create", "b", "--dataset", "v", "--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6)
     assert command("ledger", "reserve", "b", "--plan", "kept.json", "--json").out.count('"entry": 1') == 1
-    drawn = "release", "visits.parquet", "--user", "visitor", "--item", "page", *LISTED, "--plan", "kept.json"
+    drawn = (
+        "release",
+        "planned",
+        "visits.parquet",
+        "--user",
+        "visitor",
+        "--item",
+        "page",
+        *LISTED,
+        "--plan",
+        "kept.json",
+    )
     paid = (*drawn, "--ledger", "b", "--planned", 1)
-    for more in (("--max-items", 3), ("--keep", "rows")):
-        command(*paid, *more).complains(2, "at most 2 items (random) of a user: omit --max-items and --keep")
-    paid = (*paid, "--max-items", 2)
     assert command(*paid, "--label", "release 2 of 2", "--out", "top.json").code == 0
     assert json.loads((here / "top.json").read_text())["scale"] == kept["scale"]
     assert command("verify", "top.json", "--ledger", "b").code == 0
     command(*paid, "--label", "release 2 of 2").complains(1, "already drawn")
     command(*drawn).complains(2, "--planned ENTRY")
-    command(*paid, "--k", 3).complains(2, "omit --k")
     (here / "pages.txt").write_text("/page/1\n/page/2\n/page/3\n")
     command(*paid).complains(2, "12 candidates")
     (here / "kept.json").write_text(json.dumps({**kept, "scale": 0.5}))
@@ -227,9 +308,9 @@ def test_a_file_that_is_no_plan_is_refused(command: Command, here: Path) -> None
             ('{"format": 7}', 2, "must be a plan"),
         ),
         (
-            '{"format": "opendp_topk plan v2"}',
+            '{"format": "opendp_topk plan v1"}',
             2,
-            "'opendp_topk plan v2', but this library reads only",
+            "'opendp_topk plan v1', but this library reads only",
         ),
     ):
         (here / "kept.json").write_text(text)
@@ -237,7 +318,7 @@ def test_a_file_that_is_no_plan_is_refused(command: Command, here: Path) -> None
     command("ledger", "reserve", "b").complains(2, "--amount X and --plan FILE")
 
 
-ASKED = "plan", "--k", 2, "--candidates", 50
+ASKED = "plan", "top-k", "--k", 2, "--candidates", 50
 
 
 def rows(result: Result) -> dict[str, list[str]]:
@@ -279,9 +360,13 @@ def test_each_way_ends_in_the_releases_that_it_pays_for(command: Command) -> Non
     result = command(*ASKED, "--epsilon", 1, "--releases", 3)
     ways = [way.strip().splitlines() for way in result.out.split("\n# ")[1:]]
     each = ["--k 2 --epsilon 0.333333", f"--k 2 --rho {rows(result)['zCDP'][4]}", "--plan plan.json --planned 1"]
-    table = "opendp-topk release TABLE --user USER --item ITEM --candidates FILE"
+    table = "TABLE --user USER --item ITEM --candidates FILE"
     assert [way[0].split(":")[0] for way in ways] == ["pure", "zCDP", "(epsilon, delta)"]
-    assert [way[-1] for way in ways] == [f"{table} {one} --ledger budget.ledger  # 3 times" for one in each]
+    kinds = "top-k", "top-k", "planned"
+    assert [way[-1] for way in ways] == [
+        f"opendp-topk release {kind} {table} {one} --ledger budget.ledger  # 3 times"
+        for kind, one in zip(kinds, each, strict=True)
+    ]
 
 
 @pytest.mark.further

@@ -32,7 +32,7 @@ def test_the_scale_is_the_smallest_that_meets_the_target(
     command: Command, target: str, budget: float, k: int, n: int, users: int, neighbors: str, release: str
 ) -> None:
     result = command(
-        *("plan", "--k", k, "--candidates", n, f"--{target}", budget),
+        *("plan", "top-k", "--k", k, "--candidates", n, f"--{target}", budget),
         *("--users", users, "--neighbors", neighbors, "--release", release),
     )
     assert (result.code, result.err) == (0, "")
@@ -56,7 +56,7 @@ def test_the_scale_is_the_smallest_that_meets_the_target(
 @pytest.mark.parametrize(("target", "noises"), [("epsilon", 1), ("rho", 4)])
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
 def test_the_guarantee_is_the_accuracy_theorem(command: Command, target: str, noises: int, alpha: float) -> None:
-    result = command("plan", "--k", 4, "--candidates", 900, f"--{target}", 0.25, "--alpha", alpha)
+    result = command("plan", "top-k", "--k", 4, "--candidates", 900, f"--{target}", 0.25, "--alpha", alpha)
     tau = mpmath.mpf(result.field("scale").split()[0])
     bound = int(mpmath.floor(tau * mpmath.log(900 * noises / mpmath.mpf(str(alpha)))))
     percent = {0.05: "95", 0.3: "70"}[alpha]
@@ -69,7 +69,7 @@ def test_the_guarantee_is_the_accuracy_theorem(command: Command, target: str, no
 
 @pytest.mark.further
 def test_the_guarantee_of_a_set_speaks_of_no_rank_in_the_release(command: Command) -> None:
-    asked = "plan", "--k", 4, "--candidates", 900, "--epsilon", 1, "--release", "set"
+    asked = "plan", "top-k", "--k", 4, "--candidates", 900, "--epsilon", 1, "--release", "set"
     result = command(*asked, "--mechanism", "report_noisy_top_k")
     assert "the t-th most frequent of the released items has a count within" in result.field("accuracy")
     bound = int(mpmath.floor(2 * mpmath.log(mpmath.binomial(900, 4) / mpmath.mpf("0.05"))))
@@ -86,12 +86,12 @@ def test_the_guarantee_of_a_set_speaks_of_no_rank_in_the_release(command: Comman
     ("k", "rank"), [(2, "2nd"), (3, "3rd"), (11, "11th"), (13, "13th"), (21, "21st"), (112, "112th")]
 )
 def test_ranks_are_ordinals(command: Command, k: int, rank: str) -> None:
-    result = command("plan", "--k", k, "--candidates", 900, "--epsilon", 1, "--release", "set")
+    result = command("plan", "top-k", "--k", k, "--candidates", 900, "--epsilon", 1, "--release", "set")
     assert f"of the {rank} largest count" in result.field("accuracy")
 
 
 def test_sets_too_many_to_count_have_no_guarantee(command: Command) -> None:
-    result = command("plan", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set")
+    result = command("plan", "top-k", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set")
     assert result.field("accuracy") == "not computed: the number of possible releases is too large"
     assert result.field("scale").startswith("1.0 ")
 
@@ -100,24 +100,26 @@ def test_sets_too_many_to_count_have_no_guarantee(command: Command) -> None:
     ("alpha", "percent"), [("0.001", "99.9 %"), ("1e-9", "1 - 1e-09"), ("1e-320", "1 - 1e-320"), ("0.3333", "66.67 %")]
 )
 def test_the_probability_is_never_rounded(command: Command, alpha: str, percent: str) -> None:
-    result = command("plan", "--k", 1, "--candidates", 9, "--epsilon", 1, "--alpha", alpha)
+    result = command("plan", "top-k", "--k", 1, "--candidates", 9, "--epsilon", 1, "--alpha", alpha)
     assert f"with probability at least {percent}, for" in result.field("accuracy")
 
 
 @pytest.mark.further
 def test_a_bound_below_one_user_is_exact_and_an_infinite_one_is_none(command: Command) -> None:
-    exact = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1000)
+    exact = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1000)
     assert "the t-th released item has exactly the t-th largest count" in exact.field("accuracy")
-    hopeless = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 2e-308)
+    hopeless = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 2e-308)
     assert hopeless.field("accuracy").startswith("none")
-    assert "within 1 user of" in command("plan", "--k", 1, "--candidates", 9, "--epsilon", 4).field("accuracy")
+    assert "within 1 user of" in command("plan", "top-k", "--k", 1, "--candidates", 9, "--epsilon", 4).field("accuracy")
 
 
 def test_the_plan_names_mechanism_noise_measure_and_proofs(command: Command) -> None:
-    pure = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1)
+    pure = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1)
     assert "report_noisy_top_k (ranking, best first): independent exponential noise" in pure.field("mechanism")
     assert pure.field("cost").endswith("for 1 user added or removed (MaxDivergence: pure differential privacy)")
-    concentrated = command("plan", "--k", 2, "--candidates", 9, "--rho", 1, "--users", 3, "--neighbors", "replace")
+    concentrated = command(
+        "plan", "top-k", "--k", 2, "--candidates", 9, "--rho", 1, "--users", 3, "--neighbors", "replace"
+    )
     assert "independent Gumbel noise" in concentrated.field("mechanism")
     assert "for 3 users replaced (ZeroConcentratedDivergence: zero-" in concentrated.field("cost")
     for document in ("transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"):
@@ -131,7 +133,7 @@ def test_counts_have_a_scale_and_a_guarantee_of_their_own(
     command: Command, target: str, formula: str, neighbors: str
 ) -> None:
     """One replaced user moves counts by 1 and differences of counts by 2."""
-    asked = "plan", "--k", 4, "--candidates", 900, f"--{target}", 0.5, "--counts", "--neighbors", neighbors
+    asked = "plan", "top-k", "--k", 4, "--candidates", 900, f"--{target}", 0.5, "--counts", "--neighbors", neighbors
     result = command(*asked)
     assert result.code == 0
     scale, count_scale = (Fraction(float(result.field("scale").split()[at].rstrip(","))) for at in (0, 2))
@@ -152,30 +154,30 @@ def test_counts_have_a_scale_and_a_guarantee_of_their_own(
 
 
 def test_counts_without_a_choice_cost_only_themselves(command: Command) -> None:
-    result = command("plan", "--k", 3, "--candidates", 3, "--epsilon", 1, "--release", "set", "--counts")
+    result = command("plan", "top-k", "--k", 3, "--candidates", 3, "--epsilon", 1, "--release", "set", "--counts")
     assert result.code == 0
     assert result.field("scale").startswith("3.0, and 3.0 for the counts")
 
 
 def test_a_hopeless_scale_of_the_counts_has_no_guarantee(command: Command) -> None:
-    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 3e-308, "--counts")
+    result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 3e-308, "--counts")
     assert result.field("counts").startswith("none")
 
 
 def test_candidates_may_be_a_file(command: Command, library: Library) -> None:
-    listed = command("plan", "--k", 2, "--candidates", library.candidates, "--epsilon", 1)
-    assert listed == command("plan", "--k", 2, "--candidates", 6, "--epsilon", 1)
+    listed = command("plan", "top-k", "--k", 2, "--candidates", library.candidates, "--epsilon", 1)
+    assert listed == command("plan", "top-k", "--k", 2, "--candidates", 6, "--epsilon", 1)
 
 
 @pytest.mark.parametrize("name", ["--epsilon", "--rho", "--k", "--users", "--alpha"])
 def test_an_argument_that_cannot_be_read_is_named(command: Command, name: str) -> None:
-    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, name, "abc")
+    result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, name, "abc")
     assert (result.code, result.out) == (2, "")
     assert f"Invalid value for '{name}'" in result.err.replace("'-k' / ", "").replace('"', "'")
 
 
 def test_a_cost_is_shown_in_twelve_digits_that_are_never_too_small(command: Command) -> None:
-    result = command("plan", "--k", 3, "--candidates", 10, "--epsilon", 0.1)
+    result = command("plan", "top-k", "--k", 3, "--candidates", 10, "--epsilon", 0.1)
     assert result.field("cost").startswith("epsilon = 0.1 for")
     for loss in (0.1 - 2**-57, 1 / 3, 5e-324, 1.7e308):
         shown = float(show.rounded_up(loss))

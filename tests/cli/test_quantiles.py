@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.asking import apply_bounds_and_step
+from opendp_topk.apps.planning.question import parse_grid
 from opendp_topk.apps.planning.units import Columns, format_grid_score
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 
-from ..concepts.sentinels import raises_exactly
 from .command import edited, record_of
 from .conftest import Command
 from .test_paid_plans import ways
@@ -44,7 +43,7 @@ def readers(tmp_path: Path) -> Path:
 
 
 def release(file: Path, *more: object) -> tuple[object, ...]:
-    return "release", file, "--user", "reader", *(TYPES if file.suffix == ".csv" else ()), *more
+    return "release", "quantile", file, "--user", "reader", *(TYPES if file.suffix == ".csv" else ()), *more
 
 
 @pytest.mark.slow
@@ -92,7 +91,7 @@ def test_the_table_of_a_number_has_no_rank_and_a_sign(command: Command, readers:
 
 @pytest.mark.further
 def test_a_plan_tells_what_the_release_does(command: Command, readers: Path) -> None:
-    told = command("plan", *AGE, "--step", "0.5", "--epsilon", 1)
+    told = command("plan", "quantile", *AGE, "--step", "0.5", "--epsilon", 1)
     done = command(*release(readers, *AGE, "--step", "0.5", "--epsilon", 1))
     assert (told.code, done.code) == (0, 0)
     assert told.field("question") == "which of 241 numbers is the 9/10 quantile of age?"
@@ -100,7 +99,7 @@ def test_a_plan_tells_what_the_release_does(command: Command, readers: Path) -> 
     assert "of each user 1 row is counted, the median of the user's rows" in told.field("accuracy")
     assert told.field("cost") == done.field("cost")
     assert told.field("scale").startswith("18.0 ")
-    more = command("plan", *AGE, "--max-rows", 3, "--epsilon", 1)
+    more = command("plan", "quantile", *AGE, "--max-rows", 3, "--epsilon", 1)
     assert "of each user at most 3 rows are counted, evenly spaced" in more.field("accuracy")
     assert more.field("scale").startswith("54.0 ")
 
@@ -190,7 +189,7 @@ def test_the_same_question_is_answered_from_its_record(
 
 def last_records(command: Command, *asked: Any) -> Iterator[dict[str, Any]]:
     """Every command of every way that the plan prints is run: the last record of each."""
-    found = ways(command("plan", *asked, "--epsilon", 2, "--delta", 1e-6, "--releases", 2))
+    found = ways(command("plan", "quantile", *asked, "--epsilon", 2, "--delta", 1e-6, "--releases", 2))
     assert list(found) == ["pure", "zCDP", "(epsilon, delta)"]
     book = Path("budget.ledger")
     for name, commands in found.items():
@@ -293,11 +292,13 @@ def test_a_record_of_several_that_does_not_hold_together_is_none(
 
 @pytest.mark.further
 def test_a_plan_of_several_tells_what_halving_costs(command: Command) -> None:
-    told = command("plan", *QUARTERS, "--epsilon", 1)
+    told = command("plan", "quantile", *QUARTERS, "--epsilon", 1)
     assert told.field("question") == "which of 121 numbers are the 1/4, 1/2 and 3/4 quantiles of age?"
     assert told.field("scale").startswith("2.0 ")
     assert "plus 1 for each started block of 64 rows" in told.field("accuracy")
-    more = command("plan", "--quantile", ".1,.2,.3,.4", *QUARTERS[2:], "--rho", 0.1, "--neighbors", "replace")
+    more = command(
+        "plan", "quantile", "--quantile", ".1,.2,.3,.4", *QUARTERS[2:], "--rho", 0.1, "--neighbors", "replace"
+    )
     assert "plus 2 for each started block of 64 rows" in more.field("accuracy")
 
 
@@ -348,7 +349,8 @@ def sales(tmp_path: Path) -> Path:
 
 
 def release_sales(file: Path, *more: object) -> tuple[object, ...]:
-    return "release", file, "--user", "buyer", "--item", "book", *more
+    kind = "top-k" if "--candidates" in more else "unknown-domain"
+    return "release", kind, file, "--user", "buyer", "--item", "book", *more
 
 
 def listed(file: Path, *more: object) -> tuple[object, ...]:
@@ -381,25 +383,29 @@ def test_text_is_not_summed_in_silence(command: Command, sales: Path) -> None:
     ranked = "--candidates", file.parent / "books.txt", "--item", "book", "--k", 2, *SUM
     halved = "--quantile", "1/2", "--column", "paid", "--bounds", "0,50", "--step", "0.5"
     asked = *EXACT, "--ledger", book
-    for kind in (ranked, halved):
-        given = "--user", "buyer", *kind, *asked
-        command("release", text, *given).complains(1, "column 'paid' must contain integers", "not String")
-        command("release", file, *given, "--separator", ";").complains(
+    for kind, named in (("top-k", ranked), ("quantile", halved)):
+        given = "--user", "buyer", *named, *asked
+        command("release", kind, text, *given).complains(1, "column 'paid' must contain integers", "not String")
+        command("release", kind, file, *given, "--separator", ";").complains(
             1, "column 'paid' must contain decimals with '.' before the fraction", "--decimal"
         )
         mixed = "--separator", ";", "--types", "paid=decimal,day=date"
-        command("release", file, *given, *mixed).complains(1, "column 'paid' must contain decimals")
-        command("release", file, *given, *mixed, "--decimal", ",").complains(1, "dates written yyyy-mm-dd", "--date")
-        command("release", file, *given, "--separator", ";", "--types", "paid=text").complains(1, "not String")
+        command("release", kind, file, *given, *mixed).complains(1, "column 'paid' must contain decimals")
+        command("release", kind, file, *given, *mixed, "--decimal", ",").complains(
+            1, "dates written yyyy-mm-dd", "--date"
+        )
+        command("release", kind, file, *given, "--separator", ";", "--types", "paid=text").complains(1, "not String")
     with tk.ledger.Ledger(book) as account:
         assert not account.history()
     german = "--separator", ";", "--decimal", ",", "--types", "day=date", "--date-format", "dd.mm.yyyy"
-    result = command("release", file, "--user", "buyer", *ranked, *EXACT, "--counts", *german)
+    result = command("release", "top-k", file, "--user", "buyer", *ranked, *EXACT, "--counts", *german)
     assert [line.split()[1:] for line in result.out.splitlines()[2:4]] == [["13", "Emma"], ["2", "Walden"]]
     since = "--where", "day >= '2024-01-01'", "--counts"
-    result = command("release", file, "--user", "buyer", *ranked, *EXACT, *german, *since)
+    result = command("release", "top-k", file, "--user", "buyer", *ranked, *EXACT, *german, *since)
     assert [line.split()[1:] for line in result.out.splitlines()[2:4]] == [["12.5", "Emma"], ["2", "Walden"]]
-    record = record_of(command("release", file, "--user", "buyer", *halved, *EXACT, *german, "--out", "-").out)
+    record = record_of(
+        command("release", "quantile", file, "--user", "buyer", *halved, *EXACT, *german, "--out", "-").out
+    )
     assert record["items"] == [2]
 
 
@@ -415,12 +421,12 @@ def test_sums_without_a_list(command: Command, sales: Path) -> None:
 
 @pytest.mark.slow
 def test_a_plan_speaks_of_sums(command: Command) -> None:
-    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, *SUM, "--counts")
+    result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, *SUM, "--counts")
     assert "which 2 of 9 candidates have the largest sums of paid?" in result.flat
     assert "2 user" not in result.flat
     assert float(result.field("scale").split()[0].rstrip(",")) == 4 * 5000
     assert "sum within" in result.field("accuracy")
-    found = command("plan", "--k", 2, "--epsilon", 1, "--delta", 1e-8, *SUM)
+    found = command("plan", "unknown-domain", "--k", 2, "--epsilon", 1, "--delta", 1e-8, *SUM)
     assert "have the largest sums of paid, without a list of candidates?" in found.flat
     assert "its sum exceeds the 21st largest sum by more than" in found.field("accuracy")
 
@@ -435,13 +441,11 @@ def test_a_plan_of_sums_is_that_of_the_library(command: Command) -> None:
 
     best = tk.binary_search_param(top, d_in=3, d_out=0.25)
     options = "--rho", 0.25, "--users", 3, "--neighbors", "replace", "--sum", "v", "--bounds", "-3,5"
-    assert command("plan", "--k", 2, "--candidates", 9, *options).field("scale").startswith(f"{best} ")
+    assert command("plan", "top-k", "--k", 2, "--candidates", 9, *options).field("scale").startswith(f"{best} ")
 
 
 def test_amounts_are_written_in_full() -> None:
-    sums = Columns(value="v")
-    assert format_grid_score(-1234567, apply_bounds_and_step(sums, "0,50", "0.01").step) == "-12345.67"
-    assert apply_bounds_and_step(sums, "-0.5,0.5", "1/8").difference_text(3) == "0.375"
+    assert format_grid_score(-1234567, parse_grid("0,50", "0.01")["step"]) == "-12345.67"
+    assert Columns(value="v", **parse_grid("-0.5,0.5", "1/8")).difference_text(3) == "0.375"
     assert Columns().difference_text(1) == "1 user"
-    assert format_grid_score(10**12, apply_bounds_and_step(sums, "0,5", None).step) == "1000000000000"
-    raises_exactly(tk.errors.ParameterError, lambda: apply_bounds_and_step(Columns(), "0,5", None), "--sum")
+    assert format_grid_score(10**12, parse_grid("0,5", None)["step"]) == "1000000000000"

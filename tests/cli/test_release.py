@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from fractions import Fraction
 from importlib import metadata
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds
 from opendp_topk.proof import document_names, documents_folder
 
 from ..oracles import rhos
@@ -41,7 +43,7 @@ def test_programs_read_a_record(command: Command, library: Library) -> None:
     assert f"written to {out}" in " ".join(result.err.split()).replace(" ", "").replace("writtento", "written to ")
     record = record_of(out.read_text(encoding="utf-8"))
     assert list(record) == [
-        *("format", "time", "items", "k", "release", "measure", "symbol", "neighbors", "d_in", "d_out"),
+        *("format", "question", "time", "items", "k", "release", "measure", "symbol", "neighbors", "d_in", "d_out"),
         *("mechanism", "scale", "accuracy", "ledger", "proof", "candidate_list", "engine", "library"),
     ]
     assert record["items"] == BEST[:3]
@@ -179,3 +181,41 @@ def test_a_process_prints_plain_text_in_any_encoding(library: Library) -> None:
     recorded = spawn(*library.release(*EXACT, "--out", "-", candidates=listed, k=4), PYTHONIOENCODING="ascii")
     assert set(record_of(recorded.out)["items"]) == {"Emma", "Père Goriot", "🐋", "源氏物語"}
     assert "\x1b" in spawn(*library.release(*EXACT), FORCE_COLOR="1").out
+
+
+@pytest.mark.parametrize("verb", ["plan", "release"])
+def test_the_help_of_a_question_is_short_and_names_every_option(
+    command: Command, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within 48 lines of 80 columns, with an example at the end; ``--help-all`` explains each option."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for kind in (one for one in question_kinds() if one != WRAPPED):
+        page, whole = command(verb, kind, "--help"), command(verb, kind, "--help-all")
+        assert (page.code, whole.code) == (0, 0)
+        lines = page.out.rstrip().splitlines()
+        assert len(lines) <= 48, kind
+        assert max(map(len, lines)) <= 80, kind
+        assert lines[-1].split()[-2:] == question_class(kind).release_example.split()[-2:], kind
+        named = set(re.findall("--[a-z-]+", page.flat.replace("- ", "-")))
+        assert set(re.findall("^  (?:-., )?(--[a-z-]+)", whole.out, re.MULTILINE)) <= named, kind
+
+
+def test_a_file_has_the_options_and_a_record_can_be_turned_into_one(command: Command, library: Library) -> None:
+    """What is given at the command line replaces what the file says; a file for another question is refused."""
+    record, config = library.folder / "top.json", library.folder / "release.toml"
+    asked = library.release("--epsilon", 10**6, "--where", "reader >= 0", "--label", "week 1", "--out", record)
+    assert command(*asked).code == 0
+    shown = command("show", record, "--config")
+    assert 'question = "top-k"\n' in shown.out
+    config.write_text(f'{shown.out}candidates = "{library.candidates}"\n', "utf-8")
+    again = record_of(command("release", "top-k", library.table, "--config", config, "--out", "-").out)
+    first = record_of(record.read_text("utf-8"))
+    same = ("items", "mechanism", "scale", "d_out", "where", "stated", "question")
+    assert [again[name] for name in same] == [first[name] for name in same]
+    fewer = record_of(command("release", "top-k", library.table, "--config", config, "--k", 1, "--out", "-").out)
+    assert fewer["items"] == first["items"][:1]
+    command("release", "gap", library.table, "--config", config).complains(2, "for another question than gap")
+    config.write_text("kk = 3\n", "utf-8")
+    command("release", "top-k", library.table, "--config", config).complains(2, "unknown option, 'kk'")
+    config.write_text("k = \n", "utf-8")
+    command("release", "top-k", library.table, "--config", config).complains(1, "is not TOML")

@@ -90,7 +90,7 @@ def test_every_record_is_valid(command: Command, library: Library, schema: Any, 
     assert [error.message for error in schema.iter_errors(record)] == []
     for name in record:
         assert list(schema.iter_errors({key: value for key, value in record.items() if key != name})) or name in (
-            *("counts", "gaps", "count_accuracy", "candidate_list", "stated"),
+            *("question", "counts", "gaps", "count_accuracy", "candidate_list", "stated"),
         )
     assert list(schema.iter_errors({**record, "true_counts": [1]}))
     assert list(schema.iter_errors({**record, "items": [1.5]}))
@@ -98,7 +98,7 @@ def test_every_record_is_valid(command: Command, library: Library, schema: Any, 
 
 @pytest.mark.slow
 def test_a_record_of_a_release_without_a_list_is_valid(command: Command, library: Library, schema: Any) -> None:
-    asked = ("release", library.table, "--user", "reader", "--item", "book", "--k", 3, "--out", "-")
+    asked = ("release", "unknown-domain", library.table, "--user", "reader", "--item", "book", "--k", 3, "--out", "-")
     record = record_of(command(*asked, "--rho", 9, "--delta", 1e-6).out)
     assert [error.message for error in schema.iter_errors(record)] == []
     assert record["accuracy"]["within_users"] >= 0
@@ -109,12 +109,12 @@ def test_a_record_of_a_release_without_a_list_is_valid(command: Command, library
     ("asked", "question", "noise"),
     [
         (
-            ("--above-threshold", "--max-items", 3, "--other", "--delta", 1e-6),
+            ("above-threshold", "--max-items", 3, "--other", "--delta", 1e-6),
             "All items in the table with enough",
             "users",
         ),
         (
-            ("--k", 2, "--sum", "paid", "--bounds", "0,50", "--step", "0.01", "--delta", 1e-6),
+            ("unknown-domain", "--k", 2, "--sum", "paid", "--bounds", "0,50", "--step", "0.01", "--delta", 1e-6),
             "The 2 items in the table with the largest sums of paid",
             "in paid",
         ),
@@ -128,7 +128,8 @@ def test_a_record_of_what_is_no_top_k_of_counts(
     rows = [f"{buyer},{'ab'[buyer % 2]},{buyer % 50}.5" for buyer in range(400)]
     sales.write_text("\n".join(["buyer,book,paid", *rows]), encoding="utf-8")
     file = tmp_path / "out.json"
-    done = command("release", sales, "--user", "buyer", "--item", "book", *asked, "--epsilon", 8, "--out", file)
+    kind, *more = asked
+    done = command("release", kind, sales, "--user", "buyer", "--item", "book", *more, "--epsilon", 8, "--out", file)
     assert done.code == 0, done
     record = json.loads(file.read_text("utf-8"))
     assert [error.message for error in schema.iter_errors(record)] == []

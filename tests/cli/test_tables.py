@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from opendp_topk.apps.cli import release as releasing
+from opendp_topk.apps.planning import releasing
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from tests.tables.spark_session import LOOPBACK, require_spark
 
@@ -192,7 +192,7 @@ def test_what_is_no_ordinary_file_is_told_at_once(command: Command, library: Lib
         for arguments in (library.release(*EXACT, *out, table=path), library.release(*EXACT, *out, candidates=path)):
             command(*arguments).complains(1, said)
     command(*library.release(*EXACT, candidates=library.folder / "folder.txt")).complains(1, "is a folder")
-    asked = ("plan", "--k", 1, "--candidates", 9, "--epsilon", 1)
+    asked = ("plan", "top-k", "--k", 1, "--candidates", 9, "--epsilon", 1)
     command(*asked, "--proxy", library.folder / "pipe.csv").complains(1, "is a pipe")
 
 
@@ -289,7 +289,8 @@ def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release(file: Path, *more: object, item: str = "region,product") -> tuple[object, ...]:
-    return "release", file, "--user", "buyer", "--item", item, "--k", 3, *more
+    kind = "top-k" if "--candidates" in more else "unknown-domain"
+    return "release", kind, file, "--user", "buyer", "--item", item, "--k", 3, *more
 
 
 @pytest.mark.further
@@ -330,7 +331,7 @@ def test_pairs_that_nobody_lists(command: Command, sales: Path) -> None:
 
 
 def test_a_plan_takes_the_list(command: Command, sales: Path) -> None:
-    told = command("plan", "--candidates", "pairs.csv", "--k", 3, "--epsilon", 1)
+    told = command("plan", "top-k", "--candidates", "pairs.csv", "--k", 3, "--epsilon", 1)
     assert told.field("question") == "which 3 of 5 candidates do most users have?"
 
 
@@ -346,7 +347,20 @@ def test_numbers_of_the_list_are_those_of_the_table_however_they_are_written(com
     table = pl.read_parquet(sales).with_columns(pl.lit(7).alias("shop"))
     table.write_parquet("shops.parquet")
     Path("shops.csv").write_text('product,shop\ntea,07\n"tea, green", +7 \ntea,8\n')
-    asked = "release", "shops.parquet", "--user", "buyer", "--item", "shop,product", "--k", 2, *SURE, "--out", "-"
+    asked = (
+        "release",
+        "top-k",
+        "shops.parquet",
+        "--user",
+        "buyer",
+        "--item",
+        "shop,product",
+        "--k",
+        2,
+        *SURE,
+        "--out",
+        "-",
+    )
     record = record_of(command(*asked, "--candidates", "shops.csv").out)
     assert record["items"] == [["7", "tea"], ["7", "tea, green"]]
     Path("twice.csv").write_text("product,shop\ntea,07\ntea,7\nsalt,1\n")

@@ -31,8 +31,8 @@ def searches(tmp_path: Path) -> Path:
     return file
 
 
-def release(file: Path, *more: object) -> tuple[object, ...]:
-    return "release", file, "--user", "who", "--item", "term", *more
+def release(file: Path, *more: object, kind: str = "unknown-domain") -> tuple[object, ...]:
+    return "release", kind, file, "--user", "who", "--item", "term", *more
 
 
 @pytest.mark.further
@@ -82,7 +82,9 @@ def test_programs_read_a_record(command: Command, searches: Path) -> None:
 @pytest.mark.quick(users=3)
 @pytest.mark.parametrize(("neighbors", "users"), [("add_remove", 1), ("add_remove", 3), ("replace", 2)])
 def test_the_plan_meets_the_target_with_the_least_noise(command: Command, neighbors: str, users: int) -> None:
-    result = command(*f"plan --k 5 --epsilon 1 --delta 1e-6 --users {users} --neighbors {neighbors}".split())
+    result = command(
+        *f"plan unknown-domain --k 5 --epsilon 1 --delta 1e-6 --users {users} --neighbors {neighbors}".split()
+    )
     assert result.code == 0
     scale, threshold = (float(result.field(name).split()[0]) for name in ("scale", "threshold"))
     metric = tk.KeyedCountDistance(monotonic=neighbors == "add_remove")
@@ -143,7 +145,7 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
     tk.ledger.Ledger.create(
         book, budget=(90, 1e-5), measure=measure, dataset="searches", metric=tk.UserDistance()
     ).close()
-    found = command(*release(searches, "--keys", *more, *SOME, "--out", out, "--ledger", book))
+    found = command(*release(searches, *more, *SOME, "--out", out, "--ledger", book, kind="partitions"))
     assert found.code == 0
     assert "items with enough users" in found.out
     record = record_of(out.read_text(encoding="utf-8"))
@@ -162,24 +164,28 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
 
 @pytest.mark.slow
 def test_several_releases_share_a_target(command: Command) -> None:
-    found = command("plan", "--keys", "--max-items", 50, "--epsilon", 3, "--delta", 1e-6, "--releases", 4)
+    found = command("plan", "partitions", "--max-items", 50, "--epsilon", 3, "--delta", 1e-6, "--releases", 4)
     assert found.code == 0
     assert "is released with probability at least 1/2 each time" in found.flat
-    assert "--max-items 50 --keys --epsilon 0.75 --delta 2.5e-07 --ledger budget.ledger  # 4 times" in found.out
+    each = "--max-items 50 --epsilon 0.75 --delta 2.5e-07 --ledger budget.ledger  # 4 times"
+    assert f"release partitions TABLE --user USER --item ITEM {each}" in found.out
 
 
 @pytest.mark.slow
 def test_it_is_said_before_that_many_items_of_a_user_take_many_users(command: Command, searches: Path) -> None:
-    asked = "--keys", "--max-items", 500, "--minimum-users", 35, "--epsilon", 30, "--delta", 1e-8
-    assert "49 if at most 20 items of each user counted and 36 if 1 item of each user" in command("plan", *asked).flat
-    found = command(*release(searches, *asked))
+    asked = "--max-items", 500, "--minimum-users", 35, "--epsilon", 30, "--delta", 1e-8
+    assert (
+        "49 if at most 20 items of each user counted and 36 if 1 item of each user"
+        in command("plan", "partitions", *asked).flat
+    )
+    found = command(*release(searches, *asked, kind="partitions"))
     assert "no item was released" in found.out
     assert "a smaller --max-items: 49" in found.flat
 
 
 @pytest.mark.further
 def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:
-    one = command(*["plan", "--keys", "--max-items", "1", "--epsilon", "1", "--delta", "1e-8"])
+    one = command(*["plan", "partitions", "--max-items", "1", "--epsilon", "1", "--delta", "1e-8"])
     assert "19 users or more" in one.field("accuracy")
     assert "epsilon = 1 and delta = 1e-08" in one.field("each item")
 
@@ -188,28 +194,28 @@ def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:
 def test_a_plan_of_items_alone_is_paid_until_the_budget_is_spent(
     command: Command, searches: Path, tmp_path: Path
 ) -> None:
-    book, one = tmp_path / "budget.ledger", ("--keys", "--max-items", 1)
+    book, one = tmp_path / "budget.ledger", ("--max-items", 1)
     given = "--dataset", "searches", "--epsilon", 3, "--delta", 1e-6, "--own-delta", 5e-7, "--user", "who"
     assert command("ledger", "create", book, *given).code == 0
-    planned = "--max-items 1 --keys --epsilon {} --delta {} --ledger " + str(book)
-    assert planned.format(3, 5e-07) in command("plan", *one, "--ledger", book).flat
-    asked = release(searches, *one, "--epsilon", 2, "--delta", 4e-7, "--ledger", book)
+    planned = "--max-items 1 --epsilon {} --delta {} --ledger " + str(book)
+    assert planned.format(3, 5e-07) in command("plan", "partitions", *one, "--ledger", book).flat
+    asked = release(searches, *one, "--epsilon", 2, "--delta", 4e-7, "--ledger", book, kind="partitions")
     paid = command(*asked)
     assert paid.code == 0
     assert {"rain", "snow"} <= set(paid.out.split())
-    assert planned.format(1, 1e-07) in command("plan", *one, "--ledger", book).flat
+    assert planned.format(1, 1e-07) in command("plan", "partitions", *one, "--ledger", book).flat
     command(*asked).complains(1, "nothing was debited or released")
     with tk.ledger.Ledger(book) as account:
         assert account.spent()[1] == 4e-7
         assert len(account.history()) == 1
 
 
-ABOVE = "--above-threshold", "--max-items", 2
+ABOVE = "--max-items", 2
 
 
 @pytest.mark.slow
 def test_items_of_fewer_users_are_never_released(command: Command, searches: Path) -> None:
-    result = command(*release(searches, *ABOVE, "--minimum-users", 35, *DELTA, "--out", "-"))
+    result = command(*release(searches, *ABOVE, "--minimum-users", 35, *DELTA, "--out", "-", kind="above-threshold"))
     record = record_of(result.out)
     assert record["items"] == ["rain", "snow"]
     assert record["mechanism"]["minimum_users"] == 35
@@ -219,14 +225,15 @@ def test_items_of_fewer_users_are_never_released(command: Command, searches: Pat
 @pytest.mark.slow
 def test_the_plan_says_so(command: Command) -> None:
     plain, beyond = (
-        command("plan", *ABOVE, "--epsilon", 1, "--delta", 1e-6, *more) for more in ((), ("--minimum-users", 100))
+        command("plan", "above-threshold", *ABOVE, "--epsilon", 1, "--delta", 1e-6, *more)
+        for more in ((), ("--minimum-users", 100))
     )
     assert beyond.field("threshold").startswith(plain.field("threshold").split()[0])
     assert "counted from 100 users, because" in beyond.field("threshold")
     assert "without items with fewer than 100 users" in beyond.flat
     near = [int(one.field("accuracy").split("at least ")[2].split()[0]) for one in (plain, beyond)]
     assert near[1] - near[0] == 99
-    best = command("plan", "--k", 3, "--minimum-users", 100, "--epsilon", 1, "--delta", 1e-6)
+    best = command("plan", "unknown-domain", "--k", 3, "--minimum-users", 100, "--epsilon", 1, "--delta", 1e-6)
     assert "largest count, and 99 users, by more than" in best.field("accuracy")
 
 
@@ -242,25 +249,44 @@ def test_of_a_list_they_are_left_out_too(command: Command, searches: Path, tmp_p
     assert "1 fewer than 3 items" in result.flat
     assert command("verify", out).code == 0
     assert "4 candidates" in command("show", out).flat
-    plan = command("plan", "--k", 3, "--candidates", 500, "--minimum-users", 35, "--rho", 0.1, "--delta", 1e-6)
+    plan = command(
+        "plan", "unknown-domain", "--k", 3, "--candidates", 500, "--minimum-users", 35, "--rho", 0.1, "--delta", 1e-6
+    )
     assert "counted from 35 users, because" in plan.field("threshold")
     several = command(
-        "plan", "--k", 3, "--candidates", 50, "--minimum-users", 9, *DELTA[:1], 1, *DELTA[2:], "--releases", 2
+        "plan",
+        "unknown-domain",
+        "--k",
+        3,
+        "--candidates",
+        50,
+        "--minimum-users",
+        9,
+        *DELTA[:1],
+        1,
+        *DELTA[2:],
+        "--releases",
+        2,
     )
     assert "--candidates FILE --k 3 --minimum-users 9 --epsilon 0.5 --delta 5e-09" in several.out
     for more in (("--counts",), ("--release", "set"), ("--max-items", 2), ("--compare",)):
-        assert command("plan", "--k", 3, "--candidates", 50, "--minimum-users", 9, *DELTA, *more).code == 2, more
+        assert (
+            command("plan", "unknown-domain", "--k", 3, "--candidates", 50, "--minimum-users", 9, *DELTA, *more).code
+            == 2
+        ), more
 
 
 @pytest.mark.slow
 def test_all_items_above_a_threshold(command: Command, searches: Path) -> None:
-    result = command(*release(searches, *ABOVE, "--keep", "rows", *DELTA))
+    result = command(*release(searches, *ABOVE, "--keep", "rows", *DELTA, kind="above-threshold"))
     assert result.code == 0
     lines = [line.split() for line in result.out.splitlines()[2:5]]
     assert lines == [["89", "rain"], ["40", "snow"], ["30", "=hail"]]
     assert "my own name" not in result.out
     assert "measurements/stable_histogram (current)" in result.flat
-    record = record_of(command(*release(searches, *ABOVE, "--keep", "order", *DELTA, "--out", "-")).out)
+    record = record_of(
+        command(*release(searches, *ABOVE, "--keep", "order", *DELTA, "--out", "-", kind="above-threshold")).out
+    )
     assert record["items"] == ["rain", "snow", "=hail"]
     assert record["mechanism"]["mechanism"] == "stable_histogram"
     assert record["counts"] == [89, 40, 30]
@@ -270,7 +296,7 @@ def test_all_items_above_a_threshold(command: Command, searches: Path) -> None:
 @pytest.mark.slow
 def test_a_random_choice_of_items(command: Command, searches: Path) -> None:
     options = *ABOVE, "--keep", "random", *DELTA, "--out", "-"
-    record = record_of(command(*release(searches, *options)).out)
+    record = record_of(command(*release(searches, *options, kind="above-threshold")).out)
     assert record["mechanism"]["by"] == "random"
     assert record["mechanism"]["most"] == 2
     documents = [one["document"] for one in record["proof"]["documents"]]
@@ -279,7 +305,7 @@ def test_a_random_choice_of_items(command: Command, searches: Path) -> None:
 
 @pytest.mark.slow
 def test_the_plan_is_that_of_the_library(command: Command) -> None:
-    result = command("plan", *ABOVE, "--epsilon", 0.5, "--delta", 1e-6, "--users", 2)
+    result = command("plan", "above-threshold", *ABOVE, "--epsilon", 0.5, "--delta", 1e-6, "--users", 2)
     count = (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=None, max_items=2)
     measure = tk.Approximate(tk.MaxDivergence())
     scale = float(result.field("scale").split()[0])
@@ -294,7 +320,7 @@ def test_the_plan_is_that_of_the_library(command: Command) -> None:
 @pytest.mark.further
 def test_a_plan_takes_the_noise_that_lets_items_of_fewer_users_in(command: Command) -> None:
     """Both kinds of noise at rho = 0.05 have a scale of 10, and Gaussian noise the lighter tail."""
-    result = command("plan", "--above-threshold", "--max-items", 10, "--rho", 0.05, "--delta", 1e-6)
+    result = command("plan", "above-threshold", "--max-items", 10, "--rho", 0.05, "--delta", 1e-6)
     assert "discrete Gaussian noise" in result.flat
     count = (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=None, max_items=10)
     measure = tk.Approximate(tk.ZeroConcentratedDivergence())
@@ -321,11 +347,11 @@ def test_the_number_of_others(command: Command, library: Library) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [("--epsilon", 1), ("--rho", 0.1)])
-@pytest.mark.parametrize("listed", [("--candidates", 50), ("--delta", 1e-8)])
+@pytest.mark.parametrize("listed", [("top-k", "--candidates", 50), ("unknown-domain", "--delta", 1e-8)])
 def test_a_plan_with_others_leaves_a_tenth(
-    command: Command, target: tuple[str, float], listed: tuple[str, float]
+    command: Command, target: tuple[str, float], listed: tuple[object, ...]
 ) -> None:
-    result = command("plan", "--k", 3, *target, *listed, "--other")
+    result = command("plan", *listed, "--k", 3, *target, "--other")
     assert f"= {target[1] * 0.9:.2g}" in result.field("cost")
     assert f"= {Fraction(str(target[1])) / 10 * 1.0:g} more" in result.field("other")
 

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.record_file import read_record
 from opendp_topk.apps.ledger.files import SEPARATOR
 from opendp_topk.apps.ledger.records import seal_record, unseal_record
 from opendp_topk.apps.planning import release_record, verification
+from opendp_topk.apps.planning.record_file import read_record
 from opendp_topk.apps.planning.release_record import record_digest
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, UNKNOWN, verify_record
 from opendp_topk.errors import TableError
@@ -255,8 +255,8 @@ KINDS: dict[str, tuple[object, ...]] = {
     "own noise": ("--epsilon", 1, "--mechanism", "report_noisy_top_k_laplace", "--release", "set"),
     "unlisted": ("--epsilon", 1, "--delta", 1e-6, "--max-items", 2, "--keep", "random"),
     "sums": ("--epsilon", 1, "--sum", "paid", "--bounds", "0,50", "--step", "1/3", "--counts"),
-    "above": ("--rho", 1, "--delta", 1e-6, "--max-items", 2, "--above-threshold", "--other"),
-    "above, both": ("--epsilon", 0.3, "--delta", 1e-6, "--max-items", 5, "--above-threshold"),
+    "above": ("--rho", 1, "--delta", 1e-6, "--max-items", 2, "--other"),
+    "above, both": ("--epsilon", 0.3, "--delta", 1e-6, "--max-items", 5),
 }
 OWN = "--max-items"  # what a release without candidates has
 
@@ -289,9 +289,11 @@ def released(command: Command, library: Library, kind: str) -> Paid:
         frame.with_columns(paid=pl.int_range(pl.len()) % 40).write_parquet(library.table)
     asked = list(library.release(*options, "--ledger", ledger, "--out", file))
     if OWN in options:
+        asked[1] = "unknown-domain"
         at = asked.index("--candidates")
         del asked[at : at + 2]
-    if "--above-threshold" in options:
+    if kind.startswith("above"):
+        asked[1] = "above-threshold"
         at = asked.index("--k")
         del asked[at : at + 2]
     done = command(*asked)
@@ -439,7 +441,7 @@ def paid_once(tmp_path_factory: pytest.TempPathFactory) -> Paid:
     )
     several = (
         ("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3, "--user", "reader", "--purpose", "a list"),
-        ("release", folder / "loans.parquet", "--user", "reader", "--item", "book", *asked, "--out", file),
+        ("release", "top-k", folder / "loans.parquet", "--user", "reader", "--item", "book", *asked, "--out", file),
     )
     with pytest.MonkeyPatch.context() as patch:
         for one in several:

@@ -214,20 +214,18 @@ def test_bad_distances(d_in: Any) -> None:
     raises_exactly(tk.errors.ParameterError, lambda: talk(d_in=d_in), "d_in")
 
 
-@pytest.mark.parametrize("measure", [tk.Approximate(APPROXIMATE), MAX.__class__, None, 3])
-@pytest.mark.parametrize("make", [talk, lambda measure: tk.make_fully_adaptive_composition(*COUNTS, measure)])
-def test_measures_without_a_rule(make: Any, measure: Any) -> None:
-    raises_exactly(tk.errors.ParameterTypeError, lambda: make(measure), "output_measure must be")
+MAKERS = [
+    lambda domain, metric, measure: tk.make_adaptive_composition(domain, metric, measure, d_in=1, d_mids=[1]),
+    tk.make_fully_adaptive_composition,
+    lambda *space: tk.make_composition([geometric_choice(space[:2], space[2])]),
+]
 
 
-def test_bad_spaces() -> None:
-    for make in (
-        lambda *space: tk.make_adaptive_composition(*space, MAX, d_in=1, d_mids=[1]),
-        lambda *space: tk.make_fully_adaptive_composition(*space, MAX),
-    ):
-        raises_exactly(tk.errors.SpaceError, lambda make=make: make(COUNTS[0], tk.UserDistance()), "UserDistance")
-        raises_exactly(tk.errors.ParameterTypeError, lambda make=make: make(3, COUNTS[1]), "input_domain")
-        raises_exactly(tk.errors.ParameterTypeError, lambda make=make: make(COUNTS[0], None), "input_metric")
+@pytest.mark.parametrize("make", MAKERS)
+def test_spaces_that_do_not_fit_and_measures_without_a_rule(make: Any) -> None:
+    raises_exactly(tk.errors.SpaceError, lambda: make(COUNTS[0], tk.UserDistance(), MAX), "UserDistance")
+    words = "output_measure must be"
+    raises_exactly(tk.errors.ParameterTypeError, lambda: make(*COUNTS, tk.Approximate(APPROXIMATE)), words)
 
 
 @pytest.mark.slow

@@ -77,17 +77,6 @@ def test_no_float_is_added() -> None:
     assert sum([0.1] * 10) < 1
 
 
-def test_the_law_is_the_product_of_the_members_laws() -> None:
-    members = pair(tk.MaxDivergence())
-    x = [3, 1, 2]
-    joint = tk.make_composition(members).distribution(x)
-    first, second = (member.distribution(x) for member in members)
-    assert set(joint) == set(itertools.product(first, second))
-    with mpmath.workdps(40):
-        for (a, b), mass in joint.items():
-            assert abs(mass - first[a] * second[b]) < mpmath.mpf("1e-28")
-
-
 @pytest.mark.slow
 def test_releases_follow_the_joint_law_also_when_they_are_asked_for_one_by_one() -> None:
     best, worst = (
@@ -197,15 +186,6 @@ def test_spaces_must_be_the_same() -> None:
         )
         assert repr(getattr(geometric_choice(), side)) in str(error)
         assert "measurements[1]" in str(error)
-
-
-@pytest.mark.parametrize("measure", [tk.Approximate(APPROXIMATE)])
-def test_measures_without_a_rule_are_refused(measure: tk.Measure) -> None:
-    raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: tk.make_composition([geometric_choice(measure=measure)]),
-        "output_measure must",
-    )
 
 
 @pytest.mark.slow
@@ -445,28 +425,9 @@ def test_a_repetition_is_repeated_and_composed() -> None:
     assert [block.shape for block in twice([3, 1, 2])] == [(3, 2), (3, 2)]
 
 
-def test_too_few_scores_release_nothing() -> None:
-    several = tk.make_repeat(top2(tk.MaxDivergence()), times=3)
-    raises_exactly(tk.errors.DataError, lambda: several([1]), "at least k elements (2)")
-
-
 @pytest.mark.slow
 def test_curves_are_composed() -> None:
     once = top2(tk.PrivacyProfile())
     several, members = tk.make_repeat(once, times=7).map(1), tk.make_composition([once] * 7).map(1)
     assert [several.delta(e) for e in (0, 1, 2.5)] == [members.delta(e) for e in (0, 1, 2.5)]
     assert once.map(1).epsilon(1e-6) < several.epsilon(1e-6) < 7 * once.map(1).epsilon(1e-6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "required"),
-    [
-        ({"times": 0}, tk.errors.ParameterError, "times must be an integer >= 1"),
-        ({"times": 1.0}, tk.errors.ParameterTypeError, "times must be an integer >= 1"),
-        ({"measurement": len}, tk.errors.ParameterTypeError, "measurement must be a measurement"),
-    ],
-    ids=repr,
-)
-def test_bad_arguments(arguments: dict[str, Any], error: type[Exception], required: str) -> None:
-    given: dict[str, Any] = {"measurement": top2(tk.MaxDivergence()), "times": 2}
-    raises_exactly(error, lambda: tk.make_repeat(**(given | arguments)), required)

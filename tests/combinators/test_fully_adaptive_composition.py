@@ -17,6 +17,7 @@ import opendp_topk as tk
 from tests.combinators.talks import bit_loss, number, renyi
 
 from ..concepts.examples import COUNTS, geometric_choice, times
+from ..concepts.losses import hockey_stick
 from ..concepts.sentinels import SENTINEL_INT, leaks, raises_exactly
 from .talks import MAX, MEASURES, RANGE, SPACE, ZCDP, Tape, lower_loss, noisy_bit, transcripts
 
@@ -326,16 +327,6 @@ def greedy(measure: tk.Measure, queryable: Any, tape: Tape, *, rounds: int = 5) 
     return tuple(answers)
 
 
-def hockey_stick(epsilon: float, law: dict[Any, Fraction], other: dict[Any, Fraction]) -> Any:
-    """The smallest delta of (epsilon, delta), both ways."""
-    with mpmath.workdps(40):
-        e = mpmath.exp(epsilon)
-        return max(
-            mpmath.fsum(max(mpmath.mpf(0), number(p[y]) - e * number(q.get(y, Fraction(0)))) for y in p)
-            for p, q in ((law, other), (other, law))
-        )
-
-
 def told(answers: tuple[str, ...]) -> bool:
     return any(answer.startswith("x") for answer in answers)
 
@@ -371,7 +362,7 @@ def test_a_filter_keeps_epsilon_and_delta(epsilon: float, delta: Fraction) -> No
     assert any("refused" in answers for answers in laws[0])
     assert max(one for one, _ in spent) <= epsilon
     assert max(other for _, other in spent) <= delta
-    found = hockey_stick(epsilon, *laws)
+    found = hockey_stick(*laws, epsilon)
     assert found <= number(delta)
     assert found > number(delta) / 5, "the leaks are in the transcript"
 
@@ -414,7 +405,7 @@ def test_the_odometer_states_what_was_lost_on_every_path() -> None:
 
     laws = [transcripts(interactive, analyst, x) for x in (0, 1)]
     largest = [max(part) for part in zip(*reported, strict=True)]
-    assert hockey_stick(largest[0], *laws) <= largest[1]
+    assert hockey_stick(*laws, largest[0]) <= largest[1]
     assert len({len(answers) for answers in laws[0]}) > 1
 
 
@@ -431,7 +422,7 @@ def test_agreed_pairs_bound_a_conversation_and_a_composition() -> None:
     both = tk.make_composition([leaking_bit(MAX, Tape(), chances) for chances in steps])
     assert both.map(1) == talk.map(1)
     epsilon, delta = talk.map(1)
-    found = hockey_stick(epsilon, *laws)
+    found = hockey_stick(*laws, epsilon)
     assert delta / 2 < found <= delta
     for x, law in enumerate(laws):
         joint = both.distribution([x])

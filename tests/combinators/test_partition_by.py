@@ -319,14 +319,6 @@ def test_groups_that_are_not_free_at_zero_are_in_the_joint_curve(users: int) -> 
     assert 1 - (1 - 2**-7) ** (40 - users) * (1 - 2**-4) ** users <= found <= 40 * 2**-7 + users * 2**-4
 
 
-@pytest.mark.parametrize(
-    ("bad", "error"),
-    [(0, tk.errors.ParameterError), (1.0, tk.errors.ParameterTypeError), (None, tk.errors.ParameterTypeError)],
-)
-def test_bad_numbers_of_groups(bad: Any, error: type[Exception]) -> None:
-    raises_exactly(error, lambda: partition(choice(1), most=bad), "max_groups must be an integer >= 1")
-
-
 def test_releases_come_in_the_order_of_the_groups() -> None:
     sure = choice(0, books="abc")
     built = tk.make_partition_by(DOMAIN, ADD, MAX, measurements={2: sure, 0: sure, 7: sure})

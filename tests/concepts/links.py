@@ -97,11 +97,7 @@ def check_transformation(
 
 
 def check_constructor(
-    make: Callable[..., Any],
-    then: Callable[..., Any],
-    space: tuple[Domain, Metric],
-    *arguments: Any,
-    **options: Any,
+    make: Callable[..., Any], then: Callable[..., Any], space: tuple[Domain, Metric], *arguments: Any, **options: Any
 ) -> Any:
     """``make_x(*space, ...)`` and ``space >> then_x(...)`` build the same; the result of the first."""
     assert make.__name__.startswith("make_")

@@ -68,8 +68,7 @@ def hockey_stick(law: Law, other: Law, epsilon: Any) -> mpmath.mpf:
         outcomes = set(law) | set(other)
         pairs = [(number(law.get(y, 0)), number(other.get(y, 0))) for y in outcomes]
         return max(
-            mpmath.fsum(max(0, q - factor * p) for p, q in pairs),
-            mpmath.fsum(max(0, p - factor * q) for p, q in pairs),
+            mpmath.fsum(max(0, q - factor * p) for p, q in pairs), mpmath.fsum(max(0, p - factor * q) for p, q in pairs)
         )
 
 

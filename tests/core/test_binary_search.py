@@ -14,10 +14,10 @@ import pytest
 from opendp_topk.core.binary_search import binary_search_chain, binary_search_param
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.errors import ForeignError, ParameterError, ParameterTypeError, SearchError
-from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
+from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
 from opendp_topk.measurements.user import then_user_measurement
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
-from opendp_topk.spaces.measures import Approximate, MaxDivergence, ZeroConcentratedDivergence
+from opendp_topk.spaces.measures import Approximate, MaxDivergence
 
 from ..concepts.examples import COUNTS, geometric_choice, times
 from ..concepts.sentinels import raises_exactly
@@ -171,25 +171,6 @@ def test_the_chain_is_the_object_that_was_checked() -> None:
 def test_transformations_are_searched_too() -> None:
     assert binary_search_param(lambda n: times(n), 2, 9, T=int) == 4
     assert binary_search_chain(lambda n: times(n), 2, 9, T=int).parameters["factor"] == 4
-
-
-def test_report_noisy_top_k() -> None:
-    domain, metric = COUNTS
-    chosen = binary_search_param(
-        lambda scale: make_report_noisy_top_k(domain, metric, MaxDivergence(), k=10, scale=scale), 1, 0.5
-    )
-    assert chosen == 20.0
-    sized = VectorDomain(AtomDomain(int), size=50)
-    for target, k in ((0.5, 10), (0.51, 10), (2.45, 50), (100, 50)):
-        found = binary_search_param(
-            lambda k: make_report_noisy_top_k(sized, metric, MaxDivergence(), k=k, scale=20), 1, target, T=int
-        )
-        assert found == k
-    rho = binary_search_chain(
-        lambda scale: make_report_noisy_top_k(domain, metric, ZeroConcentratedDivergence(), k=8, scale=scale), 3, 0.01
-    )
-    assert rho.map(3) <= 0.01
-    assert rho.parameters["scale"] == pytest.approx(30, rel=1e-4)
 
 
 def test_pairs_of_distances() -> None:

@@ -1,19 +1,10 @@
-"""Forks at bad moments: while another thread loads a module, and after polars has started its threads.
-
-``python -m tests.errors.forks 200`` makes so many of each kind and prints what became of the children.
-"""
+"""Forks at bad moments: while another thread loads a module, and after polars has started its threads."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections import Counter
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-LIBRARIES = ("polars", "pandas", "pyarrow", "duckdb")
-EACH = 8  # forks of a process that loads names: as many names are loaded
+from tests.concepts.processes import printed
 
 _SLOWLY = """
 import importlib.abc, os, signal, sys, threading, time
@@ -134,16 +125,7 @@ _TOLD = "\nprint(json.dumps(found))"
 
 
 def _told(script: str, *arguments: object) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", "import json\n" + script + _TOLD, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-        timeout=1000,
-    )
-    assert done.returncode == 0, done.stderr
-    found: list[str] = json.loads(done.stdout)
+    found: list[str] = json.loads(printed("-c", "import json\n" + script + _TOLD, *arguments))
     return found
 
 
@@ -160,12 +142,3 @@ def load_by_functions(many: int) -> list[str]:
 def count_tables(library: str, many: int) -> list[str]:
     """What became of children that release from a table after their parent did so, and whether that was paid."""
     return _told(_TABLES, library, many)
-
-
-if __name__ == "__main__":
-    asked = int(sys.argv[1])
-    for kind in (load_names, load_by_functions):
-        told = Counter(one for _ in range(-(-asked // EACH)) for one in kind(EACH))
-        print(f"{kind.__name__}: {dict(told)}")
-    for engine in LIBRARIES:
-        print(f"tables of {engine}: {dict(Counter(count_tables(engine, asked // len(LIBRARIES))))}")

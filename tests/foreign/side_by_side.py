@@ -187,10 +187,7 @@ def threshold_distance(epsilon: float, failing: float) -> dict[str, float]:
 
 def table(draws: int = 1000) -> str:
     """Every job in every way."""
-    head = [
-        "| job | way | lines | rows off, epsilon 1 | rows off, epsilon 0.1 | ms |",
-        "|---|---|--:|--:|--:|--:|",
-    ]
+    head = ["| job | way | lines | rows off, epsilon 1 | rows off, epsilon 0.1 | ms |", "|---|---|--:|--:|--:|--:|"]
     for job, (data, shares) in JOBS.items():
         for name, way in WAYS.items():
             errors = []

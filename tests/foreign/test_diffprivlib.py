@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from tests.concepts.probabilities import of_probabilities
 
 from .needed import Needed
 from .selection import EPSILON, PAIRS, PURE, ZCDP, diffprivlib_selection, true_cost
@@ -25,7 +26,9 @@ def declared(scores: Any) -> Any:
 
 
 def verified(**options: Any) -> tk.audit.Report:
-    return tk.audit.verify_probabilities(declared, *SPACE, PURE, privacy_map=lambda d_in: 1.0 * d_in, **options)
+    scale = {name: options.pop(name) for name in ("scale",) if name in options}
+    claim = of_probabilities(declared, *SPACE, PURE, privacy_map=lambda d_in: 1.0 * d_in, **scale)
+    return tk.audit.verify(claim, **options)
 
 
 def refuted(**options: Any) -> tk.audit.Report:

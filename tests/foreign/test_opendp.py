@@ -1,8 +1,7 @@
 """OpenDP's noisy max: flagged under a cost that is too small, silent under its true cost and what it declares.
 
 OpenDP draws from the operating system, so a run has no seed: all the tests here together raise a false alarm with
-probability at most 1e-9, at 1e-12 for each of at most 1000 estimates. ``python -m tests.foreign`` makes the hundred
-runs at 99 % family-wise confidence.
+probability at most 1e-9, at 1e-12 for each of at most 1000 estimates.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tests.concepts.sentinels import raises_exactly
 
 from ..ledger.workers import costing
 
-record_file: Any = pytest.importorskip("opendp_topk.apps.cli.record_file")
+record_file: Any = pytest.importorskip("opendp_topk.apps.planning.record_file")
 
 HERE = Path(__file__).parent
 VERSIONS = (HERE.parents[1] / "docs" / "versions.md").read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def test_a_record_and_the_ledger_that_has_paid_for_it_agree(tmp_path: Path) -> N
 def test_a_record_of_quantiles_is_read() -> None:
     fields = record_file.read_fields(str(HERE / "quantiles.release.v1.json"))
     found = record_file.read_record(str(HERE / "quantiles.release.v1.json"))
-    assert found.quantiles == (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+    assert release_record.quantiles_of(found.mechanism) == (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
     numbers = list(map(Fraction, found.released.items))
     assert (len(numbers), numbers) == (3, sorted(numbers))
     assert disagreeing(fields) == []

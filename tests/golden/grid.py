@@ -13,22 +13,14 @@ from .names import tk
 THIRD = Fraction(1, 3)
 DISTANCES = (0, 1, 2, 3, THIRD, 0.1, 7)
 SCALES = (0, 2, THIRD, 0.1, 7, 1e-300, 1e300)
-MEASURES = {
-    "max": tk.MaxDivergence(),
-    "range": tk.RangeDivergence(),
-    "zcdp": tk.ZeroConcentratedDivergence(),
-}
+MEASURES = {"max": tk.MaxDivergence(), "range": tk.RangeDivergence(), "zcdp": tk.ZeroConcentratedDivergence()}
 WITH_DELTA = {
     "approx-max": tk.Approximate(tk.MaxDivergence()),
     "approx-range": tk.Approximate(tk.RangeDivergence()),
     "approx-zcdp": tk.Approximate(tk.ZeroConcentratedDivergence()),
 }
 PROFILE = {"profile": tk.PrivacyProfile()}
-METRICS = {
-    "linf": tk.LInfDistance(),
-    "linf+": tk.LInfDistance(monotonic=True),
-    "range": tk.RangeDistance(),
-}
+METRICS = {"linf": tk.LInfDistance(), "linf+": tk.LInfDistance(monotonic=True), "range": tk.RangeDistance()}
 NOISES = {
     "gumbel": tk.noise.Gumbel(),
     "exponential": tk.noise.Exponential(),

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from tests.concepts.sentinels import raises_exactly
 
 from .server import Server
-from .workers import PURE, VOTES
+from .workers import PURE, VOTES, costing
 
 Make = Callable[..., tk.ledger.Ledger]
 BACK_ENDS = ["file", pytest.param("server", marks=pytest.mark.slow)]
@@ -57,3 +58,10 @@ def new(connect: Any, budget: Any, measure: tk.Measure = PURE, **more: Any) -> t
     """A ledger for votes."""
     given = {"dataset": "votes", "metric": VOTES, **more}
     return tk.ledger.Ledger.create(connect, budget=budget, measure=measure, **given)
+
+
+def draws_nothing(ledger: tk.ledger.Ledger, *words: str, error: type[Exception] = tk.errors.LedgerError) -> None:
+    """A release of 1/4 is refused in these words before anything is drawn."""
+    drawn: list[Any] = []
+    raises_exactly(error, lambda: ledger.release(costing(0.25, function=drawn.append), [1]), *words)
+    assert drawn == []

@@ -109,27 +109,8 @@ class Server:
         self.process.send_signal(signal.SIGINT)
         self.process.wait()
 
-    def keep(self) -> Path:
-        """A backup of all that the server has, while it runs."""
-        copy = Path(tempfile.mkdtemp(prefix="kept-", dir=self.folder)) / "data"
-        if self.user is not None:
-            os.chown(copy.parent, self.user, -1)
-        command = [self.programs / "pg_basebackup", "-D", copy, "-c", "fast", "-d", self.address("")]
-        subprocess.run(command, user=self.user, check=True, capture_output=True)
-        return copy
-
-    def restore(self, copy: Path) -> None:
-        """Put a backup in the place of the data of a server that has ended, and start it."""
-        shutil.rmtree(self.data)
-        copy.rename(self.data)
-        self.start()
-
-    def promote(self, port: int | None = None) -> None:
-        """Make a standby a server of its own; with a ``port`` it is started there, and its primary is gone."""
-        if port is not None:
-            self.fast()
-            self.port = port
-            self.start()
+    def promote(self) -> None:
+        """Make a standby a server of its own."""
         self.sql("SELECT pg_promote()")
 
     def stop(self) -> None:

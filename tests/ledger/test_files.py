@@ -21,18 +21,13 @@ import opendp_topk as tk
 from opendp_topk.apps.ledger import files, journal, locks, records
 from tests.concepts.sentinels import raises_exactly
 
-from .conftest import new
-from .workers import costing
+from .conftest import draws_nothing, new
+from .workers import costing, spend
 
 
 @pytest.fixture
 def ledger(path: Path) -> tk.ledger.Ledger:
     return new(path, 4)
-
-
-def spend(ledger: tk.ledger.Ledger, *losses: float) -> None:
-    for loss in losses:
-        ledger.release(costing(loss), [1])
 
 
 def test_a_relative_name_is_that_of_the_first_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,12 +176,8 @@ def test_any_other_version_of_the_format_is_refused(path: Path, version: Any) ->
     first = records.unseal_record(path.read_text("ascii").strip("\x1e\n"))
     assert first is not None
     path.write_text(f"\x1e{records.seal_record({**first.fields, 'version': version})}\n", "ascii")
-    words = (
-        f"version '{version}'",
-        f"reads only version {records.VERSION}",
-        "the version of opendp_topk that wrote it",
-    )
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), *words)
+    said = f"version '{version}'", f"reads only version {records.VERSION}", "the version of opendp_topk that wrote it"
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), *said)
 
 
 def test_a_missing_file_or_folder_is_an_error(path: Path) -> None:
@@ -199,18 +190,15 @@ def test_a_missing_file_or_folder_is_an_error(path: Path) -> None:
 def test_locks_that_do_not_hold_are_noticed(
     path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[int] = []
     monkeypatch.setattr(locks, "_lock", lambda handle, wanted: None)
-    mine = costing(1.0, function=drawn.append)
-    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "locks of its file system do not work")
-    assert (drawn, ledger.spent()) == ([], 0.0)
+    draws_nothing(ledger, "locks of its file system do not work")
+    assert ledger.spent() == 0.0
 
 
 def test_a_writer_who_has_no_lock_is_noticed(
     path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a mount without locks two write at the same place: the second of them sees another's record there."""
-    drawn: list[int] = []
     write = files.write_all_bytes
 
     def slow(handle: int, data: bytes) -> None:
@@ -218,9 +206,7 @@ def test_a_writer_who_has_no_lock_is_noticed(
         write(handle, data)
 
     monkeypatch.setattr(files, "write_all_bytes", slow)
-    mine = costing(1.0, function=drawn.append)
-    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "do not work")
-    assert drawn == []
+    draws_nothing(ledger, "do not work")
 
 
 def test_the_table_of_mounts_is_read() -> None:
@@ -282,10 +268,6 @@ def test_a_backup_is_a_ledger_and_is_not_written_over(path: Path, ledger: tk.led
         ledger.backup(path.with_name("more"))
 
 
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
 def listening(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path))
@@ -297,7 +279,7 @@ def loop(path: Path) -> None:
 
 
 STRANGE: dict[str, Callable[[Path], object]] = {
-    "is a pipe": fifo,
+    "is a pipe": os.mkfifo,
     "is a socket": listening,
     "is a folder": Path.mkdir,
     "Too many levels": loop,
@@ -430,14 +412,9 @@ def test_who_reads_late_does_not_forget_what_was_written_meanwhile(path: Path, m
     late = threading.Thread(target=log.last_record)
     late.start()
     assert waiting.wait(60)
-    log.append(lambda last: files_text(last, record.fields["ledger"]))
+    state = {"kind": "state", "of": 1, "state": "failed", "time": "", "operator": ""}
+    log.append(lambda last: records.next_record_text(last, record.fields["ledger"], **state))
     written.set()
     late.join(60)
     cut(path, 2)
     raises_exactly(tk.errors.LedgerError, log.last_record, TOLD)
-
-
-def files_text(last: Any, ledger: str) -> str:
-    from opendp_topk.apps.ledger.records import next_record_text
-
-    return next_record_text(last, ledger, kind="state", of=1, state="failed", time="", operator="")

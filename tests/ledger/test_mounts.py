@@ -17,10 +17,11 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import files as mounts
+from tests.concepts.processes import ROOT
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
-from .test_processes import ROOT
+from .test_processes import run
 from .workers import costing
 
 DOUBTED = (
@@ -127,22 +128,6 @@ for name in one two; do "$0" -m tests.ledger.workers releases "$here/$name/budge
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("accept", ["", "overlay"])
-def test_two_overlays_of_one_folder_release_nothing_unless_it_is_accepted(path: Path, accept: str) -> None:
-    """Stated, each releases the whole budget, which is what the error says of such mounts."""
-    new(path, 2).close()
-    folder = path.parent / "mounted"
-    folder.mkdir()
-    found = [json.loads(line) for line in mounted(OVERLAYS, folder, path, ROOT, accept).splitlines()]
-    if accept:
-        assert [one["released"] for one in found] == [2, 2]
-        assert [one["accepted"] for one in found] == [["overlay"]] * 2
-    else:
-        assert [one["released"] for one in found] == [0, 0]
-        assert all("its file system is overlay" in one["told"] for one in found)
-
-
 OVER_A_DISK = """
 cd "$1"
 mkdir one two
@@ -153,16 +138,6 @@ here=$PWD
 cd "$3"
 "$0" -m tests.ledger.workers releases "$here/one/budget.ledger"
 """
-
-
-@pytest.mark.slow
-def test_an_overlay_whose_files_have_the_device_of_the_folder_below_is_told(path: Path, tmp_path: Path) -> None:
-    new(path, 2).close()
-    folder = tmp_path / "mounted"
-    folder.mkdir()
-    (found,) = map(json.loads, mounted(OVER_A_DISK, folder, path.parent, ROOT).splitlines())
-    assert found["released"] == 0
-    assert "its file system is overlay" in found["told"]
 
 
 BELOW_A_ROOT = """
@@ -183,21 +158,28 @@ done
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("accept", ["", "unknown"])
-def test_an_overlay_whose_mount_point_lies_outside_of_the_root_releases_nothing_unless_stated(
-    path: Path, accept: str
+@pytest.mark.parametrize(
+    ("script", "kind", "accept", "mounts_made"),
+    [(OVERLAYS, "overlay", "", 2), (OVERLAYS, "overlay", "overlay", 2), (OVER_A_DISK, "overlay", "", 1),
+     (BELOW_A_ROOT, "unknown", "", 2), (BELOW_A_ROOT, "unknown", "unknown", 2)],
+    ids=["two of one folder", "two, accepted", "of a folder on a disk", "below a root", "below a root, accepted"],
+)  # fmt: skip
+def test_overlays_release_nothing_unless_it_is_accepted(
+    path: Path, script: str, kind: str, accept: str, mounts_made: int
 ) -> None:
-    """The table of mounts has no line of it there."""
+    """Stated, each of two releases the whole budget, which is what the error says of such mounts.
+
+    Files may have the device of the folder below, and the table of mounts may have no line of a mount point outside of
+    the root.
+    """
     new(path, 2).close()
     folder = path.parent / "mounted"
     folder.mkdir()
     code = " ".join({str(one) for one in (ROOT, sys.prefix, sys.base_prefix, *sys.path) if os.path.isdir(one)})
-    found = [json.loads(line) for line in mounted(BELOW_A_ROOT, folder, path, ROOT, code, accept).splitlines()]
-    if accept:
-        assert [(one["released"], one["accepted"]) for one in found] == [(2, ["unknown"])] * 2
-    else:
-        assert [one["released"] for one in found] == [0, 0]
-        assert all("its file system is unknown" in one["told"] for one in found)
+    given = {OVERLAYS: (path, ROOT, accept), OVER_A_DISK: (path.parent, ROOT), BELOW_A_ROOT: (path, ROOT, code, accept)}
+    found = [json.loads(line) for line in mounted(script, folder, *given[script]).splitlines()]
+    assert [(one["released"], one["accepted"]) for one in found] == [(2, [kind]) if accept else (0, [])] * mounts_made
+    assert accept or all(f"its file system is {kind}" in one["told"] for one in found)
 
 
 @pytest.mark.parametrize("table", ["", "20 1 0:5 / / rw - ext4 none rw"])
@@ -242,12 +224,7 @@ def test_few_free_descriptors_do_not_hide_the_kind_of_file_system(path: Path) ->
     folder = Path("/dev/shm")
     if not folder.is_dir() or not os.access(folder, os.W_OK) or KIND_OF is not mounts.file_system_kind:
         pytest.skip("there is no file system in memory here")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.ledger.workers", "descriptors", str(folder)],
-        capture_output=True, text=True, cwd=ROOT, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [0] * 8
+    assert run("descriptors", folder) == [[0] * 8]
 
 
 IN_MEMORY = """

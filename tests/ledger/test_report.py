@@ -10,7 +10,6 @@ import io
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.ledger import files, report
 from opendp_topk.apps.ledger.stated import LINES
+from tests.audit.pages import read
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -39,28 +39,10 @@ def ledger(path: Path) -> tk.ledger.Ledger:
     return made
 
 
-class Page(HTMLParser):
-    """The elements and the text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.tags.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -> None:
     text = report.ledger_page(ledger)
-    page = Page(text)
-    assert "script" not in page.tags
-    assert page.tags.count("tr") == 4
-    assert page.tags.count("path") == 1
+    page = read(text)
+    assert [len(page.all(name)) for name in ("script", "tr", "path")] == [0, 4, 1]
     assert HOSTILE in page.text
     assert "3 entries: 1 released, 1 reserved, 1 failed" in page.text
     assert "1, 1e-06 under PrivacyProfile()" in page.text
@@ -75,10 +57,8 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -
 def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger: tk.ledger.Ledger) -> None:
     content = path.read_bytes().split(b"\x1e")
     path.write_bytes(b"\x1e".join([*content[:3], *content[4:]]))
-    assert (
-        "This ledger is inconsistent: record 3 does not follow record 1"
-        in Page(report.ledger_page(tk.ledger.Ledger(path))).text
-    )
+    shown = read(report.ledger_page(tk.ledger.Ledger(path))).text
+    assert "This ledger is inconsistent: record 3 does not follow record 1" in shown
 
 
 def test_a_long_list_is_paged_in_a_report(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,21 +91,10 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
     ledger = tk.ledger.Ledger.create(path, budget=2, measure=tk.MaxDivergence(), **given, **words)
     ledger.reserve(cost=1, label="a survey", period="May", purpose="a poster")
     shown = re.sub(r"<details>.*?</details>|<style>.*?</style>", "", report.ledger_page(ledger), flags=re.DOTALL)
-    text = Page(shown.partition("Amounts in the ledger")[0]).text
+    text = read(shown).text.partition("Amounts in the ledger")[0]
     for word in (
-        "2 people (each a guest), whose rows are replaced by others",
-        "a guest, identified by the column card",
-    ):
-        assert word in text
-    for word in (
-        "the city",
-        "2026",
-        "a plan of buses",
-        "May, a poster",
-        "epsilon 2",
-        "epsilon 1",
-        "50\u00a0%",
-        "73.2\u00a0%",
+        *("2 people (each a guest), whose rows are replaced by others", "a guest, identified by the column card"),
+        *("the city", "2026", "a plan of buses", "May, a poster", "epsilon 2", "epsilon 1", "50\u00a0%", "73.2\u00a0%"),
     ):
         assert word in text, word
     assert text.count("not stated") == len(LINES) - 3

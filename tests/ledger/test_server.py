@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -19,14 +18,13 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import postgres, turns
-from opendp_topk.apps.ledger import postgres as server_address
 from opendp_topk.apps.ledger import records as failures
+from tests.concepts.processes import printed
 from tests.concepts.sentinels import raises_exactly
 
-from .conftest import new
+from .conftest import draws_nothing, new
 from .server import HERE, Server
 from .test_interrupts import WORK, in_another_thread, interrupted_at
-from .test_processes import ROOT
 from .workers import costing
 
 TABLE = "opendp_topk_ledger"
@@ -136,14 +134,13 @@ def test_a_table_that_is_none_of_a_ledger_takes_no_debit_and_is_not_opened(
 ) -> None:
     statements, says = TABLES[change]
     address = server.address(f"{schema}/one")
-    ledger, drawn = new(address, 3), []
+    ledger = new(address, 3)
     ledger.release(costing(1.0), [1])
     server.sql(*(one.format(t=f"{schema}.{TABLE}", s=schema) for one in statements))
-    refused(lambda: ledger.release(costing(1.0, function=drawn.append), [1]), says)
+    draws_nothing(ledger, says)
     refused(lambda: tk.ledger.Ledger(address), says.replace("no longer exists", "create one with"))
     found = ledger.verify()
     assert [one for one in found if says in one] != []
-    assert drawn == []
 
 
 @pytest.mark.slow
@@ -278,15 +275,14 @@ def test_settings_of_a_role_do_not_count(own: Server, monkeypatch: pytest.Monkey
 )  # fmt: skip
 def test_a_server_that_may_lose_what_it_wrote_is_refused(own: Server, setting: str, says: str) -> None:
     address = own.address("one")
-    ledger, drawn = new(address, 2), []
+    ledger = new(address, 2)
     own.sql(f"ALTER SYSTEM SET {setting}", "SELECT pg_reload_conf()")
     name, value = setting.split(" = ")
     while own.sql(f"SHOW {name}") != [(value,)]:
         time.sleep(0.01)
     time.sleep(0.2)  # the ledger's own connection reads it at its next statement
-    refused(lambda: ledger.release(costing(1.0, function=drawn.append), [1]), says)
+    draws_nothing(ledger, says)
     refused(lambda: tk.ledger.Ledger(address), says)
-    assert drawn == []
 
 
 @pytest.mark.slow
@@ -454,21 +450,15 @@ def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
 def test_an_address_has_at_most_two_thousand_characters() -> None:
     pytest.importorskip("psycopg")
     longest = "postgresql://near/x?application_name="
-    assert server_address.parse_address(longest.ljust(2000, "a")).place.startswith("postgresql://near")
-    refused(lambda: server_address.parse_address(longest.ljust(2001, "a")), "at most 2000")
+    assert postgres.parse_address(longest.ljust(2000, "a")).place.startswith("postgresql://near")
+    refused(lambda: postgres.parse_address(longest.ljust(2001, "a")), "at most 2000")
 
 
-def test_a_fragment_shows_no_password() -> None:
-    pytest.importorskip("psycopg")
-    caught = raises_exactly(
-        tk.errors.LedgerError, lambda: tk.ledger.Ledger(f"postgresql://u:a#{SECRET}@h/x"), "`@` and `#` are not allowed"
-    )
-    assert SECRET not in str(caught)
-
-
-def test_an_option_that_libpq_does_not_know_is_named() -> None:
+def test_what_is_wrong_in_an_address_is_named_without_a_password() -> None:
     pytest.importorskip("psycopg")
     refused(lambda: tk.ledger.Ledger("postgresql://h/x?colour=red#a"), "no option 'colour'")
+    address, said = f"postgresql://u:a#{SECRET}@h/x", "`@` and `#` are not allowed"
+    assert SECRET not in str(raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(address), said))
 
 
 def test_what_an_address_leaves_open_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,8 +466,8 @@ def test_what_an_address_leaves_open_is_shown(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PGHOST", "far")
     monkeypatch.setenv("PGDATABASE", "books")
     monkeypatch.setenv("PGPORT", "6543")
-    assert server_address.parse_address("postgresql://").place == "postgresql://far:6543/books#public/budget"
-    found = server_address.parse_address(f"postgresql://u:{SECRET}@near:1/x#s%5Fs/a%23b")
+    assert postgres.parse_address("postgresql://").place == "postgresql://far:6543/books#public/budget"
+    found = postgres.parse_address(f"postgresql://u:{SECRET}@near:1/x#s%5Fs/a%23b")
     assert found.place == "postgresql://near:1/x#s_s/a#b"
     assert SECRET not in repr(found)
     monkeypatch.setenv("PGHOST", "elsewhere")
@@ -488,16 +478,14 @@ def test_connections_to_other_machines_are_encrypted(monkeypatch: pytest.MonkeyP
     pytest.importorskip("psycopg")
     for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE"):
         monkeypatch.delenv(name, raising=False)
-    itself = f"postgresql://{server_address.ITSELF}"
+    itself = f"postgresql://{postgres.ITSELF}"
     far = "postgresql://far/x", f"{itself},far/x", f"{itself}/x?hostaddr=192.0.2.1"
     here = "postgresql:///x", f"{itself}/x", "postgresql://[::1]/x", "postgresql://%2Ftmp/x"
     stated = "postgresql://far/x?sslmode=verify-full", "postgresql://far/x?sslmode=prefer", "postgresql://?service=a"
-    found = [
-        [server_address.parse_address(one).options.get("sslmode") for one in listed] for listed in (far, here, stated)
-    ]
+    found = [[postgres.parse_address(one).options.get("sslmode") for one in listed] for listed in (far, here, stated)]
     assert found == [["require"] * 3, [None] * 4, ["verify-full", "prefer", None]]
     monkeypatch.setenv("PGSSLMODE", "verify-ca")
-    assert "sslmode" not in server_address.parse_address("postgresql://far/x").options
+    assert "sslmode" not in postgres.parse_address("postgresql://far/x").options
 
 
 # Ctrl-C and signal handlers.
@@ -528,10 +516,7 @@ assert ledger.spent() == 1.0, ledger.spent()
 def test_a_signal_handler_that_releases_is_told_at_once(server: Server, schema: str) -> None:
     address = server.address(f"{schema}/one")
     new(address, 9).close()
-    done = subprocess.run(
-        [sys.executable, "-c", HANDLER, address], cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    printed("-c", HANDLER, address, timeout=100)
 
 
 WITHIN = "opendp_topk", "contextlib"  # where the lock would be taken, or held by a generator

@@ -32,6 +32,12 @@ def costing(loss: Any, measure: tk.Measure = PURE, function: Callable[[Any], Any
     return tk.make_user_measurement(*SPACE, measure, function=function, privacy_map=lambda d_in: loss)
 
 
+def spend(ledger: tk.ledger.Ledger, *losses: float) -> None:
+    """Release once for each of these losses."""
+    for loss in losses:
+        ledger.release(costing(loss), [1])
+
+
 def child(work: Callable[[], Any]) -> int:
     """A forked process that does ``work``; its number."""
     process = os.fork()

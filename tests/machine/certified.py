@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import gcd, lcm
+from math import exp, gcd, lcm, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,12 +49,19 @@ class Known(NamedTuple):
 
 
 class Recorder(Entropy):
-    """An entropy source that forwards digits from another source, and records those of each candidate."""
+    """An entropy source that forwards digits from another source, and records those of each candidate.
+
+    Attributes:
+        asked: For each level, how many uniforms were asked whether they begin with so many ones.
+        survived: For each level, how many did.
+    """
 
     def __init__(self, source: Entropy = SYSTEM) -> None:
         self._source = source
         self._drawn: dict[int, tuple[int, int]] = {}
         self._levels: dict[int, int] = {}
+        self.asked: Counter[int] = Counter()
+        self.survived: Counter[int] = Counter()
 
     def draw_prefixes(self, index: Indices) -> NDArray[np.uint16]:
         """Return the first 16 digits; if they are drawn again because a condition failed, the last ones count."""
@@ -81,6 +89,11 @@ class Recorder(Entropy):
         """Record that a candidate's uniform does not begin with so many ones, unless digits of it are drawn."""
         self._levels.update(zip(candidates.tolist(), levels.tolist(), strict=True))
 
+    def counts(self, levels: Indices, position: Indices) -> None:
+        """Record the survivors of blocks that are asked for these levels."""
+        self.asked.update({level: BLOCK * many for level, many in Counter(levels.tolist()).items()})
+        self.survived.update(levels[position // BLOCK].tolist())
+
     def known(self, i: int) -> Known:
         """Return what is known of candidate i's uniform number."""
         if i in self._drawn:
@@ -93,11 +106,12 @@ class Recorder(Entropy):
 @contextmanager
 def watched(recorder: Recorder) -> Iterator[None]:
     """Record in ``recorder`` which candidates the races of this process skip, and which enter from the upper tail."""
-    tail, skip, split, survivors = (
+    tail, skip, split, survivors, at_first = (
         scan.Scan.draw_tail_prefixes,
         race._race_tail_only,
         race._race_near_and_tail,
-        upper_tail.draw_survivors,
+        race.draw_survivors,
+        forecast.draw_survivors,
     )
 
     def watched_tail(self: scan.Scan, index: Indices, levels: Indices) -> scan.Drawn:
@@ -115,14 +129,22 @@ def watched(recorder: Recorder) -> Iterator[None]:
         split(scanned, batch, near, level, least)
 
     def watched_survivors(levels: Indices, entropy: Entropy) -> Indices:
+        position = survivors(levels, entropy)
+        recorder.counts(levels, position)
+        return position
+
+    def watched_at_first(levels: Indices, entropy: Entropy) -> Indices:
         recorder.put_off(_everybody(np.arange(len(levels))), np.repeat(levels, upper_tail.BLOCK))
-        return survivors(levels, entropy)
+        position = at_first(levels, entropy)
+        recorder.counts(levels, position)
+        return position
 
     watching: list[tuple[Any, str, Any, Any]] = [
         (scan.Scan, "draw_tail_prefixes", tail, watched_tail),
         (race, "_race_tail_only", skip, watched_skip),
         (race, "_race_near_and_tail", split, watched_split),
-        (forecast, "draw_survivors", survivors, watched_survivors),
+        (race, "draw_survivors", survivors, watched_survivors),
+        (forecast, "draw_survivors", at_first, watched_at_first),
     ]
     try:
         for owner, name, _, new in watching:
@@ -171,7 +193,7 @@ Open Scope Z_scope.
 
 @dataclass(frozen=True)
 class Release:
-    """A release, and what was known of each candidate's uniform number when it was made."""
+    """A release, what was known of each candidate's uniform number when it was made, and the recorder's counts."""
 
     noise: Noise
     scores: tuple[Fraction, ...]
@@ -181,6 +203,8 @@ class Release:
     ordered: bool
     known: tuple[Known, ...]
     released: tuple[int, ...]
+    asked: Counter[int] = field(default_factory=Counter)
+    survived: Counter[int] = field(default_factory=Counter)
 
 
 def recorded(
@@ -192,7 +216,28 @@ def recorded(
         released = top_k(values, scale, noise, k, sign=sign, ordered=ordered, entropy=recorder)
     known = tuple(recorder.known(i) for i in range(len(values)))
     scores = tuple(Fraction(value) for value in values.tolist())
-    return Release(noise, scores, scale, sign, k, ordered, known, tuple(released.tolist()))
+    counts = recorder.asked, recorder.survived
+    return Release(noise, scores, scale, sign, k, ordered, known, tuple(released.tolist()), *counts)
+
+
+def survivors_p_value(releases: Iterable[Release]) -> float:
+    """Return a bound on the odds of survivors as far from their binomial law, by Chernoff's bound on each level.
+
+    That Coq accepts a release says that its list follows from its digits, not that these are uniform: a race in which
+    nobody who was skipped ever survives has such lists as well.
+    """
+    asked: Counter[int] = Counter()
+    survived: Counter[int] = Counter()
+    for release in releases:
+        asked.update(release.asked)
+        survived.update(release.survived)
+    odds = [2 * exp(-many * _divergence(survived[level] / many, 0.5**level)) for level, many in asked.items()]
+    return min(1.0, len(odds) * min(odds, default=1.0))
+
+
+def _divergence(share: float, p: float) -> float:
+    """Return the Kullback-Leibler divergence of two coins."""
+    return sum(x * log(x / y) for x, y in ((share, p), (1 - share, 1 - p)) if x > 0)
 
 
 def made_up(n: int) -> list[Release]:
@@ -201,6 +246,34 @@ def made_up(n: int) -> list[Release]:
     They cover all five noises, rankings and sets, the largest scores and the smallest.
     """
     return [_made_up(i) for i in range(n)]
+
+
+def users(scale: Fraction = Fraction(4)) -> list[Release]:
+    """Return releases on scores of the shapes that users have, rankings and sets, two of them on blocks of scores."""
+    rng = np.random.default_rng()
+    zipf = np.bincount(rng.zipf(1.3, 40_000).clip(max=2000), minlength=2000)  # users per word: most have none or one
+    ranks = 10**6 // np.arange(1, 5 * BLOCK + 1)  # downloads per package, with long runs of ties
+    shapes = {
+        "counts of users per item": zipf,
+        "the same, in random order": rng.permutation(zipf),
+        "downloads": ranks,
+        "downloads in random order": rng.permutation(ranks[: 2 * BLOCK + 100]),
+        "everybody alike": np.full(300, 17),
+        "yes or no": rng.integers(0, 2, 400),
+        "stars of five, on average": np.round(rng.uniform(1, 5, 250), 2),
+        "revenue in cents": np.round(rng.lognormal(5, 2, 500), 2),
+        "temperatures": rng.normal(15, 8, 365),
+        "votes of a party": np.array([51_234, 51_230, 48_002, 12_911, 12_910, 903, 12, 0]),
+        "words of a page": np.bincount(rng.geometric(0.05, 800)),
+        "balances, some below zero": rng.integers(-(10**9), 10**9, 300),
+    }
+    return [
+        recorded(
+            scores, scale, STANDARD[i % len(STANDARD)], min(1 + 3 * (i % 4), len(scores)), sign=1 - 2 * (i % 7 == 3),
+            ordered=i % 3 > 0,
+        )
+        for i, scores in enumerate(shapes.values())
+    ]  # fmt: skip
 
 
 def _made_up(i: int) -> Release:
@@ -276,6 +349,38 @@ def _entries(noise: Noise, prefixes: Sequence[int]) -> tuple[str, int]:
 
     listed = (f"({p}, ({told(low)}, {told(high)}))" for p, (low, high) in zip(prefixes, bounds, strict=True))
     return "; ".join(listed), unit
+
+
+def ends(noise: Noise, digits: int, folder: Path, *, spoilt: bool = False) -> str:
+    """Return what Coq says against the loss of its race on the library's table, read to so many digits, or "".
+
+    The theorems are ``ranking_race_cost`` and ``set_race_cost`` of ``End.v`` without a hypothesis on the table, whose
+    entries are accepted by intervals and compared. ``spoilt`` exchanges two bounds.
+    """
+    entries, width = quantile_table(noise), 2 ** (DIGITS - digits)
+    low = [Fraction(entries.lower[m * width]) if m else Fraction(0) for m in range(2**digits)]
+    last = 2**digits - 1
+    high = [Fraction(entries.upper[(m + 1) * width - 1]) if m < last else Fraction(0) for m in range(2**digits)]
+    if spoilt:
+        low[2], low[3] = low[3], low[2]
+    unit, name = lcm(*(one.denominator for one in low + high)), _in_coq(noise)
+    both = (f"fun m => nth m [{'; '.join(str(int(one * unit)) for one in some)}] 0" for some in (low, high))
+    text = (
+        f"{_HEAD}From Machine Require Import EndRace Tables End.\n"
+        "Module Fair := Honest Intervals.\nOpen Scope Z_scope.\n"
+        + "".join(f"Definition {word} := {bounds}.\n" for word, bounds in zip(("low", "high"), both, strict=True))
+        + f"Definition unit := {_power(unit)}.\nTheorem right : bounds {name} {digits} unit low high.\n"
+        + f"Proof. apply (Fair.accepted_tables_have_bounds (Floats.PtoP {_TABLE + digits})); [reflexivity|]. "
+        + "vm_cast_no_check (eq_refl true). Qed.\n"
+        + f"Theorem fine : narrow {digits} low high = true.\nProof. vm_cast_no_check (eq_refl true). Qed.\n"
+        + "".join(
+            f"Definition {kind} P q d k a a' rho y := "
+            f"{kind}_race_cost {name} {digits} unit low high P q d k a a' rho y right fine.\n"
+            for kind in ("ranking", "set")
+        )
+    )
+    code, said = _coq(folder, "Ends", text)
+    return said if code else ""
 
 
 def _answers(folder: Path, text: str, asked: str) -> str:

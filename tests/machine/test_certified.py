@@ -14,7 +14,7 @@ import pytest
 
 from opendp_topk.sampling.noises.noise import Noise
 from opendp_topk.sampling.noises.standard import STANDARD
-from opendp_topk.sampling.samplers import quantile_tables, scan, settle
+from opendp_topk.sampling.samplers import forecast, quantile_tables, race, scan, settle
 from opendp_topk.sampling.samplers import settle as short
 from opendp_topk.sampling.samplers.entropy import Entropy, Indices
 from opendp_topk.sampling.samplers.upper_tail import BLOCK
@@ -26,6 +26,8 @@ from . import certified
 from .certified import Known
 
 ALIKE = "0110" * 40
+P_VALUE = 1e-9
+"""The odds at which survivors of a right race are refused."""
 
 
 def recorded(values: np.ndarray, noise: object, k: int, streams: Streams, ordered: bool = True) -> certified.Release:
@@ -34,8 +36,9 @@ def recorded(values: np.ndarray, noise: object, k: int, streams: Streams, ordere
 
 @pytest.mark.slow
 def test_each_release_is_the_only_one_possible(built: Path) -> None:
-    """26 made up, two of them on blocks of scores, and 15 with adverse digits and scores."""
-    releases = certified.made_up(51)[::2]
+    """26 made up, two of them on blocks of scores, 12 on users' shapes, and 15 with adverse digits and scores."""
+    releases = certified.made_up(51)[::2] + certified.users()
+    assert certified.survivors_p_value(releases) > P_VALUE
     rng = random.Random()
     for place, adverse in enumerate(CASES):
         case, noise = adverse(rng), STANDARD[place % 5]
@@ -113,6 +116,37 @@ def test_faults_are_found(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert certified.refused(faulty, built) == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
+def test_what_nobody_can_know_certifies_nothing(built: Path) -> None:
+    """No number is in an interval that is empty, or outside of the unit interval: of such numbers anything is true."""
+    right = recorded(np.array([5, 9]), STANDARD[0], 1, Streams(3, {0: "0110" * 4, 1: "0110" * 4}))
+    assert right.released == (1,)
+    (digits, *_) = right.known[1]
+    wrong = [
+        certified.Release(**{**vars(right), "known": (right.known[0], known), "released": (0,)})
+        for known in (Known(0, 0, 16), Known(digits, digits, 16), Known(9, 7, 16), Known(-4, 0, 16), Known(-4, -1, 16))
+    ]
+    assert certified.refused([right], built) == []
+    assert certified.refused(wrong, built, coarse=False) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_survivors_that_never_are_have_the_wrong_law(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each list is what its digits say, so Coq accepts it; how many survive says that the digits are not fair."""
+    scores = np.array([30] * 8 + [20] * (5 * BLOCK - 8), dtype=np.int64)
+    fair = [certified.recorded(scores, Fraction(1), STANDARD[i % 5], 3, sign=1, ordered=True) for i in range(6)]
+    assert certified.survivors_p_value(fair) > P_VALUE
+
+    def nobody(levels: Indices, entropy: Entropy) -> Indices:
+        return np.zeros(0, dtype=np.int64)
+
+    monkeypatch.setattr(race, "draw_survivors", nobody)
+    monkeypatch.setattr(forecast, "draw_survivors", nobody)
+    unfair = [certified.recorded(scores, Fraction(1), STANDARD[i % 5], 3, sign=1, ordered=True) for i in range(6)]
+    assert certified.refused(unfair, built) == []
+    assert certified.survivors_p_value(unfair) < P_VALUE
+
+
 def ahead_again(streams: Streams) -> Streams:
     return Streams(0, {i: format(streams.digits(i, 16), "016b") for i in range(2)})
 
@@ -147,6 +181,22 @@ def test_entries_of_tables_are_bounds(built: Path, monkeypatch: pytest.MonkeyPat
     )
     found = certified.wrong_entries({STANDARD[0]: [999, 1000, 50_000]}, built)
     assert found == [("Gumbel", 1000), ("Gumbel", 50_000)]
+
+
+@pytest.mark.slow
+def test_the_loss_of_a_race_that_runs(built: Path) -> None:
+    """By the library's own tables, read to the first eight digits, with no hypothesis left; not by altered ones."""
+    assert [certified.ends(noise, 8, built) for noise in STANDARD] == [""] * 5
+    assert "Error" in certified.ends(STANDARD[0], 8, built, spoilt=True)
+
+
+@pytest.mark.parametrize("noise", STANDARD, ids=lambda noise: noise.name)
+def test_tables_are_narrow(noise: Noise) -> None:
+    """As ``narrow`` of ``Tables.v`` asks, for all 16 digits: bounds of parts that are not adjacent are in order."""
+    entries = quantile_tables.quantile_table(noise)
+    lower, upper = entries.lower[: 2**16], entries.upper[: 2**16]
+    assert (lower[1:-1] <= lower[2:]).all()
+    assert (upper[:-2] < lower[2:]).all()
 
 
 # What a recorder knows of uniform numbers: by their own digits, and by what a race skipped.

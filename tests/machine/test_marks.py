@@ -18,6 +18,7 @@ from opendp_topk.errors import ProofError
 from opendp_topk.proof import library, machine
 from proofs.tools import form
 from proofs.tools.marks import misjudged
+from tests.concepts.copies import spoil
 from tests.pages.page import ROOT
 
 DOCUMENT = "measurements/selection"
@@ -38,13 +39,6 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     with library.use_package_folder(tmp_path / "opendp_topk"):
         proof.clear_cache()
         yield tmp_path
-    proof.clear_cache()
-
-
-def spoil(path: Path, old: str, new: str) -> None:
-    text = path.read_text("utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), "utf-8")
     proof.clear_cache()
 
 

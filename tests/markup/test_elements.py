@@ -1,4 +1,4 @@
-"""Elements as a parser of HTML reads them: what is text stays text, and every table has its parts."""
+"""Elements as a parser of HTML reads them: what is text stays text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ def only(page: str, name: str) -> Element:
     return found
 
 
-def cells(table: Element, *names: str) -> list[tuple[str, dict[str, str], str]]:
-    return [(one.name, one.attributes, one.text) for one in table.all(*names)]
-
-
 def test_an_element_has_its_children_and_attributes() -> None:
     made = only(el("p", "1 < 2 & ", el("b", "so"), class_="a\"b'", data_key=3, hidden=True, lang=None, dir=False), "p")
     assert made.text == "1 < 2 & so"
@@ -28,41 +24,7 @@ def test_an_element_has_its_children_and_attributes() -> None:
 
 def test_parts_are_joined_and_only_texts_are_escaped() -> None:
     assert elements.join_markup(["a<b", Markup("<i></i>"), 3], Markup("<br>")) == "a&lt;b<br><i></i><br>3"
-    assert elements.breakable_name("a_b/c") == "a_<wbr>b/<wbr>c"
-    assert elements.breakable_name("a<b_") == "a&lt;b_<wbr>"
     assert elements.bind_percent_signs("5 %, 6 m") == "5\u00a0%, 6 m"
-
-
-def test_a_table_has_headers_by_column_and_by_row() -> None:
-    page = elements.html_table(
-        "Of <two>", ["name", "n"], [["a", 3], ["b", ("many", 5.5)], ["c", ("x", "y")]], name="those"
-    )
-    (frame,) = (one for one in read(page) if one.name == "div")
-    table = only(page, "table")
-    assert only(page, "caption").text == "Of <two>"
-    assert table.attributes == {"id": "those"}
-    assert [one.name for one in table.children if isinstance(one, Element)] == ["caption", "thead", "tbody"]
-    assert cells(only(page, "thead"), "th") == [("th", {"scope": "col"}, "name"), ("th", {"scope": "col"}, "n")]
-    assert [[one.name for one in row.all("th", "td")] for row in only(page, "tbody").all("tr")] == [["th", "td"]] * 3
-    assert cells(only(page, "tbody"), "th", "td") == [
-        ("th", {"scope": "row"}, "a"),
-        ("td", {"data-key": "3", "class": "number"}, "3"),
-        ("th", {"scope": "row"}, "b"),
-        ("td", {"data-key": "5.5", "class": "number"}, "many"),
-        ("th", {"scope": "row"}, "c"),
-        ("td", {"data-key": "y"}, "x"),
-    ]
-    known = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": "Of <two>", "data-filter": "those"}
-    assert frame.attributes == known
-
-
-def test_only_a_named_table_is_filtered_and_only_a_long_one_searched() -> None:
-    for rows, long in ((24, False), (25, True)):
-        page = elements.html_table("t", ["n"], [[n] for n in range(rows)])
-        (frame,) = (one for one in read(page) if one.name == "div")
-        assert ("data-long" in frame.attributes) == long
-        assert "data-filter" not in frame.attributes
-        assert only(page, "table").attributes == {}
 
 
 def test_a_notebook_shows_names_and_what_they_are() -> None:

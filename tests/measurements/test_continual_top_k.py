@@ -20,9 +20,7 @@ from opendp_topk.measurements.continual_top_k import (
     make_continual_top_k,
     noise_error_bound,
     running_sum_variance,
-    then_continual_top_k,
 )
-from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Law, Specimen
@@ -353,20 +351,6 @@ def test_a_ledger_of_users_takes_it_at_a_stated_price(tmp_path: Path) -> None:
     assert ledger.spent() == 6 / 32
 
 
-# The frame
-
-
-@pytest.mark.parametrize("at_once", [False, True])
-def test_the_frame(at_once: bool) -> None:
-    space = INT, tk.L01InfDistance(changes=2)
-    for measure in (*MEASURES, *((PROFILE,) if at_once else ())):
-        built = check_constructor(
-            make_continual_top_k, then_continual_top_k, space, measure, steps=2, k=1, scale=2.0, at_once=at_once
-        )
-        assert built.interactive != at_once
-        check_measurement(built, members=([1, 2], [3, 4, 5, 6]), non_members=([1, 0.5], "12"), distances=(1, 2, 7))
-
-
 def test_the_noise_follows_the_measure_or_the_word() -> None:
     for measure, gaussian in ((MAX, False), (RANGE, False), (ZCDP, True)):
         assert build(measure).parameters["gaussian"] is gaussian
@@ -408,7 +392,6 @@ def test_other_measures_and_metrics_are_refused() -> None:
 
 FRAMES = tk.FrameDomain("reader", "book")
 BOOKS = ["a", "b"]
-Loans = tuple[tuple[int, str], ...]  # of one step
 
 
 def of_tables(kind: str = "add_remove", most: int = 2, **options: Any) -> tk.Measurement:

@@ -143,14 +143,7 @@ def test_obligations(name: str, options: dict[str, Any]) -> None:
         check_measurement(
             made,
             members=members if size == 4 else [[3, 1, 2], np.array([0, -5, 7])],
-            non_members=[
-                [1, 2],
-                [1.0, 2.0, 3.0, 4.0][:size],
-                [True, 1, 2, 3][:size],
-                "abcd"[:size],
-                None,
-                [[1, 2]] * size,
-            ],
+            non_members=[[1, 2], [1.0] * size, [True, 1, 2, 3][:size], "abcd"[:size], None, [[1, 2]] * size],
             distances=[Fraction(1, 3), 0.5, 1, 2, 100],
             neighbours=[
                 (x[:size], y[:size], d_in) for x, y, d_in in near[: 3 if size == 4 else 1] if made.declared.law
@@ -252,6 +245,58 @@ def test_the_map_at_the_ends(name: str, options: dict[str, Any]) -> None:
         assert 0 < mapped(1, Fraction(10) ** 400) <= 5e-324
         if "release" in taken(name) and "count_scale" not in taken(name):
             assert mapped(5, 0, size=3, k=3) == (0 if options.get("release") == "set" else math.inf)
+
+
+@pytest.mark.quick
+@EVERY
+def test_one_candidate_costs_nothing(name: str, options: dict[str, Any]) -> None:
+    if not {"k", "optimize"} & taken(name) or name in ("make_select_then_count", "make_noisy_top_k_with_gaps"):
+        return
+    for measure in (*ROWS[name].measures, tk.PrivacyProfile()):
+        for size in (1, 2):
+            made = getattr(tk, name)(sized(size), UP, measure, **given(name, options, 2, k=1))
+            free = [measure.at_most(made.map(d_in), 0) for d_in in (1, 7, Fraction(7, 3), 1e300)]
+            assert free == [size == 1] * 4
+
+
+@pytest.mark.parametrize("size", [3, None])
+@pytest.mark.parametrize("name", ["make_canonical_top_k", "make_joint_top_k"])
+def test_a_set_with_no_choice(name: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
+    everyone = built(name, {} if "canonical" in name else {"release": "set"}, sized(size), 2, k=3)
+    assert everyone([5, 9, 1]).tolist() == [0, 1, 2]
+    assert everyone.distribution([5, 9, 1]) == {(0, 1, 2): 1}
+    assert (everyone.map(1) == 0) == (size is not None)
+
+
+@pytest.mark.parametrize(("name", "options"), [one for one in VARIANTS if "canonical" in one[0] or "joint" in one[0]])
+def test_many_winners_of_many_candidates(name: str, options: dict[str, Any]) -> None:
+    zipf = (10**5 / np.arange(1, 2001)).astype(np.int64)
+    for k, scale in ((200, 0.01), (200, 1000), (1999, 10), (1, 10)):
+        chosen = built(name, options, sized(None), scale, k=k)(zipf).tolist()
+        assert len(set(chosen)) == k
+        assert (name, options) == ("make_joint_top_k", {}) or chosen == sorted(chosen)
+
+
+ONE, K, TWICE = math.log(50 / 0.1), math.log(150 / 0.1), math.log(100 / 0.1)
+BOUNDS = {"Gumbel": K, "Exponential": ONE, "HalfLogistic": TWICE, "Laplace": 2 * ONE, "Logistic": 2 * TWICE}
+ACCURATE: list[tuple[str, dict[str, Any], float]] = [
+    *(("make_report_noisy_top_k", {"noise": noise}, BOUNDS[noise.name]) for noise in NOISES),
+    *(("make_noisy_top_k_with_gaps", {"noise": noise}, BOUNDS[noise.name]) for noise in NOISES),
+    *((name, {}, ONE) for name in ("make_exponential_mechanism", "make_permute_and_flip", "make_select_then_count")),
+    *(("make_peeled_top_k", {"mechanism": one}, K) for one in ("exponential", "permute_and_flip")),
+    ("make_canonical_top_k", {}, 2 * math.log(math.comb(50, 3) / 0.1)),
+    ("make_joint_top_k", {}, math.log(math.perm(50, 3) / 0.1)),
+    ("make_joint_top_k", {"release": "set"}, math.log(math.comb(50, 3) / 0.1)),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "bound"), ACCURATE)
+def test_accuracy_is_the_theorem(name: str, options: dict[str, Any], bound: float) -> None:
+    """Three of fifty candidates at alpha = 1/10."""
+    noisy, exact = (built(name, options, sized(None), scale, k=3) for scale in (2, 0))
+    assert noisy.accuracy(50, 0.1) == pytest.approx(2 * bound)
+    assert exact.accuracy(50, 0.1) == 0
 
 
 WRONG: dict[str, list[tuple[Any, type[Exception], str]]] = {

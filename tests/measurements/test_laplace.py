@@ -69,17 +69,12 @@ HALF = {"scale": 7, "granularity": 0.5}
 @pytest.mark.parametrize(
     ("measurement", "d_in", "cost"),
     [
-        (build(MAX, scale=7), 2, Fraction(2, 7)),
-        (build(MAX, 3, scale=0.1), 2, 2 / Fraction(0.1)),
-        (build(RANGE, scale=7), 2, Fraction(4, 7)),
-        (build(ZCDP, scale=7), 2, rho(Fraction(2, 7), Fraction(1, 7))),
         (build(ZCDP, scale=Fraction(7, 3)), 1.3, rho(Fraction(3, 7), Fraction(3, 7))),
         (build(MAX, 4, float, **GRID), 2, Fraction(1, 4) * 11 / 7),
         (build(MAX, 4, float, **GRID), 1e-9, Fraction(1, 4) * 4 / 7),
         (build(MAX, 1, float, **THIRD), 2, Fraction(2, 7)),
         (build(RANGE, 2, float, **THIRD), 2, Fraction(2, 3) * 7 / 7),
         (build(ZCDP, 2, float, **THIRD), 2, rho(Fraction(1, 3), Fraction(1, 21))),
-        (gaussian(scale=7), 2, Fraction(2, 49)),
         (gaussian(3, scale=0.1), math.sqrt(2), 2 / (2 * Fraction(0.1) ** 2)),
         (gaussian(scale=Fraction(7, 3)), Fraction(4, 3), Fraction(9, 98)),
         (gaussian(1, float, **HALF), 2, Fraction(1, 4) * (15 + 2 * 3 + 1) / 98),
@@ -141,10 +136,6 @@ def test_coordinates_are_independent() -> None:
     assert_follows(counts, law, detects=0.19)
 
 
-def test_without_noise_the_scores_go_to_the_grid() -> None:
-    assert build(MAX, 2, float, scale=0, granularity=0.5)([0.3, -1.3]).tolist() == [0.5, -1.5]
-
-
 @pytest.mark.further
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7, 3)], ids=str)
 @pytest.mark.parametrize("order", [Fraction(5, 4), Fraction(3, 2), 2, 3, Fraction(7, 2)], ids=str)
@@ -198,15 +189,6 @@ def test_the_noise_follows_the_measure_or_the_word() -> None:
     few = tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=3, monotonic=True)
     assert laplace.map(1) == tk.make_laplace(*few, ZCDP, scale=2).map(1)
     assert histogram(ZCDP, 3, scale=2).map(2) == tk.make_gaussian(*few, ZCDP, scale=2).map(2) == 3 * 4 / 8
-
-
-@pytest.mark.parametrize("gaussian", [True, False])
-def test_histograms_follow_the_law(gaussian: bool) -> None:
-    scale, n = Fraction(3, 2), 20_000
-    found = histogram(ZCDP, scale=scale, gaussian=gaussian)(np.full(n, 5)) - 5
-    name, reach = ("gaussian", 5) if gaussian else ("laplace", 9)
-    law = discrete.pooled(discrete.masses(name, scale), -reach, reach)
-    assert_follows(discrete.counted(found.tolist(), -reach, reach), law, detects=0.24)
 
 
 def test_from_a_table_to_winners_with_counts() -> None:

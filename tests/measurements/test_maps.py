@@ -90,9 +90,10 @@ def test_peeled() -> None:
 
 
 @pytest.mark.parametrize("gamma", [0, 0.25, 0.5, 1])
-def test_canonical(gamma: float) -> None:
-    for size, k in ((5, 1), (5, 2), (5, 4), (None, 3), (None, 1000)):
-        options = {"k": k, "gamma": gamma}
+@pytest.mark.parametrize("utility", ["margin", "distance"])
+def test_canonical(utility: str, gamma: float) -> None:
+    for size, k in [(5, 2), (5, 4), (None, 3), (None, 1000)] + [(5, 1)] * (utility == "margin"):
+        options = {"k": k, "gamma": gamma, "utility": utility}
         check(tk.make_canonical_top_k, size, maps.exponential_mechanism, noise=tk.noise.Gumbel(), **options)
         check(tk.make_canonical_top_k, size, maps.permute_and_flip, noise=tk.noise.Exponential(), **options)
 
@@ -104,7 +105,7 @@ def test_joint(release: str) -> None:
 
 
 @pytest.mark.further
-@pytest.mark.parametrize("noise", [tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.Laplace()], ids=repr)
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_gaps(noise: Any) -> None:
     for size, k in [(None, k) for k in (1, 2, 3, 5, 1000)] + [(size, k) for size in (4, 5, 900) for k in (1, 2, 3)]:
 

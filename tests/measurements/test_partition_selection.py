@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +18,6 @@ from tests.concepts.losses import hockey_stick
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import unlisted
-from tests.oracles.chi_square import assert_follows
 
 MAX, PROFILE = tk.Approximate(tk.MaxDivergence()), tk.PrivacyProfile()
 DOMAIN = tk.KeyedCountsDomain()
@@ -183,13 +181,6 @@ def test_keys_that_many_have_are_certain_and_come_in_the_public_order() -> None:
     assert measurement({}) == ()
 
 
-@pytest.mark.slow
-def test_releases_follow_the_law() -> None:
-    measurement, table = build(epsilon=1, delta=0.125), {"b": 2, "a": 1, "c": 3}
-    drawn = Counter(measurement(table) for _ in range(5000))
-    assert_follows(drawn, measurement.distribution(table), detects=0.25)
-
-
 def test_too_many_keys_for_a_law() -> None:
     raises_exactly(
         tk.errors.CapacityError, lambda: build().distribution(dict.fromkeys(range(13), 1)), "too many outcomes"
@@ -199,8 +190,6 @@ def test_too_many_keys_for_a_law() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"delta": 0}, tk.errors.ParameterError, "delta"),
-        ({"delta": 1.5}, tk.errors.ParameterError, "delta"),
         ({"delta": Fraction(1, 2**130)}, tk.errors.ParameterError, "too small"),
         ({"most": None}, tk.errors.ParameterError, "max_items"),
         ({"measure": tk.Approximate(tk.ZeroConcentratedDivergence())}, tk.errors.ParameterTypeError, "output_measure"),

@@ -16,6 +16,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.quantiles import rank_error_bounds
+from tests.concepts.probabilities import of_probabilities
 
 from ..concepts.losses import number, realised, within
 from ..concepts.sentinels import raises_exactly
@@ -186,7 +187,7 @@ def test_versions_that_leave_a_level_unpaid_are_refuted(version: str) -> None:
         return dict(broken(tuple(map(int, counts))))
 
     with pytest.raises(tk.errors.PrivacyViolationError) as caught:
-        tk.audit.verify_probabilities(law, *space, MAX, privacy_map=sound.map, pairs=more)
+        tk.audit.verify(of_probabilities(law, *space, MAX, privacy_map=sound.map), pairs=more)
     assert caught.value.report.loss > 1.2 * sound.map(1)
 
 

@@ -441,13 +441,9 @@ def test_the_merged_law_is_that_of_the_definition() -> None:
     [
         ({}, tk.errors.ParameterError, "either delta or threshold"),
         ({"delta": 0.1, "threshold": 3}, tk.errors.ParameterError, "either delta or threshold"),
-        ({"delta": 1}, tk.errors.ParameterError, "delta"),
         ({"delta": Fraction(1, 10**400)}, tk.errors.ParameterError, "too small"),
         ({"threshold": 1}, tk.errors.ParameterError, "at least 2"),
-        ({"threshold": 2.5}, tk.errors.ParameterTypeError, "threshold"),
-        ({"threshold": 3, "scale": -1}, tk.errors.ParameterError, "scale"),
         ({"threshold": 3, "most": None}, tk.errors.ParameterError, "max_items"),
-        ({"threshold": 3, "measure": tk.MaxDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
         ({"threshold": 3, "gaussian": True}, tk.errors.ParameterTypeError, "with Gaussian noise of a given scale"),
         ({"scale": None, "delta": 0.1}, tk.errors.ParameterTypeError, "scale"),
         ({"epsilon": 1, "delta": 0.1}, tk.errors.ParameterError, "omit scale and threshold"),
@@ -458,7 +454,6 @@ def test_the_merged_law_is_that_of_the_definition() -> None:
             "omit scale and threshold",
         ),
         ({"epsilon": 0, "scale": None, "delta": 0.1}, tk.errors.ParameterError, "epsilon must be > 0"),
-        ({"epsilon": math.inf, "scale": None, "delta": 0.1}, tk.errors.ParameterError, "epsilon"),
         ({"epsilon": 1, "scale": None, "delta": 1}, tk.errors.ParameterError, "delta"),
         ({"epsilon": 5e-324, "scale": None, "delta": 0.1}, tk.errors.ParameterError, "epsilon is too small"),
         ({"epsilon": 1, "scale": None, "delta": Fraction(1, 10**400)}, tk.errors.ParameterError, "too small"),
@@ -467,8 +462,6 @@ def test_the_merged_law_is_that_of_the_definition() -> None:
             tk.errors.ParameterError,
             "any noise",
         ),
-        ({"threshold": 3, "gaussian": 1}, tk.errors.ParameterTypeError, "gaussian"),
-        ({"delta": 2, "gaussian": True, "measure": ZCDP}, tk.errors.ParameterError, "delta"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:

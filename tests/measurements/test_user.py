@@ -60,12 +60,6 @@ def test_approximate_distances() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "fragment"),
     [
-        (lambda: make_user_measurement(int, COUNTS[1], MaxDivergence(), **GOOD), ParameterTypeError, "input_domain"),
-        (lambda: make_user_measurement(COUNTS[0], 1, MaxDivergence(), **GOOD), ParameterTypeError, "input_metric"),
-        (lambda: make_user_measurement(*COUNTS, MaxDivergence, **GOOD), ParameterTypeError, "output_measure"),
-        (lambda: make_user_measurement(*COUNTS, 1.0, **GOOD), ParameterTypeError, "output_measure"),
-        (lambda: geometric_choice(function=3), ParameterTypeError, "function must be callable"),
-        (lambda: geometric_choice(privacy_map=0.5), ParameterTypeError, "privacy_map must be callable"),
         (lambda: geometric_choice(distribution={0: 1}), ParameterTypeError, "distribution must be callable"),
         (lambda: geometric_choice(accuracy=0.5), ParameterTypeError, "accuracy must be callable"),
         (lambda: geometric_choice(parameters=3), ParameterTypeError, "parameters must be a mapping"),

@@ -217,17 +217,12 @@ def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
     [
         ({}, tk.errors.ParameterError, "either epsilon or scale"),
         ({"epsilon": 1, "scale": 1}, tk.errors.ParameterError, "either epsilon or scale"),
-        ({"scale": 1, "delta": 1}, tk.errors.ParameterError, "delta"),
         ({"scale": Fraction(1, 2**20)}, tk.errors.ParameterError, "2^-16"),
         ({"epsilon": 1e300}, tk.errors.ParameterError, "2^-16"),
         ({"epsilon": 10**400}, tk.errors.ParameterError, "2^-16"),
         ({"epsilon": 0, "delta": 1e-100}, tk.errors.ParameterError, "too small for any noise"),
-        ({"epsilon": math.inf}, tk.errors.ParameterError, "epsilon"),
-        ({"scale": 1, "max_items": 0}, tk.errors.ParameterError, "max_items"),
         ({"scale": 1, "rounds": 3}, tk.errors.ParameterError, "rounds"),
-        ({"scale": 1, "minimum_users": 0}, tk.errors.ParameterError, "minimum_users"),
         ({"scale": 1, "measure": MAX}, tk.errors.ParameterTypeError, "if scale is given"),
-        ({"epsilon": 1, "measure": tk.ZeroConcentratedDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -21,7 +21,7 @@ from opendp_topk.spaces.measures import PrivacyProfile  # noqa: E402
 SCORES, ROW = [2, 0, 3], "report_noisy_top_k_one_sixth"
 COUNTS = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
 MEASURES = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
-PLAN = "plan", "--k", "2", "--candidates", "6", "--epsilon", "1"
+PLAN = "plan", "top-k", "--k", "2", "--candidates", "6", "--epsilon", "1"
 
 
 def made(measure: tk.Measure, release: str = "ranking") -> tk.Measurement:

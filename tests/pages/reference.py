@@ -79,6 +79,7 @@ def commands() -> str:
 
 def _sections(name: str, command: Any) -> Iterator[str]:
     words, _, example = command.help.partition("\b\nExample:\n")
+    example = getattr(command, "example", example)
     yield f"\n## {name}\n\n{_paragraphs(words)}"
     if example:
         yield f"\n```sh\n{inspect.cleandoc(example)}\n```\n"

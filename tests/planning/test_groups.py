@@ -17,11 +17,11 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.planning import groups as planning_groups
 from opendp_topk.apps.planning.catalogue import HISTOGRAMS, all_mechanisms, default_mechanism
-from opendp_topk.apps.planning.groups import GroupedTopK
+from opendp_topk.apps.planning.groups import GroupedTask
 from opendp_topk.apps.planning.plan import Plan, Query, plan_guarantees, plan_query
 from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord, TableProvenance
 from opendp_topk.apps.planning.several import most_accurate_plan
-from opendp_topk.apps.planning.top_k import TopK
+from opendp_topk.apps.planning.top_k import TopKTask
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from opendp_topk.combinators.partition_by import make_partition_by
@@ -38,8 +38,8 @@ def query(
     """The k best in each group; or with noise of this kind on all counts, where one item of a user counts."""
     columns = Columns("reader", "book", group="town", max_items=1 if noisy else None)
     row = {one.name: one for one in all_mechanisms()}[f"histogram_{noisy}"] if noisy else default_mechanism("ranking")
-    task, whom = TopK(k, CANDIDATES, "ranking", row), UserUnit() if unit is None else unit
-    return Query(GroupedTopK(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
+    task, whom = TopKTask(k, CANDIDATES, "ranking", row), UserUnit() if unit is None else unit
+    return Query(GroupedTask(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
 
 
 def dearest(costs: list[Fraction], groups: int, most: int) -> Fraction:
@@ -187,9 +187,9 @@ def test_no_tables_are_further_apart_than_the_curve_of_groups_says(groups: int, 
 def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     asked = query(Budget(PURE, 1), most=2)
     few = Columns("reader", "book", group="town", max_items=1)
-    open_task = TopK(K, CANDIDATES, "ranking", default_mechanism("ranking"), HISTOGRAMS)
+    open_task = TopKTask(K, CANDIDATES, "ranking", default_mechanism("ranking"), HISTOGRAMS)
     found: Plan[Any, Any] = most_accurate_plan(
-        Query(GroupedTopK(open_task, range(3), 2), UserUnit(columns=few), asked.budget, alpha=asked.alpha)
+        Query(GroupedTask(open_task, range(3), 2), UserUnit(columns=few), asked.budget, alpha=asked.alpha)
     )
     assert found.query.task.task.mechanism.few
     assert "at most 1 item of each user count" in found.why

@@ -15,7 +15,7 @@ import pytest
 from opendp_topk.apps.planning.catalogue import HISTOGRAMS, default_mechanism
 from opendp_topk.apps.planning.plan import Plan, Query, plan_query
 from opendp_topk.apps.planning.several import most_accurate_plan, with_histogram_options
-from opendp_topk.apps.planning.top_k import TopK, TopKWithCounts
+from opendp_topk.apps.planning.top_k import TopKTask, TopKWithCountsTask
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
@@ -24,8 +24,10 @@ from opendp_topk.spaces.metrics import L01InfDistance
 BUDGETS = Budget(MaxDivergence(), 0.5), Budget(ZeroConcentratedDivergence(), 0.02), Budget(PrivacyProfile(), (1, 1e-6))
 
 
-def query(k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **columns: Any) -> Query[TopK, UserUnit]:
-    task = (TopKWithCounts if counted else TopK)(k, n, "ranking", default_mechanism("ranking", counted))
+def query(
+    k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **columns: Any
+) -> Query[TopKTask, UserUnit]:
+    task = (TopKWithCountsTask if counted else TopKTask)(k, n, "ranking", default_mechanism("ranking", counted))
     return Query(
         with_histogram_options(task, few=True),
         UserUnit(columns=Columns(max_items=most, **columns)),

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.by_gap import SetByGap
+from opendp_topk.apps.planning.by_gap import GapTask
 from opendp_topk.apps.planning.catalogue import default_mechanism
 from opendp_topk.apps.planning.plan import Plan, Query, plan_query
 from opendp_topk.apps.planning.release_record import OtherUsersCount
-from opendp_topk.apps.planning.top_k import TopK, TopKWithCounts
+from opendp_topk.apps.planning.top_k import TopKTask, TopKWithCountsTask
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
-from opendp_topk.apps.planning.unknown_domain import StableHistogramTask, TopKUnknownDomain
+from opendp_topk.apps.planning.unknown_domain import StableHistogramTask, UnknownDomainTask
 from opendp_topk.errors import NotDeclaredError
 
 from ..concepts.sentinels import raises_exactly
@@ -26,9 +26,9 @@ from ..concepts.sentinels import raises_exactly
 PURE, PAIR = Budget(tk.MaxDivergence(), 1.0), Budget(tk.Approximate(tk.MaxDivergence()), (1.0, 1e-6))
 ROW = default_mechanism("ranking")
 TASKS: dict[str, tuple[Any, Budget]] = {
-    "top k": (TopK(3, 50, "ranking", ROW), PURE),
-    "counts": (TopKWithCounts(3, 50, "ranking", ROW), PURE),
-    "unknown domain": (TopKUnknownDomain(3), PAIR),
+    "top k": (TopKTask(3, 50, "ranking", ROW), PURE),
+    "counts": (TopKWithCountsTask(3, 50, "ranking", ROW), PURE),
+    "unknown domain": (UnknownDomainTask(3), PAIR),
     "above a threshold": (StableHistogramTask(), PAIR),
 }
 ALPHA = Fraction(1, 20)
@@ -36,7 +36,7 @@ ALPHA = Fraction(1, 20)
 
 def query(name: str, users: int = 2) -> Query[Any, UserUnit]:
     task, budget = TASKS[name]
-    most = None if isinstance(task, TopK) else 4
+    most = None if isinstance(task, TopKTask) else 4
     return Query(task, UserUnit("replace", users, Columns("who", "what", max_items=most)), budget, alpha=ALPHA)
 
 
@@ -112,9 +112,9 @@ def test_on_a_table_it_is_the_same_measurement() -> None:
 def test_what_is_asked_names_the_candidates_where_they_are_listed() -> None:
     columns = Columns("who", "what")
     assert (
-        TopKUnknownDomain(3).question_text(columns) == "which 3 items do most users have, without a list of candidates?"
+        UnknownDomainTask(3).question_text(columns) == "which 3 items do most users have, without a list of candidates?"
     )
-    assert TopKUnknownDomain(3, None, 7).question_text(columns) == "which 3 of 7 candidates do most users have?"
+    assert UnknownDomainTask(3, None, 7).question_text(columns) == "which 3 of 7 candidates do most users have?"
 
 
 @pytest.mark.further
@@ -157,7 +157,7 @@ TABLE = pl.DataFrame([*ROWS, (200, "d"), (201, "d"), (202, "c")], schema=["user"
 def test_others_are_counted_within_a_tenth(measure: tk.Measure, listed: bool) -> None:
     unit = UserUnit(columns=Columns("user", "item", max_items=None if listed else 4))
     other = OtherUsersCount(Budget(measure, 10**6), unit)
-    task: Any = TopK(1, 4, "ranking", default_mechanism("ranking")) if listed else TopKUnknownDomain(1)
+    task: Any = TopKTask(1, 4, "ranking", default_mechanism("ranking")) if listed else UnknownDomainTask(1)
     rest = other.release_budget if listed else Budget(tk.Approximate(measure), (other.release_budget.d_out, 1e-6))
     plan = plan_query(Query(task, unit, rest, alpha=Fraction(1, 20)))
     whole = other.append_count(plan.bind_candidates([*"abcd"]) if listed else plan)
@@ -178,7 +178,7 @@ WORDS = re.compile(r"is at least (\d+) users?, and the gap below it is (?:within
 
 
 def plan_of(k: int, budget: Budget, unit: UserUnit, alpha: Any = Fraction(1, 20), n: int = 6) -> Any:
-    return plan_query(Query(SetByGap(k, n), unit, budget, alpha=alpha))
+    return plan_query(Query(GapTask(k, n), unit, budget, alpha=alpha))
 
 
 @pytest.mark.further
@@ -238,7 +238,7 @@ def test_one_gap_is_no_choice() -> None:
 @pytest.mark.parametrize("k", [0, 6, 7])
 def test_a_gap_has_two_sides(k: int) -> None:
     with pytest.raises(tk.errors.ParameterError, match="k must be"):
-        SetByGap(k, 6)
+        GapTask(k, 6)
 
 
 @pytest.mark.further

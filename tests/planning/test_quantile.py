@@ -17,7 +17,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning.plan import Query, plan_query
-from opendp_topk.apps.planning.quantile import IndexGridNumbers, NumericColumns, Quantile, format_rows
+from opendp_topk.apps.planning.quantile import IndexGridNumbers, NumericColumns, QuantileTask, format_rows
 from opendp_topk.apps.planning.units import (
     ROW,
     Budget,
@@ -47,7 +47,7 @@ def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more:
 
 
 def plan_of(own: NumericColumns, budget: Budget, unit: tuple[str, int] = ("add_remove", 1)) -> Any:
-    return plan_query(Query(Quantile.from_columns(own), UserUnit(*unit, own), budget, alpha=Fraction(1, 20)))
+    return plan_query(Query(QuantileTask.from_columns(own), UserUnit(*unit, own), budget, alpha=Fraction(1, 20)))
 
 
 def moved(own: NumericColumns, unit: tuple[str, int]) -> int:
@@ -167,13 +167,13 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
 def test_quantiles_that_do_not_ascend_are_refused() -> None:
     for quantiles in ((HALF, HALF), (HALF, Fraction(1, 3)), (Fraction(1, 997), Fraction(1, 991))):
         with pytest.raises(tk.errors.ParameterError, match="quantiles"):
-            Quantile.from_columns(replace(columns(), quantiles=quantiles))
+            QuantileTask.from_columns(replace(columns(), quantiles=quantiles))
 
 
 def test_a_grid_that_has_too_few_numbers_is_refused() -> None:
     for own in (columns(bounds=(1, 1)), columns(bounds=(0, 2**25)), columns(bounds=(0, 9), step=Fraction(10))):
         with pytest.raises(tk.errors.ParameterError, match="bounds"):
-            Quantile.from_columns(own)
+            QuantileTask.from_columns(own)
 
 
 # Rows that are taken for users: what one person with so many of them moves, on all small tables.

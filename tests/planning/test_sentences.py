@@ -16,7 +16,7 @@ import pytest
 
 from opendp_topk.apps.planning.plan import Plan, Query, plan_query
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
-from opendp_topk.apps.planning.unknown_domain import PartitionSelectionTask, StableHistogramTask, TopKUnknownDomain
+from opendp_topk.apps.planning.unknown_domain import PartitionSelectionTask, StableHistogramTask, UnknownDomainTask
 from opendp_topk.measurements.stable_histogram import then_stable_histogram
 from opendp_topk.measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from opendp_topk.spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
@@ -118,7 +118,7 @@ def test_a_key_gets_in_every_second_time_from_the_users_that_are_named_on(budget
 @pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
 def test_the_best_of_a_table_are_as_near_as_is_said(budget: Budget) -> None:
     """Five items lie a little more than half of the width below the best: half of the width is refused."""
-    plan = plan_of(TopKUnknownDomain(3, limit=6), budget, 2)
+    plan = plan_of(UnknownDomainTask(3, limit=6), budget, 2)
     words = plan.query.task.accuracy_guarantees(plan)["accuracy"].words
     lead, near = (int(one) for one in re.findall(r"by more than (\d+) users.* within (\d+) users", words)[0])
     base, step = near + 9, near // 2 + 1

@@ -15,7 +15,7 @@ from opendp_topk.proof.closures import region_closure
 from opendp_topk.proof.modules import find_module
 from proofs.tools.renewal import repin
 
-from .conftest import write
+from .conftest import stale, write
 
 UP = """\
 \"\"\"Two neighbours.\"\"\"
@@ -84,10 +84,6 @@ def sums(house: Path) -> Path:
     for name in proof.document_names():
         repin(name)
     return house
-
-
-def stale() -> set[str]:
-    return {name.removeprefix("inner/") for name in proof.document_names() if proof.Proof(name).status != "current"}
 
 
 def test_what_is_reached(sums: Path) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from opendp_topk import proof
-from opendp_topk.proof import library
 from opendp_topk.proof.normal import normal_form
 from proofs.tools import form
 from proofs.tools.renewal import repin
@@ -59,7 +56,6 @@ CODE = '''\
 """A mechanism."""
 from __future__ import annotations
 
-pytestmark = pytest.mark.untraced  # it derives all pins of copies of the package: tests of small ones are traced
 
 import functools
 import math
@@ -361,24 +357,13 @@ def test_one_name_for_another_of_an_attribute_is_renewed_without_a_reading(place
 # The package itself.
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
-    """The package's sources and the proofs, in a place where they may be changed."""
-    shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "proofs").symlink_to(ROOT / "proofs")
-    proof.clear_cache()
-    with library.use_package_folder(tmp_path / "opendp_topk"):
-        yield tmp_path / "opendp_topk"
-    proof.clear_cache()
-
-
 @pytest.mark.slow
-def test_a_check_on_which_most_documents_rest_is_renamed(copy: Path) -> None:
+def test_a_check_on_which_most_documents_rest_is_renamed(package: Path) -> None:
     changed = 0
-    for path in copy.rglob("*.py"):
+    for path in package.rglob("*.py"):
         text = path.read_text("utf-8")
         after = re.sub(r"\bchecks\.plain_number\b", "checks.python_number", text)
-        if path == copy / "errors" / "checks.py":
+        if path == package / "errors" / "checks.py":
             after = re.sub(r"\bplain_number\(", "python_number(", after)
         changed += after != text
         path.write_text(after, "utf-8")

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import ast
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from opendp_topk import proof
-from opendp_topk.proof import library
 from opendp_topk.proof.loading import find_mutators, is_binding_only
 from proofs.tools.renewal import repin
 from tests.pages.page import ROOT
 
-from .conftest import write
-
-
-def marked(name: str, text: str) -> str:
-    """A region."""
-    return f"# proof-region: {name}\n{text}# end-proof-region: {name}\n"
-
+from .conftest import marked, stale, write
 
 UP = marked("up", "def up(x):\n    return x + 1\n") + "\n\ndef down(x):\n    return x - 1\n"
 SUMS = "from .rounding import up\n\n" + marked("total", "def total(values):\n    return up(sum(values))\n")
@@ -40,10 +31,6 @@ def inner(house: Path) -> Path:
         write(house / f"proofs/inner/{document}.tex", f"\\pin{{{region}}}{{}}\n")
         repin(f"inner/{document}")
     return house / "opendp_topk" / "inner"
-
-
-def stale() -> set[str]:
-    return {name.removeprefix("inner/") for name in proof.document_names() if proof.Proof(name).status != "current"}
 
 
 CASES = [
@@ -249,23 +236,12 @@ OF_ALL = ".", "errors"  # by names of these all proofs rest on what public names
 PATCH = "\nfrom opendp_topk.measurements._selection import Choice\nChoice.steps = property(lambda self: 1)\n"
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
-    """The package's sources and the proofs, in a place where they may be spoiled."""
-    shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "proofs").symlink_to(ROOT / "proofs")
-    proof.clear_cache()
-    with library.use_package_folder(tmp_path / "opendp_topk"):
-        yield tmp_path / "opendp_topk"
-    proof.clear_cache()
-
-
 @pytest.mark.untraced
 @pytest.mark.further
 @pytest.mark.quick(room="measurements")
 @pytest.mark.parametrize("room", sorted({*OF_ALL, *ROOMS[3::5], "measurements"}))
-def test_a_patch_in_a_room(copy: Path, room: str) -> None:
-    path = copy / room / "__init__.py"
+def test_a_patch_in_a_room(package: Path, room: str) -> None:
+    path = package / room / "__init__.py"
     path.write_text(path.read_text("utf-8") + PATCH, "utf-8")
     proof.clear_cache()
     assert proof.Proof(CHOICES).status == "stale"

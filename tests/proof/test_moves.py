@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from opendp_topk import proof
-from opendp_topk.proof import library
 from proofs.tools.renewal import repin
-from tests.pages.page import ROOT
 
-from .conftest import write
+from .conftest import marked, stale, write
 
 ROUNDING = """\
 from functools import cache
@@ -53,7 +50,6 @@ from typing import TYPE_CHECKING
 from . import others, rounding
 from .others import step as less
 
-pytestmark = pytest.mark.untraced  # it derives all pins of copies of the package: tests of small ones are traced
 if TYPE_CHECKING:
     from . import helpers
 
@@ -67,11 +63,6 @@ def total(values: "helpers.T", up=None):
 """
 FILES = {"rounding": ROUNDING, "helpers": HELPERS, "others": OTHERS, "sums": SUMS}
 Files = dict[str, str]
-
-
-def marked(name: str, text: str) -> str:
-    """A region."""
-    return f"# proof-region: {name}\n{text}# end-proof-region: {name}\n"
 
 
 @pytest.fixture
@@ -89,10 +80,6 @@ def inner(house: Path) -> Path:
 def lay(house: Path, files: Files) -> None:
     for name, text in files.items():
         write(house / f"opendp_topk/{name}.py", text)
-
-
-def stale() -> set[str]:
-    return {name.removeprefix("inner/") for name in proof.document_names() if proof.Proof(name).status != "current"}
 
 
 def renamed(files: Files, old: str, new: str) -> Files:
@@ -273,17 +260,6 @@ def test_what_is_answered_for_is_told_apart_by_regions_or_belongs_to_the_pin(inn
 # The package itself.
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
-    """The package's sources and the proofs, in a place where they may be changed."""
-    shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "proofs").symlink_to(ROOT / "proofs")
-    proof.clear_cache()
-    with library.use_package_folder(tmp_path / "opendp_topk"):
-        yield tmp_path / "opendp_topk"
-    proof.clear_cache()
-
-
 def rename(package: Path, room: str, old: str, new: str) -> int:
     """Rename a module of a room, and every import and use of it; the number of other files that name it."""
     (package / room / f"{old}.py").rename(package / room / f"{new}.py")
@@ -310,6 +286,6 @@ def rename(package: Path, room: str, old: str, new: str) -> int:
     ("room", "name"),
     [("sampling/samplers", "race"), ("numerics", "arithmetic"), ("errors", "checks"), ("spaces", "metrics")],
 )
-def test_a_module_of_the_package_is_renamed(copy: Path, room: str, name: str) -> None:
-    assert rename(copy, room, name, f"{name}_elsewhere") > 1
+def test_a_module_of_the_package_is_renamed(package: Path, room: str, name: str) -> None:
+    assert rename(package, room, name, f"{name}_elsewhere") > 1
     assert stale() == set()

@@ -66,10 +66,7 @@ def test_nothing_to_accept(kept: Path) -> None:
 def test_what_is_reached_is_shown(kept: Path) -> None:
     write(kept / "opendp_topk/inner/sums.py", HELPED.replace("LIMIT = 7", "LIMIT = 8").replace("Words", "Other words"))
     lines = difference(NAME).splitlines()
-    assert lines[:2] == [
-        "--- sum reaches LIMIT (pinned)",
-        "+++ sum reaches LIMIT (now)",
-    ]
+    assert lines[:2] == ["--- sum reaches LIMIT (pinned)", "+++ sum reaches LIMIT (now)"]
     assert [line for line in lines if line[0] in "-+"][2:] == ["-LIMIT = 7", "+LIMIT = 8"]
 
 
@@ -151,7 +148,6 @@ def test_what_a_merge_made_stale_is_shown(kept: Path, into: str, both: bool) -> 
     write(log, lines)
     commit(kept)
     proof.clear_cache()
-    readings.clear_review_log_cache()
     assert len(git(kept, "log", "-1", "--format=%P").split()) == 2
     found = difference(NAME)
     assert ("+    return x - LIMIT" in found, "LIMIT = 7" in found, "+LIMIT" in found) == (True, False, False)
@@ -185,7 +181,6 @@ def test_a_merge_of_two_readings_is_read_again(kept: Path) -> None:
     write(log, read + texts[0][1] + texts[1][1])
     commit(kept)
     proof.clear_cache()
-    readings.clear_review_log_cache()
     assert any("without a line in readings.jsonl" in problem for problem in form.problems(NAME))
     renew([(NAME, "Sums are added", "weaker: ``added exactly'', of few")], WHY, "A Reader")
     assert not any("without a line in readings.jsonl" in problem for problem in form.problems(NAME))

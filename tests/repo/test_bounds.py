@@ -15,7 +15,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.apps.audit.html.claim import measure_formulas, split_docstring
+from tests.concepts.own_noises import NOISES as OWN
+
+from .privacy_sections import measure_formulas, split_docstring
 
 Key = tuple[str, str]
 MEASURES = ("MaxDivergence", "RangeDivergence", "ZeroConcentratedDivergence")
@@ -171,12 +173,7 @@ ASKING = {
 }
 ASKING[""] = [one for noises in ASKING.values() for one in noises]
 THEOREMS = proved()
-Lomax = tk.noise.CustomNoise(
-    "Lomax",
-    quantile=lambda u, precision: tk.noise.Intervals(precision).rational(u / (1 - u)),
-    survival=lambda z, precision: tk.noise.Intervals(precision).rational(1 / (1 + max(z, 0))),
-    condition="lipschitz",
-)
+Lomax = OWN["Lomax"]
 
 
 def noises(case: str) -> list[Any]:

@@ -90,7 +90,7 @@ DATA = (
     np.array([SENTINEL_INT, 2**63], dtype=object),
 )
 # Those of the audit that take arguments of a caller and are done in moments.
-AUDITS = ("record_pairs", "table_pairs", "verify", "verify_probabilities", "search")
+AUDITS = ("record_pairs", "table_pairs", "verify", "search")
 RELEASED: list[Any] = []
 """What releases from ledgers cost."""
 

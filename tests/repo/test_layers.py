@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.noises.standard import STANDARD
+from tests.concepts.processes import printed
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
 WHOLE = "opendp_topk"
@@ -80,7 +80,7 @@ SAMPLING = ("sampling.samplers.", "sampling.distributions.", "measurements.")
 RANDOM_WORDS = re.compile(r"np\.random|numpy\.random|default_rng|RandomState|\bimport random\b|\bfrom random\b")
 ENTROPY_WORDS = re.compile(r"urandom|getrandom|\bimport secrets\b|\bfrom secrets\b|SystemRandom")
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-STAND_INS = ("apps.audit.replay", "apps.audit.replay")  # they replace the sources of code under audit, and draw nothing
+STAND_INS = ("apps.audit.replay",)  # it replaces the sources of code under audit, and draws nothing
 
 
 def module_of(path: Path) -> str:
@@ -221,25 +221,11 @@ print(top.map(1), len(top([5, 6, 7])))
 """
 
 
-@pytest.mark.further
-def test_the_package_imports_where_all_but_its_three_dependencies_is_hidden() -> None:
-    done = subprocess.run([sys.executable, "-c", HIDE], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[]", "1.0 2"]
-
-
 LAZY = """
 import sys, opendp_topk as tk
 print([name for name in sys.modules if name.startswith("opendp_topk.apps.audit")])
 print(tk.audit.verify.__module__, tk.audit is sys.modules["opendp_topk.apps.audit"], hasattr(tk, "no_such_name"))
 """
-
-
-@pytest.mark.further
-def test_the_audit_is_loaded_when_it_is_first_asked_for() -> None:
-    done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[]", "opendp_topk.apps.audit.verify True False"]
 
 
 FIRST = """
@@ -248,15 +234,6 @@ space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), k=2, scale=2.0)(np.arange(10))
 print("opendp_topk.sampling.samplers.race" in sys.modules, "numpy.ma" in sys.modules)
 """
-
-
-@pytest.mark.further
-def test_a_first_release_loads_nothing_that_it_does_not_need() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FIRST], capture_output=True, text=True, cwd=PACKAGE.parent, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["True", "False"]
 
 
 @pytest.mark.further
@@ -312,12 +289,21 @@ print(*(name for name in sys.modules if name.split(".")[0] == "opendp_topk"))
 """
 
 
+SCRIPTS = {
+    "the package is imported where all but its three dependencies is hidden": (HIDE, ["[]", "1.0 2"]),
+    "the audit is loaded when it is first asked for": (LAZY, ["[]", "opendp_topk.apps.audit.verify True False"]),
+    "a first release loads nothing that it does not need": (FIRST, ["True False"]),
+    # Sampler and law read one record, so that a wrong fact would fool both: what judges them must not read it.
+    "no oracle reads a record even by way of others": (LOADED, [""]),
+}
+
+
+@pytest.mark.quick
 @pytest.mark.further
-def test_no_oracle_reads_a_record_even_by_way_of_others() -> None:
-    """Sampler and law read one record, so that a wrong fact would fool both: what judges them must not read it."""
-    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, cwd=ROOT, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == []
+@pytest.mark.parametrize("what", SCRIPTS)
+def test_what_is_loaded(what: str) -> None:
+    script, expected = SCRIPTS[what]
+    assert printed("-c", script).splitlines() == expected
 
 
 STOREYS = ("apps", "sampling")
@@ -357,9 +343,7 @@ def test_a_room_says_in_two_sentences_what_it_holds_and_may_import(room: str) ->
 def test_the_top_of_the_package_is_surveyable() -> None:
     files = [path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"]
     assert {"__init__.py", "__init__.pyi", "py.typed"} <= set(files)
-    entries = {name.removesuffix(".pyi").removesuffix(".py") for name in files} - {
-        "__main__"
-    }  # only what can be imported
+    entries = {name.removesuffix(".pyi").removesuffix(".py") for name in files if name != "__main__.py"}
     assert len(entries) <= MOST_ENTRIES, sorted(entries)
 
 

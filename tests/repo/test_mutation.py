@@ -230,7 +230,7 @@ def test_the_nearest_tests_come_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sum(map(bool, found)) >= 15
     assert all((ROOT / one.partition("::")[0]).is_file() for tests in found for one in tests)
     assert nearest.files("measurements/quantiles.py", ROOT)[0] == "tests/measurements/test_quantiles.py"
-    assert nearest.files("apps/audit/html/verification.py", ROOT)[0] == "tests/audit/test_html.py"
+    assert nearest.files("apps/audit/html/report.py", ROOT)[0] == "tests/audit/test_html.py"
     assert nearest.files("core/queryable.py", ROOT)[0] == "tests/combinators/test_queryable.py"
     proving = nearest.files("proof/status.py", ROOT)
     assert proving[0] == "tests/proof/test_status.py"

@@ -5,7 +5,6 @@ Its formulas are read as they are displayed, and evaluated by code of this file 
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import shutil
@@ -22,6 +21,7 @@ from opendp_topk import proof
 from opendp_topk.proof import latex, library
 from opendp_topk.proof.latex import parse_note_rows
 from proofs.tools import form
+from tests.concepts.own_noises import NOISES as OWN
 
 from .test_proofs import require_tex
 
@@ -210,24 +210,13 @@ def test_the_definitions_are_right() -> None:
             assert read_counts == {r"\kappa": min(k, d - 1), "n": min(2 * k, d), "m": min(k, other)}
 
 
-@functools.cache
-def lomax() -> Any:
-    """A noise of a caller: Lipschitz, but of none of the five kinds."""
-    return tk.noise.CustomNoise(
-        "Lomax",
-        quantile=lambda u, precision: tk.noise.Intervals(precision).rational(u / (1 - u)),
-        survival=lambda z, precision: tk.noise.Intervals(precision).rational(1 / (1 + max(z, 0))),
-        condition="lipschitz",
-    )
-
-
 def options(maker: str, case: str) -> Iterator[dict[str, Any]]:
     """The arguments of which a case of the table speaks, beside k and the scale."""
     releases = [{"release": release} for release in ("ranking", "set")]
     if maker == "make_peeled_top_k":
         yield {"mechanism": case}
     elif case == "CustomNoise":
-        yield {"release": "set", "noise": lomax()}
+        yield {"release": "set", "noise": OWN["Lomax"]}
     elif maker == "make_report_noisy_top_k":
         noises = [getattr(tk.noise, case.partition(",")[0])(), *([None] if case == "Gumbel" else [])]
         yield from ({"noise": noise} | one for noise in noises for one in releases)

@@ -155,11 +155,7 @@ UNSOUND = (
     (r"\begin{proof}", r"\begin{quote}", r"lacks \begin{proof}"),
     (r"\proofdocument{spaces/range_distance}", r"\proofdocument{spaces/other}", "must call itself"),
     (r"\end{document}", "Similarly for the rest.\n" r"\end{document}", "says 'similarly'"),
-    (
-        r"\end{document}",
-        r"\relieson{core/nothing}\end{document}",
-        "relies on core/nothing.tex, which does not exist",
-    ),
+    (r"\end{document}", r"\relieson{core/nothing}\end{document}", "relies on core/nothing.tex, which does not exist"),
     (r"\end{document}", r"\relieson[no-label]{core/user}\end{document}", "relies on 'no-label' of core/user.tex"),
     (r"\pin{", r"\notapin{", "pins no region"),
 )
@@ -265,15 +261,9 @@ UNQUOTED = [
     ([*RENEWED[:2], "the", *RENEWED[3:]], "three words"),
     ([*RENEWED[:3], "else d_in * 3", *RENEWED[4:]], "no changed line"),
     ([*RENEWED[:3], "2", *RENEWED[4:]], "no changed line"),
-    (
-        [*RENEWED, "--repin", "spaces/domains", "[not-empty]", "array.size == 9"],
-        "no changed line of spaces/domains",
-    ),
+    ([*RENEWED, "--repin", "spaces/domains", "[not-empty]", "array.size == 9"], "no changed line of spaces/domains"),
     (["--reworded", "spaces/range_distance#conversion", "--by", "Ada"], "--because"),
-    (
-        ["--reworded", "spaces/range_distance#conversion", "--by", "Ada", "--because", "a comma"],
-        "no document relies",
-    ),
+    (["--reworded", "spaces/range_distance#conversion", "--by", "Ada", "--because", "a comma"], "no document relies"),
 ]
 
 

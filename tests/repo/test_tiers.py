@@ -15,6 +15,7 @@ import pytest
 import opendp_topk as tk
 from tests.concepts.combinations import COMBINATIONS
 from tests.concepts.mechanisms import MECHANISMS
+from tests.concepts.processes import printed
 from tests.concepts.specimens import Specimen, check_specimen
 from tests.concepts.tried import LISTED, specimens_of
 from tests.conftest import FORGETTING, TRACED, taken_with
@@ -50,10 +51,7 @@ sys.exit(pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", "tests"
 def test_all_tests_are_found_with_the_extra_test_alone() -> None:
     """The README's command installs no more: what other extras bring is asked for in tests, not at import."""
     absent = ("pypandoc", "sphinx", "furo", "myst_nb", "ipykernel", "matplotlib", "pyspark", "dp_accounting", "scipy")
-    found = subprocess.run(
-        [sys.executable, "-c", COLLECT, *absent], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert found.returncode == 0, found.stdout[-3000:]
+    printed("-c", COLLECT, *absent, timeout=300)
 
 
 @pytest.mark.slow
@@ -61,10 +59,9 @@ def test_processes_that_share_the_tests_get_whole_modules() -> None:
     """Else each would make every fixture of a module, and start a Spark of its own."""
     pytest.importorskip("xdist")
     files = ("tests/proof/test_moves.py", "tests/proof/test_status.py", "tests/proof/test_normal.py")
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadgroup", *files]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stdout[-3000:]
-    ran = set(re.findall(r"^\[(gw\d)\] .* PASSED (\S+?)::", done.stdout, re.MULTILINE))
+    shared = "-n", "2", "--dist", "loadgroup"
+    told = printed("-m", "pytest", "-v", "-p", "no:cacheprovider", *shared, *files, timeout=300)
+    ran = set(re.findall(r"^\[(gw\d)\] .* PASSED (\S+?)::", told, re.MULTILINE))
     assert {file for _, file in ran} == set(files)
     assert (len(ran), len({process for process, _ in ran})) == (3, 2)
 

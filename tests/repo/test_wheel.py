@@ -101,7 +101,7 @@ def test_the_report_of_an_installed_package_says_that_the_tests_are_not_there(in
     found = subprocess.run(command, cwd=installed, env=environment, check=True, capture_output=True, text=True)
     assert found.stdout.split() == ["False", "{()}"]
     index = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
-    listed = index.partition('id="of-claims"')[2].partition("</table>")[0]
+    listed = index.partition('id="claims"')[2].partition("</table>")[0]
     assert listed.count(">not here<") == listed.count('scope="row"') > 20
     assert "The tests are not installed here" in index
     page = (tmp_path / "report" / "claims" / "make_laplace.html").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -24,6 +25,10 @@ class Case:
     scores: list[Any]
     scale: Fraction
     leading: dict[int, str] = field(default_factory=dict)
+
+
+def rng_of(*seed: Any) -> random.Random:
+    return random.Random(zlib.crc32(repr(seed).encode()))
 
 
 def canonical(scores: list[Any]) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -55,6 +55,10 @@ class Streams(Entropy):
         raw = self._raw(i, PREFIX + rest)
         prefix = ((1 << level) - 1) << (PREFIX - level) | (raw >> rest) >> level
         return (prefix << rest | raw & ((1 << rest) - 1)) >> (PREFIX + rest - n)
+
+    def digits_from(self, first: int) -> Callable[[int, int], int]:
+        """``digits`` of a race whose candidate 0 has this number."""
+        return lambda i, n: self.digits(first + i, n)
 
     def draw_prefixes(self, index: np.ndarray) -> np.ndarray:
         for i in index.tolist():

@@ -208,11 +208,6 @@ def test_cumulative_table_is_the_floor_of_the_exact_one(level: int) -> None:
     assert table[-2] < 2**64 - 1
 
 
-def test_levels_are_those_of_a_prefix() -> None:
-    assert list(LEVELS) == list(range(4, 17))
-    assert BLOCK == 4096
-
-
 @pytest.mark.parametrize("level", [4, 5, 9, 16])
 def test_sizes_invert_the_exact_distribution_at_its_steps(level: int) -> None:
     """Words beside a table entry, and words equal to it with digits beside the exact step."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections import Counter
 from fractions import Fraction
 
 import gmpy2
@@ -15,10 +14,8 @@ import mpmath
 import numpy as np
 import pytest
 from gmpy2 import mpq
-from numpy.typing import NDArray
 
 import opendp_topk as tk
-from opendp_topk.errors import PlatformError
 from opendp_topk.numerics.arithmetic import Interval, Intervals
 from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
 from opendp_topk.sampling.samplers.exponentials import (
@@ -34,7 +31,6 @@ from tests.oracles.discrete import weight
 from tests.oracles.steps import Steps
 
 from ..oracles.chi_square import assert_follows
-from ..oracles.discrete import ABOVE, counted
 from ..oracles.noise import number
 from .words import Words
 
@@ -53,17 +49,6 @@ def split(word: int, digits: int) -> list[int]:
 def exponential(word: int, digits: int) -> mpmath.mpf:
     """-ln(1 - word / 2^digits)."""
     return -mpmath.log1p(-number(Fraction(word, 2**digits)))
-
-
-@pytest.mark.further
-@pytest.mark.quick(factor="1/3")
-@pytest.mark.parametrize("factor", FACTORS[:3], ids=str)
-def test_floors_are_geometric(factor: Fraction) -> None:
-    found = geometrics(factor, 6000)
-    q = mpmath.exp(-1 / number(factor))
-    most = 12
-    law = {m: (1 - q) * q**m for m in range(most + 1)}
-    assert_follows(counted(found, 0, most), {**law, ABOVE: q ** (most + 1)}, detects=0.32)
 
 
 @pytest.mark.parametrize("factor", [*FACTORS, *EXTREME], ids=lambda b: f"{mpmath.nstr(number(b), 4)}")
@@ -165,17 +150,6 @@ def test_the_exact_level_is_asked_for_only_where_the_bounds_leave_it_open() -> N
     assert asked == [2, 3]
 
 
-def test_failure_of_the_entropy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(n: int) -> bytes:
-        raise OSError
-
-    monkeypatch.setattr("os.urandom", fail)
-    with pytest.raises(PlatformError):
-        draw_geometric(mpq(3))
-    with pytest.raises(PlatformError):
-        draw_bernoulli_exp(mpq(1))
-
-
 def test_what_64_digits_leave_open_is_not_taken_for_reached() -> None:
     """The first 64 digits put the exponential around the level; the next ones put it below, or above."""
     level = 0.7
@@ -266,52 +240,17 @@ def test_levels_are_those_of_the_weights(name: str, scale: Fraction) -> None:
 # Events of exact rational probabilities, from digits that are known.
 
 
-class Digits(Entropy):
-    """Given words, in the order in which they are asked for."""
-
-    def __init__(self, *words: list[int]) -> None:
-        self.words_left = [np.array(one, dtype=np.uint64) for one in words]
-
-    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
-        words = self.words_left.pop(0)
-        assert len(words) == n
-        return words
-
-
 def test_an_event_happens_just_below_its_chance() -> None:
-    chance = (5 << 64) + 9
-    first, second = [5, 5, 5, 4, 6], [8, 9, 10, 2**64 - 1, 0]
-    assert draw_bernoulli_events([chance] * 5, Digits(first, second)).tolist() == [True, False, False, True, False]
-    most = 2**64 - 1
-    assert draw_bernoulli_events([0, 2**128, 2**128 - 1], Digits([0, most, most], [0, most, most])).tolist() == [
-        False,
-        True,
-        False,
-    ]
+    def happened(chances: list[int], *words: int) -> list[bool]:
+        return draw_bernoulli_events(chances, Words(script=words)).tolist()  # type: ignore[no-any-return]
 
-
-def test_no_events() -> None:
-    assert draw_bernoulli_events([]).tolist() == []
-
-
-def test_frequencies() -> None:
-    third = 2**128 // 3
-    happened = int(draw_bernoulli_events([third] * 40_000).sum())
-    assert_follows({True: happened, False: 40_000 - happened}, {True: 1 / 3, False: 2 / 3})
+    chance, most = (5 << 64) + 9, 2**64 - 1
+    assert happened([chance] * 5, 5, 5, 5, 4, 6, 8, 9, 10, most, 0) == [True, False, False, True, False]
+    assert happened([0, 2**128, 2**128 - 1], 0, most, most, 0, most, most) == [False, True, False]
+    assert happened([]) == []
 
 
 # Numbers with given probabilities, from digits that are known and from those of the system.
-
-
-class Padded(Entropy):
-    """Given words, and zeros after them."""
-
-    def __init__(self, *words: int) -> None:
-        self.left = list(words)
-
-    def draw_auxiliary_words(self, n: int) -> NDArray[np.uint64]:
-        taken = [self.left.pop(0) if self.left else 0 for _ in range(n)]
-        return np.array(taken, dtype=np.uint64)
 
 
 def thirds(arithmetic: Intervals) -> Interval:
@@ -320,7 +259,7 @@ def thirds(arithmetic: Intervals) -> Interval:
 
 
 def drawn_number(*words: int) -> int:
-    return run_count(1, thirds, lambda n: mpq(2, 3), Padded(*words))
+    return run_count(1, thirds, lambda n: mpq(2, 3), Words(script=words, then=0))
 
 
 def test_the_number_is_that_of_the_uniform() -> None:
@@ -334,7 +273,7 @@ def test_the_number_is_that_of_the_uniform() -> None:
 
 def test_a_law_that_is_not_known_yet_waits_for_digits() -> None:
     late = lambda arithmetic: thirds(arithmetic) if arithmetic._down.precision > 200 else None  # noqa: E731
-    assert run_count(0, late, lambda n: mpq(2, 3), Padded()) == 0
+    assert run_count(0, late, lambda n: mpq(2, 3), Words(then=0)) == 0
 
 
 def test_every_share_of_the_uniform_gives_its_number() -> None:
@@ -350,16 +289,8 @@ def test_every_share_of_the_uniform_gives_its_number() -> None:
         reached = list(itertools.accumulate(runs.numbers(mass)))
         for share in range(100):
             u = (share + 0.4999) / 100
-            drawn = run_count(law.least, law.first, law.ratio, Padded(int(u * 2**64)))
+            drawn = run_count(law.least, law.first, law.ratio, Words(script=[int(u * 2**64)], then=0))
             assert drawn == bisect.bisect_left(reached, u)
-
-
-@pytest.mark.further
-def test_frequencies_of_numbers_of_runs() -> None:
-    law, mass = tk.TruncatedNegativeBinomial(0, 0.1), runs.negative_binomial(0, 0.1)
-    drawn = Counter(min(run_count(law.least, law.first, law.ratio), 4) for _ in range(1500))
-    expected = {n: mass(n) for n in range(1, 4)}
-    assert_follows(drawn, expected | {4: 1 - sum(expected.values())}, detects=0.45)
 
 
 def test_probabilities_and_means() -> None:

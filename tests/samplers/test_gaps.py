@@ -6,9 +6,7 @@ Tries proofs/samplers/gap_rows.tex.
 from __future__ import annotations
 
 import math
-import os
 import random
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -30,7 +28,7 @@ from tests.oracles.chi_square import assert_follows
 from ..oracles import noise as oracle
 from ..oracles.gaps import ranking_and_gaps
 from . import adversaries
-from .adversaries import Case, canonical
+from .adversaries import Case, canonical, rng_of
 from .paths import AT_ONCE, SCANNED, up_to
 from .recorder import Recorder
 from .streams import Streams
@@ -61,16 +59,12 @@ def _check(name: str, case: Case, k: int, sign: int, seed: int) -> Streams:
     return streams
 
 
-def _random(*seed: Any) -> random.Random:
-    return random.Random(zlib.crc32(repr(seed).encode()))
-
-
 @pytest.mark.further
 @pytest.mark.quick(name="Laplace", make=("small_integers", "huge_integers", "subnormals", "ladder"))
 @every_noise
 @pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
 def test_gaps_are_those_of_the_noisy_scores(name: str, make: Callable[[random.Random], Case]) -> None:
-    rng = _random(name, make.__name__)
+    rng = rng_of(name, make.__name__)
     checked = 0
     while checked < REPEATS:
         case = make(rng)
@@ -83,7 +77,7 @@ def test_gaps_are_those_of_the_noisy_scores(name: str, make: Callable[[random.Ra
 @every_noise
 @pytest.mark.parametrize("bits", [20, 47, 64, 79, 81, 130, 200, 600])
 def test_near_ties_have_tiny_gaps(name: str, bits: int) -> None:
-    rng = _random(name, bits)
+    rng = rng_of(name, bits)
     for seed in range(6):
         sign = rng.choice((1, -1))
         case = adversaries.near_tie(name, rng, sign, bits)
@@ -111,7 +105,7 @@ def _near_half(name: str, rng: random.Random, sign: int, bits: int, scores: list
 @every_noise
 @pytest.mark.parametrize("bits", [60, 80, 129, 144, 300, 1500])
 def test_gaps_near_half_a_unit_are_decided_by_as_many_digits_as_it_takes(name: str, bits: int) -> None:
-    rng = _random(name, bits, "half")
+    rng = rng_of(name, bits, "half")
     most = 0
     for seed, (scores, scale) in enumerate(
         (
@@ -269,20 +263,6 @@ def test_without_noise_ranking_and_gaps_are_exact(scores: list[Any], sign: int) 
         assert not np.signbit(found).any()
 
 
-def test_nothing_is_released_where_the_system_has_no_randomness(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = [1]
-
-    def fail(n: int) -> bytes:
-        left[0] -= 1
-        if left[0] < 0:
-            raise OSError("no entropy")
-        return bytes(range(n))
-
-    monkeypatch.setattr(os, "urandom", fail)
-    with pytest.raises(PlatformError, match="nothing was released"):
-        gaps.top_k_with_gaps(np.arange(3), Fraction(1), tk.noise.Gumbel(), 2, sign=1)
-
-
 # Many rankings with gaps at once: each is that of its own noisy scores, whatever the scores and the digits.
 
 
@@ -299,16 +279,12 @@ def _check_rows(name: str, case: Case, k: int, times: int, sign: int, seed: int)
     assert (winners.shape, winners.dtype, found.shape, found.dtype) == ((times, k), np.int64, (times, k), np.float64)
     assert not np.signbit(found).any()
     for t in range(times):
-        expected, judges = ranking_and_gaps(name, case.scores, case.scale, _of_race(streams, t * d), k, sign)
+        expected, judges = ranking_and_gaps(name, case.scores, case.scale, streams.digits_from(t * d), k, sign)
         assert winners[t].tolist() == expected
         for gap, is_nearest in zip(found[t].tolist(), judges, strict=True):
             assert is_nearest(gap)
             assert gap == 0 or not is_nearest(math.nextafter(gap, 0))
     return streams
-
-
-def _of_race(streams: Streams, at: int) -> Callable[[int, int], int]:
-    return lambda i, n: streams.digits(at + i, n)
 
 
 @pytest.mark.further

@@ -47,6 +47,8 @@ CASES = [
     ([7, 1, 5], 1, Fraction(4)),
     ([0, 1, 5, 2], 2, Fraction(1, 2)),
     ([0, 40, 90, 10, 11], 3, Fraction(100)),
+    ([2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2], 2, Fraction(1)),
+    ([9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300)),
 ]
 
 
@@ -93,13 +95,6 @@ def test_candidates_in_bins_have_their_part(scores: list[Any], k: int, scale: Fr
     assert isinstance(head.order_best_scores(np.array([-x for x in scores]), -1, k, depth, scale), BinnedScores)
     found = draws(1500, [-x for x in scores], k, scale, ordered, sign=-1)
     assert_follows(found, oracle.law(scores, k, scale, ordered), detects=1.5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ordered", [True, False])
-def test_smallest_scores_first(ordered: bool) -> None:
-    found = draws(4000, [0, 3, 1, 2], 2, Fraction(1), ordered, sign=-1)
-    assert_follows(found, oracle.law([0, -3, -1, -2], 2, Fraction(1), ordered), detects=0.3)
 
 
 @pytest.mark.quick(scale=1, ordered=True, each_way="paths")
@@ -273,23 +268,6 @@ def test_sets_beyond_a_layer_are_passed_over(detail: int, monkeypatch: pytest.Mo
 def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, ...], ordered: bool) -> None:
     expected = likely if ordered else tuple(sorted(likely))
     assert draws(20, values, 2, scale, ordered) == Counter({expected: 20})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ordered", [True, False])
-def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
-    scores = [2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2]
-    assert_follows(
-        draws(4000, scores, 2, Fraction(1), ordered), oracle.law([1, 0, 3, 2], 2, Fraction(1), ordered), detects=0.3
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ordered", [True, False])
-def test_a_scale_beyond_all_scores_makes_outputs_uniform(ordered: bool) -> None:
-    found = draws(4000, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), ordered)
-    n = 20 if ordered else 10
-    assert_follows(found, dict.fromkeys(oracle.outputs(5, 2, ordered), Fraction(1, n)), detects=1.1)
 
 
 @pytest.mark.slow

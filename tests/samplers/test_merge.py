@@ -8,7 +8,6 @@ from __future__ import annotations
 import pickle
 import random
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
@@ -35,7 +34,7 @@ from ..oracles import one_shot
 from ..oracles.chi_square import assert_follows, enough
 from ..oracles.race import best
 from . import adversaries
-from .adversaries import Case, canonical
+from .adversaries import Case, canonical, rng_of
 from .paths import AT_ONCE, SCANNED, up_to
 from .recorder import Recorder
 from .streams import Streams, Untouched
@@ -105,10 +104,6 @@ def check(name: str, case: Case, k: int, sign: int, ordered: bool, seed: int, rn
             winners = raced(case.scores, shared(rng, len(case.scores)), race, streams, rng)
         assert winners == (expected if ordered else sorted(expected))
     return streams
-
-
-def rng_of(*seed: Any) -> random.Random:
-    return random.Random(zlib.crc32(repr(seed).encode()))
 
 
 @pytest.mark.quick(name="Laplace", make=("small_integers", "beyond_doubles", "widest_floats", "late_winners"))
@@ -198,15 +193,6 @@ def test_the_law_is_that_of_one_race(name: str, sign: int) -> None:
     n = enough(max(law.values()))
     counts = Counter((raced(given, shared(rng, 4), race, SYSTEM, rng)[0],) for _ in range(n))
     assert_follows(counts, law)
-
-
-@pytest.mark.slow
-def test_rankings_and_sets_in_parts_follow_the_law() -> None:
-    rng = rng_of("rankings")
-    law = one_shot.rankings("Exponential", [mpmath.e**2, mpmath.e, mpmath.mpf(1)], 2)
-    race = merge.Race(Fraction(1), tk.noise.Exponential(), 2, 1, True)
-    counts = Counter(tuple(raced([2, 1, 0], shared(rng, 3), race, SYSTEM, rng)) for _ in range(700))
-    assert_follows(counts, law, detects=0.6)
 
 
 # What is computed from scores alone takes neighbours the same calls: nothing here draws, or reads a clock.

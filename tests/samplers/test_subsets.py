@@ -88,16 +88,6 @@ def test_members_are_uniform_in_their_class() -> None:
             assert_follows(counts, {chosen: Fraction(1, len(same)) for chosen in same}, detects=1.1)
 
 
-@pytest.mark.parametrize(("n", "m"), [(6, 2), (6, 3), (5, 4), (4, 4), (3, 0), (1, 1)])
-def test_chosen_subsets_are_uniform(n: int, m: int) -> None:
-    entropy = Streams(2)
-    counts = Counter(tuple(subsets.draw_uniform_subset(n, m, entropy).tolist()) for _ in range(3000))
-    expected = list(combinations(range(n), m))
-    assert set(counts) == set(expected)
-    if len(expected) > 1:
-        assert_follows(counts, {chosen: Fraction(1, len(expected)) for chosen in expected}, detects=1.3)
-
-
 @pytest.mark.parametrize(("n", "m"), [(7, 3), (64, 32), (66, 33), (70, 60), (90, 50), (3 * 2**61, 32), (3 * 2**61, 40)])
 def test_the_first_distinct_residues_of_fair_words_are_chosen(n: int, m: int) -> None:
     """Be they few or many, or chosen as those who are left over; words at the edge of what is fair are among them."""
@@ -125,12 +115,6 @@ def test_integers_below_a_bound_are_uniform(n: int) -> None:
     assert set(counts) == set(range(n))
     if n > 1:
         assert_follows(counts, {value: Fraction(1, n) for value in range(n)}, detects=0.9)
-
-
-def test_large_integers_fill_their_range() -> None:
-    entropy, n = Streams(4), 3 * 2**100
-    thirds = Counter(subsets.draw_below(n, entropy) // 2**100 for _ in range(2000))
-    assert_follows(thirds, {third: Fraction(1, 3) for third in range(3)}, detects=0.44)
 
 
 def test_uniform_integers_below_each_are_fair() -> None:
@@ -204,11 +188,7 @@ def test_each_draw_is_the_best_by_its_own_digits(ordered: bool) -> None:
     assert found is not None
     losses = [-outputs.loss(scores, output, ordered) for output in every]
     for t, row in enumerate(found.tolist()):
-
-        def digits(i: int, n: int, t: int = t) -> int:
-            return streams.digits(len(every) * t + i, n)
-
-        winner = every[best("Gumbel", losses, scale, digits, 1, 1)[0]]
+        winner = every[best("Gumbel", losses, scale, streams.digits_from(len(every) * t), 1, 1)[0]]
         assert row == (list(winner) if ordered else sorted(winner))
     assert max(streams.read.values()) > 40
 

@@ -15,11 +15,13 @@ import pytest
 from opendp_topk.errors import PlatformError
 from opendp_topk.sampling.noises import Exponential, Gumbel
 from opendp_topk.sampling.samplers import unlisted as dummies
-from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
+from opendp_topk.sampling.samplers.entropy import SYSTEM
 from opendp_topk.sampling.samplers.unlisted import Search, build_slots, repeat_top_k, top_k
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import unlisted
 from tests.oracles.chi_square import assert_follows
+
+from .words import Words
 
 
 def expected(counts: dict[Any, int], limit: int) -> tuple[list[Any], list[int]]:
@@ -93,34 +95,23 @@ def test_the_first_digits_of_the_largest_and_their_number(monkeypatch: pytest.Mo
     assert_follows(drawn, law, detects=0.7)
 
 
-class Scripted(Entropy):
-    """Words that were written down."""
-
-    def __init__(self, words: list[int]) -> None:
-        self.left = list(words)
-
-    def draw_auxiliary_words(self, n: int) -> Any:
-        taken, self.left = self.left[:n], self.left[n:]
-        return np.array(taken, dtype=np.uint64)
-
-
 def test_digits_that_are_too_many_are_left_aside() -> None:
     ones = 2**64 - 1
-    assert dummies.draw_best_prefix(64, 0, Scripted([ones] * 16)) == (2**16 - 1, 64)
-    assert dummies.draw_best_prefix(70, 0, Scripted([ones, 0] + [0] * 15)) == (0b1000000000000000, 6)
-    assert dummies.draw_best_prefix(2, 0, Scripted([2**62] + [0] * 15))[1] == 1
+    assert dummies.draw_best_prefix(64, 0, Words(script=[ones] * 16)) == (2**16 - 1, 64)
+    assert dummies.draw_best_prefix(70, 0, Words(script=[ones, 0] + [0] * 15)) == (0b1000000000000000, 6)
+    assert dummies.draw_best_prefix(2, 0, Words(script=[2**62] + [0] * 15))[1] == 1
 
 
 def test_a_source_that_repeats_itself_is_refused() -> None:
     ones = 2**64 - 1
     source = [ones] * (64 * 16)
     raises_exactly(
-        PlatformError, lambda: dummies.draw_best_prefix(4096, 0, Scripted(source)), "returned repeated values"
+        PlatformError, lambda: dummies.draw_best_prefix(4096, 0, Words(script=source)), "returned repeated values"
     )
     raises_exactly(
-        PlatformError, lambda: dummies.draw_best_prefix(4000, 96, Scripted(source)), "returned repeated values"
+        PlatformError, lambda: dummies.draw_best_prefix(4000, 96, Words(script=source)), "returned repeated values"
     )
-    assert dummies.draw_best_prefix(4000, 95, Scripted(source)) == (2**16 - 1, 4000)
+    assert dummies.draw_best_prefix(4000, 95, Words(script=source)) == (2**16 - 1, 4000)
 
 
 def test_led_digits_are_those_of_the_places_alone() -> None:

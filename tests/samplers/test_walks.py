@@ -22,7 +22,6 @@ from opendp_topk.sampling.samplers.ceilings import Paths, Rankings
 from opendp_topk.sampling.samplers.entropy import Entropy
 from opendp_topk.sampling.samplers.walks import Walk, build_walk
 from tests.oracles import joint as oracle
-from tests.oracles.chi_square import assert_follows
 from tests.samplers.streams import Untouched
 
 from .streams import Streams
@@ -184,14 +183,6 @@ def test_words_that_are_read_ahead_are_handed_out_once_and_in_turn() -> None:
     assert len(asked) < len(sizes)
 
 
-@pytest.mark.slow
-def test_frequencies_are_uniform() -> None:
-    found, entropy = build_walk(np.array([2, 3, 5, 7]), 10), Streams(7)
-    drawn = Counter(tuple(each[0].tolist()) for _ in range(4000) if (each := found.draw_ranks(entropy)) is not None)
-    under = sets_of((2, 3, 5, 7))
-    assert_follows(drawn, dict.fromkeys(under, Fraction(1, len(under))), detects=1.1)
-
-
 def test_weights_equal_binomials() -> None:
     """Listed weights against exact ones, their sums, and the bound on those that are not listed."""
     for limits in ((3, 5, 8, 11), (40, 60, 90), tuple(range(10, 400, 10))):
@@ -256,14 +247,6 @@ def test_bounds_on_large_numbers() -> None:
         for d, k in ((10**6, 5000), (3, 3), (2**40, 3), (5000, 5000)):
             exact = mpmath.log(perm(d, k))
             assert exact <= Rankings(np.full(k, d)).log_bound() <= exact * (1 + mpmath.mpf(10) ** -8)
-
-
-@pytest.mark.further
-def test_rankings_are_uniform() -> None:
-    limits, entropy = (2, 3, 5, 5), Streams(7)
-    found = Counter(tuple(Rankings(np.array(limits)).draw_ranks(entropy)[0].tolist()) for _ in range(4000))
-    under = rankings(limits)
-    assert_follows(found, dict.fromkeys(under, Fraction(1, len(under))), detects=1.3)
 
 
 def test_large_draws_keep_their_promises() -> None:

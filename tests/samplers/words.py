@@ -11,16 +11,17 @@ from opendp_topk.sampling.samplers.entropy import Entropy
 
 
 class Words(Entropy):
-    """Scripted words first, then reproducible ones; ``read`` holds all that were handed out."""
+    """Scripted words first, then one and the same or reproducible ones; ``read`` holds all that were handed out."""
 
-    def __init__(self, seed: int = 0, script: Iterable[int] = ()) -> None:
+    def __init__(self, seed: int = 0, script: Iterable[int] = (), then: int | None = None) -> None:
         self._random = random.Random(seed)
-        self._script = list(script)
+        self._script, self._then = list(script), then
         self.read: list[int] = []
 
     def draw_auxiliary_words(self, n: int) -> np.ndarray:
-        scripted, self._script = self._script[:n], self._script[n:]
-        words = scripted + [self._random.getrandbits(64) for _ in range(n - len(scripted))]
+        words, self._script = self._script[:n], self._script[n:]
+        while len(words) < n:
+            words.append(self._random.getrandbits(64) if self._then is None else self._then)
         self.read += words
         return np.array(words, dtype=np.uint64)
 

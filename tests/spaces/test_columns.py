@@ -62,6 +62,8 @@ def test_a_table_is_accepted_with_exactly_the_columns_that_are_needed(name: str,
     build = partial(getattr(tk, name), KINDS[kind], USERS, **options)
     if kind in kinds:
         assert build().input_domain == KINDS[kind]
+        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError), match="input_"):
+            getattr(tk, name)(KINDS[kind], tk.LInfDistance(), **options)
         return
     needed = {
         "items": "user and item columns",

@@ -89,6 +89,8 @@ def test_equal_numbers_of_other_types_make_equal_domains() -> None:
         (lambda: FrameDomain("user", "item", group="group", value="value"), ParameterError, "must not both be given"),
         (lambda: FrameDomain("user", value="user"), ParameterError, "user and value must be different columns"),
         (lambda: FrameDomain("user", "item", value=""), ParameterTypeError, "value must be the name"),
+        (lambda: FrameDomain("user", "item", value="item"), ParameterError, "user, item and value must be different"),
+        (lambda: FrameDomain("user", value=3), ParameterTypeError, "value must be the name"),
         (lambda: FrameDomain("", "item"), ParameterTypeError, "user must be the name"),
         (lambda: FrameDomain("user", 3), ParameterTypeError, "item must be the name"),
         (lambda: FrameDomain("user", 3, group="group"), ParameterTypeError, "item must be the name"),

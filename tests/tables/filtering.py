@@ -25,7 +25,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from opendp_topk.apps.cli import release as engines
+from opendp_topk.apps.planning import sources as engines
 from opendp_topk.tables.capping import count_rows_by_number
 from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.keyed import totals_by_item

@@ -14,11 +14,11 @@ import pytest
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.grouping import Baskets, _largest_rates
 from tests.tables.spark_session import Shared
 from tests.tables.test_keyed import BACK_ENDS, ITEMS, USERS
 from tests.tables.test_spark import made
+from tests.tables.types import pairs_of
 
 UNIT = 1000
 
@@ -48,7 +48,7 @@ def reference(columns: dict[str, list[Any]], most: int, shares: dict[Any, int] |
 
 def check(table: Any, columns: dict[str, list[Any]]) -> None:
     for most in (1, 3, 100):
-        baskets = Baskets(identifier_columns(table, {"user": "u", "item": "i"}), most, UNIT)
+        baskets = Baskets(pairs_of(table, "u", "i"), most, UNIT)
         sums = baskets.sum_item_weights()
         assert dict(sums) == reference(columns, most, None), most
         keys = sums.keys_at(np.arange(len(sums)))
@@ -84,13 +84,7 @@ def test_spark_agrees_with_the_reference(shared_spark: Shared) -> None:
 def test_no_rows_have_no_sums() -> None:
     import polars as pl
 
-    baskets = Baskets(
-        identifier_columns(
-            pl.DataFrame({"u": [], "i": []}, {"u": pl.Int64, "i": pl.Int64}), {"user": "u", "item": "i"}
-        ),
-        3,
-        UNIT,
-    )
+    baskets = Baskets(pairs_of(pl.DataFrame({"u": [], "i": []}, {"u": pl.Int64, "i": pl.Int64}), "u", "i"), 3, UNIT)
     assert dict(baskets.sum_item_weights()) == {}
 
 

@@ -26,21 +26,8 @@ pl = pytest.importorskip("polars", reason="the tests of tables make them with po
 pytest.importorskip("narwhals", reason="tables need narwhals")
 
 # What a collation, a locale, padding, a normal form or a careless parser would take for one and the same.
-_SPELLINGS = [
-    "apple",
-    "aPpLE",
-    "Ápple",
-    "A\u0301pple",
-    "apple ",
-    "app-le",
-    "",
-    "null",
-    "01",
-    "1",
-    "1.0",
-    "straße",
-    "strasse",
-]
+_SPELLINGS = ["apple", "aPpLE", "Ápple", "A\u0301pple", "apple ", "app-le", "", "null"]
+_SPELLINGS += ["01", "1", "1.0", "straße", "strasse"]
 LISTED = [one for one in _SPELLINGS if one not in ("A\u0301pple", "apple ")]  # lists of candidates may not hold both
 ROWS = [
     (user, item, group, 1 + at % 3)
@@ -152,53 +139,8 @@ def _users(pairs: set[tuple[str, str]]) -> dict[str, int]:
     return dict(Counter(item for _, item in pairs))
 
 
-def listed(frame: Any) -> Any:
-    return (PAIRS >> tk.then_count_by_item(candidates=LISTED))(frame).tolist()
-
-
 def unlisted(frame: Any) -> Any:
     return dict((PAIRS >> tk.then_count_by_item(candidates=None))(frame))
-
-
-def max_items(frame: Any) -> Any:
-    return dict((PAIRS >> tk.then_count_by_item(candidates=None, max_items=2))(frame))
-
-
-def kept(frame: Any) -> Any:
-    keep = PAIRS >> tk.then_bound_contributions(most=2, by="order")
-    return dict((keep >> tk.then_count_by_item(candidates=None))(frame))
-
-
-def sums(frame: Any) -> Any:
-    return (VALUED >> tk.then_sum_by_item(candidates=LISTED, bounds=(0, 2)))(frame).tolist()
-
-
-def capped_sums(frame: Any) -> Any:
-    return dict((VALUED >> tk.then_sum_by_item(candidates=None, bounds=(0, 2), max_items=1))(frame))
-
-
-def outside(frame: Any) -> Any:
-    return (PAIRS >> tk.then_count_outside(items=LISTED[::2], max_rows=2))(frame).tolist()
-
-
-def breadth(frame: Any) -> Any:
-    return (PAIRS >> tk.then_cap_scores(caps=[1, 2, 3, 4, 5], share=Fraction(1, 2)))(frame).tolist()
-
-
-def numbers(frame: Any) -> Any:
-    link = tk.make_quantile_scores(
-        tk.FrameDomain("member", value="paid"), tk.UserDistance(), quantile=Fraction(1, 2), bounds=(0, 9)
-    )
-    return link(frame).tolist()
-
-
-def grouped(frame: Any) -> Any:
-    return count_by_group(GROUPED.validate(frame), GROUPS, LISTED).dense_counts(0, len(GROUPS)).tolist()
-
-
-def split(frame: Any) -> Any:
-    tables = split_by_group(GROUPED.validate(frame), GROUPS)
-    return [sorted(set(table.collect().rows())) for table in tables]
 
 
 def _reference() -> dict[str, Any]:
@@ -226,15 +168,36 @@ def _reference() -> dict[str, Any]:
 
 
 REFERENCE = _reference()
-PATHS = [listed, unlisted, max_items, kept, sums, capped_sums, outside, breadth, numbers, grouped, split]
+_KEEP = PAIRS >> tk.then_bound_contributions(most=2, by="order")
+_HALF = Fraction(1, 2)
+_NUMBERS = tk.make_quantile_scores(
+    tk.FrameDomain("member", value="paid"), tk.UserDistance(), quantile=_HALF, bounds=(0, 9)
+)
+PATHS: dict[str, Callable[[Any], Any]] = {
+    "listed": PAIRS >> tk.then_count_by_item(candidates=LISTED),
+    "unlisted": unlisted,
+    "max_items": PAIRS >> tk.then_count_by_item(candidates=None, max_items=2),
+    "kept": _KEEP >> tk.then_count_by_item(candidates=None),
+    "sums": VALUED >> tk.then_sum_by_item(candidates=LISTED, bounds=(0, 2)),
+    "capped_sums": VALUED >> tk.then_sum_by_item(candidates=None, bounds=(0, 2), max_items=1),
+    "outside": PAIRS >> tk.then_count_outside(items=LISTED[::2], max_rows=2),
+    "breadth": PAIRS >> tk.then_cap_scores(caps=[1, 2, 3, 4, 5], share=_HALF),
+    "numbers": _NUMBERS,
+    "grouped": lambda frame: count_by_group(GROUPED.validate(frame), GROUPS, LISTED).dense_counts(0, len(GROUPS)),
+    "split": lambda frame: [
+        sorted(set(table.collect().rows())) for table in split_by_group(GROUPED.validate(frame), GROUPS)
+    ],
+}
 
 
 @pytest.mark.quick(case="duckdb-nocase")
 @pytest.mark.parametrize("case", CASES)
 def test_every_path_compares_identifiers_by_their_bytes(case: str) -> None:
     frame = CASES[case]()
-    for path in PATHS:
-        assert path(frame) == REFERENCE[path.__name__], path.__name__
+    for name, path in PATHS.items():
+        found = path(frame)
+        plain = found.tolist() if isinstance(found, np.ndarray) else found
+        assert (plain if isinstance(plain, list) else dict(plain)) == REFERENCE[name], name
 
 
 def test_the_reference_tells_spellings_apart() -> None:

@@ -22,7 +22,6 @@ from opendp_topk.spaces.keyed_counts import keep_largest_counts
 from opendp_topk.tables import frames as parts
 from opendp_topk.tables import keyed as firsts
 from opendp_topk.tables.capping import bound_contributions
-from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.guard import run_guarded
 from opendp_topk.tables.held import ColumnCounts, EngineCounts
 from opendp_topk.tables.keyed import count_users_by_item
@@ -33,24 +32,12 @@ from tests.oracles.totals import on_grid
 from tests.tables import test_frames as makers
 from tests.tables.test_totals import BACK_ENDS as FRAMES
 from tests.tables.test_totals import frame, random_rows
+from tests.tables.types import pairs_of
 
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
-BACK_ENDS = (
-    makers.polars_frame,
-    makers.polars_lazy,
-    makers.polars_categorical,
-    makers.polars_enum,
-    makers.pandas_frame,
-    makers.pandas_objects,
-    makers.pandas_categories,
-    makers.pandas_arrow,
-    makers.pyarrow_table,
-    makers.pyarrow_large,
-    makers.pyarrow_dictionary,
-    makers.duckdb_relation,
-)
+BACK_ENDS = makers.BACK_ENDS[:-1]
 ITEMS = {True: list(range(-3, 9)), False: ["a", "b", "Z", "é", "ab", "\U0001f600", "\uffee", ""]}
 USERS = {True: [1, 2, 3, 4, None], False: ["x", "y", "z", None]}
 
@@ -75,7 +62,7 @@ def test_columns_that_say_they_are_sorted_are_not_believed(lazy: bool, integers:
     columns = {name: (column * 2)[:60] for name, column in columns.items()}
     for descending in (False, True):
         marked = makers.polars_frame(columns, integers).with_columns(pl.all().set_sorted(descending=descending))
-        rows = identifier_columns(marked.lazy() if lazy else marked, {"user": "u", "item": "i"})
+        rows = pairs_of(marked.lazy() if lazy else marked, "u", "i")
         assert not any(flag for one in rows.collect().to_native() for flag in one.flags.values())
         for most in (None, 1, 2):
             assert dict(count_users_by_item(rows, most)) == reference(columns, most)
@@ -93,7 +80,7 @@ def test_arrow_is_not_believed_what_it_says_of_nulls_and_labels(nulls: int) -> N
     )
     said = pa.table([array, texts], schema=schema)
     for table in (said, makers.needs("pyarrow.dataset").dataset(said)):
-        assert dict(count_users_by_item(identifier_columns(table, {"user": "u", "item": "i"}))) == {"x": 1, "y": 1}
+        assert dict(count_users_by_item(pairs_of(table, "u", "i"))) == {"x": 1, "y": 1}
 
 
 @pytest.mark.quick(integers=True)
@@ -105,7 +92,7 @@ def test_every_back_end_agrees(make: Callable[..., Any], integers: bool) -> None
         "u": [rng.choice(USERS[integers]) for _ in range(60)],
         "i": [rng.choice([*ITEMS[integers], None]) for _ in range(60)],
     }
-    rows = identifier_columns(make(columns, integers), {"user": "u", "item": "i"})
+    rows = pairs_of(make(columns, integers), "u", "i")
     for most in (None, 1, 2):
         found = count_users_by_item(rows, most)
         assert found == reference(columns, most)
@@ -119,19 +106,12 @@ def test_users_with_few_rows_and_with_many_count_alike(heavy: int) -> None:
     rows = [(user, item) for user in range(5) for item in range(3 if user < heavy else user % 3)] + [(4, 7)] * 3
     columns = {"u": [user for user, _ in rows], "i": [9 - item for _, item in rows]}
     for make in (makers.polars_lazy, makers.pandas_frame, makers.pyarrow_table):
-        assert count_users_by_item(identifier_columns(make(columns, True), {"user": "u", "item": "i"}), 2) == reference(
-            columns, 2
-        )
+        assert count_users_by_item(pairs_of(make(columns, True), "u", "i"), 2) == reference(columns, 2)
 
 
 def test_an_empty_table_has_no_keys() -> None:
     for most in (None, 1):
-        assert (
-            count_users_by_item(
-                identifier_columns(makers.polars_frame({"u": [], "i": []}, True), {"user": "u", "item": "i"}), most
-            )
-            == {}
-        )
+        assert count_users_by_item(pairs_of(makers.polars_frame({"u": [], "i": []}, True), "u", "i"), most) == {}
 
 
 def test_a_back_end_that_fails() -> None:
@@ -139,7 +119,7 @@ def test_a_back_end_that_fails() -> None:
 
     table = pl.LazyFrame({"u": ["1", "x"], "i": ["a", "b"]}).with_columns(pl.col("u").cast(pl.Int64))
     with pytest.raises(TableError):
-        count_users_by_item(identifier_columns(table, {"user": "u", "item": "i"}))
+        count_users_by_item(pairs_of(table, "u", "i"))
 
 
 # Counts that an engine holds: a mapping that is fetched once, and only as far as it is asked for.
@@ -281,16 +261,14 @@ def test_every_back_end_agrees_with_the_reference(
         table = make(frame(rows, pl.Int32))
         for most in (1, 2, 3):
             monkeypatch.setattr(parts, "_ROWS", 2**24 if most == 1 else 13)  # rows in one part, and in several
-            columns = identifier_columns(table, {"user": "user", "item": "item"}, "paid")
+            columns = pairs_of(table, "user", "item", "paid")
             kept = bound_contributions(columns, most, by, 1.0, 2**31, backwards)
             expected = capped(rows, most, by)
             mine = [row for row in rows if row[:2] in expected]
             assert kept.collect_schema().names() == ["user", "item", "paid"]
             assert Counter((u, i, known(v)) for u, i, v in pairs(kept)) == Counter(mine)
             if by != "value":
-                once = bound_contributions(
-                    identifier_columns(table, {"user": "user", "item": "item"}), most, by, 1.0, 2**31, backwards
-                )
+                once = bound_contributions(pairs_of(table, "user", "item"), most, by, 1.0, 2**31, backwards)
                 assert sorted(pairs(once)) == sorted(expected)
 
 

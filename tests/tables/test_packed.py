@@ -19,10 +19,8 @@ from opendp_topk.errors import DataTypeError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames, grouping, packed
 from opendp_topk.tables import frames as parts
-from opendp_topk.tables import packed as cells
-from opendp_topk.tables import packed as cores
 from opendp_topk.tables.files import read_table
-from opendp_topk.tables.frames import count_distinct_users, identifier_columns
+from opendp_topk.tables.frames import count_distinct_users
 from opendp_topk.tables.grouping import count_by_group, split_by_group
 from opendp_topk.tables.keyed import count_users_by_item
 from opendp_topk.tables.packed import count_packed
@@ -32,6 +30,7 @@ from tests.oracles.groups import by_group
 from tests.tables import hostile
 from tests.tables.test_frames import BACK_ENDS, Columns, duckdb_relation, needs, polars_categorical, random_columns
 from tests.tables.test_keyed import reference as keyed_reference
+from tests.tables.types import pairs_of
 
 TOP = 2**63 - 1
 
@@ -131,9 +130,9 @@ def test_both_ways_of_counting_agree(most: int, monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of four rows, shares of two candidates, and four processors."""
-    for module, name, value in ((packed, "PIECE", 4), (cores, "PIECE", 4), (packed, "_SHARE", 2)):
+    for module, name, value in ((packed, "PIECE", 4), (packed, "_SHARE", 2)):
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(cores, "processor_count", lambda: 4)
+    monkeypatch.setattr(packed, "processor_count", lambda: 4)
 
 
 @pytest.mark.quick(offset=-7)
@@ -182,7 +181,7 @@ def test_counts_do_not_depend_on_how_polars_holds_the_columns(layout: str, monke
     for most in (TOP, 0):
         monkeypatch.setattr(packed, "_MOST", most)
         for one in (table, table.lazy(), table.drop_nulls()):
-            found = count_distinct_users(identifier_columns(one, {"user": "user", "item": "item"}), candidates)
+            found = count_distinct_users(pairs_of(one, "user", "item"), candidates)
             assert found.tolist() == counted(known, candidates)
 
 
@@ -193,15 +192,15 @@ def test_arrays_are_sorted_on_processors(kind: Any) -> None:
     for size in (0, 1, 7, 8, 9, 100, 1000):
         numbers = [generator.randrange(2**31 if size % 2 else 5) for _ in range(size)]
         held = np.array(numbers, dtype=kind)
-        cores.sort_on_cores(held)
+        packed.sort_on_cores(held)
         assert held.tolist() == sorted(numbers)
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_an_error_on_another_processor_is_raised_here() -> None:
-    assert cores.map_on_cores(lambda one: 12 // one, [1, 2, 3]) == [12, 6, 4]
+    assert packed.map_on_cores(lambda one: 12 // one, [1, 2, 3]) == [12, 6, 4]
     with pytest.raises(ZeroDivisionError):
-        cores.map_on_cores(lambda one: 12 // one, [1, 2, 0, 3])
+        packed.map_on_cores(lambda one: 12 // one, [1, 2, 0, 3])
 
 
 # Counts by group and candidate against the plain-Python reference, on every back end, packed and joined.
@@ -253,10 +252,10 @@ def test_packed_counts_are_those_of_the_rows(dtype: Any) -> None:
             near = range(max(offset - 2, 0), offset + spread + 3)
             groups, candidates = (draw.sample(near, min(5, len(near))) for _ in range(2))
             for most in (1, 2, 5):
-                packed = cells.count_packed_cells(*cell_arrays(rows, dtype), groups, candidates, most)
-                assert packed is not None
-                assert packed.dense_counts(0, len(groups)).tolist() == reference(rows, groups, candidates, most)
-                found += len(packed.cells)
+                here = packed.count_packed_cells(*cell_arrays(rows, dtype), groups, candidates, most)
+                assert here is not None
+                assert here.dense_counts(0, len(groups)).tolist() == reference(rows, groups, candidates, most)
+                found += len(here.cells)
     assert found > 10
 
 
@@ -274,7 +273,7 @@ def test_packed_counts_are_those_of_the_rows(dtype: Any) -> None:
 )
 def test_what_does_not_fit_into_63_bits_is_not_packed(rows: Rows, fits: bool) -> None:
     groups, candidates = [2, 1], [5, 6, TOP]
-    found = cells.count_packed_cells(*cell_arrays(rows), groups, candidates, 1)
+    found = packed.count_packed_cells(*cell_arrays(rows), groups, candidates, 1)
     assert (found is not None) == fits
     if found is not None:
         assert found.dense_counts(0, 2).tolist() == reference(rows, groups, candidates)
@@ -283,7 +282,7 @@ def test_what_does_not_fit_into_63_bits_is_not_packed(rows: Rows, fits: bool) ->
 def test_numbers_beyond_int64_are_not_packed() -> None:
     for at in range(3):
         rows = [tuple(2**63 if i == at else 1 for i in range(3))]
-        assert cells.count_packed_cells(*cell_arrays(rows, np.uint64), [1, 2**63], [1, 2**63], 1) is None
+        assert packed.count_packed_cells(*cell_arrays(rows, np.uint64), [1, 2**63], [1, 2**63], 1) is None
         frame = pl.DataFrame(dict(zip(("member", "work", "seen"), cell_arrays(rows, np.uint64), strict=True)))
         found = count_by_group(DOMAIN.validate(frame), [1, 2**63], [1, 2**63])
         assert found.dense_counts(0, 2).tolist() == reference(rows, [1, 2**63], [1, 2**63])
@@ -291,7 +290,7 @@ def test_numbers_beyond_int64_are_not_packed() -> None:
 
 @pytest.mark.parametrize("rows", [[], [(1, 2, 9)], [(1, 9, 3)]], ids=["no rows", "no group", "no candidate"])
 def test_where_nothing_is_counted_all_counts_are_0(rows: Rows) -> None:
-    found = cells.count_packed_cells(*cell_arrays(rows), [3, 4], [2, 5, 6], 1)
+    found = packed.count_packed_cells(*cell_arrays(rows), [3, 4], [2, 5, 6], 1)
     assert found is not None
     assert found.dense_counts(0, 2).tolist() == [[0, 0, 0]] * 2
 
@@ -324,29 +323,6 @@ def frame(columns: Columns, integers: bool) -> Any:
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.Int64 if integers else pl.String))
 
 
-def lazy(columns: Columns, integers: bool, _: Path) -> Any:
-    return frame(columns, integers).lazy()
-
-
-def categories(columns: Columns, integers: bool, _: Path) -> Any:
-    return polars_categorical(columns, integers).lazy()
-
-
-def folder(columns: Columns, integers: bool, path: Path) -> Any:
-    return read_table(written(columns, integers, path))
-
-
-def dataset(columns: Columns, integers: bool, path: Path) -> Any:
-    needs("pyarrow")
-    import pyarrow.dataset as ds
-
-    return ds.dataset(written(columns, integers, path))
-
-
-def relation(columns: Columns, integers: bool, _: Path) -> Any:
-    return duckdb_relation({"seen": [None] * len(columns["work"]), **columns}, integers)
-
-
 def written(columns: Columns, integers: bool, path: Path) -> Path:
     """Three files, the second of them empty."""
     whole, half = frame(columns, integers), len(columns["work"]) // 2
@@ -355,20 +331,30 @@ def written(columns: Columns, integers: bool, path: Path) -> Path:
     return path
 
 
-MAKERS: list[Callable[[Columns, bool, Path], Any]] = [lazy, categories, folder, dataset, relation]
+def related(columns: Columns, integers: bool) -> Any:
+    return duckdb_relation({"seen": [None] * len(columns["work"]), **columns}, integers)
+
+
+MAKERS: dict[str, Callable[[Columns, bool, Path], Any]] = {
+    "lazy": lambda columns, integers, _: frame(columns, integers).lazy(),
+    "categories": lambda columns, integers, _: polars_categorical(columns, integers).lazy(),
+    "folder": lambda columns, integers, path: read_table(written(columns, integers, path)),
+    "dataset": lambda columns, integers, path: needs("pyarrow.dataset").dataset(written(columns, integers, path)),
+    "relation": lambda columns, integers, _: related(columns, integers),
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("several", [True, False], ids=["parts", "whole"])
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", MAKERS)
 def test_hostile_frames_are_counted_like_the_reference(
-    make: Callable[[Columns, bool, Path], Any], several: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    make: str, several: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name, (held, integers) in hostile.FRAMES.items():
         monkeypatch.setattr(parts, "_ROWS", max(1, len(held) // 5) if several else 2**24)
         path = tmp_path / name
         path.mkdir()
-        table = identifier_columns(make(hostile.columns(held), integers, path), {"user": "member", "item": "work"})
+        table = pairs_of(MAKERS[make](hostile.columns(held), integers, path))
         listed = hostile.candidates(held, integers)
         assert count_distinct_users(table, listed).tolist() == distinct_users(held, listed), name
         for most in (None, 2):
@@ -388,19 +374,18 @@ def test_every_row_is_in_one_part_and_every_user_too(kind: str, monkeypatch: pyt
     assert sum(len(set(part["user"])) for part in found) == 40
 
 
-@pytest.mark.parametrize(("size", "expected"), [(0, 1), (1, 1), (30, 1), (31, 2), (60, 2), (61, 3)])
-def test_parts_are_as_many_as_rows_ask_for(size: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_ROWS", 30)
-    rows = nw.from_native(pl.LazyFrame({"user": range(size), "item": range(size)}))
-    assert len(list(parts.iterate_user_parts(rows, rows))) == expected
+def test_parts_are_as_many_as_rows_and_texts_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def number(frame: Any) -> int:
+        return len(list(parts.iterate_user_parts(nw.from_native(frame), nw.from_native(frame))))
 
-
-@pytest.mark.parametrize(("size", "expected"), [(0, 1), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
-def test_parts_are_as_many_as_texts_ask_for(size: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "_ROWS", 30)
+        for size, expected in ((0, 1), (1, 1), (30, 1), (31, 2), (60, 2), (61, 3)):
+            assert number(pl.LazyFrame({"user": range(size), "item": range(size)})) == expected
     monkeypatch.setattr(parts, "_BYTES", 30)
-    rows = nw.from_native(pl.LazyFrame({"user": ["ä"] * size, "item": ["a word", *["in ten b"] * size][1 : size + 1]}))
-    rows = nw.from_native(rows.to_native().cast({"user": pl.String, "item": pl.String}))
-    assert len(list(parts.iterate_user_parts(rows, rows))) == expected
+    for size, expected in ((0, 1), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)):
+        texts = {"user": ["ä"] * size, "item": ["in ten b"] * size}
+        assert number(pl.LazyFrame(texts, schema=dict.fromkeys(texts, pl.String))) == expected
 
 
 def test_the_watcher_is_told_how_many_parts_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,20 +394,16 @@ def test_the_watcher_is_told_how_many_parts_were_read(monkeypatch: pytest.Monkey
     token = parts.watcher.set(lambda done, of: told.append((done, of)))
     try:
         table = pl.LazyFrame({"member": range(100), "work": range(100)})
-        count_distinct_users(identifier_columns(table, {"user": "member", "item": "work"}), [1])
+        count_distinct_users(pairs_of(table), [1])
     finally:
         parts.watcher.reset(token)
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_groups_of_a_dataset_are_split(tmp_path: Path) -> None:
-    from opendp_topk.spaces.domains import FrameDomain
-
-    needs("pyarrow")
-    import pyarrow.dataset as ds
-
     pl.DataFrame({"u": [1, 1, 2], "i": [7, 8, 7], "g": [3, 4, 4]}).write_parquet(tmp_path / "x.parquet")
-    tables = split_by_group(FrameDomain("u", "i", group="g").validate(ds.dataset(tmp_path)), [3, 4])
+    dataset = needs("pyarrow.dataset").dataset(tmp_path)
+    tables = split_by_group(FrameDomain("u", "i", group="g").validate(dataset), [3, 4])
     assert [table.collect()["i"].to_list() for table in tables] == [[7], [7]]
 
 
@@ -430,7 +411,7 @@ def test_what_is_left_of_a_part_keeps_no_other_texts(monkeypatch: pytest.MonkeyP
     """Polars keeps all texts of a frame for as long as one of its rows: so each part kept all of the table."""
     pa = needs("pyarrow")
     texts = ["x" * 200 + f"{at % 1_000:03}" for at in range(8_000)]
-    rows = identifier_columns(pl.DataFrame({"member": range(8_000), "work": texts}), {"user": "member", "item": "work"})
+    rows = pairs_of(pl.DataFrame({"member": range(8_000), "work": texts}))
     pairs = rows.read_snapshot().select(nw.col("member").alias("user"), nw.col("work").alias("item"))
     size = sum(map(len, texts))
     monkeypatch.setattr(parts, "_BYTES", size // 8)

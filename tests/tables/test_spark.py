@@ -21,7 +21,7 @@ from opendp_topk.errors import DataError, DataTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames
 from opendp_topk.tables.capping import bound_contributions
-from opendp_topk.tables.frames import count_distinct_users, identifier_columns
+from opendp_topk.tables.frames import count_distinct_users
 from opendp_topk.tables.grouping import count_by_group, split_by_group
 from opendp_topk.tables.held import EngineCounts
 from opendp_topk.tables.keyed import count_users_by_item, totals_by_item
@@ -30,6 +30,7 @@ from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
 from tests.oracles.groups import by_group
 from tests.oracles.totals import clamped_totals
+from tests.tables.types import pairs_of
 from tests.transformations.test_quantile_scores import kept as spaced
 from tests.transformations.test_quantile_scores import scored
 
@@ -64,7 +65,7 @@ def made(
 @pytest.mark.parametrize("name", hostile.FRAMES)
 def test_hostile_frames_are_counted_like_the_reference(spark: Any, name: str) -> None:
     held, integers = hostile.FRAMES[name]
-    table = identifier_columns(made(spark, held, integers), {"user": "member", "item": "work"})
+    table = pairs_of(made(spark, held, integers))
     listed = hostile.candidates(held, integers)
     assert count_distinct_users(table, listed).tolist() == distinct_users(held, listed)
     columns = {"u": [user for user, _ in held], "i": [item for _, item in held]}
@@ -84,22 +85,18 @@ def test_texts_that_are_not_unicode_are_nobodys(spark: Any, tmp_path: Path) -> N
         path = tmp_path / f"{more}.parquet"
         pq.write_table(pa.table({"member": range(len(items)), "work": texts, "seen": [1] * len(items)}), path)
         table = spark.read.parquet(f"file://{path}")
-        rows = identifier_columns(table, {"user": "member", "item": "work"})
+        rows = pairs_of(table)
         for found in (count_users_by_item(rows), count_users_by_item(rows, 1)):
             assert dict(found) == {"caf\u00e9": 3}
             assert found.largest(1) == {"caf\u00e9": 3}  # type: ignore[attr-defined]
-        assert dict(
-            totals_by_item(identifier_columns(table, {"user": "member", "item": "work"}, "seen"), 1.0, 9, (0, 1))
-        ) == {"caf\u00e9": 3}
-        assert count_distinct_users(
-            identifier_columns(table, {"user": "work", "item": "member"}), [0, len(items) - 1]
-        ).tolist() == [0, 1]
+        assert dict(totals_by_item(pairs_of(table, "member", "work", "seen"), 1.0, 9, (0, 1))) == {"caf\u00e9": 3}
+        assert count_distinct_users(pairs_of(table, "work", "member"), [0, len(items) - 1]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("name", ["random integers", "random strings", "unicode", "mixed case"])
 def test_the_largest_counts_come_with_ties_in_the_public_order(spark: Any, name: str) -> None:
     held, integers = hostile.FRAMES[name]
-    counts = count_users_by_item(identifier_columns(made(spark, held, integers), {"user": "member", "item": "work"}))
+    counts = count_users_by_item(pairs_of(made(spark, held, integers)))
     assert isinstance(counts, EngineCounts)
     expected = reference({"u": [user for user, _ in held], "i": [item for _, item in held]}, None)
     ranked = sorted(expected, key=lambda key: (-expected[key], key))
@@ -112,9 +109,7 @@ def test_sums_are_those_of_the_reference(spark: Any, kind: str) -> None:
     """Sums stay in Spark, without those that are 0."""
     dtype, _, step = KINDS[kind]
     rows = [*random_rows(kind, 60, 5), (1, "nothing", KINDS[kind][1][1] * 0)]
-    table = identifier_columns(
-        spark.createDataFrame(frame(rows, dtype).to_arrow()).repartition(4), {"user": "user", "item": "item"}, "paid"
-    )
+    table = pairs_of(spark.createDataFrame(frame(rows, dtype).to_arrow()).repartition(4), "user", "item", "paid")
     for most in (None, 2):
         sums = totals_by_item(table, float(step), 2**31, BOUNDS, most)
         expected = {item: total for item, total in clamped_totals(rows, step, BOUNDS, most).items() if total}
@@ -181,13 +176,9 @@ def test_rows_go_to_the_first_groups_of_their_user(spark: Any, most: int) -> Non
 def test_names_differ_by_case_and_may_hold_what_spark_reads_as_syntax(spark: Any) -> None:
     table = made(spark, [(1, 7, 8), (2, 7, 9)], True, ("a", "b", "c")).toDF("Work", "work", "x.`y")
     for item, expected in [("work", [2, 0]), ("x.`y", [0, 1])]:
-        assert (
-            count_distinct_users(identifier_columns(table, {"user": "Work", "item": item}), [7, 9]).tolist() == expected
-        )
-    raises_exactly(DataError, lambda: identifier_columns(table, {"user": "WORK", "item": "work"}), "'WORK'")
-    raises_exactly(
-        DataError, lambda: identifier_columns(table.toDF("u", "i", "i"), {"user": "u", "item": "i"}), "'i'", "several"
-    )
+        assert count_distinct_users(pairs_of(table, "Work", item), [7, 9]).tolist() == expected
+    raises_exactly(DataError, lambda: pairs_of(table, "WORK", "work"), "'WORK'")
+    raises_exactly(DataError, lambda: pairs_of(table.toDF("u", "i", "i"), "u", "i"), "'i'", "several")
 
 
 @pytest.mark.parametrize("by", ["order", "rows", "random"])
@@ -218,7 +209,7 @@ def test_collations_do_not_fold_identifiers(spark: Any) -> None:
     table = spark.sql("SELECT * FROM VALUES ('u', 'a'), ('U', 'A'), ('u', 'A') AS t(member, work)").selectExpr(
         "member COLLATE UTF8_LCASE AS member", "work COLLATE UNICODE_CI AS work"
     )
-    rows = identifier_columns(table, {"user": "member", "item": "work"})
+    rows = pairs_of(table)
     assert count_distinct_users(rows, ["a", "A"]).tolist() == [1, 2]
     assert dict(count_users_by_item(rows)) == {"a": 1, "A": 2}
 
@@ -227,17 +218,13 @@ def test_collations_do_not_fold_identifiers(spark: Any) -> None:
 def test_items_are_kept_in_spark_as_elsewhere(spark: Any, by: str) -> None:
     rows = random_rows("coarse", 60, 5)
     table = spark.createDataFrame(frame(rows, KINDS["large"][0]).to_arrow()).repartition(3)
-    kept = bound_contributions(
-        identifier_columns(table, {"user": "user", "item": "item"}, "paid"), 2, by, 1.0, 2**31, backwards
-    )
+    kept = bound_contributions(pairs_of(table, "user", "item", "paid"), 2, by, 1.0, 2**31, backwards)
     chosen = capped(rows, 2, by)
     assert kept.implementation.is_pyspark() == (by != "random")
     assert kept.collect_schema().names() == ["user", "item", "paid"]
     assert Counter(pairs(kept)) == Counter(row for row in rows if row[:2] in chosen)
     if by != "value":
-        once = bound_contributions(
-            identifier_columns(table, {"user": "user", "item": "item"}), 2, by, 1.0, 2**31, backwards
-        )
+        once = bound_contributions(pairs_of(table, "user", "item"), 2, by, 1.0, 2**31, backwards)
         assert sorted(pairs(once)) == sorted(chosen)
 
 
@@ -288,15 +275,10 @@ def test_collations_do_not_fold_what_is_kept_or_left_out(spark: Any) -> None:
 
 def test_narrow_integers_and_types_without_identifiers(spark: Any) -> None:
     table = made(spark, [(1, 7), (2, 7)], True).selectExpr("CAST(member AS int)", "CAST(work AS tinyint)")
-    assert count_distinct_users(identifier_columns(table, {"user": "member", "item": "work"}), [7, 2**40]).tolist() == [
-        2,
-        0,
-    ]
+    assert count_distinct_users(pairs_of(table), [7, 2**40]).tolist() == [2, 0]
     for kind in ("double", "decimal(9,0)", "binary", "date", "boolean"):
         wrong = spark.sql(f"SELECT 1L AS member, CAST(NULL AS {kind}) AS work")
-        raises_exactly(
-            DataTypeError, lambda wrong=wrong: identifier_columns(wrong, {"user": "member", "item": "work"}), "'work'"
-        )
+        raises_exactly(DataTypeError, lambda wrong=wrong: pairs_of(wrong), "'work'")
 
 
 Step = Callable[[Any, Any], Any]
@@ -545,9 +527,7 @@ def test_counts_after_a_retry_are_those_of_the_table(spark: Any, tmp_path: Path)
     expected = distinct_users(ROWS, range(6))
     for at in range(2):
         mark = tmp_path / f"killed-{at}"
-        again = identifier_columns(
-            table.mapInArrow(killed_once(mark), table.schema), {"user": "member", "item": "work"}
-        )
+        again = pairs_of(table.mapInArrow(killed_once(mark), table.schema))
         assert count_distinct_users(again, range(6)).tolist() == expected
         assert mark.exists()
 

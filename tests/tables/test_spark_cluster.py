@@ -19,8 +19,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.tables import spark as spark_tasks
-from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.keyed import count_users_by_item
+from tests.tables.types import pairs_of
 
 from ..concepts.examples import COUNTS
 from .spark_hosts import two_hosts
@@ -161,7 +161,7 @@ def test_no_user_exceeds_the_cap_whichever_task_is_lost(spark: Any, tmp_path: Pa
         done, killed = threading.Event(), list[int]()
         killer = threading.Thread(target=kill_in_stage, args=(spark, stage, done, killed), daemon=True)
         killer.start()
-        found = dict(count_users_by_item(identifier_columns(table, {"user": "member", "item": "work"}), most=2))
+        found = dict(count_users_by_item(pairs_of(table), most=2))
         done.set()
         killer.join(timeout=60)
         lost += len(killed)

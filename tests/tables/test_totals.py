@@ -14,11 +14,11 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.errors import DataError, DataTypeError
 from opendp_topk.tables import keyed as totals
-from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.keyed import totals_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.totals import clamped_totals
 from tests.tables.test_frames import needs
+from tests.tables.types import pairs_of
 
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
@@ -41,30 +41,9 @@ KINDS: dict[str, tuple[Any, list[Any], Fraction]] = {
 BOUNDS = (-9, 40)
 
 
-def polars_frame(table: Any) -> Any:
-    return table
-
-
-def polars_lazy(table: Any) -> Any:
-    return table.lazy()
-
-
-def polars_categorical(table: Any) -> Any:
-    return table.with_columns(pl.col("item").cast(pl.Categorical))
-
-
 def pandas_frame(table: Any) -> Any:
     needs("pandas")
     return table.to_pandas().astype({"user": "Int64"})
-
-
-def pandas_arrow(table: Any) -> Any:
-    return table.to_arrow().to_pandas(types_mapper=needs("pandas").ArrowDtype)
-
-
-def pyarrow_table(table: Any) -> Any:
-    needs("pyarrow")
-    return table.to_arrow()
 
 
 def duckdb_relation(table: Any) -> Any:
@@ -73,13 +52,18 @@ def duckdb_relation(table: Any) -> Any:
     return duckdb.table("sales")
 
 
+def _named(name: str, make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    make.__name__ = name
+    return make
+
+
 BACK_ENDS = (
-    polars_frame,
-    polars_lazy,
-    polars_categorical,
+    _named("polars_frame", lambda table: table),
+    _named("polars_lazy", lambda table: table.lazy()),
+    _named("polars_categorical", lambda table: table.with_columns(pl.col("item").cast(pl.Categorical))),
     pandas_frame,
-    pandas_arrow,
-    pyarrow_table,
+    _named("pandas_arrow", lambda table: table.to_arrow().to_pandas(types_mapper=needs("pandas").ArrowDtype)),
+    _named("pyarrow_table", lambda table: needs("pyarrow") and table.to_arrow()),
     duckdb_relation,
 )
 
@@ -103,7 +87,7 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Any], Any], ki
         pytest.skip("pandas holds decimals as objects, which are refused")
     for seed, size in enumerate((0, 1, 12, 50)):
         rows = random_rows(kind, size, seed)
-        columns = identifier_columns(make(frame(rows, dtype)), {"user": "user", "item": "item"}, "paid")
+        columns = pairs_of(make(frame(rows, dtype)), "user", "item", "paid")
         for most in (None, 1, 2):
             found = totals_by_item(columns, float(step), 2**31, BOUNDS, most)
             exact = [(u, i, v if kind != "cents" or v is None else Fraction(str(v))) for u, i, v in rows]
@@ -114,10 +98,8 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Any], Any], ki
 
 
 def test_totals_are_clamped_after_they_were_added() -> None:
-    columns = identifier_columns(
-        frame([(1, "a", 7), (1, "a", -5), (2, "a", 9), (2, "a", 9), (1, "b", -5)], pl.Int64),
-        {"user": "user", "item": "item"},
-        "paid",
+    columns = pairs_of(
+        frame([(1, "a", 7), (1, "a", -5), (2, "a", 9), (2, "a", 9), (1, "b", -5)], pl.Int64), "user", "item", "paid"
     )
     assert totals_by_item(columns, 1.0, 2**31, (0, 10)) == {"a": 12}
     assert totals_by_item(columns, 1.0, 2**31, (3, 4)) == {"a": 7, "b": 3}
@@ -126,37 +108,23 @@ def test_totals_are_clamped_after_they_were_added() -> None:
 @pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 2**31, 2**53 + 1])
 def test_the_largest_integers_do_not_overflow(number: int) -> None:
     rows = [(user, "a", number) for user in range(3) for _ in range(4)]
-    columns = identifier_columns(frame(rows, pl.Int64), {"user": "user", "item": "item"}, "paid")
+    columns = pairs_of(frame(rows, pl.Int64), "user", "item", "paid")
     bounds = -(2**31), 2**31
     assert totals_by_item(columns, 1.0, 2**31, bounds) == {"a": 3 * (2**31 if number > 0 else -(2**31))}
 
 
 def test_a_column_of_numbers_is_needed() -> None:
     rows = [(1, "a", SENTINEL_TEXT)]
-    for call, words in (
-        (
-            lambda: identifier_columns(frame(rows, pl.String), {"user": "user", "item": "item"}, "paid"),
-            ("'paid'", "cast it"),
-        ),
-        (
-            lambda: identifier_columns(frame([(1, "a", True)], pl.Boolean), {"user": "user", "item": "item"}, "paid"),
-            ("Boolean", "cast it"),
-        ),
-        (
-            lambda: identifier_columns(frame([(1, "a", 1)], pl.UInt64), {"user": "user", "item": "item"}, "paid"),
-            ("UInt64", "cast it"),
-        ),
+    texts, booleans, wide = frame(rows, pl.String), frame([(1, "a", True)], pl.Boolean), frame([(1, "a", 1)], pl.UInt64)
+    for error, table, user, value, *words in (
+        (DataTypeError, texts, "user", "paid", "'paid'", "cast it"),
+        (DataTypeError, booleans, "user", "paid", "Boolean", "cast it"),
+        (DataTypeError, wide, "user", "paid", "UInt64", "cast it"),
+        (DataTypeError, [(SENTINEL_INT, 1, 1)], "user", "paid", "data frame"),
+        (DataError, texts, "user", "price", "'price'", "as value"),
+        (DataError, texts, "client", "paid", "'client'", "as user"),
     ):
-        raises_exactly(DataTypeError, call, *words)
-    for user, value, words in (("user", "price", ("'price'", "as value")), ("client", "paid", ("'client'", "as user"))):
-        columns = {"user": user, "item": "item"}
-        call = functools.partial(identifier_columns, frame(rows, pl.String), columns, value)
-        raises_exactly(DataError, call, *words)
-    raises_exactly(
-        DataTypeError,
-        lambda: identifier_columns([(SENTINEL_INT, 1, 1)], {"user": "user", "item": "item"}, "paid"),
-        "data frame",
-    )
+        raises_exactly(error, functools.partial(pairs_of, table, user, "item", value), *words)
 
 
 # Tables with more users or rows than a proof allows are refused, and those with one fewer are not.
@@ -164,77 +132,59 @@ def test_a_column_of_numbers_is_needed() -> None:
 
 nw = pytest.importorskip("narwhals")
 
-TABLE = pl.DataFrame({"user": [1, 2], "item": [3, 3]})
+TABLE = pl.DataFrame({"user": [1, 2], "item": [3, 3], "value": [2, 9]})
 SPACE = tk.FrameDomain("user", "item"), tk.UserDistance()
+NUMBERS = tk.FrameDomain("user", value="item"), tk.UserDistance()
+VALUED = tk.FrameDomain("user", "item", value="value"), tk.UserDistance()
+HALF, STRICT = Fraction(1, 2), tk.Approximate(tk.ZeroConcentratedDivergence())
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, module: str, **columns: Any) -> None:
-    """What a back end counts in a module is these columns."""
-    frame = nw.from_native(pl.DataFrame(columns))
-    monkeypatch.setattr(f"opendp_topk.tables.{module}._collect_streaming", lambda rows: frame)
+class Counted(int):
+    """A frame of so many users, of whom nobody looks at more than two."""
+
+    def __len__(self) -> int:
+        return int(self)
+
+    def __getitem__(self, name: str) -> Any:
+        return columns(**{name: [1, 5]})[name]
 
 
-@pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
-def test_rows_whose_ranks_are_scored(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted(monkeypatch, "capping", user=[1, 2], value=[1, 0], rows=[rows - 1, 1])
-    space = tk.FrameDomain("user", value="item"), tk.UserDistance()
-    most = 2**20
-    scores = space >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 1), max_rows=most)
-    if rows < 2**32:
-        assert scores(TABLE).tolist() == [-(most - 1), 0]
-    else:
-        raises_exactly(tk.errors.DataError, lambda: scores(TABLE), "2^32 rows or more", "split it")
+def columns(**given: Any) -> Any:
+    return nw.from_native(pl.DataFrame(given))
 
 
-@pytest.mark.parametrize("users", [2**32 - 1, 2**32])
-def test_users_whose_caps_are_scored(users: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Counted:
-        def __len__(self) -> int:
-            return users
-
-        def __getitem__(self, name: str) -> Any:
-            return nw.from_native(pl.DataFrame({name: [1, 5]}))[name]
-
-    monkeypatch.setattr("opendp_topk.tables.grouping._collect_streaming", lambda rows: Counted())
-    scores = SPACE >> tk.then_cap_scores(caps=[2], share=Fraction(1, 2))
-    if users < 2**32:
-        assert scores(TABLE).tolist() == [0]
-    else:
-        raises_exactly(tk.errors.DataError, lambda: scores(TABLE), "2^32 users or more", "split it")
-
-
-@pytest.mark.parametrize("users", [2**30 - 1, 2**30])
-def test_users_of_an_item_whose_weights_are_added(users: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = nw.from_native(pl.DataFrame({"item": [3], "count": [users * 2**28], "users": [users]}))
-    monkeypatch.setattr("opendp_topk.tables.grouping.Baskets._sum_weights", lambda self: frame)
-    measure = tk.Approximate(tk.ZeroConcentratedDivergence())
-    keys = SPACE >> tk.then_weighted_partition_selection(measure, max_items=1, scale=9.0, delta=1e-9)
-    if users < 2**30:
-        assert keys(TABLE) == (3,)
-    else:
-        raises_exactly(tk.errors.DataError, lambda: keys(TABLE), "2^30 users of one item or more", "split it")
+# By what is limited the limit, what counts it, what that finds, what is released then, and what comes out below it.
+LIMITS: dict[str, tuple[int, str, Callable[[int], Any], Any, list[int]]] = {
+    "rows": (
+        *(2**32, "capping._collect_streaming", lambda n: columns(user=[1, 2], value=[1, 0], rows=[n - 1, 1])),
+        *(NUMBERS >> tk.then_quantile_scores(quantile=HALF, bounds=(0, 1), max_rows=2**20), [-(2**20 - 1), 0]),
+    ),
+    "users": (
+        *(2**32, "grouping._collect_streaming", Counted, SPACE >> tk.then_cap_scores(caps=[2], share=HALF), [0]),
+    ),
+    "users of one item": (
+        *(2**30, "grouping.Baskets._sum_weights", lambda n: columns(item=[3], count=[n * 2**28], users=[n])),
+        *(SPACE >> tk.then_weighted_partition_selection(STRICT, max_items=1, scale=9.0, delta=1e-9), [3]),
+    ),
+    "rows, added": (
+        *(2**32, "keyed._count_rows", int, VALUED >> tk.then_sum_by_item(candidates=[3], bounds=(0, 5)), [7]),
+    ),
+    "rows, of other items": (
+        *(2**32, "grouping._collect_streaming", lambda n: columns(user=[1, 2], item=[3, 3], rows=[n - 1, 1])),
+        *(SPACE >> tk.then_count_outside(items=[4], max_rows=2**31), [2**31 + 1]),
+    ),
+}
 
 
-@pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
-def test_rows_whose_numbers_are_added(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opendp_topk.tables.keyed._count_rows", lambda held: rows)
-    space = tk.FrameDomain("user", "item", value="value"), tk.UserDistance()
-    sums = space >> tk.then_sum_by_item(candidates=[3], bounds=(0, 5))
-    table = TABLE.with_columns(value=pl.Series([2, 9]))
-    if rows < 2**32:
-        assert sums(table).tolist() == [7]
-    else:
-        raises_exactly(tk.errors.DataError, lambda: sums(table), "2^32 rows or more", "split it")
-
-
-@pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
-def test_rows_of_other_items(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted(monkeypatch, "grouping", user=[1, 2], item=[3, 3], rows=[rows - 1, 1])
-    others = SPACE >> tk.then_count_outside(items=[4], max_rows=2**31)
-    if rows < 2**32:
-        assert others(TABLE).tolist() == [2**31 + 1]
-    else:
-        raises_exactly(tk.errors.DataError, lambda: others(TABLE), "2^32 rows or more", "split it")
+@pytest.mark.quick
+@pytest.mark.parametrize("what", LIMITS)
+def test_more_users_or_rows_than_a_proof_allows_are_refused(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit, name, found, release, expected = LIMITS[what]
+    monkeypatch.setattr(f"opendp_topk.tables.{name}", lambda *_: found(limit - 1))
+    assert list(release(TABLE)) == expected
+    monkeypatch.setattr(f"opendp_topk.tables.{name}", lambda *_: found(limit))
+    said = f"2^{limit.bit_length() - 1} {what.partition(',')[0]} or more"
+    raises_exactly(tk.errors.DataError, lambda: release(TABLE), said, "split it")
 
 
 def test_rows_are_counted_as_they_stand() -> None:

@@ -1,7 +1,4 @@
-"""Types of columns by engine: frames of each that are counted like plain Python, and types that are refused.
-
-``python -m tests.tables.types 200`` tries so many drawn frames of each type, and says which versions were at hand.
-"""
+"""Types of columns by engine: frames of each that are counted like plain Python, and types that are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import datetime
 import decimal
 import importlib.metadata
 import random
-import sys
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import opendp_topk as tk
+from opendp_topk.tables.frames import identifier_columns
 from tests.oracles.counts import distinct_users
 
 Values = list[Any]
@@ -24,7 +21,6 @@ Make = Callable[[Values], Any]  # a column of an engine
 ENGINES = ("polars", "pyarrow", "pandas", "DuckDB")
 PAIRS = tk.FrameDomain("member", "work"), tk.UserDistance()
 _WORDS = [
-    "",
     "0",
     "1",
     "1.0",
@@ -35,12 +31,18 @@ _WORDS = [
     "a\u0308",
     "A",
     "a",
+    "",
     "a ",
     "a word of more than twelve bytes",
 ]
 _TWINS = ("a\u0308", "a ")  # no list of candidates may hold them beside what they look like
 _WIDTHS = {"8": 2**7, "16": 2**15, "32": 2**31, "64": 2**63}
 _SQL = {"TINYINT": "8", "SMALLINT": "16", "INTEGER": "32", "BIGINT": "64"}
+
+
+def pairs_of(frame: Any, user: str = "member", item: str = "work", value: str | None = None) -> Any:
+    """The columns of identifiers, and of values, that are counted."""
+    return identifier_columns(frame, {"user": user, "item": item}, value)
 
 
 def _at_least(package: str, *version: int) -> bool:
@@ -262,18 +264,3 @@ def refused(engine: str) -> dict[str, Callable[[], Any]]:
         return makes
     kinds = ("UUID", "DOUBLE", "BOOLEAN", "DATE", "BLOB", "HUGEINT", "VARCHAR[]", "STRUCT(x INTEGER)", "DECIMAL(9, 2)")
     return {kind: partial(_duckdb, kind, [None]) for kind in kinds}
-
-
-def main() -> None:
-    times = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    names = ("polars", "pyarrow", "pandas", "duckdb", "narwhals", "numpy")
-    print(", ".join(f"{name} {importlib.metadata.version(name)}" for name in names))
-    for engine, total in campaign(random.Random(), times).items():
-        kinds = len(columns(engine))
-        print(
-            f"{engine}: {kinds} types, {kinds * times:,} pairs of columns, {total:,} counts like those of plain Python"
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -202,23 +202,12 @@ def test_two_calls_draw_anew() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"most": 0}, tk.errors.ParameterError, "most"),
-        ({"most": 1.5}, tk.errors.ParameterTypeError, "most"),
-        ({"most": 1, "by": "luck"}, tk.errors.ParameterError, "by must be one of"),
-        ({"most": 1, "by": None}, tk.errors.ParameterTypeError, "by"),
         ({"most": 1, "by": "value"}, tk.errors.ParameterError, "FrameDomain(user, item, value=...)"),
         ({"most": 1, "granularity": 0}, tk.errors.ParameterError, "granularity"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
     raises_exactly(error, lambda: tk.make_bound_contributions(*SPACE, **options), words)
-
-
-def test_other_spaces_are_refused() -> None:
-    for space in ((tk.FrameDomain("a", "b", group="c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
-        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
-            tk.make_bound_contributions(*space, most=1)
-        assert "input_" in str(caught.value)
 
 
 def test_a_mixture_over_kept_items_obeys_the_curve() -> None:

@@ -84,12 +84,6 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
     raises_exactly(error, lambda: tk.make_count_by_number(*SPACE, **({"bounds": (0, 5)} | options)), words)
 
 
-def test_other_spaces_are_refused() -> None:
-    for space in ((tk.FrameDomain("a", "b"), tk.UserDistance()), (DOMAIN, tk.LInfDistance())):
-        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError), match="input_"):
-            tk.make_count_by_number(*space, bounds=(0, 5))  # type: ignore[arg-type]
-
-
 def specimens() -> list[Specimen]:
     link = tk.make_count_by_number(*SPACE, bounds=(0, 1))
 

@@ -86,8 +86,6 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 def test_items_of_another_kind_than_the_column() -> None:
     count = tk.make_count_outside(*SPACE, items=[1])
     raises_exactly(tk.errors.DataTypeError, lambda: count(frame([(1, SENTINEL_TEXT)])), "'work'")
-    with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)):
-        tk.make_count_outside(tk.FrameDomain("a", "b", group="c"), tk.UserDistance(), items=[1])  # type: ignore[arg-type]
 
 
 def specimens() -> list[Specimen]:

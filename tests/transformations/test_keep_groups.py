@@ -126,7 +126,6 @@ def test_groups_after_a_choice_have_the_rules_of_a_randomised_transformation() -
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"most": 0}, tk.errors.ParameterError, "most"),
         ({"most": 1, "by": "value"}, tk.errors.ParameterError, "by must be one of"),
         ({"most": 1, "groups": []}, tk.errors.ParameterError, "groups"),
         ({"most": 1, "groups": [1, "a"]}, tk.errors.ParameterError, "groups must be all integers or all strings"),
@@ -134,8 +133,6 @@ def test_groups_after_a_choice_have_the_rules_of_a_randomised_transformation() -
 )
 def test_bad_arguments_of_groups_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
     raises_exactly(error, lambda: tk.make_keep_groups(*GROUPED, **options), words)
-    with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError), match="input_domain"):
-        tk.make_keep_groups(*SPACE, most=1)
 
 
 def specimens() -> list[Specimen]:

@@ -6,7 +6,6 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -232,18 +231,6 @@ def test_candidates_are_multiples_within_the_bounds(bounds: Any, granularity: An
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
     good: dict[str, Any] = {"quantile": HALF, "bounds": (0, 5)}
     raises_exactly(error, lambda: tk.make_quantile_scores(*SPACE, **(good | options)), words)
-
-
-def test_other_spaces_and_columns_are_refused() -> None:
-    for space in ((tk.FrameDomain("a", "b"), tk.UserDistance()), (DOMAIN, tk.LInfDistance())):
-        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)) as caught:
-            tk.make_quantile_scores(*space, quantile=HALF, bounds=(0, 5))  # type: ignore[arg-type]
-        assert "input_" in str(caught.value)
-    raises_exactly(tk.errors.ParameterError, lambda: tk.FrameDomain("a", value="a"), "different")
-    for user, value in (("", "b"), ("a", ""), ("a", 3)):
-        wrong = partial(tk.FrameDomain, user, value=value)  # type: ignore[arg-type]
-        raises_exactly(tk.errors.ParameterTypeError, wrong, "non-empty")
-    raises_exactly(tk.errors.DataError, lambda: DOMAIN.validate(pl.DataFrame({"reader": [1]})), "'age'")
 
 
 def specimens() -> list[Specimen]:

@@ -38,8 +38,6 @@ def test_results_of_the_map_that_are_no_distance(result: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "fragment"),
     [
-        (lambda: make_user_transformation(int, COUNTS[1], *COUNTS, **GOOD), ParameterTypeError, "input_domain"),
-        (lambda: make_user_transformation(COUNTS[0], 1, *COUNTS, **GOOD), ParameterTypeError, "input_metric"),
         (lambda: make_user_transformation(*COUNTS, int, COUNTS[1], **GOOD), ParameterTypeError, "output_domain"),
         (lambda: make_user_transformation(*COUNTS, COUNTS[0], 1, **GOOD), ParameterTypeError, "output_metric"),
         (lambda: times(1, (FrameDomain("u", "i"), LInfDistance())), SpaceError, "FrameDomain"),

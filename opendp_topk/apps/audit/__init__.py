@@ -9,8 +9,6 @@ from ...sampling.distributions.events import Enclosure
 from .audited import Audited, audit_claim
 from .blackbox import Estimate, Seen, estimate
 from .blackbox_search import Found, search
-from .foreign import verify_probabilities
-from .lemmas import Verdict, verify_lemmas
 from .neighbours import record_pairs, table_pairs
 from .registry import Claim, proofs
 from .replay import Replayed, replay
@@ -28,7 +26,6 @@ __all__ = [
     "Replayed",
     "Report",
     "Seen",
-    "Verdict",
     "Witness",
     "audit_claim",
     "estimate",
@@ -39,6 +36,4 @@ __all__ = [
     "table_pairs",
     "verify",
     "verify_all",
-    "verify_lemmas",
-    "verify_probabilities",
 ]

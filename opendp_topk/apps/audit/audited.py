@@ -111,7 +111,6 @@ def audit_claim(
     samples: int = 20_000,
     confidence: float = 0.999,
     batched: bool = False,
-    workers: int = 1,
     timed: bool = False,
 ) -> Audited:
     """Try to refute a claim about ``function`` from its releases only.
@@ -127,7 +126,7 @@ def audit_claim(
         size: The number of scores, if ``function`` takes no other. Default: 2 to 6 are tried.
         input_metric: The distance between neighbours. Default: that of a measurement, or ``LInfDistance()``.
         d_in: The largest distance between neighbours. Default: 1.
-        scale, extremes, batched, workers, timed: As for :func:`search`.
+        scale, extremes, batched, timed: As for :func:`search`.
         samples: The number of releases drawn on each input of the pair that is tested in the end; about four times as
             many serve the search. Default: 20,000.
         confidence: A true claim is refuted with probability at most 1 - ``confidence``. Default: 0.999.
@@ -164,18 +163,13 @@ def audit_claim(
         pairs=pairs,
         extremes=extremes,
         batched=batched,
-        workers=workers,
         timed=timed,
     )
     return Audited(claimed, found.estimate.verdict(claimed), found)
 
 
 def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **settings: Any) -> Audited:
-    """Audit one pair again with fresh samples: the pair ``Audited.pair``, or the one of this number among ``pairs``.
-
-    Raises:
-        ParameterError: The pair does not exist.
-    """
+    """Audit one pair again with fresh samples: the pair ``Audited.pair``, or the one of this number among ``pairs``."""
     if isinstance(pair, int):
         given = list(pairs or ())
         if not 0 <= pair < len(given):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import multiprocessing
 import operator
-import sys
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -474,13 +472,11 @@ def flatten_outcome(outcome: Any) -> tuple[Any, ...]:
     return tuple(leaf for part in outcome for leaf in flatten_outcome(part))
 
 
-# Drawing from a black box: call by call, in batches, by several processes, or with times; with a progress bar.
+# Drawing from a black box: call by call, in batches, or with times.
 #
 # Proof: proofs/audit/blackbox.tex
 
 _BATCH = 10_000  # releases at a time, so that memory use stays small
-_WORTH_A_PROCESS = 1000  # fewer are drawn faster than a process starts
-_TELLING = 10  # this many equal releases, not counting the most common one, are not a coincidence
 
 
 @dataclass(frozen=True)
@@ -496,7 +492,7 @@ _KEYS = frozenset(
 
 
 class OutcomeSampler:
-    """Releases of ``function`` as outcomes. ``total`` is the number that will be drawn, for the progress bar.
+    """Releases of ``function`` as outcomes.
 
     If ``timed``, the time of the call, in nanoseconds, is the last value of each, and calls on two inputs take turns.
 
@@ -504,16 +500,7 @@ class OutcomeSampler:
     batches are raised at once: the former are about arguments, and the latter cannot be assigned to a release.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        total: int,
-        *,
-        batched: bool,
-        workers: int,
-        progress: bool,
-        timed: bool = False,
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], *, batched: bool, timed: bool = False) -> None:
         self._function = checks.require_callable("function", function)
         self._batched, self._timed = checks.require_boolean("batched", batched), checks.require_boolean("timed", timed)
         alone = self._batched or self._timed
@@ -523,19 +510,14 @@ class OutcomeSampler:
             and not alone
         ):
             self._function, self._batched = _as_batch_function(function, function.function), True
-        self._workers = checks.require_positive_int("workers", workers)
-        if timed and (batched or self._workers > 1):
-            raise ParameterError("timed requires single calls in one process: omit batched and set workers=1")
-        if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
-            raise ParameterError("workers must be 1 on this system: several workers require forked processes")
-        self._bar = ProgressBar(total, progress)
-        self._parts: list[list[Hashable]] = []
+        if timed and batched:
+            raise ParameterError("timed requires single calls: omit batched")
         self._returned = False
         self._raised_on: list[Any] = []
 
     def __call__(self, value: Any, count: int) -> list[Hashable]:
         """Return ``count`` outcomes on ``value``."""
-        outcomes = self._sample_input(value, count)
+        outcomes = _draw_outcomes(self._function, self._batched, value, count)
         if not self._returned and count:
             self._returned = not all(isinstance(outcome, RaisedOutcome) for outcome in outcomes)
             self._raised_on = [value]
@@ -552,51 +534,10 @@ class OutcomeSampler:
         released = _call_or_capture_error(self._function, value)
         took = float(time.perf_counter_ns() - start)
         self._returned, self._raised_on = self._returned or not isinstance(released, RaisedOutcome), [value]
-        self._bar.add_steps(1)
         return _to_outcome(released), took
 
-    def _sample_input(self, value: Any, count: int) -> list[Hashable]:
-        if self._workers == 1 or count < _WORTH_A_PROCESS:
-            return _draw_outcomes(self._function, self._batched, value, count, self._bar)
-        parts = self._sample_in_processes(value, count)
-        for part in parts:
-            if any(_is_repetition(part, other) for other in self._parts):
-                raise ParameterError(
-                    "workers must be 1 for this function: two processes drew the same releases in the same "
-                    "order, because both have a copy of one pseudo-random generator"
-                )
-            self._parts.append(part)
-        return [outcome for part in parts for outcome in part]
-
-    def _sample_in_processes(self, value: Any, count: int) -> list[list[Hashable]]:
-        """Return the outcomes of each process. A fork copies the function, so it need not be pickled."""
-        fork, ends = multiprocessing.get_context("fork"), []
-        for i in range(self._workers):
-            size = count // self._workers + (i < count % self._workers)
-            receiver, sender = fork.Pipe(duplex=False)
-            process = fork.Process(
-                target=_run_worker, args=(sender, self._function, self._batched, value, size), daemon=True
-            )
-            process.start()
-            sender.close()
-            ends.append((process, receiver, size))
-        parts, errors = [], []
-        for process, receiver, size in ends:
-            try:
-                part, error = receiver.recv()
-            except EOFError:
-                part, error = [], ParameterError("function must not exit the process that calls it")
-            process.join()
-            parts.append(part)
-            errors += [error] if error is not None else []
-            self._bar.add_steps(size)
-        if errors:
-            raise errors[0]
-        return parts
-
     def close(self) -> None:
-        """End the line of the progress bar. If all calls raised, call once more, so that the error is raised."""
-        self._bar.close()
+        """If all calls raised, call once more, so that the error is raised."""
         for value in () if self._returned else self._raised_on:
             self._function(value)
 
@@ -614,38 +555,9 @@ def call_in_turns(call: Callable[[Any], Hashable], values: Sequence[Any], count:
 # end-proof-region: turns
 
 
-class ProgressBar:
-    """A progress bar on standard error, drawn at most a hundred times."""
-
-    def __init__(self, total: int, shown: bool) -> None:
-        self._total, self._done, self._drawn, self._shown = total, 0, 0, shown
-
-    def track_steps(self, count: int) -> Iterator[None]:
-        """Count ``count`` steps while the caller takes them."""
-        for _ in range(count):
-            yield
-            self.add_steps(1)
-
-    def add_steps(self, count: int) -> None:
-        """Count ``count`` steps that are done."""
-        self._done += count
-        if self._shown and 100 * self._done // self._total > self._drawn:
-            self._drawn = 100 * self._done // self._total
-            share = min(1.0, self._done / self._total)
-            sys.stderr.write(f"\raudit [{'#' * round(30 * share):<30}] {share:4.0%}")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        """End the line."""
-        if self._shown:
-            sys.stderr.write("\n")
-
-
-def _draw_outcomes(
-    function: Callable[..., Any], batched: bool, value: Any, count: int, bar: ProgressBar
-) -> list[Hashable]:
+def _draw_outcomes(function: Callable[..., Any], batched: bool, value: Any, count: int) -> list[Hashable]:
     if not batched:
-        return [_to_outcome(_call_or_capture_error(function, value)) for _ in bar.track_steps(count)]
+        return [_to_outcome(_call_or_capture_error(function, value)) for _ in range(count)]
     outcomes: list[Hashable] = []
     while len(outcomes) < count:
         size = min(_BATCH, count - len(outcomes))
@@ -653,7 +565,6 @@ def _draw_outcomes(
         if len(released) != size:
             raise ParameterError("function must return the requested number of releases, because batched is True")
         outcomes += map(_to_outcome, released.tolist() if hasattr(released, "tolist") else released)
-        bar.add_steps(size)
     return outcomes
 
 
@@ -687,21 +598,6 @@ def _as_batch_function(
 ) -> Callable[[Any, int], Any]:
     """Return a function that draws n releases in one call, distributed as n calls of ``measurement``."""
     return lambda value, count: function.many(measurement.input_domain.validate(value), count)
-
-
-def _is_repetition(part: list[Hashable], other: list[Hashable]) -> bool:
-    """Return whether two sequences agree throughout, and in ten or more unusual values, unlike independent ones."""
-    length = min(len(part), len(other))
-    if part[:length] != other[:length]:
-        return False
-    return length - max(Counter(part[:length]).values()) >= _TELLING
-
-
-def _run_worker(sender: Any, function: Callable[..., Any], batched: bool, value: Any, count: int) -> None:
-    try:
-        sender.send((_draw_outcomes(function, batched, value, count, ProgressBar(count, False)), None))
-    except Exception as error:
-        sender.send(([], error))
 
 
 # The black-box auditor: lower bounds on the privacy loss of a function, proved by samples.
@@ -771,8 +667,6 @@ def estimate(
     confidence: float = 0.99,
     delta: float = 0.0,
     batched: bool = False,
-    workers: int = 1,
-    progress: bool = False,
     timed: bool = False,
 ) -> Estimate:
     """Bound the privacy loss of ``function`` between two neighbouring inputs from below, by sampling.
@@ -796,12 +690,8 @@ def estimate(
         confidence: The bound is valid with at least this probability, in (0, 1). Default: 0.99.
         delta: Under ``Approximate(MaxDivergence())``: the delta for which epsilon is bounded, in [0, 1]. Default: 0.
         batched: Whether ``function(x, n)`` returns n independent releases at once, which saves calls. Default: False.
-        workers: The number of processes that share the calls. They are forked, so use more than 1 only for functions
-            whose randomness comes from the operating system, as it does for all measurements here: copies of a
-            pseudo-random generator would repeat each other. Such repetition is refused if it shows. Default: 1.
-        progress: Whether to show a progress bar on standard error. Default: False.
         timed: Whether the time of a call, in nanoseconds, is part of its release, as the last value; under
-            ``MaxDivergence()`` and ``Approximate(MaxDivergence())``, call by call in one process. The two inputs take
+            ``MaxDivergence()`` and ``Approximate(MaxDivergence())``, call by call. The two inputs take
             turns in an order that fair coins decide, so that a machine that slows down does not refute a claim. The
             bound is valid if neither calls nor coins change the state of the machine. It bounds the loss in the state
             with the largest loss. A function that remembers its inputs between calls, such as by a cache, may be
@@ -829,7 +719,7 @@ def estimate(
         True
     """
     alpha, shift, half = require_settings(samples, measure, confidence, delta, timed)
-    draws = OutcomeSampler(function, 4 * half, batched=batched, workers=workers, progress=progress, timed=timed)
+    draws = OutcomeSampler(function, batched=batched, timed=timed)
     chosen_on = draws.sample_both_inputs((x, x_neighbor), half)
     cells = _best_binning(measure, shift, chosen_on, alpha)
     seen = [Counter(map(cells, outcomes)) for outcomes in chosen_on]

@@ -70,8 +70,6 @@ def search(
     pairs: Sequence[tuple[Any, Any]] | None = None,
     extremes: bool = True,
     batched: bool = False,
-    workers: int = 1,
-    progress: bool = False,
     timed: bool = False,
 ) -> Found:
     """Search for the neighbours with the largest privacy loss of ``function``, then bound that loss from below.
@@ -97,7 +95,7 @@ def search(
         candidates: The largest number of pairs to try. Default: 256.
         samples: The number of releases drawn on each of the two inputs of the final pair; about twice as many a
             side serve the search. Default: 100,000.
-        confidence, delta, batched, workers, progress, timed: As for :func:`estimate`.
+        confidence, delta, batched, timed: As for :func:`estimate`.
         extremes: Whether an eighth of the pairs may have scores near 2^31, 2^53 and 2^63, or subnormal ones, with which
             arithmetic may fail. A pair is left out if ``function`` raises errors on both sides, or in batches.
             Default: True.
@@ -125,7 +123,7 @@ def search(
         True
     """
     checks.require_callable("function", function)
-    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress, "timed": timed}
+    options: dict[str, Any] = {"batched": batched, "timed": timed}
     if isinstance(function, Measurement) and pairs is not None:
         measure = measure or function.output_measure
     elif isinstance(function, Measurement):
@@ -223,7 +221,7 @@ def _find_edges(
     options: dict[str, Any],
 ) -> list[VanishingEdge]:
     """Return the pairs beside the gaps at which outcomes vanish, found by separate releases."""
-    draws = OutcomeSampler(function, samples, **{**options, "timed": False})
+    draws = OutcomeSampler(function, **{**options, "timed": False})
 
     def draw_outcomes(x: Any, n: int) -> list[Hashable]:
         try:
@@ -236,7 +234,7 @@ def _find_edges(
 
 def _can_audit(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[str, Any]) -> bool:
     """Return whether ``function``, which may raise errors, can be audited on a pair; its releases do not matter."""
-    draws = OutcomeSampler(function, 2, **{**options, "progress": False, "timed": False})
+    draws = OutcomeSampler(function, **{**options, "timed": False})
     try:
         for value in pair:
             draws(value, 1)
@@ -258,8 +256,7 @@ def _survivor_of_halving(
     """Return the number of the pair that survives rounds of equal cost, each of which drops the worse half."""
     rounds = max(1, math.ceil(math.log2(len(pairs))))
     each = [max(_LEAST_DRAWS, samples // (rounds * -(-len(pairs) // 2**r))) for r in range(rounds)]
-    total = sum(2 * n * -(-len(pairs) // 2**r) for r, n in enumerate(each))
-    draws = OutcomeSampler(function, total, **options)
+    draws = OutcomeSampler(function, **options)
     drawn: dict[int, tuple[list[Hashable], list[Hashable]]] = {number: ([], []) for number in range(len(pairs))}
     for n in each:
         for number, sides in drawn.items():

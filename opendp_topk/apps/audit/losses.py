@@ -62,13 +62,7 @@ class DistributionPair:
 
 
 def pair_distributions(law: Law, other: Law, relative_error: Fraction | None = None) -> DistributionPair:
-    """Prepare the two distributions for a comparison.
-
-    Raises:
-        ForeignError: A distribution has a negative mass or one that is not a number, or its sum differs from 1 by
-            more than allowed.
-        CapacityError: A positive mass is below 2^-(2^30), the smallest number of this arithmetic.
-    """
+    """Prepare the two distributions for a comparison."""
     with gmpy2.context(precision=_BITS, trap_underflow=True):  # [no-underflow]
         error = max(_probability_error(law, relative_error), _probability_error(other, relative_error))
         first, second = _log_probabilities(law, error), _log_probabilities(other, error)

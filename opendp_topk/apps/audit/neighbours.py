@@ -38,11 +38,7 @@ LIKELIEST = 2
 
 
 def is_within_distance(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
-    """Return whether two score vectors are at distance at most ``d_in``, decided exactly.
-
-    Raises:
-        ParameterError: The metric is not a score metric.
-    """
+    """Return whether two score vectors are at distance at most ``d_in``, decided exactly."""
     moves = [Fraction(b) - Fraction(a) for a, b in zip(x, y, strict=True)]
     if metric == LInfDistance():
         return max(map(abs, moves)) <= d_in
@@ -349,11 +345,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the ``pairs`` of a caller, one by one.
-
-    Raises:
-        ParameterTypeError: ``pairs`` does not contain pairs.
-    """
+    """Yield the ``pairs`` of a caller, one by one."""
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise ParameterTypeError(f"pairs must be a list of pairs of neighbours, not {type(pairs).__name__}")
     return map(_require_pair, pairs)

@@ -31,11 +31,7 @@ class Signoff:
 
 
 def read_signoffs(file: str | os.PathLike[str]) -> list[Signoff]:
-    """Return all sign-offs of a file, in its order.
-
-    Raises:
-        TableError: The file cannot be read, or is not a file of sign-offs.
-    """
+    """Return all sign-offs of a file, in its order."""
     reason = ""
     try:
         found = tomllib.loads(Path(file).read_text(encoding="utf-8"))
@@ -52,12 +48,7 @@ def read_signoffs(file: str | os.PathLike[str]) -> list[Signoff]:
 
 
 def append_signoff(name: str, digest: str, *, by: str, file: str | os.PathLike[str], on: date | None = None) -> Signoff:
-    """Append a sign-off to ``file``, which is created if it does not exist.
-
-    Raises:
-        ParameterError: ``by`` is empty, or the file already contains the same sign-off.
-        TableError: The file cannot be read or written.
-    """
+    """Append a sign-off to ``file``, which is created if it does not exist."""
     if not isinstance(by, str) or not by.strip() or not by.isprintable():
         raise ParameterError("by must be the name of the person who read the proof")
     checks.require_instance("name", name, str, "the name of a proof document")
@@ -116,6 +107,11 @@ class Claim:
     def accepted_by(self) -> tuple[str, ...]:
         """The people who have signed the claim in its current state."""
         return tuple(one.by for one in self.signoffs if one.digest == self.digest)
+
+    @property
+    def signers(self) -> str:
+        """The same in words: the names, or whether there are only outdated sign-offs or none."""
+        return ", ".join(self.accepted_by) or ("outdated" if self.signoffs else "nobody")
 
 
 def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:

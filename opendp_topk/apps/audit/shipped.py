@@ -1,4 +1,4 @@
-"""The exact verifier applied to every exported constructor, and the table of its results."""
+"""The exact verifier applied to every exported constructor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ...spaces.metrics import (
     UserDistance,
 )
 from . import merged_laws
-from .report import Report, claimed_limit
+from .report import Report
 from .verify import verify_with
 
 # Values to try for each argument, whatever the constructor. The values of an argument that only one constructor has are
@@ -141,9 +141,6 @@ def shipped_examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example
     """Yield every constructor under every metric and measure it accepts, with all combinations of :data:`ARGUMENTS`.
 
     ``measures`` are the measures to try; under ``PrivacyProfile()`` the verifier compares curves.
-
-    Raises:
-        ParameterError: A constructor has a required argument that is neither in :data:`ARGUMENTS` nor in its module.
     """
     for name, make in find_constructors().items():
         for options in _argument_combinations(make):
@@ -221,44 +218,3 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
             report = verify_with(known, measurement, 1, None, None, budget, None)
         found.append((example, report))
     return found
-
-
-HEADER = """# How tight the privacy maps are
-
-The table compares the loss that each map claims with the largest loss that the exact verifier found on neighbours, at
-scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates. Exceptions are noise on all scores
-(`L1Distance()` and `L2Distance()` with d_in = 2), histograms and running sums (`L01InfDistance(changes=2)`), normalised
-scores (`PerCandidateDistance` with bounds 99, 1 and 1) and unknown domains (counts by key). For (epsilon, delta), delta
-is compared at the claimed epsilon. A ratio of 1 means that the map is tight. If it is smaller, another pair may have a
-larger loss; the proofs state which maps are exact suprema. Quantiles of [many numbers](#quantiles-of-many-numbers)
-have larger losses. Written by `python -m tests.pages`.
-"""
-
-
-def claim_columns(example: Example) -> tuple[str, ...] | None:
-    """Return the table's columns that depend on no search; None for a row to omit, such as without distribution."""
-    measurement = example.measurement
-    merged = example.constructor in MERGED or example.constructor in KEYED_MERGED
-    if measurement.input_metric == LInfDistance() or (measurement.declared.law is None and not merged):
-        return None
-    own = ", ".join(f"{name}={value}" for name, value in example.arguments.items() if name != "scale")
-    d_in = MERGED[example.constructor][1] if example.constructor in MERGED else 1
-    measure = measurement.output_measure
-    named = f"{measure.symbol}" if isinstance(measure, Approximate) else type(measure).__name__
-    return f"`{example.constructor}`", own, named, f"{claimed_limit(measurement.map(d_in)):.6g}"
-
-
-def tightness_table(found: list[tuple[Example, Report | None]]) -> str:
-    """Return the results of :func:`verify_all` as a page in Markdown, the loosest maps first."""
-    lines = [
-        HEADER,
-        "| constructor | arguments | measure | claimed | largest loss | ratio |",
-        "|---|---|---|---|---|---|",
-    ]
-    rows = []
-    for example, report in found:
-        columns = claim_columns(example)
-        if columns is not None and report is not None:
-            ratio = "-" if report.tightness is None else f"{report.tightness:.4f}"
-            rows.append((ratio, f"| {' | '.join(columns)} | {report.loss:.6g} | {ratio} |"))
-    return "\n".join([*lines, *(line for _, line in sorted(rows, key=lambda one: one[0]))]) + "\n"

@@ -54,12 +54,7 @@ _MEASURES = (*_SIMPLE, RangeDivergence(), PrivacyProfile(), *map(Approximate, _S
 
 
 def load_opendp() -> Any:
-    """Return the module ``opendp.prelude``.
-
-    Raises:
-        MissingExtraError: opendp is not installed.
-        ParameterError: OpenDP's features for measurements of other origin are not enabled.
-    """
+    """Return the module ``opendp.prelude``."""
     found = import_extra("opendp.prelude", "to_opendp and from_opendp require opendp 0.16", "opendp_topk[opendp]")
     if not {"contrib", "honest-but-curious"} <= set(importlib.import_module("opendp.mod").GLOBAL_FEATURES):
         raise ParameterError(

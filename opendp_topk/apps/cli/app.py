@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 # The line that the list of commands shows for each command: the first line of its own help.
 COMMANDS = {
     "plan": "Show the cost and the accuracy of a release, without private data.",
-    "release": "Release the k items with the most users.",
+    "release": "Release items or numbers from a table, with differential privacy.",
     "show": "Show a release record on the terminal, or as an HTML page.",
     "verify": "Verify a release record: report which fields agree, which do not, and which cannot be known.",
     "ledger": "Manage the privacy budget of one data set: create, show, verify and report.",
@@ -47,6 +47,8 @@ def load_command(name: str) -> Any:
     from .exit_codes import with_exit_codes
 
     found = getattr(importlib.import_module(f".{_MODULES.get(name, name)}", __package__), name)
+    if isinstance(found, TyperGroup):
+        return found
     if not isinstance(found, typer.Typer):
         single = typer.Typer(**_SETTINGS)
         single.command(name)(with_exit_codes(found))

@@ -20,8 +20,7 @@ from ...errors import ParameterError, ProofError
 from ...proof.latex import missing_tex_message
 from .. import audit as auditing
 from ..audit.audited import Audited, audit_pair
-from ..audit.html import ReportContent, refuted_findings, untested_findings, write_report
-from ..audit.html.audited import audited_page
+from ..audit.html import render_audit, write_report
 from ..audit.registry import append_signoff, tests_are_here
 from ..audit.report import REFUTED, TONES
 from ..ledger.files import write_new_file
@@ -47,21 +46,15 @@ def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: b
         made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=bars.move_bar)
     states = [claim.status for claim in made.claims]
     bad = sum(state in show.BAD for state in states)
-    wrong = refuted_findings(made)
     pairs = [
         ("report", f"{folder}/index.html"),
         ("claims", f"{len(states)}, of which {bad} stale or missing"),
-        ("verified", _verified_maps_text(made)),
+        ("verified", made.verified_text),
     ]
     if made.pdfs or made.unbuilt:
         pairs.append(("PDFs", f"{len(made.pdfs)}; {len(made.unbuilt)} did not build"))
     show.print_rows(pairs)
-    return not bad and not wrong and not made.unbuilt
-
-
-def _verified_maps_text(made: ReportContent) -> str:
-    maps = sum(one.report is not None for one in made.findings)
-    return f"{maps} maps, of which {len(refuted_findings(made))} fail and {len(untested_findings(made))} not tested"
+    return not bad and not made.refuted and not made.unbuilt
 
 
 class _ProgressBars:
@@ -143,7 +136,7 @@ def list_claims(
                 show.status_text(one.status),
                 _count_with_noun(len(one.foundations), "document"),
                 _count_with_noun(len(one.tests), "file") if tests_are_here() else "not here",
-                *([_signers_text(one)] if signoffs else []),
+                *([one.signers] if signoffs else []),
             )
             for one in found
         ),
@@ -179,12 +172,6 @@ def sign_proof(
 
 def _count_with_noun(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _signers_text(claim: auditing.Claim) -> str:
-    if claim.accepted_by:
-        return ", ".join(claim.accepted_by)
-    return "outdated" if claim.signoffs else "nobody"
 
 
 def audit_function_claim(
@@ -239,7 +226,7 @@ def audit_function_claim(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write an HTML page with a plot of the two output distributions to this new file.",
+            help="Write an HTML page with the two output distributions to this new file.",
             show_default=False,
         ),
     ] = None,
@@ -274,7 +261,7 @@ def audit_function_claim(
         _repeat_command(function, found, {**claim, "on": on, "samples": samples}) if found.verdict == REFUTED else None
     )
     if html is not None:
-        write_new_file(Path(html), audited_page(function, found, again).encode())
+        write_new_file(Path(html), render_audit(function, found, again).encode())
     if as_json:
         typer.echo(json.dumps({**found.as_dict(), "again": again}, indent=2))
     else:

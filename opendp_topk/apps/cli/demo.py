@@ -9,7 +9,6 @@ import os
 import sysconfig
 import warnings
 from collections.abc import Iterator
-from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,15 +17,13 @@ import typer
 
 from ...errors import TableError
 from ...errors.extras import import_extra
-from ...spaces.measures import Approximate
-from ..planning.catalogue import default_mechanism
-from ..planning.plan import Plan, Query, plan_guarantees
+from ..planning.plan import Plan, plan_guarantees
+from ..planning.question import PrivacyBudget, Question, TableUnit
+from ..planning.question_top_k import TopK
+from ..planning.question_unknown_domain import UnknownDomainTopK
 from ..planning.release_record import ReleasedItems, ReleaseRecord, TableProvenance
-from ..planning.top_k import TopK
-from ..planning.units import Budget, Columns, UserUnit
-from ..planning.unknown_domain import TopKUnknownDomain
+from ..planning.units import UserUnit
 from . import show
-from .asking import least_noise_plan, parse_privacy_target
 from .plan import show_plan
 from .shown import show_release
 
@@ -102,8 +99,7 @@ def _imported_modules(source: bytes) -> set[str]:
 
 # ``opendp-topk demo``: a real release, offline, from a table that every Python can build.
 
-_UNIT = UserUnit(columns=Columns("module", "imports"))
-_ALPHA = Fraction(1, 20)  # failure probability of the accuracy guarantees
+_UNIT: dict[str, Any] = {"unit": TableUnit(user="module"), "item": "imports"}
 _DELTA = 1e-6  # far below one over the number of modules
 
 
@@ -119,12 +115,8 @@ def demo(
     importing modules, items the imported ones.
     """
     items = public_modules()
-    query = Query(
-        TopK(k, len(items), "ranking", default_mechanism("ranking")),
-        _UNIT,
-        parse_privacy_target(epsilon, None),
-        alpha=_ALPHA,
-    )
+    question = TopK(k=k, candidates=items, budget=PrivacyBudget(epsilon=epsilon), **_UNIT)
+    ready = question.plan()
     show.print_paragraphs("1. The table", style="bold")
     show.print_paragraphs(
         "The modules of this Python's standard library play the role of users. A row (module, name) means that the "
@@ -134,23 +126,21 @@ def demo(
         "",
     )
     show.print_paragraphs("2. The plan, before the table is read", style="bold")
-    plan = least_noise_plan(query)
-    show_plan(plan)
+    show_plan(ready)
     with show.show_progress("parsing the standard library"):
         table = import_table()
-    plan = plan.bind_candidates(items)
-    record = _release_record(plan, table)
+    record = _release_record(question, ready.plan.bind_candidates(items), table)
     show.print_paragraphs("", f"3. The release: the {k} names that most modules import", style="bold")
     show_release(record)
     show.print_paragraphs("", "4. The same without a list of candidates", style="bold")
     _show_unknown_domain(k, epsilon, table)
     show.print_paragraphs("", "5. How to read the results", style="bold")
-    show.print_paragraphs(*_interpretation_lines(plan.loss), "")
+    show.print_paragraphs(*_interpretation_lines(ready.plan.loss), "")
     show.print_paragraphs("Your own table:", style="bold")
     show.print_paragraphs(
-        "opendp-topk release TABLE.parquet --user COLUMN --item COLUMN \\",
+        "opendp-topk release top-k TABLE.parquet --user COLUMN --item COLUMN \\",
         "  --candidates LIST.txt --k 10 --epsilon 1",
-        "and with --delta 1e-8 instead of --candidates if there is no list of the items.",
+        "and `release unknown-domain` with --delta 1e-8 instead of --candidates if there is no list of the items.",
     )
 
 
@@ -162,15 +152,15 @@ def _show_unknown_domain(k: int, epsilon: float, table: Any) -> None:
         "at most the small probability delta.",
         "",
     )
-    pure = parse_privacy_target(epsilon, None)
-    budget = Budget(Approximate(pure.measure), (pure.d_out, _DELTA))
-    show_release(_release_record(least_noise_plan(Query(TopKUnknownDomain(k), _UNIT, budget, alpha=_ALPHA)), table))
+    question = UnknownDomainTopK(k=k, budget=PrivacyBudget(epsilon=epsilon, delta=_DELTA), **_UNIT)
+    show_release(_release_record(question, question.plan().plan, table))
 
 
-def _release_record(plan: Plan[Any, UserUnit], table: Any) -> ReleaseRecord:
+def _release_record(question: Question, plan: Plan[Any, UserUnit], table: Any) -> ReleaseRecord:
     """Return the record of a release; it is not stored."""
     released = ReleasedItems.from_output(plan.measurement(table))
-    return ReleaseRecord.from_release(released, plan, plan_guarantees(plan), None, TableProvenance({}))
+    fields = question.record_fields(plan)
+    return ReleaseRecord.from_release(released, plan, plan_guarantees(plan), None, TableProvenance({}), question=fields)
 
 
 def _interpretation_lines(epsilon: float) -> list[str]:

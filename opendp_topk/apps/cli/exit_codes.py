@@ -8,20 +8,17 @@ import functools
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 import typer
 
 from ...errors import ParameterError, TableError, TopKError
 from ...markup import foreign
 from ..ledger.planned import KEPT
+from ..planning.record_store import Interrupted, handle_signal
 
 P = ParamSpec("P")
 DATA, USAGE, INTERRUPTED = 1, 2, 130
-
-
-class Interrupted(Exception):
-    """Ctrl-C at a point at which something may have been released or paid already."""
 
 
 def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
@@ -75,31 +72,10 @@ def exit_code(error: TopKError) -> int:
 
 
 @contextlib.contextmanager
-def ignore_interrupts() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM while a release is written: it was drawn, so its cost is spent."""
-    with _handle_signal(signal.SIGINT, signal.SIG_IGN), _handle_signal(signal.SIGTERM, signal.SIG_IGN):
-        yield
-
-
-@contextlib.contextmanager
 def _interrupt_on_sigterm() -> Iterator[None]:
     """Handle SIGTERM like Ctrl-C, so that stopping a service leaves no draft files behind."""
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    with _handle_signal(signal.SIGTERM, signal.default_int_handler):
+    with handle_signal(signal.SIGTERM, signal.default_int_handler):
         yield
-
-
-@contextlib.contextmanager
-def _handle_signal(number: signal.Signals, handler: Any) -> Iterator[None]:
-    """Install a signal handler for the block. Other threads than the main one cannot set any, and keep the old one."""
-    try:
-        before = signal.signal(number, handler)
-    except ValueError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(number, before)

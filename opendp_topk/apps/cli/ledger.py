@@ -14,15 +14,15 @@ from ...spaces.metrics import UserDistance
 from ..ledger import Ledger
 from ..ledger.amounts import Filter
 from ..ledger.report import csv_table, format_distance, json_lines, ledger_summary, release_title
-from ..ledger.stated import TITLES, Metadata
+from ..ledger.stated import LINES, TITLES
+from ..planning.question import NEIGHBORS
+from ..planning.record_file import read_fields
+from ..planning.record_store import STDOUT
 from ..planning.release_record import record_digest
-from . import files as planned_files
 from . import ledger_files, show
-from .asking import NEIGHBORS, NeighborsOption, expand_option_groups
 from .exit_codes import DATA, with_exit_codes
 from .ledger_files import Json, KeyOption, print_json, print_result
-from .output import STDOUT
-from .record_file import read_fields
+from .schedules import reserve_schedule
 
 File = Annotated[
     str,
@@ -51,6 +51,20 @@ RhoOption = Annotated[
 ]
 
 
+NeighborsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(NEIGHBORS),
+        help="add_remove: a neighbouring table has one user more or fewer. replace: the rows of one user are replaced "
+        "by those of another.",
+    ),
+]
+
+
+def _line_option(name: str) -> Any:
+    return typer.Option(metavar="TEXT", help=LINES[name].meaning, show_default=False)
+
+
 class _ShowFirst(TyperGroup):
     """``ledger FILE`` is ``ledger show FILE``."""
 
@@ -72,7 +86,6 @@ ledger = typer.Typer(
 )
 
 
-@expand_option_groups
 def create(
     file: File,
     dataset: Dataset,
@@ -112,8 +125,9 @@ def create(
             help="Word for one user, such as reader. Default: the name of the column --user.",
         ),
     ] = None,
-    *,
-    stated: Metadata,
+    publisher: Annotated[str | None, _line_option("publisher")] = None,
+    period: Annotated[str | None, _line_option("period")] = None,
+    purpose: Annotated[str | None, _line_option("purpose")] = None,
     accept_file_system: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +143,7 @@ def create(
     \b
     Example:
       opendp-topk ledger create budget.ledger --dataset visits --epsilon 3 --user visitor
-      opendp-topk release visits.parquet --user visitor --item page \\
+      opendp-topk release top-k visits.parquet --user visitor --item page \\
         --candidates pages.txt --k 10 --epsilon 0.1 --ledger budget.ledger
     """
     if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
@@ -149,7 +163,9 @@ def create(
         person=person,
         own_delta=own_delta,
         accept_file_system=accept_file_system,
-        **stated,
+        publisher=publisher,
+        period=period,
+        purpose=purpose,
     ) as account:
         if as_json:
             print_json(ledger_summary(account))
@@ -265,7 +281,7 @@ def reserve(
     if (amount is None) == (plan is None):
         raise ParameterError("give one of --amount X and --plan FILE")
     if plan is not None:
-        number, several = planned_files.reserve_plan_releases(file, plan, label)
+        number, several = reserve_schedule(file, plan, label)
         said = f"Entry {number} has paid for {several} releases. Each: opendp-topk release ... --plan {plan} "
         print_result(
             {"entry": number, "releases": several}, f"{said}--planned {number} --ledger {file}", as_json=as_json

@@ -13,8 +13,8 @@ from ..ledger import Ledger
 from ..ledger.files import write_report
 from ..ledger.logs import resolve_path
 from ..ledger.report import ledger_page
+from ..planning.record_store import STDOUT
 from . import show
-from .output import STDOUT
 
 Source = Annotated[
     str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name.")

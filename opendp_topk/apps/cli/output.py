@@ -13,17 +13,13 @@ from pathlib import Path
 from types import TracebackType
 
 from ...errors import ParameterError, TableError
-from ...errors.files import DraftFile, quote_path, write_atomically
-from ...markup.foreign import json_text, spreadsheet_cell
-from ..ledger import Ledger
-from ..ledger.files import FileLog
+from ...errors.files import DraftFile, quote_path
+from ...markup.foreign import spreadsheet_cell
+from ..planning.record_store import STDOUT, record_as_json
 from ..planning.release_record import ReleaseRecord
-from .exit_codes import ignore_interrupts
-from .record_words import group_column, item_columns, item_ranks
+from .record_words import group_column, question_of
 
 # The destination of a release record: checked before anything is drawn, and written whole or not at all.
-
-STDOUT = "-"
 
 
 def flush_stdout() -> None:
@@ -131,26 +127,17 @@ def _require_file_name(out: str) -> str:
     return out
 
 
-def record_as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
-    """Return the record as JSON text, as it is written and printed."""
-    return json_text(record.as_dict(), ascii_only=ascii_only) + "\n"
-
-
 def _record_as_csv(record: ReleaseRecord) -> str:
     """Return the released items, or quantiles, as CSV with a header.
 
-    The columns are group and rank (if there are any), item, and count or gap.
+    The columns are group and rank or quantile (if there are any), item or number, and count or gap.
     """
-    released = record.released
-    if record.quantiles:
-        head, lines = ["number"], [[str(one)] for one in released.items]  # numbers are safe in spreadsheets, signs too
-        if len(record.quantiles) > 1:
-            head, lines = ["quantile", *head], [[str(q), *one] for q, one in zip(record.quantiles, lines, strict=True)]
-        return "".join(",".join(line) + "\n" for line in [head, *lines])
-    columns = item_columns(record, "item")
-    if record.release == "ranking":
-        columns = [("rank", item_ranks(record)), *columns]
-    columns = [*group_column(record), *columns]
+    released, asked = record.released, question_of(record)
+    columns = [
+        *group_column(record),
+        *asked.labels(record),
+        *record.item_columns(asked.heading(record) if asked.numbers else "item"),
+    ]
     if released.counts is not None:
         columns.append(("count", released.counts))
     if released.gaps is not None:
@@ -158,76 +145,6 @@ def _record_as_csv(record: ReleaseRecord) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([name for name, _ in columns])
-    writer.writerows(map(spreadsheet_cell, line) for line in zip(*(values for _, values in columns), strict=True))
+    cell = str if asked.numbers else spreadsheet_cell  # numbers are safe in spreadsheets, signs too
+    writer.writerows(map(cell, line) for line in zip(*(values for _, values in columns), strict=True))
     return text.getvalue()
-
-
-# Storing the record of a paid release beside the ledger, so that it can be found even if writing ``--out`` fails.
-
-
-def records_folder(account: Ledger) -> Path | None:
-    """Return the folder of release records beside a ledger's file, or None for a ledger on a server."""
-    log = account._journal.log
-    return Path(f"{log.path}.records") if isinstance(log, FileLog) else None
-
-
-class RecordStore:
-    """Storage for the record of a release that ``account`` pays for, checked before anything is drawn.
-
-    The record is a file in the ledger's records folder, named by the number of the entry. A ledger on a server has no
-    such folder: if ``--out`` is a .csv table of the items, the record is stored beside it as .json.
-
-    Raises:
-        TableError: The folder cannot be created or written, or contains records of entries that the ledger does not
-            have; or a file with the name of the record beside ``--out`` exists.
-    """
-
-    def __init__(self, account: Ledger | None, out: str | None) -> None:
-        self.path: Path | None = None  # set once the record is written
-        self.failure = ""
-        self._folder = None if account is None else records_folder(account)
-        table = account is not None and self._folder is None and out not in (None, STDOUT)
-        self._beside = Path(str(out)).with_suffix(".json") if table and str(out).lower().endswith(".csv") else None
-        if account is not None and self._folder is not None:
-            _require_writable(self._folder)
-            _require_own_records(self._folder, account)
-        if self._beside is not None and self._beside.exists():
-            raise TableError(f"--out must have a new name, because its record {quote_path(str(self._beside))} exists")
-
-    def store_record(self, record: ReleaseRecord) -> None:
-        """Write the record. A failure is kept in ``failure`` instead of raised: the release is drawn and paid."""
-        if record.ledger is None or (self._folder is None and self._beside is None):
-            return
-        place = self._beside if self._folder is None else self._folder / f"{record.ledger['entry']}.json"
-        assert place is not None
-        try:
-            with ignore_interrupts():
-                write_atomically(place, record_as_json(record).encode("utf-8"), private=self._folder is not None)
-                self.path = place
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            self.failure = f"its record could not be stored as {quote_path(str(place))}: {reason}"
-
-
-def _require_writable(folder: Path) -> None:
-    reason = ""
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    if not reason and not os.access(folder, os.W_OK | os.X_OK):
-        reason = "no write permission for this account"
-    if reason:
-        raise TableError(f"the folder {quote_path(str(folder))} for the record of the release cannot be used: {reason}")
-
-
-def _require_own_records(folder: Path, account: Ledger) -> None:
-    numbers = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal()]
-    entries = account.count()  # after the folder was listed, because other processes may add entries meanwhile
-    later = [number for number in numbers if number > entries]
-    if later:
-        raise TableError(
-            f"{quote_path(str(folder))} contains the record of an entry {min(later)}, but the ledger has "
-            f"{entries} entries: the folder belongs to another ledger, or this ledger was restored from an "
-            "older copy. Move the folder away, or restore its ledger"
-        )

@@ -5,57 +5,80 @@ from __future__ import annotations
 import io
 import math
 import os
-import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from ...errors import ParameterError, SearchError, TableError
+from ...errors import ParameterError, SearchError, TableError, checks
 from ...errors.extras import import_extra
 from ...errors.files import write_atomically
 from ...markup.foreign import json_text
 from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.events import Enclosure
-from ...spaces.measures import Approximate
 from ..ledger import Ledger
-from ..ledger.amounts import parse_exact
-from ..ledger.report import ledger_protection_text
-from ..planning.by_gap import SetByGap
 from ..planning.comparison import SIZE, Comparison, Option, format_rounded_up, mechanism_plans
-from ..planning.plan import WORDS, Plan, Query, ReleaseTask, confidence_text, nth_largest_text, plan_guarantees
-from ..planning.quantile import Quantile, Quantiles
-from ..planning.release_record import PrivacyClaim
-from ..planning.several import (
-    CURVES,
-    DELTA,
-    PURE,
-    RHOS,
-    AccountingOption,
-    ReleaseSchedule,
-    RemainingBudget,
-    accounting_options,
-    format_stated_number,
-    remaining_options,
-    total_epsilon_delta,
-)
-from ..planning.top_k import TopK
+from ..planning.options import build_options, given_options, option_name, serialize_option
+from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
+from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
+from ..planning.questions import question_class
+from ..planning.several import CURVES, PURE, RHOS, AccountingOption, Repeated, format_stated_number
+from ..planning.top_k import TopKTask
 from ..planning.units import UserUnit
-from ..planning.unknown_domain import PartitionSelectionTask
 from . import show
-from .asking import Options, expand_option_groups, least_noise_plan, option_name, require_noise, target_too_small_error
-from .files import Counts, read_candidates, read_proxy_counts
+from .files import Counts, read_proxy_counts
 from .ledger_files import write_output_file
-from .payment import require_neighbors
+from .options import question_command, question_group
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatOptions:
+    """Several releases that share a budget.
+
+    Budget:
+        releases (N): Number of equal releases that share the target. Such as 52 weekly ones. Shows the cost of each
+            under every accounting option, and the commands that create a ledger and release from it. An optional
+            --delta is 1e-6 by default.
+        ledger (LEDGER): Plan within what is left of this ledger. Instead of --epsilon, --rho and --delta. The number of
+            releases is --releases; default: 1.
+
+    Output:
+        out (FILE): With --releases or --ledger: write the plan. The plan that composes privacy curves, to a new file
+            for `ledger reserve --plan FILE`.
+    """
+
+    releases: int | None = None
+    ledger: str | None = None
+    out: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """Comparison of mechanisms.
+
+    Output:
+        compare: Compare all mechanisms that can make this release. One per row.
+        plot (FILE): With --compare: plot into this .png or .svg file. Delta against epsilon, and epsilon against the
+            number of releases. Takes some seconds.
+        proxy (FILE): Public or made-up counts on which to try the plan. A .parquet or .csv file with a column named
+            count, one row per candidate: counts of users that are public (already published, for example) or made up.
+            Candidates without a row count as 0. The output shows the probability of the exact top-k on these counts.
+            Never give the private counts.
+    """
+
+    compare: bool = False
+    plot: str | None = None
+    proxy: str | None = None
+
 
 # Comparison of all mechanisms that can give a release.
 
 
 def rank_mechanisms(
-    query: Query[TopK, UserUnit], proxy: Counts | None, far: Callable[[str], None] = lambda _: None
+    query: Query[TopKTask, UserUnit], proxy: Counts | None, far: Callable[[str], None] = lambda _: None
 ) -> list[Option]:
     """Return the mechanisms that can give the release, best first; ``far`` is called with progress in words.
 
@@ -81,7 +104,7 @@ def _option_error_bound(option: Option) -> float | None:
     return option.row.query.task.rounded_error_bound(option.row)
 
 
-def show_comparison(query: Query[TopK, UserUnit], proxy: Counts | None, plot: str | None = None) -> None:
+def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot: str | None = None) -> None:
     """Print a comparison of all mechanisms for ``query``, and draw it into the file ``plot`` if given."""
     with show.show_progress("comparing") as far:
         rows = rank_mechanisms(query, proxy, far)
@@ -118,7 +141,7 @@ def show_comparison(query: Query[TopK, UserUnit], proxy: Counts | None, plot: st
             _draw_comparison(query, rows, plot)
 
 
-def _draw_comparison(query: Query[TopK, UserUnit], rows: list[Option], plot: str) -> None:
+def _draw_comparison(query: Query[TopKTask, UserUnit], rows: list[Option], plot: str) -> None:
     """Write the two plots of the comparison to a file."""
     drawing = import_extra("matplotlib.figure", "--plot requires matplotlib", "opendp_topk[plot]")
     figure = Comparison(query, tuple(one.row for one in rows)).plot(drawing.Figure(figsize=SIZE, layout="constrained"))
@@ -130,20 +153,12 @@ def _draw_comparison(query: Query[TopK, UserUnit], rows: list[Option], plot: str
         raise TableError("--plot: the file cannot be written; choose another place") from None
 
 
-def require_plot(plot: str | None, compare: bool) -> None:
-    """Raise if --plot is given without --compare or is not a .png or .svg file."""
-    if plot is not None and not compare:
-        raise ParameterError("--plot requires --compare")
-    if plot is not None and not plot.lower().endswith((".png", ".svg")):
-        raise ParameterError("--plot must be a file whose name ends in .png or .svg")
-
-
-def _cost_symbol(query: Query[TopK, UserUnit]) -> str:
+def _cost_symbol(query: Query[TopKTask, UserUnit]) -> str:
     """Return the header of the column of costs."""
     return query.budget.main_symbol if query.budget.delta is None else "delta"
 
 
-def _comparison_legend(query: Query[TopK, UserUnit], proxy: Counts | None) -> list[tuple[str, str]]:
+def _comparison_legend(query: Query[TopKTask, UserUnit], proxy: Counts | None) -> list[tuple[str, str]]:
     k, budget = query.task.k, query.budget
     each = (
         f"for every t from 1 to {k} the t-th released item has a count within this many users of the t-th largest"
@@ -181,14 +196,14 @@ def _format_user_bound(users: float | None) -> str:
     return str(users) if users < 10**9 else format_rounded_up(users)
 
 
-def success_text(enclosure: Enclosure | None, task: TopK) -> str:
+def success_text(enclosure: Enclosure | None, task: TopKTask) -> str:
     """Return the probability of an exact release on the proxy counts, in words."""
     if enclosure is None:
         return "the probability of the exact release is not known for this mechanism, or too slow to compute"
     return f"{_exact_event_text(task)} has probability {format_probability(enclosure)}"
 
 
-def _exact_event_text(task: TopK) -> str:
+def _exact_event_text(task: TopKTask) -> str:
     """Return the event that the release is the exact top k, in words."""
     return f"the exact top-{task.k}" + (", in any order," if task.k > 1 else "")
 
@@ -209,7 +224,7 @@ def format_probability(enclosure: Enclosure | None) -> str:
 
 # Several equal releases within one budget: what each may cost under every accounting option, and the commands.
 
-_NOT_ASKED = "epsilon", "rho", "delta", "alpha", "user", "item", "at_most", "shared"
+_NOT_ASKED = "epsilon", "rho", "delta", "alpha", "user", "item", "at_most", "shared", "candidates"
 _PLAN, _BOOK = "plan.json", "budget.ledger"
 _WHY = {
     PURE: "the epsilons of all releases are added",
@@ -218,79 +233,35 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True)
-class LedgerBudget:
-    """Address of a ledger and its remaining budget."""
-
-    address: str
-    left: RemainingBudget
-
-    @classmethod
-    def from_address(cls, address: str, options: Options, *, listed: bool) -> tuple[LedgerBudget, Options]:
-        """Return the remaining budget of a ledger, and ``options`` with all of it as a placeholder for the target.
-
-        The share of each release is computed later.
-
-        Raises:
-            ParameterError: A target is given as well, the ledger has another privacy unit, or its remaining budget does
-                not admit such releases.
-        """
-        if (options.epsilon, options.rho, options.delta) != (None, None, None):
-            raise ParameterError("--ledger plans within its remaining budget: omit --epsilon, --rho and --delta")
-        with Ledger(address) as account:
-            require_neighbors(account, options.privacy_unit.neighbors)
-            if account.d_in != options.privacy_unit.d_in:
-                raise ParameterError(
-                    f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}"
-                )
-            left = RemainingBudget.from_ledger(account)
-        if not (left.epsilon or left.rho):
-            raise ParameterError("--ledger has no budget left: plan within another one, or give --epsilon or --rho")
-        if not (listed or left.delta):
-            raise ParameterError(
-                "--ledger has no delta left for releases without --candidates, which --own-delta of `ledger "
-                "create` reserves: give --candidates, or plan within another ledger"
-            )
-        if listed and left.pairs:
-            raise ParameterError("--ledger only pays for releases without a list: omit --candidates and --quantile")
-        main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
-        delta = None if listed else float(left.delta)
-        return cls(address, left), replace(options, **main, delta=delta)  # type: ignore[arg-type]
-
-
-def show_several_releases(
-    query: Query[Any, UserUnit],
-    options: Options,
-    candidates: str | None,
-    out: str | None,
-    paid: LedgerBudget | None = None,
-) -> None:
+def show_several_releases(question: Question, options: RepeatOptions) -> None:
     """Print what each release may cost under every accounting option, and the commands that pay and release.
 
-    The releases share the remaining budget of the ledger ``paid``, or else the target. The plan with composed privacy
-    curves is written to ``out`` if given.
+    The plan with composed privacy curves is written to the file of ``options`` if one is given.
     """
-    if options.other_users_count is not None:
-        raise ParameterError("--releases cannot be combined with --other: omit one of them")
+    repeated = Repeated(question, options.releases or 1)
+    if options.ledger is not None:
+        with Ledger(options.ledger) as account:
+            repeated = Repeated.within_ledger(question, account, options.releases or 1)
+    query = repeated.query()
     require_noise(query)
     with show.show_progress("planning"):
-        if paid is not None:
-            found, within = _options_within_ledger(query, paid.left), f"the remaining budget of {paid.address}"
-        else:
-            found, within = _options_within_target(query, options)
-    if options.rows_per_person is not None:
-        found = [way for way in found if way.name != CURVES]  # plan files do not support rows per person
-    scheduled = [ReleaseSchedule.from_plan(way.plan) for way in found if way.name == CURVES]
-    if out is not None and not scheduled:
+        found = _accounting_options(repeated)
+    if options.ledger is None:
+        epsilon, delta = repeated.total
+        within = f"epsilon = {format_rounded_up(float(epsilon))} at delta = {float(delta):g}"
+    else:
+        within = f"the remaining budget of {options.ledger}"
+    scheduled = repeated.schedule(found)
+    if options.out is not None and scheduled is None:
         raise ParameterError(
             "--out requires releases with a privacy curve, and a --ledger with delta left for a plan: omit --out with "
-            "--counts (unless with --max-items), --minimum-users, --by-gap or no list of candidates"
+            "--counts (unless with --max-items) and for questions whose --delta is required"
         )
-    if out is not None:
-        write_output_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
+    if options.out is not None and scheduled is not None:
+        write_output_file(options.out, "--out", json_text(scheduled.as_dict()) + "\n")
     task = query.task
-    release = "" if task.k is None or isinstance(task, Quantile) else f" ({task.release})"
     what = task.question_text(query.unit.columns).removesuffix("?")
+    release = "" if task.k is None or question.numbers else f" ({task.release})"
     show.print_paragraphs(
         f"{_times_text(query.releases)}: {what}{release}, fixed in advance, within a total of {within}", ""
     )
@@ -303,93 +274,68 @@ def show_several_releases(
         right=range(3, 5),
     )
     show.print_paragraphs("")
-    show.print_rows(_several_legend(query, found))
-    _print_commands(found, options, query, candidates, out, paid)
+    show.print_rows(_several_legend(question, query, found))
+    _print_commands(found, repeated, options)
 
 
-def _options_within_ledger(query: Query[Any, UserUnit], left: RemainingBudget) -> list[AccountingOption]:
-    """Return the accounting options for an existing ledger."""
+def _accounting_options(repeated: Repeated) -> list[AccountingOption]:
     try:
-        return list(remaining_options(query, left))
+        return repeated.options()
     except SearchError:
         pass
-    raise ParameterError("--releases must be lower: no noise meets this share of the remaining budget")
+    if repeated.left is not None:
+        raise ParameterError("--releases must be lower: no noise meets this share of the remaining budget")
+    raise target_too_small_error(repeated.query())
 
 
-def _options_within_target(query: Query[Any, UserUnit], options: Options) -> tuple[list[AccountingOption], str]:
-    """Return the accounting options for a new ledger whose budget is the target, and this budget in words."""
-    if isinstance(query.budget.measure, Approximate) and options.epsilon is None:
-        raise ParameterError("--releases without --candidates, or with --minimum-users, requires --delta: omit --rho")
-    total = total_epsilon_delta(query.budget, DELTA if options.delta is None else parse_exact(options.delta, "--delta"))
-    try:
-        return list(
-            accounting_options(query, total)
-        ), f"epsilon = {format_rounded_up(float(total[0]))} at delta = {float(total[1]):g}"
-    except SearchError:
-        pass
-    raise target_too_small_error(query)
-
-
-def _print_commands(
-    found: Iterable[AccountingOption],
-    options: Options,
-    query: Query[Any, UserUnit],
-    candidates: str | None,
-    out: str | None,
-    paid: LedgerBudget | None,
-) -> None:
+def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, options: RepeatOptions) -> None:
     """Print, for each accounting option, the commands that create a ledger and make the releases."""
-    listed = [] if candidates is None else ["--candidates", candidates]
-    list_of = ["--candidates", "FILE"] if candidates is not None and candidates.isdecimal() else listed
-    book, user, entry = _BOOK, options.user.upper(), 1
-    if paid is not None:
-        book, user, entry = paid.address, paid.left.user or user, paid.left.entries + 1
-    rows = options.rows_per_person is not None
-    table = ["opendp-topk", "release", "TABLE", *([] if rows else ["--user", user])]
-    table += ["--item", options.item.upper()] if options.quantile is None else []
-    asked = _given_options(options)
-    unit = [one for name in ("--users", "--neighbors") if name in asked for one in (name, str(asked[name]))]
-    unit += ["--user", user] if rows else []
+    question, out = repeated.question, options.out
+    given, unit = given_options(question), question.unit
+    rows = question.columns.is_row_level
+    named = given.get("candidates")
+    listed = [] if named is None else ["--candidates", str(named)]
+    list_of = ["--candidates", "FILE"] if named is not None and str(named).isdecimal() else listed
+    book, user, entry = _BOOK, (unit.user or "user").upper(), 1
+    if repeated.left is not None:
+        book, user, entry = str(options.ledger), repeated.left.user or user, repeated.left.entries + 1
+    columns = ["TABLE", *([] if rows else ["--user", user])]
+    columns += [] if question.numbers else ["--item", str(given.get("item", "item")).upper()]
+    asked = _option_words(given, _NOT_ASKED)
+    protected = _option_words({name: value for name, value in given.items() if name in ("users", "neighbors")}, ())
+    protected += ["--user", user] if rows else []
+    often = f"  # {_times_text(repeated.releases)}"
     for way in found:
         typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
-        if paid is None:
-            _print_command_line("opendp-topk", "ledger", "create", book, "--dataset", "NAME", *way.ledger, *unit)
-        if way.name == CURVES:
-            plan = _PLAN if out is None else out
-            if out is None:
-                within = _target_options(options) if paid is None else ["--ledger", book]
-                words = [*listed, *_flatten_options(asked), *within]
-                _print_command_line("opendp-topk", "plan", *words, "--releases", str(query.releases), "--out", plan)
-            _print_command_line("opendp-topk", "ledger", "reserve", book, "--plan", plan)
-            each = ["--plan", plan, "--planned", str(entry)]
-        else:
-            each = [*_flatten_options(asked), *_cost_options(way.plan)]
-        _print_command_line(*table, *list_of, *each, "--ledger", book, after=f"  # {_times_text(query.releases)}")
+        if repeated.left is None:
+            _print_command_line("ledger", "create", book, "--dataset", "NAME", *way.ledger, *protected)
+        if way.name != CURVES:
+            words = [*columns, *list_of, *asked, *_cost_options(way.plan)]
+            _print_command_line("release", question.kind, *words, "--ledger", book, after=often)
+            continue
+        if out is None:
+            target = {name: value for name, value in given.items() if name in ("epsilon", "rho", "delta")}
+            within = _option_words(target, ()) if repeated.left is None else ["--ledger", book]
+            several = ["--releases", str(repeated.releases), "--out", _PLAN]
+            _print_command_line("plan", question.kind, *listed, *asked, *within, *several)
+        plan = _PLAN if out is None else out
+        _print_command_line("ledger", "reserve", book, "--plan", plan)
+        each = ["--plan", plan, "--planned", str(entry), "--ledger", book]
+        _print_command_line("release", "planned", *columns, *list_of, *each, after=often)
+
+
+def _option_words(given: Mapping[str, Any], without: Iterable[str]) -> list[str]:
+    """Return options as words of a command line."""
+    words: list[str] = []
+    for name, value in given.items():
+        if name not in without:
+            text = repr(value).removesuffix(".0") if isinstance(value, float) else str(serialize_option(value))
+            words += [option_name(name)] if value is True else [option_name(name), text]
+    return words
 
 
 def _times_text(releases: int) -> str:
     return "1 time" if releases == 1 else f"{releases} times"
-
-
-def _given_options(options: Options) -> dict[str, str | None]:
-    """Return the values of options that are not the default, by name and without the target; None for flags."""
-    found: dict[str, str | None] = {}
-    for one in fields(Options):
-        value = getattr(options, one.name)
-        if value == one.default or one.name in _NOT_ASKED:
-            continue
-        found[option_name(one.name)] = None if value is True else str(value)
-    return found
-
-
-def _flatten_options(asked: dict[str, str | None]) -> list[str]:
-    return [word for name, value in asked.items() for word in (name, value) if word is not None]
-
-
-def _target_options(options: Options) -> list[str]:
-    given = {"--epsilon": options.epsilon, "--rho": options.rho, "--delta": options.delta}
-    found = {name: repr(value).removesuffix(".0") for name, value in given.items() if value is not None}
-    return [word for pair in found.items() for word in pair]
 
 
 def _cost_options(plan: Plan[Any, UserUnit]) -> list[str]:
@@ -399,7 +345,7 @@ def _cost_options(plan: Plan[Any, UserUnit]) -> list[str]:
 
 
 def _print_command_line(*words: str, after: str = "") -> None:
-    typer.echo(shlex.join(words) + after)  # never wrapped, so that it can be copied
+    typer.echo(shlex.join(["opendp-topk", *words]) + after)  # never wrapped, so that it can be copied
 
 
 def _release_cost_text(way: AccountingOption) -> str:
@@ -426,215 +372,111 @@ def _error_bound_floor(plan: Plan[Any, UserUnit]) -> float | None:
     return near if near is None or math.isinf(near) else math.floor(near)
 
 
-def _several_legend(query: Query[Any, UserUnit], found: list[AccountingOption]) -> list[tuple[str, str]]:
-    task = query.task
+def _several_legend(
+    question: Question, query: Query[Any, UserUnit], found: list[AccountingOption]
+) -> list[tuple[str, str]]:
     best = min(found, key=lambda way: math.inf if (near := _error_bound_floor(way.plan)) is None else near)
-    reach = f"the t-th released item to the t-th largest {query.unit.columns.score_noun}, for every t"
-    alone = isinstance(task, PartitionSelectionTask)
-    if isinstance(task, Quantile):
-        reach = "the rank of the number to the quantile, in rows that count"
-        if isinstance(task, Quantiles):
-            reach = f"{reach}, if no number has more than {task.places} of them"
-    elif task.k is None:
-        reach = f"a {query.unit.columns.score_noun} that is certainly released to 0"
-    elif task.release == "set":
-        reach = f"every released item to the {nth_largest_text(task.k)} {query.unit.columns.score_noun}"
-    likely = confidence_text(query.alpha)
-    if alone:
-        within = "an item with at least this many users is released with probability at least 1/2 each time"
-        least = ("fewest users", f"{best.name}: {_error_bound_text(best.plan)}")
-    elif isinstance(task, SetByGap):
-        within = f"with a gap of this size a set is released, with probability at least {likely} each time"
-        least = ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
-    else:
-        within = f"distance of {reach}, with probability at least {likely} each time"
-        least = ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
+    least = (
+        ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
+        if question.least_noise
+        else ("fewest users", f"{best.name}: {_error_bound_text(best.plan)}")
+    )
     return [
         *((way.name, _WHY[way.name]) for way in found),
         ("scale", f"scale of the noise of each release; the cost is for {query.unit.protected_users}"),
-        ("within", within),
+        ("within", question.within_text(best.plan, confidence_text(query.alpha))),
         least,
     ]
 
 
 # ``opendp-topk plan``: cost and accuracy of a release. No data is read.
 
+_ABOUT = """Show the cost and the accuracy of a release, without private data.
 
-@expand_option_groups
-def plan(
-    candidates: Annotated[
-        str | None,
-        typer.Option(
-            help="Number of candidate items, or the file that lists them. If there is no public list, give --delta.",
-            metavar="N|FILE",
-            show_default=False,
-        ),
-    ] = None,
-    *,
-    options: Options,
-    alpha: Annotated[
-        float, typer.Option(help="Failure probability of the accuracy guarantees.", metavar="ALPHA")
-    ] = 0.05,
-    releases: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of equal releases that share the target, such as 52 weekly ones. Shows the cost of each "
-            "under every accounting option, and the commands that create a ledger and release from it. An "
-            "optional --delta is 1e-6 by default.",
-            metavar="N",
-            show_default=False,
-        ),
-    ] = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEDGER",
-            help="Plan within the remaining budget of this ledger, instead of --epsilon, --rho and --delta. The "
-            "number of releases is --releases; default: 1.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --releases or --ledger: write the plan that composes privacy curves to this new file, for "
-            "`ledger reserve --plan FILE`.",
-            show_default=False,
-        ),
-    ] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Compare all mechanisms that can make this release, one per row.")
-    ] = False,
-    plot: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --compare: plot delta against epsilon, and epsilon against the number of releases, into a .png "
-            "or .svg file. Takes some seconds.",
-            show_default=False,
-        ),
-    ] = None,
-    proxy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A .parquet or .csv file with a column named count, one row per candidate: counts of users that are "
-            "public (already published, for example) or made up. Candidates without a row count as 0. The output "
-            "shows the probability of the exact top-k on these counts. Never give the private counts.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
-    """Show the cost and the accuracy of a release, without private data.
+No table is read, and no ledger is charged. The noise scale is the smallest that meets the privacy target."""
 
-    No table is read, and no ledger is charged. The noise scale is the smallest that meets the privacy target.
 
-    \b
-    Example:
-      opendp-topk plan --k 10 --candidates 5000 --epsilon 1
-      opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --release set --compare
-      opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --max-items 2 --counts
-      opendp-topk plan --k 10 --candidates 5000 --epsilon 3 --delta 1e-6 --releases 52
-      opendp-topk plan --k 10 --candidates 5000 --releases 4 --ledger budget.ledger
-      opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
-      opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
-      opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
-      opendp-topk plan --k 10 --candidates 5000 --by-gap --epsilon 1 --delta 1e-8
-      opendp-topk plan --k 3 --candidates 5000 --group region --groups 12 --epsilon 1
-      opendp-topk plan --keys --max-items 50 --epsilon 1 --delta 1e-8
-      opendp-topk plan --quantile 1/2 --column age --bounds 0,120 --epsilon 1
-    """
-    options, paid = replace(options, alpha=alpha), None
-    if ledger is not None:
-        paid, options = LedgerBudget.from_address(ledger, options, listed=_has_no_own_delta(options, candidates))
-        releases = 1 if releases is None else releases
-    more = _other_users_row(options)
-    if (options.summed, options.quantile) != (None, None) and (compare or proxy is not None):
-        given = "--sum" if options.quantile is None else "--quantile"
-        raise ParameterError(f"--compare and --proxy are for counts of users: omit {given}")
-    require_plot(plot, compare)
-    if out is not None and releases is None:
+def plan_command(kind: str) -> Any:
+    """Return the command that plans the question of this kind."""
+    question = question_class(kind)
+    groups = [*question.option_groups(), RepeatOptions, *([CompareOptions] if question.comparable else [])]
+
+    def run(_: str, given: Mapping[str, Any]) -> None:
+        run_plan(question.build(given), given)
+
+    example = f"  opendp-topk plan {kind} {question.plan_example}"
+    return question_command(kind, f"{question.summary}\n\n{_NOTE}", example, groups, run, table=False)
+
+
+_NOTE = "Shows the cost and the accuracy of a release; reads no table and charges no ledger."
+plan = question_group("plan", _ABOUT, plan_command)
+
+
+def run_plan(question: Question, given: Mapping[str, Any]) -> None:
+    """Plan one or several releases, or compare mechanisms."""
+    repeat, compared = build_options(RepeatOptions, given), build_options(CompareOptions, given)
+    several = repeat.releases is not None or repeat.ledger is not None
+    if repeat.releases is not None:
+        checks.require_positive_int("--releases", repeat.releases)
+    if repeat.out is not None and not several:
         raise ParameterError("--out stores a plan of several releases: give --releases or --ledger")
-    if candidates is not None and options.quantile is not None:
-        raise ParameterError("--quantile chooses among the multiples of --step within --bounds: omit --candidates")
-    options.require_group_options(listed=candidates is not None)
-    if options.group is not None and (compare or proxy is not None or releases is not None):
-        given = "--compare" if compare else "--releases, or --ledger," if proxy is None else "--proxy"
-        raise ParameterError(f"{given} cannot be combined with --group: omit one of them")
-    if candidates is None:
-        if compare or proxy is not None:
-            raise ParameterError("--compare and --proxy require --candidates")
-        asked: Any = options.unknown_domain_query() if options.quantile is None else options.quantile_query()
-        if releases is not None:
-            show_several_releases(replace(asked, releases=releases), options, None, out, paid)
-            return
-        show_plan(least_noise_plan(asked), more)
+    if compared.compare or compared.proxy is not None:
+        _require_comparable(given, several)
+    if compared.plot is not None and not compared.compare:
+        raise ParameterError("--plot requires --compare")
+    if compared.plot is not None and not compared.plot.lower().endswith((".png", ".svg")):
+        raise ParameterError("--plot must be a file whose name ends in .png or .svg")
+    if several:
+        show_several_releases(question, repeat)
         return
-    if options.other and compare:
-        raise ParameterError("--compare shows selections only: omit --other")
-    options.require_list_options()
-    if options.minimum_users is not None and (compare or proxy is not None):
-        raise ParameterError("--compare and --proxy are for all candidates: omit --minimum-users")
-    if options.by_gap and (compare or proxy is not None):
-        raise ParameterError("--compare and --proxy are for k items: omit --by-gap")
-    number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates, None))
-    query = options.known_domain_query(number, _plan_groups(options.groups))
-    scores = None if proxy is None else read_proxy_counts(proxy, number)
-    if compare and (options.counts or options.mechanism is not None):
-        raise ParameterError("--compare shows all mechanisms, without counts: omit --mechanism and --counts")
-    if releases is not None:
-        if compare or proxy is not None:
-            raise ParameterError("--releases and --ledger plan one mechanism: omit --compare and --proxy")
-        show_several_releases(replace(query, releases=releases), options, candidates, out, paid)
-    elif compare:
-        show_comparison(query, scores, plot)
-    else:
-        found = least_noise_plan(query)
-        if scores is not None:
-            with show.show_progress("computing"):
-                success = query.task.exact_top_k_probability(found, scores)
-            more = [("on the proxy", success_text(success, query.task)), *more]
-        show_plan(found, more)
+    if compared.proxy is None and not compared.compare:
+        show_plan(question.plan())
+        return
+    query = question.query()
+    scores = None if compared.proxy is None else read_proxy_counts(compared.proxy, query.task.n_candidates)
+    if compared.compare:
+        show_comparison(query, scores, compared.plot)
+        return
+    ready = question.plan()
+    with show.show_progress("computing"):
+        success = query.task.exact_top_k_probability(ready.plan, scores)
+    show_plan(ready, [("on the proxy", success_text(success, query.task))])
 
 
-def _plan_groups(named: str | None) -> Sequence[Any] | None:
-    """Return placeholders for a number of groups, or the groups that a file lists."""
-    if named is None:
-        return None
-    return range(int(named)) if re.fullmatch("[0-9]{1,9}", named) else read_candidates(named, what="groups")
+def _require_comparable(given: Mapping[str, Any], several: bool) -> None:
+    """Raise if an option is given that a comparison of mechanisms does not have."""
+    without = ["sum", "group", *(["counts", "mechanism", "other"] if given.get("compare") else [])]
+    wrong = [option_name(name) for name in without if given.get(name)]
+    wrong += ["--releases and --ledger"] if several else []
+    if wrong:
+        raise ParameterError(f"--compare and --proxy are for one list of items, without counts: omit {wrong[0]}")
 
 
-def _has_no_own_delta(options: Options, candidates: str | None) -> bool:
-    """Whether the release's measurement has no delta of its own."""
-    own = options.minimum_users is not None or options.by_gap
-    return options.quantile is not None or (candidates is not None and not own)
-
-
-def _other_users_row(options: Options) -> list[tuple[str, str]]:
-    """Return the row for the count of all other users, if it is requested."""
-    count = options.other_users_count
-    if count is None:
-        return []
-    users = show.users_text(count.count_error_bound(options.exact_alpha))
-    near = f"within {users} of the true number {show.other_cost_text(count, 'more')}"
-    likely = confidence_text(options.exact_alpha)
-    return [("other", f"with probability at least {likely}, the noisy number of users with another item is {near}")]
-
-
-def show_plan(plan: Plan[ReleaseTask, UserUnit], more: Iterable[tuple[str, Any]] = ()) -> None:
+def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:
     """Print a plan."""
-    task: ReleaseTask = plan.query.task
+    plan, question = ready.plan, ready.question
+    task, of_rows = plan.query.task, plan.query.unit.columns.is_row_level
     show.print_rows(
         [
             ("question", task.question_text(plan.query.unit.columns)),
             ("mechanism", task.describe_mechanism(plan)),
             *([("why", plan.why)] if plan.why else []),
-            *show.noise_rows(plan),
-            ("cost", show.cost_text(PrivacyClaim.from_plan(plan), of_rows=plan.query.unit.columns.is_row_level)),
+            *question.noise_rows(plan),
+            ("cost", show.cost_text(ready.claim, of_rows=of_rows)),
             *show.guarantee_rows(plan_guarantees(plan)),
             *more,
+            *_other_users_row(question),
             ("proof", show.proof_lines(plan.measurement.proof)),
         ]
     )
+
+
+def _other_users_row(question: Question) -> list[tuple[str, str]]:
+    """Return the row for the count of all other users, if it is requested."""
+    count = question.other_users_count
+    if count is None:
+        return []
+    users = show.users_text(count.count_error_bound(question.exact_alpha))
+    near = f"within {users} of the true number {show.other_cost_text(count, 'more')}"
+    likely = confidence_text(question.exact_alpha)
+    return [("other", f"with probability at least {likely}, the noisy number of users with another item is {near}")]

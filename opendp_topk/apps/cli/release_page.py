@@ -16,7 +16,8 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> str:
     """Return the page as HTML, with the remaining budget of the ``ledger`` that has paid, if given."""
-    title = words.question_text(record)
+    asked = words.question_of(record)
+    title = asked.title(record)
     body = el(
         "main",
         el("h1", title),
@@ -24,14 +25,14 @@ def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> 
         el(
             "section",
             _definition_list(words.release_facts(record)),
-            el("p", words.method_text(record)),
+            el("p", asked.method(record)),
             *_render_items(record),
         ),
         _render_section(
             "How accurate is it?", *(el("p", _as_sentence(said)) for said in words.accuracy_texts(record).values())
         ),
-        _render_section("What does it not show?", *(el("p", one) for one in words.limitation_texts(record))),
-        _render_section("How were the data truncated?", el("p", words.truncation_text(record))),
+        _render_section("What does it not show?", *(el("p", one) for one in asked.limits(record))),
+        _render_section("How were the data truncated?", el("p", asked.truncation(record))),
         _render_section("What could an attacker find out?", el("p", words.attack_text(record), class_="stake")),
         _render_section(
             "What did it cost, and which ledger paid?",
@@ -75,14 +76,9 @@ def _cost_rows(record: ReleaseRecord, ledger: Ledger | None) -> list[tuple[str, 
 
 def _render_items(record: ReleaseRecord) -> list[Markup]:
     """Return the items with their noisy counts and error bars, or leads, in one list per group."""
-    ranked, items = record.release == "ranking", record.released.items
+    ranked, items, asked = record.release == "ranking", record.released.items, words.question_of(record)
     if not items:
-        none = (
-            "gap was certain to be large enough"
-            if record.is_chosen_by_gap
-            else f"item was certain to have enough {words.counted_noun(record)}"
-        )
-        return [el("p", f"Nothing was released: no {none}.", class_="stake")]
+        return [el("p", f"Nothing was released: {asked.nothing(record)}.", class_="stake")]
     counts, promise = words.count_amounts(record), record.promises.get("count_accuracy")
     near = None if promise is None else promise.within
     top = max([*(counts or ()), 0]) + (near or 0) or 1
@@ -90,27 +86,26 @@ def _render_items(record: ReleaseRecord) -> list[Markup]:
     lists, start = [], 0
     for group, one in record.released.group_lists:
         own = rows[start : start + len(one.items)]
-        head = [] if record.partition_parameters is None else [el("h2", group, dir="auto")]
+        head = [] if record.released.groups is None else [el("h2", group, dir="auto")]
         lists += [*head, el("ol" if ranked else "ul", *own)]
         start += len(own)
-    whole = record.k is None or record.is_chosen_by_gap or record.partition_parameters is not None
-    short = 0 if whole else (record.k or 0) - len(items)
-    enough = f"no further item was certain to have enough {words.counted_noun(record)}"
+    short = asked.shortfall(record)
+    enough = f"no further item was certain to have enough {record.counted_noun}"
     end = [el("p", f"It has {short} fewer than {record.k} items: {enough}.")] if short else []
     several = (
         [el("p", f"Each item is a combination of {record.mechanism['item']}.", class_="soft")]
         if isinstance(items[0], list)
         else []
     )
-    return [*several, *lists, *end, *_bar_legend(counts, near, words.counted_noun(record))]
+    return [*several, *lists, *end, *_bar_legend(counts, near, record.counted_noun)]
 
 
 def _render_item(
     record: ReleaseRecord, place: int, counts: Sequence[float] | None, near: int | None, top: float
 ) -> Markup:
     """Return one item of a list."""
-    asked, gaps, item = record.quantiles, record.released.gaps, record.released.items[place]
-    rank = words.item_ranks(record)[place] if record.release == "ranking" else asked[place] if len(asked) > 1 else ""
+    gaps, item = record.released.gaps, record.released.items[place]
+    rank = "".join(str(values[place]) for _, values in words.question_of(record).labels(record))
     parts = [el("span", rank, class_="rank")]
     text = words.csv_line(item) if isinstance(item, list) else item
     parts.append(el("span", text, class_="item", dir="auto"))
@@ -166,10 +161,11 @@ def _document_row(proof: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _technical_rows(record: ReleaseRecord) -> list[tuple[str, Any]]:
+    scale = words.question_of(record).scale_text(record)
     return [
         ("mechanism", words.mechanism_text(record)),
         *words.provenance_rows(record),
-        *([] if words.is_partition_selection(record) else [("scale of noise", words.noise_scale_text(record))]),
+        *([] if scale is None else [("scale of noise", scale)]),
         ("software", words.software_text(record)),
     ]
 

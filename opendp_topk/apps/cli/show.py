@@ -18,8 +18,8 @@ from rich.text import Text
 
 from ...markup import foreign
 from ...proof import Proof
-from ..planning.plan import AccuracyGuarantee, Plan
-from ..planning.release_record import OtherUsersCount, PrivacyClaim, linked_proofs, parameters_of, plain_value
+from ..planning.plan import AccuracyGuarantee
+from ..planning.release_record import OtherUsersCount, PrivacyClaim, linked_proofs
 from ..planning.units import users_to_rows
 
 _GAP = "   "  # between columns
@@ -118,6 +118,9 @@ class ProgressReporter:
     def report_parts(self, done: int, of: int) -> None:
         """Report that ``done`` parts out of ``of`` have been read."""
 
+    def stop(self) -> None:
+        """Remove the progress bar, because the result is printed."""
+
 
 class _ProgressBar(ProgressReporter):
     def __init__(self, progress: Progress, what: str) -> None:
@@ -125,6 +128,9 @@ class _ProgressBar(ProgressReporter):
 
     def __call__(self, far: str) -> None:
         self.progress.update(self.task, description=f"{self.what}: {far}")
+
+    def stop(self) -> None:
+        self.progress.stop()
 
     def report_parts(self, done: int, of: int) -> None:
         self.progress.update(self.task, completed=done, total=of)
@@ -160,31 +166,6 @@ def cost_text(claim: PrivacyClaim, *, of_rows: bool = False) -> str:
     else:
         loss = f"{claim.main_symbol} = {rounded_up(claim.d_out[0])} and delta = {rounded_up(claim.d_out[1])}"
     return f"{loss} for {users_to_rows(claim.protected_users) if of_rows else claim.protected_users} {kind}".rstrip()
-
-
-def noise_rows(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
-    """Return the rows for the scale of the noise, the scale for the counts and the threshold."""
-    parameters = parameters_of(plan.measurement)
-    counts = f", and {plain_value(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
-    if "delta" in parameters and "gaussian" not in parameters:
-        return _partition_noise_rows(parameters)
-    smallest = f"the smallest that meet{'' if counts else 's'} the target"
-    chosen = "approximately the smallest, chosen together with the threshold" if "delta" in parameters else smallest
-    rows = [("scale", f"{parameters['scale']}{counts} ({chosen})")]
-    if "threshold" in parameters:
-        least = parameters.get("minimum_users", 1)
-        beyond = f", counted from {least} users, because items with fewer are never released" if least > 1 else ""
-        rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta){beyond}"))
-    return rows
-
-
-def _partition_noise_rows(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the rows for the noise of partition selection, which releases items without counts."""
-    if "scale" not in parameters:
-        epsilon, delta = parameters["each"]
-        return [("each item", f"loses at most epsilon = {epsilon:.6g} and delta = {delta:.6g}")]
-    beside = "in units of weights, whose squares sum to at most 1 for each user"
-    return [("scale", f"{parameters['scale']:.6g}, {beside}"), ("threshold", f"{parameters['threshold']:.6g}")]
 
 
 def guarantee_rows(promises: Mapping[str, AccuracyGuarantee]) -> list[tuple[str, str]]:

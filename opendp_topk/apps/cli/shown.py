@@ -12,13 +12,14 @@ import typer
 from ...errors import ParameterError, TableError
 from ...numerics.arithmetic import printed_fraction
 from ..ledger import Ledger
+from ..planning.record_file import read_fields
+from ..planning.record_store import STDOUT
 from ..planning.release_record import ReleaseRecord
 from ..planning.units import format_grid_score
 from . import record_words as words
 from . import show as terminal
 from .ledger_files import write_text_file
-from .output import STDOUT
-from .record_file import read_fields
+from .options import config_text
 from .release_page import render_release_page
 
 
@@ -44,6 +45,9 @@ def show(
             show_default=False,
         ),
     ] = None,
+    config: Annotated[
+        bool, typer.Option("--config", help="Print the options of the release as TOML, for `release --config`.")
+    ] = False,
 ) -> None:
     """Show a release record on the terminal, or as an HTML page.
 
@@ -60,6 +64,9 @@ def show(
         raise ParameterError("--to requires --html")
     fields = read_fields(record)
     found = ReleaseRecord.from_dict(fields)
+    if config:
+        typer.echo(config_text(_release_options(found)), nl=False)
+        return
     with contextlib.ExitStack() as stack:
         account = None if ledger is None else stack.enter_context(Ledger(ledger))
         if account is not None:
@@ -75,6 +82,13 @@ def show(
             write_text_file(target, render_release_page(found, account))
 
 
+def _release_options(record: ReleaseRecord) -> dict[str, Any]:
+    """Return the options of the release that a record is of; lists of candidates and of groups are not among them."""
+    where, stated = record.read.where, record.stated
+    own = {name: stated[name] for name in ("label", "period", "purpose") if stated.get(name)}
+    return {**words.question_of(record).record_options(record), **({} if where is None else {"where": where}), **own}
+
+
 def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
     """Raise if the ledger and the record contradict each other."""
     from ..planning.verification import DISAGREES, verify_record
@@ -86,10 +100,11 @@ def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
 
 def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
     """Print the record on the terminal."""
-    terminal.print_paragraphs(words.question_text(record), words.method_text(record), "")
+    asked = words.question_of(record)
+    terminal.print_paragraphs(asked.title(record), asked.method(record), "")
     counts = words.count_amounts(record)
     shown = None if counts is None else [f"{count:.12g}" for count in counts]
-    _print_items(record, shown, record.release == "ranking", "number" if record.quantiles else "item")
+    _print_items(record, shown, asked.heading(record) if asked.numbers else "item")
     terminal.print_paragraphs("")
     terminal.print_rows(
         [
@@ -98,7 +113,7 @@ def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
             *words.other_users_rows(record),
             *((name, terminal.item_text(said)) for name, said in words.provenance_rows(record)),
             *words.release_facts(record),
-            ("cut", words.truncation_text(record)),
+            ("cut", asked.truncation(record)),
             ("at stake", words.attack_text(record)),
             ("cost", words.loss_text(record.claim)),
             ("paid by", words.payment_text(record)),
@@ -113,15 +128,15 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
     """Print a release that was just made."""
     counts, step = record.released.counts, printed_fraction(record.mechanism.get("granularity", 1))
     exactly = None if counts is None else [format_grid_score(count, step) for count in counts]
-    ranked = record.release == "ranking" and record.k is not None
-    _print_items(record, exactly, ranked, _item_heading(record))
+    asked = words.question_of(record)
+    _print_items(record, exactly, asked.heading(record), ranked=record.k is not None)
     terminal.print_paragraphs("")
     documents = ((one["document"], one["status"]) for one in record.proof["documents"])
     terminal.print_rows(
         [
-            *_ending_rows(record),
+            *asked.ending(record),
             *terminal.guarantee_rows(record.promises),
-            ("cost", terminal.cost_text(record.claim, of_rows=words.is_row_level(record))),
+            ("cost", terminal.cost_text(record.claim, of_rows=record.is_row_level)),
             ("proof", terminal.document_lines(documents)),
         ]
     )
@@ -129,13 +144,12 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
         terminal.print_rows(more)
 
 
-def _print_items(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: str = "item") -> None:
+def _print_items(record: ReleaseRecord, counts: list[str] | None, head: str, *, ranked: bool = True) -> None:
     """Print the released items, one per line."""
     released = record.released
-    items = [(name, [terminal.item_text(one) for one in values]) for name, values in words.item_columns(record, head)]
+    items = [(name, [terminal.item_text(one) for one in values]) for name, values in record.item_columns(head)]
     columns = [
-        *([("rank", list(map(str, words.item_ranks(record))))] if ranked else []),
-        *([("quantile", list(map(str, record.quantiles)))] if len(record.quantiles) > 1 else []),
+        *((name, list(map(str, values))) for name, values in words.question_of(record).labels(record) if ranked),
         *([] if counts is None else [(f"noisy {record.score_noun}", counts)]),
         *([] if released.gaps is None else [("noisy lead", [f"{gap:.6g}" for gap in released.gaps])]),
         *items,
@@ -144,34 +158,3 @@ def _print_items(record: ReleaseRecord, counts: list[str] | None, ranked: bool, 
     heads, values = zip(*groups, *columns, strict=True)
     right = range(len(groups), len(groups) + len(columns) - len(items))
     terminal.print_table(heads, zip(*values, strict=True), right=right)
-
-
-def _item_heading(record: ReleaseRecord) -> str:
-    if record.quantiles:
-        return "number"
-    if record.release == "ranking":
-        return "item"
-    return (
-        "items, in the order of the candidates"
-        if record.has_listed_candidates
-        else "items with enough users, in alphabetical or numerical order"
-    )
-
-
-def _ending_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
-    """Return the row that reports an empty release, or a ranking that may have fewer than ``k`` items."""
-    if record.k is None and not record.released.items:
-        return [("none", "no item was released: none was certain to have enough users")]
-    if record.is_chosen_by_gap:
-        return [] if record.released.items else [("none", "no set was released: no gap was certain to be large enough")]
-    if record.k is None or not record.can_release_fewer:
-        return []
-    short = record.k - len(record.released.items)
-    return [
-        (
-            "end",
-            f"{short} fewer than {record.k} items: no further item was certain to have enough users"
-            if short
-            else "complete",
-        )
-    ]

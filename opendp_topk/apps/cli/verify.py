@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from ..ledger import Ledger
+from ..planning.record_file import read_fields
 from ..planning.verification import DISAGREES, verify_record
 from . import show
 from .exit_codes import DATA
 from .ledger_files import Json, KeyOption, print_json
-from .record_file import read_fields
 
 
 def verify(

@@ -50,12 +50,7 @@ _DUST = 10**12  # a rest below this fraction of the budget (1 / _DUST) is shown 
 
 # proof-region: amounts
 def parse_exact(value: Any, name: str) -> Fraction:
-    """Return a number exactly as written: ``0.1`` is one tenth, as a float, a Decimal or a string.
-
-    Raises:
-        ParameterTypeError: It is not a number.
-        ParameterError: It is not a finite number >= 0, or has too many digits.
-    """
+    """Return a number exactly as written: ``0.1`` is one tenth, as a float, a Decimal or a string."""
     if isinstance(value, str | Decimal):
         return _require_bit_length(
             _parse_number_text(checks.plain_text(value if isinstance(value, str) else str(value)), name), name
@@ -165,11 +160,7 @@ def _format_rational(value: Fraction) -> str:
 
 
 def serialize_amount(value: Amount) -> list[str]:
-    """Return an amount as strings for a record.
-
-    Raises:
-        ParameterError: It is a sum of stated amounts with so many digits that Python could not parse it again.
-    """
+    """Return an amount as strings for a record."""
     if any(part != UNBOUNDED and part.denominator.bit_length() > _WRITTEN_BITS for part in value):
         raise ParameterError(
             "cost must have fewer digits, because the sum of all costs is stored exactly: give decimals of "
@@ -179,11 +170,7 @@ def serialize_amount(value: Amount) -> list[str]:
 
 
 def deserialize_amount(texts: Any) -> Amount:
-    """Invert :func:`serialize_amount`.
-
-    Raises:
-        ValueError: The texts are not an output of it.
-    """
+    """Invert :func:`serialize_amount`."""
     if not isinstance(texts, list) or not texts or not all(isinstance(one, str) for one in texts):
         raise ValueError
     return tuple(map(_parse_amount_part, texts))
@@ -285,11 +272,7 @@ def is_rho_within_budget(rho: Fraction, epsilon: Fraction, delta: Fraction) -> b
 
 
 def largest_step_count(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
-    """Return the largest number found of steps that together keep (epsilon, delta), and the delta that they need.
-
-    Raises:
-        ParameterError: The rho of the step is not known, or is 0.
-    """
+    """Return the largest number found of steps that together keep (epsilon, delta), and the delta that they need."""
     pure, rho = pure_of(step), rho_of(step)
     if rho in (0, math.inf):
         raise ParameterError("step must be > 0, and a loss for which a rho is known")
@@ -415,12 +398,7 @@ class BudgetAccount:
         return own and any((rho, *others))  # [one-lives]
 
     def charge_for_loss(self, measure: Measure, distance: Any, delta: Any = None) -> Amount | None:
-        """Return the charge of a loss of ``distance`` under ``measure``, or None if no amount is enough.
-
-        Raises:
-            SpaceError: The ledger does not count this measure.
-            ParameterError: ``delta`` is given, but the release or the budget has no choice of it.
-        """
+        """Return the charge of a loss of ``distance`` under ``measure``, or None if no amount is enough."""
         if delta is not None and not (self.has_mixed_measures and measure == PrivacyProfile()):
             raise ParameterError("delta is only for releases under PrivacyProfile() from a ledger with such a budget")
         if not self.has_mixed_measures:
@@ -475,11 +453,7 @@ class BudgetAccount:
 
 
 def open_account(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve | None = None) -> BudgetAccount:
-    """Return the account of a new ledger.
-
-    Raises:
-        ParameterError: Losses of adaptive releases do not add up under ``measure``, or ``budget`` is not valid for it.
-    """
+    """Return the account of a new ledger."""
     checks.require_instance("measure", measure, Measure, "a measure such as MaxDivergence()")
     if measure not in MEASURES.values():  # [additive]
         raise ParameterError(

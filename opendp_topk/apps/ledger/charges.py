@@ -40,11 +40,7 @@ _ANSWERED_LATER = "measurements/continual_top_k"
 
 
 def measurement_step_curve(unit: LedgerPrivacyUnit, measurement: Any) -> PrivacyCurve:
-    """Return the curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases.
-
-    Raises:
-        ParameterError: If the loss has a delta, or is not known as bounds of the library.
-    """
+    """Return the curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases."""
     checks.require_instance("step", measurement, Measurement, "a measurement")
     unit.require_metric(measurement.input_metric)
     unit.for_user_column(measurement.input_domain, None, False)
@@ -69,11 +65,6 @@ def measurement_charge(
     """Return the charge of ``measurement`` at ``d_in``, which must be at least the unit's distance for its user column.
 
     If ``begins`` is true, the measurement may be interactive and give its answers later; they are paid for now.
-
-    Raises:
-        SpaceError: If the measurement has another metric than the unit, counts by another column without a bound, or is
-            under a measure that is not counted.
-        ParameterError: If the measurement is interactive, or ``d_in`` is smaller than the unit's.
     """
     checks.require_instance("measurement", measurement, Measurement, "a measurement")
     said = validate_label(label)
@@ -195,11 +186,7 @@ class PriorPayments:
 
 
 def pay_once_check(journal: Journal, label: str, period: str | None) -> Callable[[], dict[str, Any]]:
-    """Return a step of :meth:`Journal.debit` that refuses a second payment; most of the ledger is read now.
-
-    Raises:
-        ParameterError: If an entry has paid for a release of this label and period. The step raises it as well.
-    """
+    """Return a step of :meth:`Journal.debit` that refuses a second payment; most of the ledger is read now."""
     paid = PriorPayments(journal, label, period)
 
     def refuse_second_payment() -> dict[str, Any]:

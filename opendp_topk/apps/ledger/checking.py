@@ -50,12 +50,7 @@ _MOST = 2**16  # maximum bytes of a key file
 
 
 def sign_head(head: str, key: str | os.PathLike[str]) -> str:
-    """Return ``head`` with its signature, in one line.
-
-    Raises:
-        LedgerError: The file is not a private Ed25519 key in PEM without a password.
-        MissingExtraError: The library for signatures is not installed.
-    """
+    """Return ``head`` with its signature, in one line."""
     keys, kind = _load_cryptography()
     content = _read_key_file(key)
     try:
@@ -71,11 +66,7 @@ def sign_head(head: str, key: str | os.PathLike[str]) -> str:
 
 
 def parse_head_line(line: Any) -> tuple[str, str | None]:
-    """Return the head in a stored line, and its signature if it has one.
-
-    Raises:
-        ParameterError: The line is not a head.
-    """
+    """Return the head in a stored line, and its signature if it has one."""
     found = _LINE.fullmatch(line.strip()) if isinstance(line, str) else None
     if found is None:
         raise ParameterError("head must be a line that `head` printed")
@@ -83,13 +74,7 @@ def parse_head_line(line: Any) -> tuple[str, str | None]:
 
 
 def is_signed(line: Any, key: str | os.PathLike[str]) -> bool:
-    """Return True if this very line is signed with the private key of ``key``, a public Ed25519 key in PEM.
-
-    Raises:
-        ParameterError: The line is not a head.
-        LedgerError: The file is not such a key.
-        MissingExtraError: The library for signatures is not installed.
-    """
+    """Return True if this very line is signed with the private key of ``key``, a public Ed25519 key in PEM."""
     keys, kind = _load_cryptography()
     head, signature = parse_head_line(line)
     content = _read_key_file(key)

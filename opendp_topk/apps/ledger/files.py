@@ -79,11 +79,7 @@ def unreliability_reason(kind: str | None) -> str:
 
 
 def parse_accepted_kind(kind: str | None) -> frozenset[str]:
-    """Return the set with the type of file system that a caller accepts although it would be refused.
-
-    Raises:
-        ParameterError: It is not such a type.
-    """
+    """Return the set with the type of file system that a caller accepts although it would be refused."""
     if kind is None:
         return frozenset()
     if not isinstance(kind, str) or not unreliability_reason(kind):
@@ -93,11 +89,7 @@ def parse_accepted_kind(kind: str | None) -> frozenset[str]:
 
 # proof-region: mounts
 def file_system_kind(handle: int) -> str | None:
-    """Return the type of the open file's file system, or None if the system has no table of mounts.
-
-    Raises:
-        OSError: The table cannot be read, for example if no descriptor is left.
-    """
+    """Return the type of the open file's file system, or None if the system has no table of mounts."""
     table = _read_proc_file("/proc/self/mountinfo")
     if table is None:
         return None
@@ -266,11 +258,7 @@ class FileLog:
             raise ledger_error(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
 
     def _read_last_record(self, handle: int) -> tuple[Record, int]:
-        """Return the last record and the size of the file, after checking all records since the last one seen.
-
-        Raises:
-            LedgerError: A record has no higher number than those before it, for example if an older copy was appended.
-        """
+        """Return the last record and the size of the file, after checking all records since the last one seen."""
         self._require_seen(handle)
         start, size = max(self._seen[0][0], 0), os.lseek(handle, 0, os.SEEK_END)
         most, before, behind = -1, b"", []
@@ -470,11 +458,7 @@ def _sync_to_disk(handle: int) -> None:
 # proof-region: creation
 @convert_to_ledger_error("created")
 def create_log_file(log: FileLog, header: str) -> None:
-    """Create the file of ``log`` with this first record, completely or not at all.
-
-    Raises:
-        LedgerError: A file of that name exists, which is not changed, or the file cannot be created.
-    """
+    """Create the file of ``log`` with this first record, completely or not at all."""
     path = log.path
     draft = path.parent / f".{path.name[:20]}.{uuid.uuid4().hex[:12]}.new"
     try:
@@ -503,11 +487,7 @@ def _publish_draft(draft: Path, path: Path) -> bool:
 
 
 def write_new_file(path: Path, content: bytes) -> None:
-    """Create a file that only its owner may read. It is on disk when this returns.
-
-    Raises:
-        FileExistsError: A file of that name exists.
-    """
+    """Create a file that only its owner may read. It is on disk when this returns."""
     with next(iter_opened_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as stream:
         try:
             write_all_bytes(stream.fileno(), content)
@@ -535,11 +515,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_report(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
-    """Write a new file beside a ledger: a report or a copy. If ``private`` is true, only its owner may read it.
-
-    Raises:
-        LedgerError: A file of that name exists, or it could not be written.
-    """
+    """Write a new file beside a ledger: a report or a copy. If ``private`` is true, only its owner may read it."""
     try:
         write_atomically(path, content, private=private)
         return

@@ -87,11 +87,7 @@ class Entry:
 
 
 def read_entries(place: str, records: Iterable[Record], shown: Callable[[Any], Any]) -> list[Entry]:
-    """Return the entries of a ledger's records; ``shown`` converts exact amounts for display.
-
-    Raises:
-        LedgerError: If a record is not one that a ledger writes.
-    """
+    """Return the entries of a ledger's records; ``shown`` converts exact amounts for display."""
     found: dict[int, dict[str, Any]] = {}
     shorter = functools.cache(lambda texts: shown(deserialize_amount(list(texts))))
     try:

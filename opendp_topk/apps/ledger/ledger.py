@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, NoReturn, Unpack
+from typing import Any, NoReturn
 
 from ...core.measurement import Measurement
 from ...core.queryable import rescale_measurement
@@ -37,17 +37,13 @@ from .planned import (
     validate_planned_pairs,
 )
 from .records import ledger_error, record_head, seal_record
-from .stated import LINES, OWN, LedgerPrivacyUnit, Metadata, add_metadata_parameters, validate_metadata
+from .stated import LedgerPrivacyUnit, validate_metadata
 
 # Copies of a ledger's records.
 
 
 def copy_to_backup(journal: Journal, path: str | os.PathLike[str]) -> None:
-    """Copy all records of ``journal`` to a new file, which is a ledger itself.
-
-    Raises:
-        LedgerError: The records contradict each other, a file of that name exists, or it cannot be written.
-    """
+    """Copy all records of ``journal`` to a new file, which is a ledger itself."""
     where, log = resolve_path(path, "path"), snapshot_log(journal.log)
     found = find_ledger_problems(Journal(log, journal.operator))
     if found:
@@ -159,7 +155,6 @@ class Ledger:
             self._journal.record_accepted_kind(accept_file_system)
 
     @classmethod
-    @add_metadata_parameters(*LINES, before="own_delta")
     def create(
         cls,
         address: str | os.PathLike[str],
@@ -171,11 +166,13 @@ class Ledger:
         d_in: Any = None,
         user: str | None = None,
         person: str | None = None,
+        publisher: str | None = None,
+        period: str | None = None,
+        purpose: str | None = None,
         own_delta: Any = None,
         step: Measurement | None = None,
         operator: str | None = None,
         accept_file_system: str | None = None,
-        **words: Unpack[Metadata],
     ) -> Ledger:
         """Create a ledger and open it. If several processes try, only one succeeds.
 
@@ -209,7 +206,7 @@ class Ledger:
         """
         unit = LedgerPrivacyUnit.for_new_ledger(dataset, metric, d_in, user, person)
         account = open_account(measure, budget, own_delta, None if step is None else measurement_step_curve(unit, step))
-        lines = validate_metadata(words, LINES)
+        lines = validate_metadata({"publisher": publisher, "period": period, "purpose": purpose})
         who, made = operator_name(operator), cls.__new__(cls)
         parse_accepted_kind(accept_file_system)  # before it is written into a header
         log = open_log(address, build_header(unit, account, accept_file_system, lines), accept_file_system)
@@ -310,7 +307,6 @@ class Ledger:
         return cost is not None and self._journal.has_room(cost)
 
     # proof-region: release
-    @add_metadata_parameters(*OWN)
     def release(
         self,
         measurement: Measurement,
@@ -322,7 +318,8 @@ class Ledger:
         at_most: int | None = None,
         shared: bool = False,
         once: bool = False,
-        **words: Unpack[Metadata],
+        period: str | None = None,
+        purpose: str | None = None,
     ) -> Any:
         """Release ``measurement`` on ``data``. It is debited before any row is read or noise is drawn.
 
@@ -360,11 +357,18 @@ class Ledger:
         """
         require_readable_data(measurement, data)  # [presented]
         reserved = self.reserve(
-            measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, once=once, **words
+            measurement,
+            d_in=d_in,
+            delta=delta,
+            label=label,
+            at_most=at_most,
+            shared=shared,
+            once=once,
+            period=period,
+            purpose=purpose,
         )
         return reserved.release(data)  # [debit-first]
 
-    @add_metadata_parameters(*OWN)
     def reserve(
         self,
         measurement: Measurement | None = None,
@@ -376,7 +380,8 @@ class Ledger:
         at_most: int | None = None,
         shared: bool = False,
         once: bool = False,
-        **words: Unpack[Metadata],
+        period: str | None = None,
+        purpose: str | None = None,
     ) -> Reservation:
         """Pay for a release before a long job, by ``measurement`` or by a stated ``cost``. It counts as spent.
 
@@ -384,7 +389,7 @@ class Ledger:
         """
         if (measurement is None) == (cost is None):
             raise ParameterError("give either a measurement or a cost")
-        lines = validate_metadata(words)
+        lines = validate_metadata({"period": period, "purpose": purpose})
         step = (
             pay_once_check(self._journal, label, lines.get("period")) if checks.require_boolean("once", once) else None
         )

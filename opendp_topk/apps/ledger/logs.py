@@ -51,10 +51,6 @@ def open_log(address: Any, header: str | None = None, accepts: str | None = None
 
     ``accepts`` is a type of file system on which a ledger cannot rely, to be accepted for a file, or a server to which
     a ledger was moved.
-
-    Raises:
-        ParameterError: If ``accepts`` is not such a type or server.
-        LedgerError: If a header is given and the address is in use.
     """
     if isinstance(address, str) and address.startswith(SCHEMES):
         from .postgres import PostgresLog, is_server
@@ -72,11 +68,7 @@ def open_log(address: Any, header: str | None = None, accepts: str | None = None
 
 
 def resolve_path(path: Any, name: str = "address") -> Path:
-    """Return ``path`` without symbolic links.
-
-    Raises:
-        ParameterError: If it is not a path.
-    """
+    """Return ``path`` without symbolic links."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
     if not isinstance(text, str) or not text or "\0" in text or not _is_encodable(text):
         raise ParameterError(f"{name} must be the name of a file, or begin with postgresql://")

@@ -69,12 +69,7 @@ class ServerAddress:
 
 
 def parse_address(address: str) -> ServerAddress:
-    """Parse ``address``.
-
-    Raises:
-        LedgerError: It is not an address of PostgreSQL, is too long, or has an option that libpq does not know.
-        ParameterError: The name of the ledger is not valid.
-    """
+    """Parse ``address``."""
     text = str.__str__(address)
     head, _, fragment = text.partition("#")
     rest = head.partition("//")[2]
@@ -532,11 +527,7 @@ class PostgresLog:
 
     @convert_to_ledger_error("created")
     def create_first_record(self, header: str) -> None:
-        """Create the first record, and the table if there is none.
-
-        Raises:
-            LedgerError: There is a first record of this name, or it cannot be created.
-        """
+        """Create the first record, and the table if there is none."""
 
         def build_first_record(last: Record | None) -> str:
             if last is not None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from inspect import Parameter, signature
-from typing import Annotated, Any, TypedDict, TypeVar, get_type_hints
+from typing import Annotated, Any, TypedDict, get_type_hints
 
 from ...errors import ParameterError, SpaceError, checks
 from ...errors.checks import Number
@@ -65,11 +64,6 @@ class LedgerPrivacyUnit:
 
         One person has rows with at most ``at_most`` values of that column. If ``shared`` is true, rows with one value
         may belong to several people; otherwise each value belongs to one person.
-
-        Raises:
-            SpaceError: The column is not that of the unit, and ``at_most`` is not given.
-            ParameterError: ``at_most`` or ``shared`` is given although the column is that of the unit, or is out of
-                range.
         """
         several, column = checks.require_boolean("shared", shared), getattr(domain, "user", None)
         if self.user is None or column == self.user:  # [same-column]
@@ -130,8 +124,6 @@ def _require_distance(metric: Metric, distance: Fraction) -> None:
 # :class:`Metadata` is the only list of these lines. Those that a release may have of its own are also fields of an
 # entry, and docs/release.schema.json describes all of them.
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 @dataclass(frozen=True)
 class MetadataField:
@@ -158,17 +150,9 @@ NOT_STATED = "not stated"
 TITLES = {name: name.replace("_", " ") for name in sorted(LINES)}  # titles on pages, in that order
 
 
-def validate_metadata(words: Mapping[str, Any], names: Iterable[str] = OWN) -> dict[str, str]:
-    """Return the lines of these ``names``, after checking each. None means that a line is not stated.
-
-    Raises:
-        TypeError: There is a line of another name.
-        ParameterError: A line is not valid.
-    """
-    listed = [name for name in LINES if name in names]
-    for name in words.keys() - set(listed):
-        raise TypeError(f"unexpected keyword argument {name!r}: allowed are {', '.join(listed)}")
-    return {name: validate_name(name, words[name]) for name in listed if words.get(name) is not None}
+def validate_metadata(words: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the lines that are stated, after checking each."""
+    return {name: validate_name(name, word) for name, word in words.items() if word is not None}
 
 
 def read_metadata(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -179,20 +163,6 @@ def read_metadata(fields: Mapping[str, Any]) -> dict[str, str]:
 def metadata_lines(stated: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the title and the text of every line, including those that are not stated."""
     return [(title, str(stated.get(name, NOT_STATED))) for name, title in TITLES.items()]
-
-
-def add_metadata_parameters(*names: str, before: str | None = None) -> Callable[[F], F]:
-    """Return a decorator that shows the lines of these names in a signature instead of ``words``."""
-
-    def extend_signature(function: F) -> F:
-        shown = signature(function)
-        lines = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | None") for name in names]
-        taken = [one for name, one in shown.parameters.items() if name != "words"]
-        at = next((at for at, one in enumerate(taken) if one.name == before), len(taken))
-        function.__signature__ = shown.replace(parameters=[*taken[:at], *lines, *taken[at:]])  # type: ignore[attr-defined]
-        return function
-
-    return extend_signature
 
 
 def release_metadata(

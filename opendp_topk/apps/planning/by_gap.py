@@ -27,7 +27,7 @@ from .unknown_domain import ThresholdTask
 
 
 @dataclass(frozen=True)
-class SetByGap(ThresholdTask):
+class GapTask(ThresholdTask):
     """Task: release the exact set of the j <= ``k`` best of ``n_candidates`` above a large gap, or an empty set.
 
     By default ``noise`` is the cheaper one under the measure of the budget, and ``test_scale``, the scale of the noise

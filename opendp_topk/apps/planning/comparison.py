@@ -25,7 +25,7 @@ from ...spaces.measures import Measure, PrivacyProfile
 from ...spaces.metrics import ScoreMetric
 from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanism
 from .plan import WORDS, Plan, Query, composed_loss, goal_probability, plan_query
-from .top_k import TopK, TopKPlan
+from .top_k import TopKPlan, TopKTask
 from .units import Budget, PrivacyUnit, ScoreUnit, has_contribution_bound
 
 # Plots of a comparison: privacy curves, the loss of several releases, and accuracy and success against the budget.
@@ -64,7 +64,7 @@ def side_by_side_axes(figure: Any) -> Any:
     return figure.subplots(1, 2)
 
 
-def draw_privacy_curves(rows: Sequence[TopKPlan], query: Query[TopK, PrivacyUnit], axes: Any) -> Any:
+def draw_privacy_curves(rows: Sequence[TopKPlan], query: Query[TopKTask, PrivacyUnit], axes: Any) -> Any:
     """Draw delta of all releases together against epsilon."""
     groups = [(label, composed_loss(_PROFILE, curve, query.releases)) for label, curve in _distinct_curves(rows)]
     ends = [_largest_drawn_epsilon(curve) for _, curve in groups]
@@ -97,7 +97,7 @@ def draw_release_epsilons(rows: Sequence[TopKPlan], counts: Sequence[int], delta
     return draw_labelled_lines(axes, finite)
 
 
-def requested_budgets(budgets: Iterable[Number] | None, query: Query[TopK, PrivacyUnit]) -> list[Number]:
+def requested_budgets(budgets: Iterable[Number] | None, query: Query[TopKTask, PrivacyUnit]) -> list[Number]:
     """Return the budgets to compare, in the query's epsilon or rho; the default is multiples of the query's budget."""
     if budgets is None:
         main = to_fraction(query.budget.main_distance)
@@ -109,7 +109,7 @@ def requested_budgets(budgets: Iterable[Number] | None, query: Query[TopK, Priva
 
 
 def draw_accuracy_lines(
-    rows: Sequence[TopKPlan], query: Query[TopK, PrivacyUnit], budgets: Sequence[Number], axes: Any
+    rows: Sequence[TopKPlan], query: Query[TopKTask, PrivacyUnit], budgets: Sequence[Number], axes: Any
 ) -> Any:
     """Draw the bound of the accuracy theorem against the budget."""
     lines = _value_lines(rows, budgets, lambda row: row.accuracy)
@@ -122,7 +122,7 @@ def draw_accuracy_lines(
 
 def draw_success_lines(
     rows: Sequence[TopKPlan],
-    query: Query[TopK, PrivacyUnit],
+    query: Query[TopKTask, PrivacyUnit],
     budgets: Sequence[Number],
     wanted: tuple[Any, str],
     axes: Any,
@@ -250,7 +250,7 @@ def _plan_at_budget(row: TopKPlan, main: Number) -> TopKPlan | None:
         return None
 
 
-def _budget_label(query: Query[TopK, PrivacyUnit]) -> str:
+def _budget_label(query: Query[TopKTask, PrivacyUnit]) -> str:
     many, delta = "" if query.releases == 1 else f" of {query.releases} releases", query.budget.delta
     if delta is not None:
         return f"epsilon{many} at delta = {float(delta):g}"
@@ -276,7 +276,7 @@ class Comparison:
     ``loss``, ``accuracy``, ``bound`` and ``curve``. A comparison prints as a table and draws plots (extra ``plot``).
     """
 
-    query: Query[TopK, PrivacyUnit]
+    query: Query[TopKTask, PrivacyUnit]
     rows: tuple[TopKPlan, ...]
 
     def __post_init__(self) -> None:
@@ -526,7 +526,7 @@ def compare(
     budget = Budget(output_measure, _validate_budget(output_measure, d_out))
     kind = checks.require_choice("release", release, RELEASES)
     likely = checks.require_probability(alpha, "alpha")
-    task = TopK(most, count, kind, default_mechanism(kind))
+    task = TopKTask(most, count, kind, default_mechanism(kind))
     query = Query(task, unit, budget, checks.require_positive_int("releases", releases), likely)
     rows = list(mechanism_plans(query))
     if not rows:
@@ -534,7 +534,9 @@ def compare(
     return Comparison(query, tuple(sorted(rows, key=_accuracy_sort_key)))
 
 
-def mechanism_plans(query: Query[TopK, PrivacyUnit], far: Callable[[str], None] = lambda _: None) -> Iterator[TopKPlan]:
+def mechanism_plans(
+    query: Query[TopKTask, PrivacyUnit], far: Callable[[str], None] = lambda _: None
+) -> Iterator[TopKPlan]:
     """Yield the plan of every mechanism that can make the release; ``far`` is called with the progress as a text."""
     known: dict[Any, float] = {}
     task = query.task
@@ -618,7 +620,7 @@ class Recommendation:
     no next best option or no such scale was found.
     """
 
-    query: Query[TopK, PrivacyUnit]
+    query: Query[TopKTask, PrivacyUnit]
     goal: str
     options: tuple[Option, ...]
     next_best: Option | None

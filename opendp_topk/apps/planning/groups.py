@@ -18,7 +18,7 @@ from ...spaces.metrics import UserDistance
 from ...transformations.bound_contributions import make_keep_groups
 from .plan import AccuracyGuarantee, Plan, Query, confidence_text, least_scale
 from .release_record import parameters_of
-from .top_k import TopK
+from .top_k import TopKTask
 from .units import Columns, UserUnit
 
 _CHOSEN = {
@@ -30,14 +30,14 @@ _CHOSEN = {
 
 
 @dataclass(frozen=True)
-class GroupedTopK:
+class GroupedTask:
     """Task: ``task`` for each of the public ``groups``. Every one of them gets a list, even without users.
 
     A user counts in at most ``most`` groups. ``rule`` chooses them: a rule of ``make_keep_groups``, or None for the
     first ones in the order of ``groups``. The unit's columns must include a group column.
     """
 
-    task: TopK
+    task: TopKTask
     groups: Sequence[Any]
     most: int = 1
     rule: str | None = "random"
@@ -69,12 +69,12 @@ class GroupedTopK:
         return self.task.counted
 
     @property
-    def mechanism_variants(self) -> tuple[GroupedTopK, ...]:
+    def mechanism_variants(self) -> tuple[GroupedTask, ...]:
         """The task with each possible mechanism, the same in all groups."""
         return tuple(replace(self, task=one) for one in self.task.mechanism_variants)
 
     # proof-region: in_groups
-    def build_measurement(self, query: Query[GroupedTopK, UserUnit], scale: float, items: Any = None) -> Measurement:
+    def build_measurement(self, query: Query[GroupedTask, UserUnit], scale: float, items: Any = None) -> Measurement:
         """Return the chain from a table to the lists of all groups, with this scale in each.
 
         The lists contain ``items``; if these are None, indices, and the chain is for its map only.
@@ -90,7 +90,7 @@ class GroupedTopK:
         return chained
 
     def build_group_measurement(
-        self, query: Query[GroupedTopK, UserUnit], scale: float, items: Any = None
+        self, query: Query[GroupedTask, UserUnit], scale: float, items: Any = None
     ) -> Measurement:
         """Return the measurement of one group."""
         unit, size = self._single_group_query(query).unit, self.task.n_candidates
@@ -98,7 +98,7 @@ class GroupedTopK:
         return self.task.build_measurement(scores, query.budget.measure, scale, items)  # [member]
 
     def calibrate_measurement(
-        self, query: Query[GroupedTopK, UserUnit], known: dict[Any, float] | None = None
+        self, query: Query[GroupedTask, UserUnit], known: dict[Any, float] | None = None
     ) -> Measurement:
         """Return the measurement with the least scale; ``known`` as in :func:`least_scale`.
 
@@ -116,37 +116,37 @@ class GroupedTopK:
         found = least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
         return self.build_measurement(query, found.parameters["scale"])  # [least]
 
-    def single_group_plan(self, plan: Plan[GroupedTopK, UserUnit]) -> Plan[TopK, UserUnit]:
+    def single_group_plan(self, plan: Plan[GroupedTask, UserUnit]) -> Plan[TopKTask, UserUnit]:
         """Return the plan of one group, whose alpha is an equal share of the plan's."""
         query = plan.query
         share = to_fraction(query.alpha) / len(self.groups)  # [share]
         member = self.build_group_measurement(query, parameters_of(plan.measurement)["scale"])
         return Plan(replace(self._single_group_query(query), alpha=share), member)
 
-    def _single_group_query(self, query: Query[GroupedTopK, UserUnit]) -> Query[Any, UserUnit]:
+    def _single_group_query(self, query: Query[GroupedTask, UserUnit]) -> Query[Any, UserUnit]:
         """Return the query of one group, under add/remove: a replacement may move a user to another group."""
         unit, task = replace(query.unit, neighbors="add_remove"), self.task  # [within]
         return replace(query, task=task, unit=unit)  # type: ignore[arg-type]
 
-    def accuracy_bound(self, plan: Plan[GroupedTopK, UserUnit]) -> float | None:
+    def accuracy_bound(self, plan: Plan[GroupedTask, UserUnit]) -> float | None:
         """Return the bound of the accuracy theorem for all groups at once; None if it takes too long to compute."""
         return self.single_group_plan(plan).accuracy  # [all-at-once]
 
     # end-proof-region: in_groups
 
-    def error_bound(self, plan: Plan[GroupedTopK, UserUnit]) -> float:
+    def error_bound(self, plan: Plan[GroupedTask, UserUnit]) -> float:
         """Return the worst-case error bound over all released values of all groups."""
         return self.task.error_bound(self.single_group_plan(plan))
 
-    def needs_no_noise(self, query: Query[GroupedTopK, UserUnit]) -> bool:
+    def needs_no_noise(self, query: Query[GroupedTask, UserUnit]) -> bool:
         """Return True if the release is the same for all neighbouring tables."""
         return self.task.needs_no_noise(self._single_group_query(query))
 
-    def bind_candidates(self, plan: Plan[GroupedTopK, UserUnit], items: Any) -> Measurement:
+    def bind_candidates(self, plan: Plan[GroupedTask, UserUnit], items: Any) -> Measurement:
         """Return the chain from a table to the released items."""
         return self.build_measurement(plan.query, parameters_of(plan.measurement)["scale"], items)
 
-    def choice_reason(self, plan: Plan[GroupedTopK, UserUnit]) -> str:
+    def choice_reason(self, plan: Plan[GroupedTask, UserUnit]) -> str:
         """Return an empty text, as for one list."""
         return ""
 
@@ -156,7 +156,7 @@ class GroupedTopK:
             f"{self.task.question_text(columns).removesuffix('?')}, in each of {_group_count_text(len(self.groups))}?"
         )
 
-    def describe_mechanism(self, plan: Plan[GroupedTopK, UserUnit]) -> str:
+    def describe_mechanism(self, plan: Plan[GroupedTask, UserUnit]) -> str:
         """Return the mechanism in words."""
         return (
             f"{self.task.describe_mechanism(self.single_group_plan(plan))}; separately in each group, with independent "
@@ -169,7 +169,7 @@ class GroupedTopK:
         most = "1 listed group" if self.most == 1 else f"{self.most} listed groups"
         return f"a user counts in at most {most}, {_CHOSEN[self.rule]}"
 
-    def accuracy_guarantees(self, plan: Plan[GroupedTopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def accuracy_guarantees(self, plan: Plan[GroupedTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantees for all groups at once: a union bound with an equal share of alpha each."""
         one, alpha = self.single_group_plan(plan), plan.query.alpha
         each, surely = confidence_text(one.query.alpha), confidence_text(to_fraction(alpha))

@@ -470,7 +470,7 @@ class Plan(Generic[T_co, U_co]):
     @functools.cached_property
     def curve(self) -> PrivacyCurve:
         """Privacy curve of one release."""
-        task: Any = self.query.task  # a ``TopK``: other tasks have no curve
+        task: Any = self.query.task  # a ``TopKTask``: other tasks have no curve
         curve: PrivacyCurve = task.build_curve_measurement(self).map(self.query.unit.d_in)
         return curve
 

@@ -27,7 +27,7 @@ from ...transformations.quantile_scores import make_count_by_number, make_quanti
 from ...transformations.sum_by_item import bounds_in_steps
 from .catalogue import default_mechanism
 from .plan import NO_BOUND, AccuracyGuarantee, Plan, confidence_text, finite_bound
-from .top_k import TopK
+from .top_k import TopKTask
 from .units import Columns, PrivacyUnit, Space, UserUnit, serialize_grid_number
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # digits of a bound in texts
@@ -136,17 +136,17 @@ class IndexGridNumbers:
 
 
 @dataclass(frozen=True)
-class Quantile(TopK):
+class QuantileTask(TopKTask):
     """Task: release the candidate with nearly the rank of a quantile. The unit's columns are ``NumericColumns``."""
 
     @classmethod
-    def from_columns(cls, columns: NumericColumns) -> Quantile:
+    def from_columns(cls, columns: NumericColumns) -> QuantileTask:
         """Return the task for these columns."""
         if len(columns.quantiles) > 1:
-            return Quantiles.by_halving(columns)
-        return Quantile(1, columns.n_candidates, "set", default_mechanism("ranking"))  # [one]
+            return QuantilesTask.by_halving(columns)
+        return QuantileTask(1, columns.n_candidates, "set", default_mechanism("ranking"))  # [one]
 
-    def row_error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> Fraction | None:
+    def row_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> Fraction | None:
         """Return a bound on the rank error of the released number, in rows; None if no bound is finite."""
         bound = super().accuracy_bound(plan)
         if bound is None or math.isinf(bound):
@@ -155,12 +155,12 @@ class Quantile(TopK):
 
     # end-proof-region: planned_quantile
 
-    def accuracy_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float | None:
+    def accuracy_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float | None:
         """Return the bound of :meth:`row_error_bound` in whole rows, rounded up; infinity if there is none."""
         rows = self.row_error_bound(plan)
         return math.inf if rows is None else math.ceil(rows)
 
-    def bind_candidates(self, plan: Plan[TopK, UserUnit], items: Any = None) -> Measurement:
+    def bind_candidates(self, plan: Plan[TopKTask, UserUnit], items: Any = None) -> Measurement:
         """Return the chain from a table to the released numbers."""
         columns = numeric_columns(plan)
         measurement = super().bind_candidates(plan, None)
@@ -174,12 +174,12 @@ class Quantile(TopK):
             f"which of {self.n_candidates} numbers {verb} the {quantile_phrase(columns.quantiles)} of {columns.value}?"
         )
 
-    def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
+    def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
         """Return the mechanism in words."""
         noise = plan.measurement.parameters["noise"]
         return f"{self._describe_scoring(plan)} the quantile; the largest score with independent {noise} noise wins"
 
-    def _describe_scoring(self, plan: Plan[TopK, UserUnit]) -> str:
+    def _describe_scoring(self, plan: Plan[TopKTask, UserUnit]) -> str:
         columns = numeric_columns(plan)
         least, most = (
             serialize_grid_number(at * columns.step)
@@ -190,7 +190,7 @@ class Quantile(TopK):
             "scored by the number of rows by which it misses"
         )
 
-    def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantee: the rank error of the released number among the rows that count."""
         rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
         if rows is None:
@@ -212,7 +212,7 @@ def format_rows(rows: Fraction) -> str:
 
 
 @dataclass(frozen=True)
-class Quantiles(Quantile):
+class QuantilesTask(QuantileTask):
     """Task: release several quantiles by recursive halving. Two of the released numbers may be equal."""
 
     shares: tuple[Fraction, ...] = ()
@@ -222,7 +222,7 @@ class Quantiles(Quantile):
         checks.require_positive_int("the number of candidates", self.n_candidates)
 
     @classmethod
-    def by_halving(cls, columns: NumericColumns) -> Quantiles:
+    def by_halving(cls, columns: NumericColumns) -> QuantilesTask:
         """Return the task for these columns.
 
         Raises:
@@ -252,12 +252,12 @@ class Quantiles(Quantile):
         measurement: Measurement = counts >> then_quantiles(measure, **given)  # [halved]
         return measurement
 
-    def build_curve_measurement(self, plan: Plan[TopK, PrivacyUnit]) -> Measurement:
+    def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
         """Return the measurement of the plan under ``PrivacyProfile()``."""
         space = plan.query.unit.map_only_scores(self.n_candidates)
         return self.build_measurement(space, PrivacyProfile(), plan.measurement.parameters["scale"])
 
-    def row_error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> Fraction | None:
+    def row_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> Fraction | None:
         """Return a bound on the rank error of each released number, in rows; None if no bound is finite.
 
         It is valid if no number has more than ``places`` rows.
@@ -267,14 +267,14 @@ class Quantiles(Quantile):
 
     # end-proof-region: planned_quantiles
 
-    def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
+    def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
         """Return the mechanism in words."""
         return (
             f"{self._describe_scoring(plan)} a quantile; the middle quantile is chosen first, with independent Gumbel "
             "noise on each score, and then in the same way the quantiles of the rows below it and of the other rows"
         )
 
-    def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantee: the rank errors of the released numbers among the rows that count."""
         rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
         if rows is None:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from ...combinators.conversions import make_approximate
@@ -20,12 +21,15 @@ from ...core.measurement import Measurement
 from ...core.releases import Release
 from ...core.version import version
 from ...errors import ProofError
+from ...errors.files import write_atomically
+from ...markup.foreign import json_text
 from ...measurements.additive_noise import then_gaussian, then_laplace
-from ...numerics.arithmetic import round_down, to_fraction
+from ...numerics.arithmetic import printed_fraction, round_down, to_fraction
 from ...proof import Proof, claim_digest
 from ...sampling.distributions.discrete import largest_noise
 from ...spaces.domains import FrameDomain
 from ...spaces.measures import (
+    Approximate,
     MaxDivergence,
     Measure,
     PrivacyProfile,
@@ -36,8 +40,9 @@ from ...spaces.measures import (
 from ...spaces.metrics import L1Distance, L2Distance, UserDistance
 from ...transformations.count_outside import make_count_outside
 from ..ledger.journal import utc_timestamp
+from ..ledger.report import plural_noun
 from .plan import AccuracyGuarantee, Plan, T_co, U_co
-from .units import Budget, UserUnit, describe_neighbors
+from .units import ROW, Budget, UserUnit, describe_neighbors, split_item_parts
 
 # A record contains everything public about a release: items, plan and privacy claim. It has no exact count or score.
 
@@ -89,6 +94,11 @@ class ReleasedItems:
             return [(None, self)]
         runs = itertools.groupby(range(len(self.groups)), self.groups.__getitem__)
         return [(group, self._select_places(list(places))) for group, places in runs]
+
+    @property
+    def ranks(self) -> list[int]:
+        """Rank of each item in its list."""
+        return [place for _, one in self.group_lists for place in range(1, len(one.items) + 1)]
 
     def _select_places(self, places: Sequence[int]) -> ReleasedItems:
         def select_values(values: list[Any] | None) -> Any:
@@ -161,7 +171,8 @@ class ReleaseRecord:
     ``mechanism`` has the parameters of the whole chain from the table to the items. For groups, these are the
     parameters of each group's chain, and ``partition`` has those of the grouping. ``ledger`` is the entry that paid, if
     one did, with a salt, so that the record cannot be guessed from its digest. ``stated`` is metadata that people
-    give and nothing computes: what one user is, publisher, period and purpose.
+    give and nothing computes: what one user is, publisher, period and purpose. ``question`` names the question and its
+    version; None in records of earlier versions, which are looked up by their mechanism.
     """
 
     time: str
@@ -177,6 +188,7 @@ class ReleaseRecord:
     read: TableProvenance
     library: Mapping[str, str]
     stated: Mapping[str, Any] = field(default_factory=dict)
+    question: Mapping[str, Any] | None = None
 
     @classmethod
     def from_release(
@@ -187,6 +199,7 @@ class ReleaseRecord:
         entry: Mapping[str, Any] | None,
         read: TableProvenance,
         stated: Mapping[str, Any] | None = None,
+        question: Mapping[str, Any] | None = None,
     ) -> ReleaseRecord:
         """Return the record of a release by the measurement of ``plan`` now, paid for by ``entry``."""
         measurement, query = plan.measurement, plan.query
@@ -205,6 +218,7 @@ class ReleaseRecord:
             read=read,
             library={"name": "opendp_topk", "version": version()},
             stated=stated or {},
+            question=question,
         )
 
     @property
@@ -212,16 +226,15 @@ class ReleaseRecord:
         """Digest of all fields, as a ledger stores it."""
         return record_digest(self.as_dict())
 
+    def save(self, path: str | Path) -> None:
+        """Write the record as JSON to a new file, as `opendp-topk release --out` does."""
+        write_atomically(Path(path), (json_text(self.as_dict()) + "\n").encode("utf-8"))
+
     @property
     def summed_column(self) -> str | None:
         """Column whose sums rank the items; None if items are ranked by their users, and for quantiles."""
         column = self.mechanism.get("value")
-        return None if column is None or self.quantiles else str(column)
-
-    @property
-    def quantiles(self) -> tuple[Fraction, ...]:
-        """Released quantiles of a numeric column; empty if items were released."""
-        return quantiles_of(self.mechanism)
+        return None if column is None or quantiles_of(self.mechanism) else str(column)
 
     @property
     def score_noun(self) -> str:
@@ -234,19 +247,37 @@ class ReleaseRecord:
         return self.mechanism["candidates"] is not None
 
     @property
-    def is_chosen_by_gap(self) -> bool:
-        """Whether a large gap in the data decided how many candidates were released."""
-        return bool(self.mechanism["mechanism"] == "top_k_by_gap")
+    def is_row_level(self) -> bool:
+        """Whether every row counted as a user because no column identifies users."""
+        return bool(self.mechanism["user"] == ROW)
 
     @property
-    def partition_parameters(self) -> Mapping[str, Any] | None:
-        """Parameters of the grouping; None without groups."""
-        return self.mechanism.get("partition")
+    def person(self) -> str:
+        """Noun for one person, "user" by default."""
+        return str(self.stated.get("person", "user"))
 
     @property
-    def can_release_fewer(self) -> bool:
-        """Whether fewer than k items may be released: by gap, from an unknown domain, or with a minimum of users."""
-        return self.is_chosen_by_gap or (self.k is not None and "limit" in self.mechanism)
+    def people(self) -> str:
+        """Noun for several people."""
+        return plural_noun(self.person)
+
+    @property
+    def counted_noun(self) -> str:
+        """Noun for what is counted: users, or rows."""
+        return "rows" if self.is_row_level else self.people
+
+    def score_amount(self, steps: float) -> float:
+        """Convert a score from the record, which has sums in steps of their grid, to a number of users or a sum."""
+        if self.summed_column is None:
+            return steps
+        return float(to_fraction(steps) * printed_fraction(self.mechanism["granularity"]))
+
+    def item_columns(self, head: str) -> list[tuple[str, Sequence[Any]]]:
+        """Return the released items as columns: one called ``head``, or one for each of several item columns."""
+        items = self.released.items
+        if not any(isinstance(one, list) for one in items):
+            return [(head, items)]
+        return list(zip(split_item_parts(self.mechanism["item"]), zip(*items, strict=True), strict=True))
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> ReleaseRecord:
@@ -267,6 +298,7 @@ class ReleaseRecord:
                 found["engine"], *map(found.get, ("where", "files", "candidate_list", "padded", "group_list"))
             ),
             stated=found.get("stated", {}),
+            question=found.get("question"),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -277,6 +309,7 @@ class ReleaseRecord:
         attested["group_list"] = read.groups
         return {
             "format": FORMAT,
+            **({} if self.question is None else {"question": dict(self.question)}),
             "time": self.time,
             "items": released.items,
             **{name: value for name, value in beside.items() if value is not None},
@@ -326,10 +359,21 @@ def parameters_of(measurement: Measurement) -> dict[str, Any]:
     return known if each is None else {**each, "partition": known}
 
 
+def engine_fields(frame: Any) -> dict[str, str]:
+    """Return the name and the version of the library of a frame, for a record."""
+    kind = type(frame).__module__.partition(".")[0]
+    return {"name": kind, "version": str(getattr(sys.modules.get(kind), "__version__", ""))}
+
+
 def measure_name(measure: Measure) -> str:
     """Return the name of a measure in records."""
     inner = without_delta(measure)
     return type(inner).__name__ if inner is measure else f"Approximate({type(inner).__name__})"
+
+
+_SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
+MEASURES = {measure_name(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
+"""Measures of records, by their names."""
 
 
 def linked_proofs(proof: Proof) -> list[Proof]:

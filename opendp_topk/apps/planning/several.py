@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -15,15 +16,16 @@ from ...numerics.arithmetic import to_fraction
 from ...spaces.curves.closed_forms import ZCDPBound
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence, without_delta
-from ...transformations.bound_contributions import RULES
+from ...spaces.metrics import UserDistance
 from ..ledger import Ledger
 from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
-from .catalogue import HISTOGRAMS, all_mechanisms
+from ..ledger.report import ledger_protection_text
+from .catalogue import HISTOGRAMS
 from .comparison import format_rounded_up
 from .plan import Plan, Query, plan_query
-from .quantile import NumericColumns, Quantile
-from .top_k import TopK, TopKWithCounts
-from .units import Budget, Columns, UserUnit, parse_signed
+from .questions import question_from_dict
+from .top_k import TopKTask
+from .units import Budget, UserUnit
 
 # The most accurate mechanism of a task, by the error bounds of theorems.
 
@@ -43,7 +45,7 @@ def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
         found = plan_query(query)
         return replace(found, why=query.task.choice_reason(found))
     known: dict[Any, float] = {}
-    tried: list[Plan[TopK, Any]] = []
+    tried: list[Plan[TopKTask, Any]] = []
     failure: Exception | None = None
     for task in ways:
         try:
@@ -57,7 +59,7 @@ def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
     return replace(best, why=_choice_reason(best, tried))
 
 
-def _choice_reason(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:
+def _choice_reason(best: Plan[TopKTask, Any], found: list[Plan[TopKTask, Any]]) -> str:
     """Return the reason in a sentence; empty if only one kind of mechanism was possible."""
     columns, few = best.query.unit.columns, best.name in _FEW
     others = [plan for plan in found if (plan.name in _FEW) != few]
@@ -74,7 +76,7 @@ def _choice_reason(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:
     return f"{because}: for the counted rows, the error bound is {near}; for {other.name} it is {far}"
 
 
-def with_histogram_options(task: TopK, *, few: bool) -> TopK:
+def with_histogram_options(task: TopKTask, *, few: bool) -> TopKTask:
     """Return the task, with noise on all counts as alternatives if ``few``: a bound on the items of one person."""
     return replace(task, alternatives=HISTOGRAMS) if few else task
 
@@ -83,8 +85,7 @@ def with_histogram_options(task: TopK, *, few: bool) -> TopK:
 
 DELTA = Fraction(1, 10**6)  # the default, a common value, which is shown
 PURE, RHOS, CURVES = "pure", "zCDP", "(epsilon, delta)"
-_KIND = "opendp_topk plan v"
-FORMAT = f"{_KIND}1"  # the only format that is read and written
+FORMAT = "opendp_topk plan v2"  # the only format of a schedule that is read and written
 _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)  # six digits fit into a table
 
 
@@ -231,7 +232,7 @@ def remaining_options(query: Query[Any, UserUnit], left: RemainingBudget) -> Ite
         yield AccountingOption(CURVES, f"epsilon {format_rounded_down(total[0])}, delta {float(total[1]):g}", plan, ())
 
 
-def _has_composable_curves(task: TopK) -> bool:
+def _has_composable_curves(task: TopKTask) -> bool:
     """Return True if releases of the task have privacy curves; a selection followed by counts has none."""
     return not task.counted or any(row.few for row in (task.mechanism, *task.alternatives))
 
@@ -244,58 +245,53 @@ def _plan_one_release(query: Query[Any, UserUnit], measure: Any, *total: Fractio
 
 @dataclass(frozen=True)
 class ReleaseSchedule:
-    """Schedule of equal releases of listed candidates, fixed in advance and stored in a file."""
+    """Schedule of equal releases that answer a ``question``, fixed in advance and stored in a file.
 
-    task: TopK
-    unit: UserUnit
+    The budget of the question is that of all releases together.
+    """
+
+    question: Any
     releases: int
     scale: float
-    epsilon: Fraction
-    delta: Fraction
 
     @classmethod
-    def from_plan(cls, plan: Plan[TopK, UserUnit]) -> ReleaseSchedule:
-        """Return the schedule of a plan under ``PrivacyProfile()``."""
-        query = plan.query
-        return cls(query.task, query.unit, query.releases, plan.scale, *query.budget.d_out)
+    def from_plan(cls, question: Any, plan: Plan[Any, UserUnit]) -> ReleaseSchedule:
+        """Return the schedule of a plan under ``PrivacyProfile()`` for the question."""
+        epsilon, delta = plan.query.budget.d_out
+        whole = replace(question.budget, epsilon=epsilon, rho=None, delta=delta)
+        return cls(replace(question.fixed(plan), budget=whole), plan.query.releases, plan.scale)
 
     @property
     def release_labels(self) -> list[str]:
         """Label of each release."""
         return [f"release {place} of {self.releases}" for place in range(1, self.releases + 1)]
 
-    def single_release_plan(self, unit: UserUnit | None = None, alpha: Any = Fraction(1, 20)) -> Plan[TopK, UserUnit]:
-        """Return the plan of one release; ``unit`` replaces the unit of the schedule.
+    def with_options(self, given: Mapping[str, Any]) -> ReleaseSchedule:
+        """Return the schedule with these options of its question, such as the column of users or the candidates.
+
+        Raises:
+            ParameterError: The question has no such option, or the list has another number of candidates.
+        """
+        asked = question_from_dict({**self.question.to_dict(), **given})
+        if asked.n_candidates != self.question.n_candidates:
+            raise ParameterError(f"the plan is for {self.question.n_candidates} candidates: give the list of the plan")
+        return replace(self, question=asked)
+
+    def single_release_plan(self) -> Plan[Any, UserUnit]:
+        """Return the plan of one release.
 
         Its budget is the epsilon of one release at the delta of all, in six digits, rounded up.
         """
-        whom = unit or self.unit
-        measurement = self.task.build_measurement(
-            whom.map_only_scores(self.task.n_candidates), PrivacyProfile(), self.scale
-        )
-        one = Fraction(format_rounded_up(measurement.map(whom.d_in).epsilon(self.delta)))
-        query = Query(self.task, whom, Budget(PrivacyProfile(), (one, self.delta)), alpha=alpha)
+        task: Any = self.question.task()
+        unit, delta = self.question.privacy_unit, self.question.task_budget.delta
+        measurement = task.build_measurement(unit.map_only_scores(task.n_candidates), PrivacyProfile(), self.scale)
+        one = Fraction(format_rounded_up(measurement.map(unit.d_in).epsilon(delta)))
+        query = Query(task, unit, Budget(PrivacyProfile(), (one, delta)), alpha=self.question.exact_alpha)
         return Plan(query, measurement)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the schedule as a dictionary for JSON."""
-        task, columns = self.task, self.unit.columns
-        return {
-            "format": FORMAT,
-            "releases": self.releases,
-            "k": task.k,
-            "candidates": task.n_candidates,
-            "release": task.release,
-            "mechanism": task.name,
-            "scale": self.scale,
-            "neighbors": self.unit.neighbors,
-            "d_in": self.unit.d_in,
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            **({"counts": True} if task.counted else {}),
-            **({} if columns.max_items is None else {"max_items": columns.max_items, "keep": columns.keep}),
-            **({} if columns.value is None else _serialize_grid(columns)),
-        }
+        return {"format": FORMAT, "releases": self.releases, "scale": self.scale, "question": self.question.to_dict()}
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> ReleaseSchedule:
@@ -305,59 +301,87 @@ class ReleaseSchedule:
             ParameterError: ``found`` is not a schedule, or has another format.
         """
         written = found.get("format")
-        if isinstance(written, str) and written.startswith(_KIND) and written != FORMAT:
+        if isinstance(written, str) and written.startswith(FORMAT[:-1]) and written != FORMAT:
             raise ParameterError(
                 f"the file of --plan has the format {quote_path(written)}, but this library reads only "
                 f"{FORMAT}: make a new plan, or use the version of opendp_topk that wrote it"
             )
-        try:
-            if written != FORMAT:
-                raise KeyError
-            columns = Columns(**_parse_grid(found)) if "column" in found and "quantile" not in found else Columns()
-            if "max_items" in found:
-                most, keep = (
-                    checks.require_positive_int("max_items", found["max_items"]),
-                    checks.require_choice("keep", found["keep"], RULES),
-                )
-                columns = replace(columns, max_items=most, keep=keep)
-            if "quantile" in found:
-                columns = _parse_numeric_columns(found)
-                task: TopK = replace(Quantile.from_columns(columns), release=found["release"])
-            else:
-                row = {one.name: one for one in all_mechanisms()}[found["mechanism"]]
-                kind = TopKWithCounts if found.get("counts") else TopK
-                task = kind(found["k"], found["candidates"], found["release"], row)
-            unit = UserUnit(found["neighbors"], checks.require_positive_int("d_in", found["d_in"]), columns)
-            scale, releases = float(found["scale"]), checks.require_positive_int("releases", found["releases"])
-            made = cls(task, unit, releases, scale, *(parse_exact(found[name], name) for name in ("epsilon", "delta")))
-            if not 0 < scale < math.inf or made.as_dict() != dict(found):
-                raise ValueError
-            return made
-        except (KeyError, TypeError, ValueError, TopKError):
-            pass
-        raise ParameterError("the file of --plan must be a plan written by `opendp-topk plan --releases N --out FILE`")
+        with suppress(KeyError, TypeError, ValueError, AttributeError, ArithmeticError, TopKError):
+            releases = checks.require_positive_int("releases", found["releases"])
+            made = cls(question_from_dict(found["question"]), releases, float(found["scale"]))
+            if 0 < made.scale < math.inf and made.as_dict() == dict(found) and made.single_release_plan():
+                return made
+        raise ParameterError(
+            "the file of --plan must be a plan written by `opendp-topk plan top-k --releases N --out FILE`"
+        )
 
 
-def _serialize_grid(columns: Columns) -> dict[str, Any]:
-    """Return the fields of a question about sums or quantiles of a numeric column, for a file."""
-    asked: dict[str, Any] = {}
-    if isinstance(columns, NumericColumns):
-        asked = {"quantile": ",".join(map(str, columns.quantiles)), "max_rows": columns.max_rows}
-    return {
-        "column": columns.value,
-        "bounds": [str(bound) for bound in columns.bounds],
-        "step": str(columns.step),
-        **asked,
-    }
+@dataclass(frozen=True)
+class Repeated:
+    """Several equal releases that answer a ``question``, fixed in advance, within its budget or a ledger's rest."""
 
+    question: Any
+    releases: int
+    left: RemainingBudget | None = None
 
-def _parse_numeric_columns(found: Mapping[str, Any]) -> NumericColumns:
-    """Return the columns of quantiles that :func:`_serialize_grid` wrote."""
-    shares = tuple(parse_exact(one, "quantile") for one in found["quantile"].split(","))
-    return NumericColumns(**_parse_grid(found), quantiles=shares, max_rows=found["max_rows"])
+    @classmethod
+    def within_ledger(cls, question: Any, account: Ledger, releases: int = 1) -> Repeated:
+        """Return releases within the remaining budget of a ledger, which replaces the budget of the question.
 
+        Raises:
+            ParameterError: The question has a budget, the ledger has another privacy unit, or its remaining budget does
+                not admit such releases.
+        """
+        budget, listed, unit = question.budget, not question.own_delta, question.privacy_unit
+        if (budget.epsilon, budget.rho, budget.delta) != (None, None, None):
+            raise ParameterError("--ledger plans within its remaining budget: omit --epsilon, --rho and --delta")
+        if account.metric != repr(UserDistance(unit.neighbors)):
+            raise ParameterError(f"--neighbors must match the metric of the ledger, {account.metric}")
+        if account.d_in != unit.d_in:
+            raise ParameterError(f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}")
+        left = RemainingBudget.from_ledger(account)
+        if not (left.epsilon or left.rho):
+            raise ParameterError("--ledger has no budget left: plan within another one, or give --epsilon or --rho")
+        if not (listed or left.delta):
+            raise ParameterError(
+                "--ledger has no delta left for releases without --candidates, which --own-delta of `ledger "
+                "create` reserves: give --candidates, or plan within another ledger"
+            )
+        if listed and left.pairs:
+            raise ParameterError("--ledger only pays for releases without a list of candidates: plan another question")
+        main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
+        whole = replace(budget, **main, delta=None if listed else float(left.delta))
+        return cls(replace(question, budget=whole), releases, left)
 
-def _parse_grid(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numeric column and its grid that :func:`_serialize_grid` wrote."""
-    lower, upper = (parse_signed(bound, "bounds") for bound in found["bounds"])
-    return {"value": found["column"], "bounds": (lower, upper), "step": parse_exact(found["step"], "step")}
+    def query(self) -> Query[Any, UserUnit]:
+        """Return the query of all releases."""
+        if self.question.other_users_count is not None:
+            raise ParameterError("--releases cannot be combined with --other: omit one of them")
+        if self.question.kind == "in-groups":
+            raise ParameterError("--releases and --ledger cannot be combined with --group: omit one of them")
+        return replace(self.question.query(), releases=self.releases)
+
+    @property
+    def total(self) -> tuple[Fraction, Fraction]:
+        """Total (epsilon, delta) of a new ledger."""
+        budget = self.question.budget
+        if self.question.own_delta and budget.epsilon is None:
+            raise ParameterError("--releases of a question with --delta of its own requires --epsilon: omit --rho")
+        return total_epsilon_delta(
+            self.query().budget, DELTA if budget.delta is None else parse_exact(budget.delta, "--delta")
+        )
+
+    def options(self) -> list[AccountingOption]:
+        """Return the accounting options, within the remaining budget of the ledger or else within the target.
+
+        Raises:
+            SearchError: No scale meets the budget of one release.
+        """
+        query = self.query()
+        found = accounting_options(query, self.total) if self.left is None else remaining_options(query, self.left)
+        rows = query.unit.columns.is_row_level  # schedules do not support rows per person
+        return [way for way in found if not (rows and way.name == CURVES)]
+
+    def schedule(self, options: list[AccountingOption]) -> ReleaseSchedule | None:
+        """Return the schedule with composed privacy curves; None if the options have none."""
+        return next((ReleaseSchedule.from_plan(self.question, way.plan) for way in options if way.name == CURVES), None)

@@ -45,7 +45,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopKTask:
     """Task: release the ``k`` best of ``n_candidates``, as a ranking or a set, by one mechanism of the catalogue.
 
     ``most_accurate_plan`` uses one of the ``alternatives`` if its error bound is smaller.
@@ -70,7 +70,7 @@ class TopK:
         return self.mechanism.name
 
     @property
-    def mechanism_variants(self) -> tuple[TopK, ...]:
+    def mechanism_variants(self) -> tuple[TopKTask, ...]:
         """The task with its mechanism only, and with each of the alternatives only."""
         return tuple(replace(self, mechanism=one, alternatives=()) for one in (self.mechanism, *self.alternatives))
 
@@ -87,7 +87,7 @@ class TopK:
         return measurement if items is None else measurement >> index_candidates(items)
 
     def calibrate_measurement(
-        self, query: Query[TopK, PrivacyUnit], known: dict[Any, float] | None = None
+        self, query: Query[TopKTask, PrivacyUnit], known: dict[Any, float] | None = None
     ) -> Measurement:
         """Return the measurement with the least scale; ``known`` as in :func:`least_scale`.
 
@@ -102,7 +102,7 @@ class TopK:
 
         return least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
 
-    def build_curve_measurement(self, plan: Plan[TopK, PrivacyUnit]) -> Measurement:
+    def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
         """Return the measurement of the plan under ``PrivacyProfile()``."""
         measure, scale = plan.query.budget.measure, plan.measurement.parameters["scale"]
         space = plan.query.unit.map_only_scores(self.n_candidates)
@@ -111,21 +111,21 @@ class TopK:
 
     # end-proof-region: planned_top_k
 
-    def needs_no_noise(self, query: Query[TopK, PrivacyUnit]) -> bool:
+    def needs_no_noise(self, query: Query[TopKTask, PrivacyUnit]) -> bool:
         """Return True if the release is the same for all neighbours."""
         if self.counted:
             return False
         one = self.build_measurement(query.unit.map_only_scores(self.n_candidates), query.budget.measure, 1.0)
         return one.check(query.unit.d_in, 0)
 
-    def bind_candidates(self, plan: Plan[TopK, UserUnit], items: Any) -> Measurement:
+    def bind_candidates(self, plan: Plan[TopKTask, UserUnit], items: Any) -> Measurement:
         """Return the chain from a table to the released items."""
         scale = plan.measurement.parameters["scale"]
         return self.build_measurement(
             plan.query.unit.score_transformation(items), plan.query.budget.measure, scale, items
         )
 
-    def exact_top_k_probability(self, plan: Plan[TopK, PrivacyUnit], counts: Any) -> Enclosure | None:
+    def exact_top_k_probability(self, plan: Plan[TopKTask, PrivacyUnit], counts: Any) -> Enclosure | None:
         """Return bounds on the probability that the exact top-k of ``counts`` is released, in any order.
 
         Return None if it is not known.
@@ -139,23 +139,23 @@ class TopK:
         )
         return goal_probability(selection, counts, "exact")
 
-    def accuracy_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float | None:
+    def accuracy_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float | None:
         """Return the bound of the accuracy theorem; None if counting the possible releases takes too long."""
         return self.mechanism.accuracy_bound(
             plan.measurement, self.k, self.n_candidates, self.release, plan.query.alpha
         )
 
-    def rounded_error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float | None:
+    def rounded_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float | None:
         """Return the bound of the accuracy theorem for counts: they are integers, so it is rounded down."""
         bound = plan.accuracy
         return bound if bound is None or math.isinf(bound) else math.floor(bound)
 
-    def error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float:
+    def error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
         """Return the worst-case error bound over all released values; infinity if no bound is known."""
         bound = self.rounded_error_bound(plan)
         return math.inf if bound is None else bound
 
-    def choice_reason(self, plan: Plan[TopK, PrivacyUnit]) -> str:
+    def choice_reason(self, plan: Plan[TopKTask, PrivacyUnit]) -> str:
         """Return an empty text: ``most_accurate_plan`` gives the reason if there are several mechanisms."""
         return ""
 
@@ -163,13 +163,13 @@ class TopK:
         """Return the question in words."""
         return f"which {self.k} of {self.n_candidates} candidates {columns.ranking_clause}?"
 
-    def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
+    def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
         """Return the mechanism in words."""
         named = {name: _NAMES.get(value, value) for name, value in plan.measurement.parameters.items()}
         what = "ranking, best first" if self.release == "ranking" else "set, without order"
         return f"{self.name} ({what}): {self.mechanism.words.format_map(named)}"
 
-    def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantee, with the score below which an item is not released."""
         columns, users, words = plan.query.unit.columns, self.rounded_error_bound(plan), self._guarantee_text(plan)
         if users is not None and users != math.inf:
@@ -181,7 +181,7 @@ class TopK:
         within = finite_bound(users) if columns.value is None else None
         return {"accuracy": AccuracyGuarantee(words, within, float(plan.query.alpha))}
 
-    def _guarantee_text(self, plan: Plan[TopK, UserUnit]) -> str:
+    def _guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
         columns, users = plan.query.unit.columns, self.rounded_error_bound(plan)
         if users is None:
             return "not computed: the number of possible releases is too large"
@@ -200,7 +200,7 @@ class TopK:
         return f"{surely}, every released item has {reach}"
 
 
-TopKPlan = Plan[TopK, PrivacyUnit]
+TopKPlan = Plan[TopKTask, PrivacyUnit]
 
 
 @dataclass(frozen=True)
@@ -222,12 +222,12 @@ class SelectLargestCounts:
         return f"largest({self.k})"
 
 
-class TopKWithCounts(TopK):
+class TopKWithCountsTask(TopKTask):
     """Task: release the k best, each with a noisy count or sum."""
 
     counted = True
 
-    def count_error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float:
+    def count_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
         """Return the error bound of the released noisy counts; with noise on all counts, of all of them."""
         known, gaussian = plan.measurement.parameters, not is_pure(plan.query.budget.measure)
         name, draws = "count_scale", self.k
@@ -235,11 +235,11 @@ class TopKWithCounts(TopK):
             name, draws, gaussian = "scale", self.n_candidates, known["gaussian"]
         return largest_noise(to_fraction(known[name]), draws, plan.query.alpha, gaussian=gaussian)
 
-    def error_bound(self, plan: Plan[TopK, PrivacyUnit]) -> float:
+    def error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
         """Return the worst-case error bound over all released items and counts."""
         return max(super().error_bound(plan), self.count_error_bound(plan))
 
-    def build_curve_measurement(self, plan: Plan[TopK, PrivacyUnit]) -> Measurement:
+    def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
         """Return the measurement under ``PrivacyProfile()`` if all counts have noise.
 
         A selection has a curve, but it is not that of the release with counts.
@@ -251,14 +251,14 @@ class TopKWithCounts(TopK):
             return super().build_curve_measurement(plan)
         raise NotDeclaredError("a selection with counts declares no privacy curve: omit the counts")
 
-    def describe_mechanism(self, plan: Plan[TopK, UserUnit]) -> str:
+    def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
         """Return the mechanism in words."""
         if self.mechanism.few:
             return f"{super().describe_mechanism(plan)}; their noisy counts are also released, at no additional cost"
         noise = "Laplace" if is_pure(plan.query.budget.measure) else "Gaussian"
         return f"{super().describe_mechanism(plan)}; then discrete {noise} noise on each winner's count"
 
-    def accuracy_guarantees(self, plan: Plan[TopK, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantees of the selection and of the noisy counts."""
         query, columns, users = plan.query, plan.query.unit.columns, self.count_error_bound(plan)
         near = f"within {columns.difference_text(users)} of" if users else "exactly"

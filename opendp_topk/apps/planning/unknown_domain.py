@@ -85,7 +85,7 @@ _LIMIT = 10  # limit per k: the count of the first item beyond it is small, and 
 
 
 @dataclass(frozen=True)
-class TopKUnknownDomain(ThresholdTask):
+class UnknownDomainTask(ThresholdTask):
     """Task: release the ``k`` best of the ``limit`` best items of the table. The default limit is 10 k.
 
     If ``n_candidates`` is given, candidates are listed, but a minimum of users leaves some of them out. The best of the

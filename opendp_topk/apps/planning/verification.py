@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NoReturn
 
@@ -14,10 +12,8 @@ from ...combinators.partition_by import ReleaseByGroup
 from ...core.candidates import BestCounts, IndexCandidates
 from ...core.measurement import Measurement
 from ...core.version import version
-from ...errors import LedgerError, ParameterError, SpaceError, TableError, TopKError, checks
+from ...errors import LedgerError, ParameterError, TableError, TopKError, checks
 from ...numerics.arithmetic import to_fraction
-from ...sampling.noises.standard import STANDARD
-from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...spaces.metrics import UserDistance
 from ...transformations.quantile_scores import multiples
 from ..ledger import Entry, Ledger
@@ -25,11 +21,9 @@ from ..ledger.charges import measurement_claim
 from ..ledger.journal import RELEASED, utc_timestamp
 from ..ledger.planned import require_readable_data
 from ..ledger.stated import release_metadata
-from .by_gap import SetByGap
-from .catalogue import capable_mechanisms
-from .groups import GroupedTopK
-from .plan import AccuracyGuarantee, Plan, Query, plan_guarantees
-from .quantile import NumericColumns, Quantile
+from .plan import AccuracyGuarantee, Plan, plan_guarantees
+from .quantile import NumericColumns
+from .questions import record_question
 from .release_record import (
     PrivacyClaim,
     ReleasedItems,
@@ -37,6 +31,7 @@ from .release_record import (
     TableProvenance,
     add_salt,
     canonical_json,
+    engine_fields,
     list_digest,
     measure_name,
     parameters_of,
@@ -45,14 +40,10 @@ from .release_record import (
     quantiles_of,
     record_digest,
 )
-from .top_k import TopK, TopKWithCounts
-from .units import Budget, Columns, UserUnit, recover_fraction, serialize_grid_number
-from .unknown_domain import PartitionSelectionTask, StableHistogramTask, TopKUnknownDomain
+from .units import Columns, UserUnit, serialize_grid_number
 
 # The measurement of a release, rebuilt from its record.
 
-_SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
-_MEASURES = {measure_name(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
 _MOST = 2**32  # candidates and users: more than exist, so that a forged number cannot take up computing time
 
 
@@ -80,7 +71,8 @@ def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
         if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _has_wrong_item_count(record):
             return None
         wanted = canonical_json(dict(record.mechanism))
-        for plan in _possible_plans(record):
+        asked = record_question(record.question, record.mechanism)
+        for plan in () if asked is None else asked.record_plans(record):
             whole = _with_other_count(plan, record.mechanism.get("then"))
             known = {name: plain_value(value) for name, value in parameters_of(whole).items() if name != "scale"}
             if canonical_json(known) == wanted:
@@ -92,108 +84,9 @@ def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
 
 def _has_wrong_item_count(record: ReleaseRecord) -> bool:
     """Return True if the number of released items is not k, or k for each group, although it must be."""
-    lists = 1 if record.partition_parameters is None else record.partition_parameters["groups"]
-    return (
-        record.has_listed_candidates
-        and not record.can_release_fewer
-        and len(record.released.items) != (record.k or 0) * lists
-    )
-
-
-def _possible_plans(record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-    """Yield the plans that fit the record, each with its measurement of the items."""
-    claim, known = record.claim, record.mechanism
-    unit = UserUnit(claim.neighbors, claim.d_in, _columns_from_parameters(known))
-    budget, alpha = (
-        Budget(_MEASURES[claim.measure], _exact_budget(claim)),
-        recover_fraction(record.promises["accuracy"].alpha),
-    )
-    if record.partition_parameters is not None and record.has_listed_candidates and not record.can_release_fewer:
-        for task in _possible_tasks(record):
-            grouped = Query(_group_task(task, record.partition_parameters), unit, budget, alpha=alpha)
-            with suppress(ParameterError, SpaceError):
-                yield Plan(grouped, grouped.task.build_measurement(grouped, float(record.scale or 0)))
-        return
-    if record.has_listed_candidates and not record.can_release_fewer:
-        numbers = unit.columns if isinstance(unit.columns, NumericColumns) else None
-        for task in (
-            _possible_tasks(record)
-            if numbers is None
-            else [replace(Quantile.from_columns(numbers), release=record.release)]
-        ):
-            query = Query(task, unit, budget, alpha=alpha)
-            with suppress(ParameterError, SpaceError):
-                yield Plan(
-                    query,
-                    task.build_measurement(
-                        unit.map_only_scores(task.n_candidates), budget.measure, float(record.scale or 0)
-                    ),
-                )
-        return
-    if known["mechanism"].endswith("partition_selection"):
-        keys = PartitionSelectionTask(known.get("rounds"))
-        wanted = Query(keys, unit, budget, alpha=alpha)
-        yield Plan(wanted, keys.build_measurement(wanted, known.get("epsilon", record.scale), known["delta"]))
-        return
-    if record.is_chosen_by_gap and record.release == SetByGap.release:
-        noise = {one.name: one for one in STANDARD}[known["noise"]]
-        apart = SetByGap(record.k or 0, known["candidates"], noise, known["test_scale"])
-        stated = Query(apart, unit, budget, alpha=alpha)
-        yield Plan(stated, apart.build_measurement(stated, float(record.scale or 0), known["threshold"]))
-        return
-    above, drawn = record.k is None, known.get("gaussian") is True
-    top = TopKUnknownDomain(int(record.k or 0), known["limit"], known["candidates"]) if not above else None
-    unlisted = StableHistogramTask(drawn) if top is None else top
-    asked = Query(unlisted, unit, budget, alpha=alpha)
-    if isinstance(unlisted, StableHistogramTask) and "epsilon" in known:
-        yield Plan(
-            asked,
-            unlisted.build_within_budget(asked, recover_fraction(known["epsilon"]), recover_fraction(known["delta"])),
-        )
-        return
-    yield Plan(asked, unlisted.build_measurement(asked, float(record.scale or 0), known["threshold"]))
-
-
-def _possible_tasks(record: ReleaseRecord) -> Iterator[TopK]:
-    k, candidates, counted = record.k or 0, record.mechanism["candidates"], record.released.counts is not None
-    few = record.mechanism.get("max_items") is not None
-    for row in capable_mechanisms(k, candidates, record.release, counted, few):
-        yield (TopKWithCounts if counted else TopK)(k, candidates, record.release, row)
-
-
-def _group_task(task: TopK, partition: Mapping[str, Any]) -> GroupedTopK:
-    return GroupedTopK(task, range(partition["groups"]), partition.get("max_groups", 1), partition.get("by"))
-
-
-def _columns_from_parameters(known: Mapping[str, Any]) -> Columns:
-    """Return the columns that counted."""
-    if "quantile" in known or "quantiles" in known:
-        return _numeric_from_parameters(known)
-    columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
-    columns = replace(columns, keep=known.get("by", "order"), minimum_users=known.get("minimum_users"))
-    if "partition" in known:
-        columns = replace(columns, group=known["partition"]["group"])
-    if columns.value is None:
-        return columns
-    return replace(columns, **_grid_from_parameters(known))
-
-
-def _numeric_from_parameters(known: Mapping[str, Any]) -> NumericColumns:
-    grid, asked = _grid_from_parameters(known), {"quantiles": quantiles_of(known), "max_rows": known["max_rows"]}
-    spread = {"places": known["places"]} if "places" in known else {}
-    return NumericColumns(known["user"], value=known["value"], **grid, **asked, **spread)
-
-
-def _grid_from_parameters(known: Mapping[str, Any]) -> dict[str, Any]:
-    lower, upper, step = (recover_fraction(known[name]) for name in ("lower", "upper", "granularity"))
-    return {"bounds": (lower, upper), "step": step}
-
-
-def _exact_budget(claim: PrivacyClaim) -> Any:
-    """Return the budget of a claim; the epsilon of a pair is the exact number that was written."""
-    if not isinstance(claim.d_out, tuple):
-        return claim.d_out
-    return recover_fraction(claim.d_out[0]), claim.d_out[1]
+    lists = record.mechanism["partition"]["groups"] if "partition" in record.mechanism else 1
+    asked = record_question(record.question, record.mechanism)
+    return asked is not None and asked.exact_number and len(record.released.items) != (record.k or 0) * lists
 
 
 def _with_other_count(plan: Plan[Any, UserUnit], loss: Any) -> Measurement:
@@ -341,7 +234,7 @@ def _is_release_consistent(record: ReleaseRecord, found: RebuiltPlan) -> bool:
     possible = (
         columns.is_possible_release(released.items) if released.groups is None else _has_list_per_group(record, columns)
     )
-    grouped = (released.groups is None) == (record.partition_parameters is None)
+    grouped = (released.groups is None) == ("partition" not in record.mechanism)
     return beside == (counted, led, "then" in known) and whole and possible and grouped
 
 
@@ -351,7 +244,7 @@ def _has_list_per_group(record: ReleaseRecord, columns: Columns) -> bool:
     alike = all(len({type(one) for one in values}) == 1 for values in (items, record.released.groups or ()))
     return (
         alike
-        and len({group for group, _ in lists}) == len(lists) == (record.partition_parameters or {}).get("groups")
+        and len({group for group, _ in lists}) == len(lists) == record.mechanism.get("partition", {}).get("groups")
         and all(len(part.items) == record.k and columns.is_possible_release(part.items) for _, part in lists)
     )
 
@@ -640,7 +533,7 @@ def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) 
     if known["candidates"] is not None and "minimum_users" in known:
         raise ParameterError(
             "measurement must not combine minimum_users with listed candidates for a record, because it does "
-            "not contain the list: use `opendp-topk release --candidates FILE --minimum-users M`, or "
+            "not contain the list: use `release unknown-domain --candidates FILE --minimum-users M`, or "
             "ledger.release without a record"
         )
     if (known["candidates"] is None) != (items is None):
@@ -650,7 +543,7 @@ def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) 
     k, counted = len(asked) or known.get("k"), "count_scale" in known
     if isinstance(last, BestCounts):
         k, counted = last.k, True
-    kind, length = type(data).__module__.partition(".")[0], (k or 0) * len(groups or [None])
+    length = (k or 0) * len(groups or [None])
     loss = measurement.map(d_in)
     claim = PrivacyClaim(measure_name(measure), measure.symbol, metric.neighbors, int(d_in), loss)
     return ReleaseRecord(
@@ -667,7 +560,7 @@ def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) 
         ledger=None,
         proof=proof_summary(measurement),
         read=TableProvenance(
-            {"name": kind, "version": str(getattr(sys.modules.get(kind), "__version__", ""))},
+            engine_fields(data),
             candidates=None if items is None else list_digest(items),
             groups=None if groups is None else list_digest(groups),
         ),
@@ -686,4 +579,14 @@ def _release_as_written(released: Any, columns: Columns) -> Any:
 def _finish_record(
     draft: ReleaseRecord, found: RebuiltPlan, released: ReleasedItems, paid: dict[str, Any], stated: dict[str, Any]
 ) -> ReleaseRecord:
-    return replace(draft, time=utc_timestamp(), released=released, promises=found.promises, ledger=paid, stated=stated)
+    asked = record_question(None, draft.mechanism)
+    assert asked is not None
+    return replace(
+        draft,
+        time=utc_timestamp(),
+        released=released,
+        promises=found.promises,
+        ledger=paid,
+        stated=stated,
+        question=asked.record_fields(found.plan),
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.audit.mechanisms import THRESHOLD, geometric, on_the_grid
+from tests.audit.mechanisms import THRESHOLD, Mechanism, best, geometric, named, noisy, on_the_grid
 
 from .before import ONE_PERSON, PERSONS, VALUES, tail
 from .case import COUNTS, ONE_WAY, SUMMANDS, broken, right
@@ -49,41 +49,6 @@ def _discrete(shape: Any, draw: Draw, scale: float) -> Any:
     return draw.geometric(p, size=shape) - draw.geometric(p, size=shape)
 
 
-def discrete_maximum(x: Any, n: int, draw: Draw) -> Any:
-    """Report noisy max with discrete Laplace noise of scale 2; the first of equal ones."""
-    return (x + _discrete((n, len(x)), draw, 2)).argmax(axis=1)
-
-
-def discrete_maximum_of_half_the_scale(x: Any, n: int, draw: Draw) -> Any:
-    """The same with scale 1."""
-    return (x + _discrete((n, len(x)), draw, 1)).argmax(axis=1)
-
-
-def maximum_with_one_noise(x: Any, n: int, draw: Draw) -> Any:
-    """One noise for all scores: their order is as it was."""
-    return (x + draw.laplace(scale=2, size=(n, 1))).argmax(axis=1)
-
-
-def gumbel_maximum(x: Any, n: int, draw: Draw) -> Any:
-    """Gumbel noise of scale 2."""
-    return (x + draw.gumbel(scale=2, size=(n, len(x)))).argmax(axis=1)
-
-
-def gumbel_maximum_of_half_the_scale(x: Any, n: int, draw: Draw) -> Any:
-    """Gumbel noise of scale 1, where scores move both ways."""
-    return (x + draw.gumbel(scale=1, size=(n, len(x)))).argmax(axis=1)
-
-
-def logistic_maximum(x: Any, n: int, draw: Draw) -> Any:
-    """Logistic noise of scale 2."""
-    return (x + draw.logistic(scale=2, size=(n, len(x)))).argmax(axis=1)
-
-
-def minimum_with_exponential_noise(x: Any, n: int, draw: Draw) -> Any:
-    """The least score less its noise."""
-    return (x - draw.exponential(scale=2, size=(n, len(x)))).argmin(axis=1)
-
-
 def exponential_mechanism_that_overflows(x: Any, n: int, draw: Draw) -> Any:
     """Weights without the shift by the largest score: from about 1420 on they are infinite, and one of these wins."""
     with np.errstate(over="ignore"):
@@ -102,117 +67,9 @@ def permute_and_flip_one_way(x: Any, n: int, draw: Draw) -> Any:
     return np.take_along_axis(order, first[:, None], axis=1)[:, 0]
 
 
-def _ranked(x: Any, n: int, draw: Draw, scale: float) -> Any:
-    return np.argsort(-(x + draw.gumbel(scale=scale, size=(n, len(x)))), axis=1)[:, :2]
-
-
-def top_2_in_order(x: Any, n: int, draw: Draw) -> Any:
-    """Two exponential mechanisms, one after the other, with half of epsilon each."""
-    return _ranked(x, n, draw, 4)
-
-
-def top_2_in_order_at_the_price_of_one(x: Any, n: int, draw: Draw) -> Any:
-    """The same, with all of epsilon each."""
-    return _ranked(x, n, draw, 2)
-
-
-def _one_of_four(x: Any, n: int, draw: Draw, truth: float) -> Any:
-    other = (int(x[0]) + draw.integers(1, 4, size=n)) % 4
-    return np.where(draw.random(n) < truth, int(x[0]), other)
-
-
-def one_of_four_answers(x: Any, n: int, draw: Draw) -> Any:
-    """The truth with probability e / (e + 3)."""
-    return _one_of_four(x, n, draw, math.e / (math.e + 3))
-
-
-def one_of_four_answers_as_if_of_two(x: Any, n: int, draw: Draw) -> Any:
-    """The truth with probability e / (e + 1)."""
-    return _one_of_four(x, n, draw, math.e / (math.e + 1))
-
-
-def _three_coins(x: Any, n: int, draw: Draw, each: float) -> Any:
-    return np.where(draw.random((n, 3)) < 1 / (1 + math.exp(-each)), x[0], 1 - x[0])
-
-
-def three_coins(x: Any, n: int, draw: Draw) -> Any:
-    """Three answers to one question, for a third of epsilon each."""
-    return _three_coins(x, n, draw, 1 / 3)
-
-
-def three_coins_for_half_each(x: Any, n: int, draw: Draw) -> Any:
-    """Three answers, for half of epsilon each."""
-    return _three_coins(x, n, draw, 1 / 2)
-
-
-def histogram_twice(x: Any, n: int, draw: Draw) -> Any:
-    """Two histograms, for half of epsilon each."""
-    return np.tile(x, 2) + _discrete((n, 2 * len(x)), draw, 2)
-
-
 def histogram_twice_at_the_price_of_one(x: Any, n: int, draw: Draw) -> Any:
     """Two histograms, for all of epsilon each."""
     return np.tile(x, 2) + geometric((n, 2 * len(x)), draw)
-
-
-def sums_that_share_their_noise(x: Any, n: int, draw: Draw) -> Any:
-    """One noise for all sums, so that their differences are exact."""
-    return on_the_grid(x) + on_the_grid(draw.laplace(scale=1, size=(n, 1)))
-
-
-def count_that_wraps(x: Any, n: int, draw: Draw) -> Any:
-    """The remainder of a noisy count."""
-    return (x[0] + geometric(n, draw)) % 8
-
-
-def sum_put_back_into_its_range(x: Any, n: int, draw: Draw) -> Any:
-    """A noisy sum, cut to 0 to 10 after the noise."""
-    return np.clip(on_the_grid(x[0] + draw.laplace(scale=1, size=n)), 0, 10)
-
-
-def sum_with_noise_put_back(x: Any, n: int, draw: Draw) -> Any:
-    """Noise that is cut at 5 before it is added."""
-    return on_the_grid(x[0] + np.clip(draw.laplace(scale=1, size=n), -5, 5))
-
-
-def sum_with_noise_put_back_for_a_delta(x: Any, n: int, draw: Draw) -> Any:
-    """The same, which has delta = (e^-4 + e^-5) / 2 = .0126."""
-    return sum_with_noise_put_back(x, n, draw)
-
-
-def sum_with_uniform_noise(x: Any, n: int, draw: Draw) -> Any:
-    """Noise from -10 to 10, for epsilon alone."""
-    return on_the_grid(x[0] + draw.uniform(-10, 10, size=n))
-
-
-def sum_with_uniform_noise_for_a_delta(x: Any, n: int, draw: Draw) -> Any:
-    """The same for the twentieth of it that a neighbour does not reach."""
-    return sum_with_uniform_noise(x, n, draw)
-
-
-def count_with_poisson_noise(x: Any, n: int, draw: Draw) -> Any:
-    """Noise that is never negative."""
-    return x[0] + draw.poisson(5, size=n)
-
-
-def gaussian_sum_without_a_delta(x: Any, n: int, draw: Draw) -> Any:
-    """Noise of deviation 2, for epsilon alone."""
-    return on_the_grid(x[0] + draw.normal(scale=2, size=n))
-
-
-def gaussian_sum_for_its_exact_delta(x: Any, n: int, draw: Draw) -> Any:
-    """The same; at epsilon = 1 its delta is .00683."""
-    return gaussian_sum_without_a_delta(x, n, draw)
-
-
-def gaussian_sum_of_four_fifths(x: Any, n: int, draw: Draw) -> Any:
-    """Noise of deviation .8, whose rho is .78 and not 1/2."""
-    return on_the_grid(x[0] + draw.normal(scale=0.8, size=n))
-
-
-def gaussian_sum_in_two_parts(x: Any, n: int, draw: Draw) -> Any:
-    """Two noisy copies, for half of rho each."""
-    return on_the_grid(x[0] + draw.normal(scale=math.sqrt(2), size=(n, 2)))
 
 
 def sum_without_a_clamp(records: Any, n: int, draw: Draw) -> Any:
@@ -253,31 +110,6 @@ def pages_capped_after_visitors_were_joined(records: Any, n: int, draw: Draw) ->
     return len(set(owners.values())) + geometric(n, draw)
 
 
-def visitors_of_pages(records: Any, n: int, draw: Draw) -> Any:
-    """How many there are."""
-    return len({person for person, _ in records}) + geometric(n, draw)
-
-
-def _keys(records: Any, n: int, draw: Draw, least: int) -> list[tuple[str, ...]]:
-    kept = {key: records.count(key) + geometric(n, draw) >= least for key in dict.fromkeys(records)}
-    return [tuple(key for key in kept if kept[key][i]) for i in range(n)]
-
-
-def keys_from_four_on(records: Any, n: int, draw: Draw) -> Any:
-    """Keys that people have, with a noisy count of 4: a single one reaches it with probability delta."""
-    return _keys(records, n, draw, 4)
-
-
-def keys_from_three_on(records: Any, n: int, draw: Draw) -> Any:
-    """The same from 3 on, for the delta of 4."""
-    return _keys(records, n, draw, 3)
-
-
-def keys_of_two_people(records: Any, n: int, draw: Draw) -> Any:
-    """Keys that two people have, without noise."""
-    return [tuple(key for key in dict.fromkeys(records) if records.count(key) >= 2)] * n
-
-
 def _gap(x: Any) -> float:
     second, first = np.sort(x)[-2:]
     return float(first - second)
@@ -295,6 +127,59 @@ def winner_of_a_lead_that_is_tested_bare(x: Any, n: int, draw: Draw) -> Any:
     return np.full(n, x.argmax() if len(x) > 1 and _gap(x) > 2 else -1)
 
 
+def _ranked(name: str, scale: float) -> Mechanism:
+    """Two exponential mechanisms, one after the other."""
+    return named(name, lambda x, n, draw: np.argsort(-(x + draw.gumbel(scale=scale, size=(n, len(x)))), axis=1)[:, :2])
+
+
+def _one_of_four(name: str, truth: float) -> Mechanism:
+    def release(x: Any, n: int, draw: Draw) -> Any:
+        other = (int(x[0]) + draw.integers(1, 4, size=n)) % 4
+        return np.where(draw.random(n) < truth, int(x[0]), other)
+
+    return named(name, release)
+
+
+def _three_coins(name: str, each: float) -> Mechanism:
+    """Three answers to one question."""
+    return named(name, lambda x, n, draw: np.where(draw.random((n, 3)) < 1 / (1 + math.exp(-each)), x[0], 1 - x[0]))
+
+
+def _keys(name: str, least: int) -> Mechanism:
+    """Keys that people have, from a noisy count on: a single one reaches 4 with probability delta."""
+
+    def release(records: Any, n: int, draw: Draw) -> Any:
+        kept = {key: records.count(key) + geometric(n, draw) >= least for key in dict.fromkeys(records)}
+        return [tuple(key for key in kept if kept[key][i]) for i in range(n)]
+
+    return named(name, release)
+
+
+def visitors_of_pages(records: Any, n: int, draw: Draw) -> Any:
+    """How many there are."""
+    return len({person for person, _ in records}) + geometric(n, draw)
+
+
+def keys_of_two_people(records: Any, n: int, draw: Draw) -> Any:
+    """Keys that two people have, without noise."""
+    return [tuple(key for key in dict.fromkeys(records) if records.count(key) >= 2)] * n
+
+
+def _put_back(draw: Draw, n: int) -> Any:
+    """Noise that is cut at 5 before it is added: delta is (e^-4 + e^-5) / 2 = .0126."""
+    return np.clip(draw.laplace(scale=1, size=n), -5, 5)
+
+
+def _uniform(draw: Draw, n: int) -> Any:
+    """Noise from -10 to 10, of which a neighbour does not reach a twentieth."""
+    return draw.uniform(-10, 10, size=n)
+
+
+def _of_deviation_2(draw: Draw, n: int) -> Any:
+    """At epsilon = 1 its delta is .00683."""
+    return draw.normal(scale=2, size=n)
+
+
 JOINED = [("ada", page) for page in "abc"] + [("bob", "a"), ("cyd", "b"), ("dan", "c")]
 OWNERS = [(JOINED, [row for row in JOINED if row[0] != person]) for person in ("ada", "bob")]
 KEYS = [("aab", "aa"), ("aaab", "aab"), ("abb", "ab"), ("aaaab", "aaaa")]
@@ -303,50 +188,69 @@ ANSWERS = [([0], [1]), ([2], [3])]
 
 BROKEN = (
     broken(sparse_vector_of_lee_and_clifton),
-    broken(discrete_maximum_of_half_the_scale),
-    broken(maximum_with_one_noise),
-    broken(gumbel_maximum_of_half_the_scale),
+    broken(best("discrete_maximum_of_half_the_scale", lambda draw, size: _discrete(size, draw, 1))),
+    broken(best("maximum_with_one_noise", lambda draw, size: draw.laplace(scale=2, size=(size[0], 1)))),
+    broken(best("gumbel_maximum_of_half_the_scale", lambda draw, size: draw.gumbel(scale=1, size=size))),
     broken(exponential_mechanism_that_overflows),
-    broken(top_2_in_order_at_the_price_of_one),
-    broken(one_of_four_answers_as_if_of_two, pairs=ANSWERS),
-    broken(three_coins_for_half_each, pairs=ONE_PERSON),
+    broken(_ranked("top_2_in_order_at_the_price_of_one", 2)),
+    broken(_one_of_four("one_of_four_answers_as_if_of_two", math.e / (math.e + 1)), pairs=ANSWERS),
+    broken(_three_coins("three_coins_for_half_each", 1 / 2), pairs=ONE_PERSON),
     broken(histogram_twice_at_the_price_of_one, space=COUNTS),
-    broken(sums_that_share_their_noise, space=SUMMANDS),
-    broken(sum_with_noise_put_back, space=SUMMANDS),
-    broken(sum_with_uniform_noise, space=SUMMANDS),
-    broken(count_with_poisson_noise, space=COUNTS),
-    broken(gaussian_sum_without_a_delta, space=SUMMANDS),
-    broken(gaussian_sum_of_four_fifths, rho=0.5),
+    broken(
+        named(
+            "sums_that_share_their_noise",
+            lambda x, n, draw: on_the_grid(x) + on_the_grid(draw.laplace(scale=1, size=(n, 1))),
+        ),
+        space=SUMMANDS,
+    ),
+    broken(noisy("sum_with_noise_put_back", _put_back), space=SUMMANDS),
+    broken(noisy("sum_with_uniform_noise", _uniform), space=SUMMANDS),
+    broken(named("count_with_poisson_noise", lambda x, n, draw: x[0] + draw.poisson(5, size=n)), space=COUNTS),
+    broken(noisy("gaussian_sum_without_a_delta", _of_deviation_2), space=SUMMANDS),
+    broken(noisy("gaussian_sum_of_four_fifths", lambda draw, n: draw.normal(scale=0.8, size=n)), rho=0.5),
     broken(sum_without_a_clamp, pairs=VALUES),
     broken(mean_of_an_exact_size, pairs=VALUES),
     broken(largest_number_of_visits, pairs=PERSONS),
     broken(pages_capped_after_visitors_were_joined, pairs=OWNERS),
-    broken(keys_from_three_on, pairs=KEYS, delta=tail(3)),
+    broken(_keys("keys_from_three_on", 3), pairs=KEYS, delta=tail(3)),
     broken(keys_of_two_people, pairs=KEYS, delta=tail(3)),
     broken(winner_of_a_lead_that_is_tested_bare, delta=0.025),
 )
 RIGHT = (
     right(sparse_vector_of_dwork_and_roth),
     right(sparse_vector_of_queries_that_move_one_way, space=ONE_WAY),
-    right(discrete_maximum),
-    right(gumbel_maximum),
-    right(logistic_maximum),
-    right(minimum_with_exponential_noise),
+    right(best("discrete_maximum", lambda draw, size: _discrete(size, draw, 2))),
+    right(best("gumbel_maximum", lambda draw, size: draw.gumbel(scale=2, size=size))),
+    right(best("logistic_maximum", lambda draw, size: draw.logistic(scale=2, size=size))),
+    right(
+        named(
+            "minimum_with_exponential_noise",
+            lambda x, n, draw: (x - draw.exponential(scale=2, size=(n, len(x)))).argmin(axis=1),
+        )
+    ),
     right(permute_and_flip_one_way, space=ONE_WAY),
-    right(top_2_in_order),
-    right(one_of_four_answers, pairs=ANSWERS),
-    right(three_coins, pairs=ONE_PERSON),
-    right(histogram_twice, space=COUNTS),
-    right(count_that_wraps, space=COUNTS),
-    right(sum_put_back_into_its_range, space=SUMMANDS),
-    right(sum_with_noise_put_back_for_a_delta, space=SUMMANDS, delta=0.0127),
-    right(sum_with_uniform_noise_for_a_delta, space=SUMMANDS, delta=0.05),
-    right(gaussian_sum_for_its_exact_delta, space=SUMMANDS, delta=0.007),
-    right(gaussian_sum_in_two_parts, rho=0.5),
+    right(_ranked("top_2_in_order", 4)),
+    right(_one_of_four("one_of_four_answers", math.e / (math.e + 3)), pairs=ANSWERS),
+    right(_three_coins("three_coins", 1 / 3), pairs=ONE_PERSON),
+    right(
+        named("histogram_twice", lambda x, n, draw: np.tile(x, 2) + _discrete((n, 2 * len(x)), draw, 2)), space=COUNTS
+    ),
+    right(named("count_that_wraps", lambda x, n, draw: (x[0] + geometric(n, draw)) % 8), space=COUNTS),
+    right(
+        named(
+            "sum_put_back_into_its_range",
+            lambda x, n, draw: np.clip(on_the_grid(x[0] + draw.laplace(scale=1, size=n)), 0, 10),
+        ),
+        space=SUMMANDS,
+    ),
+    right(noisy("sum_with_noise_put_back_for_a_delta", _put_back), space=SUMMANDS, delta=0.0127),
+    right(noisy("sum_with_uniform_noise_for_a_delta", _uniform), space=SUMMANDS, delta=0.05),
+    right(noisy("gaussian_sum_for_its_exact_delta", _of_deviation_2), space=SUMMANDS, delta=0.007),
+    right(noisy("gaussian_sum_in_two_parts", lambda draw, n: draw.normal(scale=math.sqrt(2), size=(n, 2))), rho=0.5),
     right(mean_of_a_noisy_size, pairs=VALUES),
     right(median_of_a_lattice, pairs=NUMBERS),
     right(visitors_of_pages, pairs=PERSONS),
-    right(keys_from_four_on, pairs=KEYS, delta=tail(3)),
+    right(_keys("keys_from_four_on", 4), pairs=KEYS, delta=tail(3)),
     right(winner_of_a_stable_lead, delta=0.025),
 )
 CASES = BROKEN + RIGHT

@@ -7,14 +7,15 @@ them, and the faults that people make in caps, thresholds and sums.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tests.audit import mechanisms
-from tests.audit.mechanisms import THRESHOLD, on_the_grid
+from tests.audit.mechanisms import THRESHOLD, Mechanism, best, named, noisy, on_the_grid
 
-from .case import COUNTS, ONE_WAY, SCORES, SUMMANDS, Release, broken, right
+from .case import COUNTS, ONE_WAY, SCORES, SUMMANDS, broken, right
 
 Draw = np.random.Generator
 ONE_PERSON = [([0], [1])]
@@ -25,27 +26,9 @@ def _top_2(x: Any, noise: Any) -> Any:
     return np.sort(np.argsort(-(x + noise), axis=1)[:, :2], axis=1)
 
 
-def top_2_with_exponential_noise(x: Any, n: int, draw: Draw) -> Any:
-    """Scale 4 for two places and scores that move both ways."""
-    return _top_2(x, draw.exponential(scale=4, size=(n, len(x))))
-
-
-def _cut(cut: float) -> Release:
-    def release(x: Any, n: int, draw: Draw) -> Any:
-        return _top_2(x, np.minimum(draw.exponential(scale=4, size=(n, len(x))), cut))
-
-    release.__name__ = f"top_2_with_noise_cut_at_{cut:g}"
-    return release
-
-
-def exponential_noise_maximum(x: Any, n: int, draw: Draw) -> Any:
-    """Report noisy max with exponential noise of scale 2 / epsilon."""
-    return (x + draw.exponential(scale=2, size=(n, len(x)))).argmax(axis=1)
-
-
-def gumbel_maximum_one_way(x: Any, n: int, draw: Draw) -> Any:
-    """Gumbel noise of scale 1 where scores move one way only."""
-    return (x + draw.gumbel(scale=1, size=(n, len(x)))).argmax(axis=1)
+def _cut(name: str, cut: float = math.inf) -> Mechanism:
+    """Exponential noise of scale 4 for two places and scores that move both ways, cut somewhere."""
+    return named(name, lambda x, n, draw: _top_2(x, np.minimum(draw.exponential(scale=4, size=(n, len(x))), cut)))
 
 
 def sparse_vector_of_two(x: Any, n: int, draw: Draw) -> Any:
@@ -71,44 +54,24 @@ def sparse_vector_with_its_values(x: Any, n: int, draw: Draw) -> Any:
     return list(zip(first.tolist(), values.tolist(), strict=True))
 
 
-def _coin(bit: Any, n: int, draw: Draw, truth: float) -> Any:
-    return np.where(draw.random(n) < truth, bit, 1 - bit)
+def _coin(name: str, truth: float) -> Mechanism:
+    """Randomised response."""
+    return named(name, lambda x, n, draw: np.where(draw.random(n) < truth, x[0], 1 - x[0]))
 
 
-def randomised_response(x: Any, n: int, draw: Draw) -> Any:
-    """The truth with probability e / (1 + e)."""
-    return _coin(x[0], n, draw, math.e / (1 + math.e))
-
-
-def randomised_response_of_three_quarters(x: Any, n: int, draw: Draw) -> Any:
-    """The truth with probability 3 / 4, which costs ln 3."""
-    return _coin(x[0], n, draw, 0.75)
-
-
-def _thresholded(x: Any, n: int, draw: Draw) -> Any:
+def _thresholded(name: str) -> Mechanism:
     """Counts that are 0 stay away; others are released where they reach the threshold with their noise."""
-    noisy = x + mechanisms.geometric((n, len(x)), draw)
-    return np.where((x > 0) & (noisy >= _TAU), noisy, 0)
 
+    def release(x: Any, n: int, draw: Draw) -> Any:
+        noised = x + mechanisms.geometric((n, len(x)), draw)
+        return np.where((x > 0) & (noised >= _TAU), noised, 0)
 
-def thresholded_histogram(x: Any, n: int, draw: Draw) -> Any:
-    """Delta is the probability that a count of 1 reaches the threshold."""
-    return _thresholded(x, n, draw)
-
-
-def thresholded_histogram_off_by_one(x: Any, n: int, draw: Draw) -> Any:
-    """Delta is computed for a count of 0, which is never there."""
-    return _thresholded(x, n, draw)
+    return named(name, release)
 
 
 def tail(steps: int) -> float:
     """The probability that discrete Laplace noise of scale 1 is ``steps`` or more."""
     return math.exp(-steps) / (1 + math.exp(-1.0))
-
-
-def histogram_with_noise_of_scale_epsilon(x: Any, n: int, draw: Draw) -> Any:
-    """Scale 1/2 for epsilon = 1/2, where 2 was meant."""
-    return on_the_grid(x + draw.laplace(scale=0.5, size=(n, len(x))))
 
 
 def laplace_parallel(x: Any, n: int, draw: Draw) -> Any:
@@ -129,11 +92,6 @@ def sum_in_floats(x: Any, n: int, draw: Draw) -> Any:
     return np.round(total + np.round(draw.laplace(scale=1, size=n) * 16) / 16)
 
 
-def truncated_geometric(x: Any, n: int, draw: Draw) -> Any:
-    """A count with discrete Laplace noise, put back into 0 to 5."""
-    return np.clip(x[0] + mechanisms.geometric(n, draw), 0, 5)
-
-
 def one_time_rappor(x: Any, n: int, draw: Draw) -> Any:
     """A Bloom filter of 8 bits, of which a word sets one, with each bit flipped at e^-1/2 to 1."""
     bits = np.zeros(8, dtype=int)
@@ -141,39 +99,9 @@ def one_time_rappor(x: Any, n: int, draw: Draw) -> Any:
     return np.where(draw.random((n, 8)) < 1 / (1 + math.exp(0.5)), 1 - bits, bits)
 
 
-def _sum_of_visits(records: Any, n: int, draw: Draw, capped: Any) -> Any:
-    return sum(capped(records).values()) + mechanisms.geometric(n, draw)
-
-
-def _per_person(records: Any) -> dict[Any, int]:
-    counts: dict[Any, int] = {}
-    for person, _ in records:
-        counts[person] = 1
-    return counts
-
-
-def _per_page(records: Any) -> dict[Any, int]:
-    return dict.fromkeys(records, 1)
-
-
-def visits_with_a_cap_per_person(records: Any, n: int, draw: Draw) -> Any:
-    """Each person counts once, whatever they visit."""
-    return _sum_of_visits(records, n, draw, _per_person)
-
-
-def visits_with_a_cap_per_page(records: Any, n: int, draw: Draw) -> Any:
-    """Each person counts once for each page, and visits several."""
-    return _sum_of_visits(records, n, draw, _per_page)
-
-
-def gaussian_sum(x: Any, n: int, draw: Draw) -> Any:
-    """Noise of deviation 1 on a score that moves by 1: rho = 1/2."""
-    return on_the_grid(x[0] + draw.normal(size=n))
-
-
-def gaussian_sum_for_epsilon(x: Any, n: int, draw: Draw) -> Any:
-    """The classical calibration of epsilon = 1 and delta = 1 %: a deviation of sqrt(2 ln(1.25 / delta))."""
-    return on_the_grid(x[0] + draw.normal(scale=math.sqrt(2 * math.log(125)), size=n))
+def _visits(name: str, counted: Callable[[Any], Any]) -> Mechanism:
+    """How many there are, each counted once."""
+    return named(name, lambda records, n, draw: len(set(counted(records))) + mechanisms.geometric(n, draw))
 
 
 def clamped_mean(records: Any, n: int, draw: Draw) -> Any:
@@ -190,30 +118,44 @@ WORDS = [([0], [1]), ([0], [3])]
 
 BROKEN = (
     *(broken(one, space=COUNTS if one in mechanisms.ON_COUNTS else SCORES) for one in mechanisms.BROKEN),
-    *(broken(_cut(cut)) for cut in (13.7, 16, 21.3)),
+    *(broken(_cut(f"top_2_with_noise_cut_at_{cut:g}", cut)) for cut in (13.7, 16, 21.3)),
     broken(sparse_vector_of_two_at_the_price_of_one),
     broken(sparse_vector_with_its_values),
-    broken(randomised_response_of_three_quarters, pairs=ONE_PERSON),
-    broken(thresholded_histogram_off_by_one, space=COUNTS, delta=tail(_TAU)),
-    broken(histogram_with_noise_of_scale_epsilon, space=SUMMANDS, epsilon=0.5),
+    broken(_coin("randomised_response_of_three_quarters", 0.75), pairs=ONE_PERSON),  # which costs ln 3
+    # Delta is the probability that a count of 1 reaches the threshold, and not a count of 0, which is never there.
+    broken(_thresholded("thresholded_histogram_off_by_one"), space=COUNTS, delta=tail(_TAU)),
+    broken(
+        named(  # scale 1/2 for epsilon = 1/2, where 2 was meant
+            "histogram_with_noise_of_scale_epsilon",
+            lambda x, n, draw: on_the_grid(x + draw.laplace(scale=0.5, size=(n, len(x)))),
+        ),
+        space=SUMMANDS,
+        epsilon=0.5,
+    ),
     broken(sum_in_floats, space=SUMMANDS),
-    broken(visits_with_a_cap_per_page, pairs=PERSONS),
+    broken(_visits("visits_with_a_cap_per_page", list), pairs=PERSONS),  # of whom each visits several
 )
 RIGHT = (
     *(right(one, space=COUNTS if one in mechanisms.ON_COUNTS else SCORES) for one in mechanisms.RIGHT),
-    right(top_2_with_exponential_noise),
-    right(exponential_noise_maximum),
-    right(gumbel_maximum_one_way, space=ONE_WAY),
+    right(_cut("top_2_with_exponential_noise")),
+    right(best("exponential_noise_maximum", lambda draw, size: draw.exponential(scale=2, size=size))),
+    right(best("gumbel_maximum_one_way", lambda draw, size: draw.gumbel(scale=1, size=size)), space=ONE_WAY),
     right(sparse_vector_of_two),
-    right(randomised_response, pairs=ONE_PERSON),
-    right(thresholded_histogram, space=COUNTS, delta=tail(_TAU - 1)),
+    right(_coin("randomised_response", math.e / (1 + math.e)), pairs=ONE_PERSON),
+    right(_thresholded("thresholded_histogram"), space=COUNTS, delta=tail(_TAU - 1)),
     right(laplace_parallel, space=SUMMANDS),
     right(prefix_sums, space=SUMMANDS),
-    right(truncated_geometric, space=COUNTS),
+    right(
+        named("truncated_geometric", lambda x, n, draw: np.clip(x[0] + mechanisms.geometric(n, draw), 0, 5)),
+        space=COUNTS,
+    ),
     right(one_time_rappor, pairs=WORDS),
-    right(visits_with_a_cap_per_person, pairs=PERSONS),
-    right(gaussian_sum, rho=0.5),
-    right(gaussian_sum_for_epsilon, delta=0.01),
+    right(_visits("visits_with_a_cap_per_person", lambda records: [person for person, _ in records]), pairs=PERSONS),
+    right(noisy("gaussian_sum", lambda draw, n: draw.normal(size=n)), rho=0.5),
+    right(  # the classical calibration of epsilon = 1 and delta = 1 %
+        noisy("gaussian_sum_for_epsilon", lambda draw, n: draw.normal(scale=math.sqrt(2 * math.log(125)), size=n)),
+        delta=0.01,
+    ),
     right(clamped_mean, pairs=VALUES),
 )
 CASES = BROKEN + RIGHT

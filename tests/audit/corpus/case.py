@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import opendp_topk as tk
+from tests.audit.mechanisms import Mechanism
 
-Release = Callable[[Any, int, np.random.Generator], Any]
 FLOATS = tk.VectorDomain(tk.AtomDomain(float))
 Space = tuple[tk.VectorDomain, Any]
 SCORES: Space = FLOATS, tk.LInfDistance()
@@ -26,7 +26,7 @@ class Case:
     Inputs are scores of ``space``, or ``pairs`` that the author of a test would give.
     """
 
-    release: Release
+    release: Mechanism
     right: bool
     epsilon: float = 1.0
     delta: float = 0.0
@@ -64,11 +64,11 @@ class Case:
         return tk.MaxDivergence(), self.epsilon
 
 
-def right(release: Release, **stated: Any) -> Case:
+def right(release: Mechanism, **stated: Any) -> Case:
     """A case that keeps its claim."""
     return Case(release, True, **stated)
 
 
-def broken(release: Release, **stated: Any) -> Case:
+def broken(release: Mechanism, **stated: Any) -> Case:
     """A case that does not."""
     return Case(release, False, **stated)

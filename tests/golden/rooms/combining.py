@@ -17,15 +17,8 @@ SPACE = vectors(), METRICS["linf+"]
 SCORES = [40, 30, 20, 10]
 KEYED = tk.KeyedCountsDomain(), tk.KeyedCountDistance(3)
 TABLE = {"umbrella": 900, "rain coat": 700, "scarf": 500, "my own name": 1}
-CONVERSIONS = (
-    "make_approximate",
-    "make_pureDP_to_range",
-    "make_pureDP_to_zCDP",
-    "make_range_to_approxDP",
-    "make_range_to_pureDP",
-    "make_range_to_zCDP",
-    "make_zCDP_to_approxDP",
-)
+CONVERSIONS = ["make_approximate", "make_pureDP_to_range", "make_pureDP_to_zCDP", "make_range_to_approxDP"]
+CONVERSIONS += ["make_range_to_pureDP", "make_range_to_zCDP", "make_zCDP_to_approxDP"]
 
 
 def cases() -> Iterator[Case]:
@@ -58,8 +51,11 @@ def _own(measure: Any, bound: Any) -> Any:
     return tk.make_user_measurement(*SPACE, measure, function=len, privacy_map=lambda d_in: bound)
 
 
-def _losses(build: Callable[[], Any]) -> list[Any]:
-    link = build()
+def _losses_of(build: Callable[[], Any]) -> Callable[[], list[Any]]:
+    return lambda: _losses(build())
+
+
+def _losses(link: Any) -> list[Any]:
     found = []
     for d_in in DISTANCES if link.input_metric == SPACE[1] else (0, 1, 2):
         loss = link.map(d_in)
@@ -75,21 +71,17 @@ def _conversions() -> Iterator[Case]:
     for words, source in _sources():
         for role in CONVERSIONS:
             convert = getattr(tk, role)
-            yield named(role, words), partial(_losses, lambda c=convert, s=source: c(s()))
+            yield named(role, words), _losses_of(lambda c=convert, s=source: c(s()))
         for delta in (0, 1e-6, 0.5, 1, -1) if "scale=4" in words else ():
             for role in ("make_range_to_approxDP", "make_zCDP_to_approxDP"):
                 fixed = lambda r=role, s=source, d=delta: tk.make_fix_delta(getattr(tk, r)(s()), delta=d)  # noqa: E731
-                yield named("make_fix_delta", role, words, delta=delta), partial(_losses, fixed)
+                yield named("make_fix_delta", role, words, delta=delta), _losses_of(fixed)
         for post in (str, len):
-            yield named(words, ">>", post.__name__), partial(_losses, lambda s=source, post=post: s() >> post)
+            yield named(words, ">>", post.__name__), _losses_of(lambda s=source, post=post: s() >> post)
     for role in CONVERSIONS:
         yield named(role, "of none"), partial(getattr(tk, role), None)
-        yield (
-            named(role, "shown"),
-            lambda role=role: getattr(tk, role)(
-                choice(MEASURES["range" if "range_to" in role else "zcdp" if "zCDP_to" in role else "max"])
-            ),
-        )
+        source = "range" if "range_to" in role else "zcdp" if "zCDP_to" in role else "max"
+        yield named(role, "shown"), lambda role=role, source=source: getattr(tk, role)(choice(MEASURES[source]))
 
 
 def _compositions() -> Iterator[Case]:
@@ -97,25 +89,25 @@ def _compositions() -> Iterator[Case]:
         build = partial(choice, measure) if word in MEASURES else partial(_own, measure, (1, 1e-6))
         for times in (1, 2, 3, 10, 1000, 0):
             make = lambda build=build, n=times: tk.make_repeat(build(), times=n)  # noqa: E731
-            yield named("make_repeat", word, times=times), partial(_losses, make)
+            yield named("make_repeat", word, times=times), _losses_of(make)
         for n in (0, 1, 2, 5):
             make = lambda build=build, n=n: tk.make_composition([build() for _ in range(n)])  # noqa: E731
-            yield named("make_composition", word, n=n), partial(_losses, make)
+            yield named("make_composition", word, n=n), _losses_of(make)
         make = lambda build=build: tk.make_padded(build(), seconds=0.5)  # noqa: E731
-        yield named("make_padded", word), partial(_losses, make)
+        yield named("make_padded", word), _losses_of(make)
         timed = lambda build=build: tk.make_padded(build(), seconds=0.5, missed=1e-9)  # noqa: E731
-        yield named("make_padded", word, missed=1e-9), partial(_losses, timed)
+        yield named("make_padded", word, missed=1e-9), _losses_of(timed)
     unequal = lambda: tk.make_composition([choice(MEASURES["range"], scale) for scale in (4, THIRD, 7)])  # noqa: E731
     mixed = lambda: tk.make_composition([choice(MEASURES["range"]), choice(MEASURES["max"])])  # noqa: E731
-    yield "composed of unequal", partial(_losses, unequal)
-    yield "composed of two measures", partial(_losses, mixed)
+    yield "composed of unequal", _losses_of(unequal)
+    yield "composed of two measures", _losses_of(mixed)
     yield "law of a composition", lambda: law(unequal().distribution(SCORES))
     yield "law repeated", lambda: law(tk.make_repeat(choice(MEASURES["max"]), times=2).distribution(SCORES))
     yield "composition shown", unequal
     yield "accuracy of a composition", lambda: unequal().accuracy(10)
     for times in (2, 8):
         profile = lambda n=times: tk.make_repeat(choice(PROFILE["profile"]), times=n)  # noqa: E731
-        yield named("curve repeated", times=times), partial(_losses, profile)
+        yield named("curve repeated", times=times), _losses_of(profile)
 
 
 def _asked(talk: Any, queries: list[Any], account: bool = False) -> list[Any]:
@@ -144,13 +136,13 @@ def _conversations() -> Iterator[Case]:
         odometer = lambda m=measure: tk.make_fully_adaptive_composition(*SPACE, m)  # noqa: E731
         for name, talk in (("filter", filtered), ("adaptive", adaptive)):
             yield named(name, word, "asked"), lambda talk=talk, q=queries: _asked(talk(), q)
-            yield named(name, word, "map"), partial(_losses, talk)
+            yield named(name, word, "map"), _losses_of(talk)
             yield named(name, word, "shown"), talk
         yield named("odometer", word, "asked"), lambda talk=odometer, q=queries: _asked(talk(), q, account=True)
         yield named("odometer", word, "shown"), odometer
         for d_mids in ([], [0.1], [0.1, -1], [1, "1"], None):
             make = partial(tk.make_adaptive_composition, *SPACE, measure, d_in=1, d_mids=d_mids)
-            yield named("adaptive", word, d_mids=d_mids), partial(_losses, make)
+            yield named("adaptive", word, d_mids=d_mids), _losses_of(make)
 
 
 def _pair(indices: Any) -> tuple[int, tuple[int, ...]]:
@@ -165,11 +157,11 @@ def _best_runs() -> Iterator[Case]:
     for word, build in sources.items():
         for runs in often:
             make = lambda build=build, runs=runs: tk.make_private_selection(build() >> _pair, repetitions=runs)  # noqa: E731
-            yield named("make_private_selection", word, repr(runs)), partial(_losses, make)
+            yield named("make_private_selection", word, repr(runs)), _losses_of(make)
         for threshold in (0.5, None, "high"):
             options = {"stop_probability": 0.05, "threshold": threshold}
             make = lambda build=build, o=options: tk.make_select_private_candidate(build() >> _pair, **o)  # noqa: E731
-            yield named("make_select_private_candidate", word, threshold=threshold), partial(_losses, make)
+            yield named("make_select_private_candidate", word, threshold=threshold), _losses_of(make)
     pairs = lambda: choice(MEASURES["max"]) >> _pair  # noqa: E731
     best = lambda: tk.make_private_selection(pairs(), repetitions=often[1])  # noqa: E731
     first = lambda: tk.make_select_private_candidate(pairs(), stop_probability=THIRD, threshold=1)  # noqa: E731
@@ -182,7 +174,7 @@ def _paid() -> Iterator[Case]:
         for steps, calls in ((4, 3), (10, 10), (2, 3), (0, 1)):
             options = {"d_in": 1, "steps": steps, "width": 0.25, "calls": calls, "delta": 1e-6}
             make = partial(tk.make_pay_what_you_get, *KEYED, measure, **options)
-            yield named("make_pay_what_you_get", word, steps=steps, calls=calls), partial(_losses, make)
+            yield named("make_pay_what_you_get", word, steps=steps, calls=calls), _losses_of(make)
 
     def best(k: int, scale: float = 4.0) -> Any:
         return KEYED >> tk.then_unknown_domain_top_k(WITH_DELTA["approx-max"], k=k, scale=scale, limit=9, delta=1e-7)
@@ -192,12 +184,8 @@ def _paid() -> Iterator[Case]:
     for name, ks in (("one", [4, 3, 2]), ("two", [1, 1, 1, 1]), ("three", [7, 2])):
         yield named("paid", name), lambda ks=ks: _asked(make(), [best(k) for k in ks])
     yield "paid, too wide", lambda: _asked(make(), [best(1, 1.0)])
-    yield (
-        "odometer of keys",
-        lambda: _asked(
-            tk.make_fully_adaptive_composition(*KEYED, WITH_DELTA["approx-max"]), [best(4), best(1)], account=True
-        ),
-    )
+    odometer = partial(tk.make_fully_adaptive_composition, *KEYED, WITH_DELTA["approx-max"])
+    yield "odometer of keys", lambda: _asked(odometer(), [best(4), best(1)], account=True)
 
 
 def _chosen() -> Iterator[Case]:
@@ -206,12 +194,10 @@ def _chosen() -> Iterator[Case]:
             make = lambda m=measure, b=bound: tk.make_followed_by(  # noqa: E731
                 choice(m), follow=lambda found: choice(m, 8 if found[0] else 100), d_in=1, d_out=b
             )
-            yield named("make_followed_by", word, d_out=bound), partial(_losses, make)
+            yield named("make_followed_by", word, d_out=bound), _losses_of(make)
             yield named("make_followed_by", word, "released", d_out=bound), partial(_replayed, make)
-    yield (
-        "follow no measurement",
-        partial(_replayed, lambda: tk.make_followed_by(choice(MEASURES["max"]), follow=len, d_in=1, d_out=1)),
-    )
+    none = lambda: tk.make_followed_by(choice(MEASURES["max"]), follow=len, d_in=1, d_out=1)  # noqa: E731
+    yield "follow no measurement", partial(_replayed, none)
 
 
 def _replayed(make: Callable[[], Any]) -> Any:
@@ -235,16 +221,8 @@ def _by_group() -> Iterator[Case]:
             thrice = dict.fromkeys(range(3), made[0]) | {3: count >> tk.then_report_noisy_top_k(measure, k=1, scale=1)}
             several = partial(tk.make_partition_by, *space, measure, measurements=thrice, max_groups=2)
             yield named("make_partition_by", word, kind, max_groups=2), partial(_users, several)
-    yield (
-        "make_partition_by of none",
-        partial(
-            tk.make_partition_by,
-            tk.FrameDomain("r", "b", group="t"),
-            tk.UserDistance(),
-            MEASURES["max"],
-            measurements={},
-        ),
-    )
+    space = tk.FrameDomain("r", "b", group="t"), tk.UserDistance()
+    yield "make_partition_by of none", partial(tk.make_partition_by, *space, MEASURES["max"], measurements={})
     yield "a chain shown", lambda: count >> tk.then_report_noisy_top_k(MEASURES["max"], k=1, scale=2)
 
 

@@ -25,8 +25,11 @@ from ..shown import text
 Words = tuple[str, ...]
 CANDIDATES = ("Emma", "Walden", "Ulysses", "源氏物語", "[bold]Dune[/bold]", "Faust")
 LOANS = {"Emma": 41, "Walden": 31, "[bold]Dune[/bold]": 23, "源氏物語": 13, "Ulysses": 7, "no candidate": 53}
-FROM = ("release", "loans.csv", "--user", "reader", "--item", "book")
-LISTED = (*FROM, "--candidates", "list.txt", "--k", "3")
+FROM = ("loans.csv", "--user", "reader", "--item", "book")
+LISTED = ("release", "top-k", *FROM, "--candidates", "list.txt", "--k", "3")
+UNLISTED = ("release", "unknown-domain", *FROM, "--k", "3")
+ABOVE = ("release", "above-threshold", *FROM)
+QUANTILE = ("release", "quantile", *FROM[:3])
 PRICE = ("--epsilon", "1")
 _PUT = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00:00|Z)?"), "TIME"),
@@ -40,6 +43,8 @@ _PUT = (
 )
 STATES: tuple[Words, ...] = (("proofs",), ("audit",))
 """Commands whose exit code is the state of the proofs."""
+QUESTIONS = ("top-k", "unknown-domain", "above-threshold", "partitions", "quantile", "gap")
+"""Words that do not change the digits from which a release is drawn."""
 _HIDDEN = ("NO_COLOR", "FORCE_COLOR", "TERM")
 
 
@@ -56,7 +61,11 @@ def cases() -> Iterator[Case]:
 
 def printed(several: list[Words]) -> list[Any]:
     """The exit code and what is printed, for each of several commands in one folder."""
-    with tempfile.TemporaryDirectory() as folder, _inside(folder), scripted(" ".join(several[0])):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _inside(folder),
+        scripted(" ".join(word for word in several[0] if word not in QUESTIONS)),
+    ):
         _library()
         return [_ran(words, folder) for words in several]
 
@@ -115,63 +124,63 @@ def _split(*lines: str) -> list[Words]:
 
 
 PLANS = _split(
-    "plan --k 10 --candidates 5000 --epsilon 1",
-    "plan --k 10 --candidates 5000 --rho 0.1",
-    "plan --k 1 --candidates 50 --epsilon 1",
-    "plan --k 1 --candidates 50 --rho 0.01 --users 3",
-    "plan --k 10 --candidates 5000 --epsilon 1 --neighbors replace",
-    "plan --k 10 --candidates 5000 --epsilon 1 --release set",
-    "plan --k 10 --candidates 5000 --epsilon 1 --counts",
-    "plan --k 10 --candidates 5000 --epsilon 1 --alpha 0.001",
-    "plan --k 5 --candidates list.txt --epsilon 1 --mechanism permute_and_flip",
-    "plan --k 5 --candidates list.txt --epsilon 1 --mechanism peeled_exponential",
-    "plan --k 5 --candidates list.txt --epsilon 1 --mechanism noisy_top_k_with_gaps",
-    "plan --k 5 --candidates list.txt --epsilon 1 --mechanism canonical --release set",
-    "plan --k 5 --candidates list.txt --epsilon 1 --mechanism joint",
-    "plan --k 5 --candidates list.txt --epsilon 1 --mechanism nothing",
-    "plan --k 3 --candidates 50 --epsilon 1 --release set --compare",
-    "plan --k 3 --candidates 6 --epsilon 1 --release set --proxy proxy.csv",
-    "plan --k 3 --candidates 50 --rho 0.1 --compare",
-    "plan --k 3 --candidates 50 --epsilon 1 --sum days --bounds 0,5",
-    "plan --k 3 --candidates 50 --epsilon 1 --sum days --bounds -1,5 --step 0.5",
-    "plan --quantile 9/10 --column days --bounds 0,30 --step 0.5 --epsilon 1",
-    "plan --quantile 1/2 --column days --bounds -5,5 --max-rows 3 --rho 0.1 --neighbors replace",
-    "plan --quantile .25,.5,.75 --column days --bounds 0,30 --epsilon 1",
-    "plan --k 3 --candidates 50 --by-gap --epsilon 1 --delta 1e-8",
-    "plan --k 3 --candidates 50 --by-gap --rho 0.1 --delta 1e-8 --neighbors replace",
-    "plan --k 3 --candidates 50 --group region --groups 12 --groups-per-person 2 --epsilon 1",
-    "plan --k 3 --candidates 50 --group region --epsilon 1",
-    "plan --k 3 --candidates 50 --epsilon 1 --other",
-    "plan --k 3 --candidates 50 --minimum-users 10 --epsilon 1",
-    "plan --k 3 --candidates 50 --minimum-users 10 --epsilon 1 --delta 1e-6",
-    "plan --keys --max-items 500 --minimum-users 35 --epsilon 30 --delta 1e-8",
-    "plan --k 10 --epsilon 1 --delta 1e-8",
-    "plan --k 10 --epsilon 1 --delta 1e-8 --limit 100 --max-items 5",
-    "plan --k 10 --rho 0.1 --delta 1e-8 --counts --max-items 3",
-    "plan --k 10 --epsilon 1 --delta 1e-8 --neighbors replace",
-    "plan --above-threshold --max-items 5 --epsilon 1 --delta 1e-8",
-    "plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8",
-    "plan --above-threshold --max-items 2 --counts --epsilon 1 --delta 1e-8",
-    "plan --above-threshold --max-items 2 --rho 0.1 --delta 1e-8",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1",
+    "plan top-k --k 10 --candidates 5000 --rho 0.1",
+    "plan top-k --k 1 --candidates 50 --epsilon 1",
+    "plan top-k --k 1 --candidates 50 --rho 0.01 --users 3",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --neighbors replace",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --release set",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --counts",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --alpha 0.001",
+    "plan top-k --k 5 --candidates list.txt --epsilon 1 --mechanism permute_and_flip",
+    "plan top-k --k 5 --candidates list.txt --epsilon 1 --mechanism peeled_exponential",
+    "plan top-k --k 5 --candidates list.txt --epsilon 1 --mechanism noisy_top_k_with_gaps",
+    "plan top-k --k 5 --candidates list.txt --epsilon 1 --mechanism canonical --release set",
+    "plan top-k --k 5 --candidates list.txt --epsilon 1 --mechanism joint",
+    "plan top-k --k 5 --candidates list.txt --epsilon 1 --mechanism nothing",
+    "plan top-k --k 3 --candidates 50 --epsilon 1 --release set --compare",
+    "plan top-k --k 3 --candidates 6 --epsilon 1 --release set --proxy proxy.csv",
+    "plan top-k --k 3 --candidates 50 --rho 0.1 --compare",
+    "plan top-k --k 3 --candidates 50 --epsilon 1 --sum days --bounds 0,5",
+    "plan top-k --k 3 --candidates 50 --epsilon 1 --sum days --bounds -1,5 --step 0.5",
+    "plan quantile --quantile 9/10 --column days --bounds 0,30 --step 0.5 --epsilon 1",
+    "plan quantile --quantile 1/2 --column days --bounds -5,5 --max-rows 3 --rho 0.1 --neighbors replace",
+    "plan quantile --quantile .25,.5,.75 --column days --bounds 0,30 --epsilon 1",
+    "plan gap --k 3 --candidates 50 --epsilon 1 --delta 1e-8",
+    "plan gap --k 3 --candidates 50 --rho 0.1 --delta 1e-8 --neighbors replace",
+    "plan top-k --k 3 --candidates 50 --group region --groups 12 --groups-per-person 2 --epsilon 1",
+    "plan top-k --k 3 --candidates 50 --group region --epsilon 1",
+    "plan top-k --k 3 --candidates 50 --epsilon 1 --other",
+    "plan unknown-domain --k 3 --candidates 50 --minimum-users 10 --epsilon 1",
+    "plan unknown-domain --k 3 --candidates 50 --minimum-users 10 --epsilon 1 --delta 1e-6",
+    "plan partitions --max-items 500 --minimum-users 35 --epsilon 30 --delta 1e-8",
+    "plan unknown-domain --k 10 --epsilon 1 --delta 1e-8",
+    "plan unknown-domain --k 10 --epsilon 1 --delta 1e-8 --limit 100 --max-items 5",
+    "plan unknown-domain --k 10 --rho 0.1 --delta 1e-8 --counts --max-items 3",
+    "plan unknown-domain --k 10 --epsilon 1 --delta 1e-8 --neighbors replace",
+    "plan above-threshold --max-items 5 --epsilon 1 --delta 1e-8",
+    "plan above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8",
+    "plan above-threshold --max-items 2 --counts --epsilon 1 --delta 1e-8",
+    "plan above-threshold --max-items 2 --rho 0.1 --delta 1e-8",
     "plan",
-    "plan --k 10",
-    "plan --k 10 --candidates 5000",
-    "plan --k 10 --candidates 5 --epsilon 1",
-    "plan --k 0 --candidates 5 --epsilon 1",
-    "plan --k 10 --candidates 5000 --epsilon 1 --rho 1",
-    "plan --k 10 --candidates 5000 --epsilon -1",
-    "plan --k 10 --candidates none.txt --epsilon 1",
-    "plan --k 10 --epsilon 1",
-    "plan --k 10 --candidates 5000 --epsilon 1 --compare --counts",
-    "plan --k 10 --candidates 5000 --epsilon 1 --limit 3",
-    "plan --k 10 --candidates 5000 --epsilon 1 --plot a.png",
-    "plan --k 10 --candidates 5000 --epsilon 1 --sum days",
-    "plan --k 10 --candidates 5000 --epsilno 1",
-    "plan --k 3 --candidates 50 --epsilon 1 --neighbors friends",
-    "plan --k 3 --candidates 50 --epsilon 1 --alpha 2",
-    "plan --above-threshold --epsilon 1 --delta 1e-8",
+    "plan top-k --k 10",
+    "plan top-k --k 10 --candidates 5000",
+    "plan top-k --k 10 --candidates 5 --epsilon 1",
+    "plan top-k --k 0 --candidates 5 --epsilon 1",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --rho 1",
+    "plan top-k --k 10 --candidates 5000 --epsilon -1",
+    "plan top-k --k 10 --candidates none.txt --epsilon 1",
+    "plan top-k --k 10 --epsilon 1",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --compare --counts",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --limit 3",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --plot a.png",
+    "plan top-k --k 10 --candidates 5000 --epsilon 1 --sum days",
+    "plan top-k --k 10 --candidates 5000 --epsilno 1",
+    "plan top-k --k 3 --candidates 50 --epsilon 1 --neighbors friends",
+    "plan top-k --k 3 --candidates 50 --epsilon 1 --alpha 2",
+    "plan above-threshold --epsilon 1 --delta 1e-8",
 )
-SEVERAL = ("plan", "--k", "3", "--candidates", "50", "--epsilon", "3", "--releases", "4")
+SEVERAL = ("plan", "top-k", "--k", "3", "--candidates", "50", "--epsilon", "3", "--releases", "4")
 RELEASES: list[Words] = [
     (*LISTED, *PRICE),
     (*LISTED, "--rho", "0.1"),
@@ -187,24 +196,24 @@ RELEASES: list[Words] = [
     (*LISTED, *PRICE, "--release", "set", "--mechanism", "canonical", "--out", "-"),
     (*LISTED, *PRICE, "--sum", "days", "--bounds", "0,5"),
     (*LISTED, *PRICE, "--sum", "days", "--bounds", "0,5", "--counts", "--out", "-"),
-    (*FROM[:4], "--quantile", "1/2", "--column", "days", "--bounds", "0,9", "--step", "1/3", *PRICE, "--out", "-"),
-    (*FROM[:4], "--quantile", "1/3,2/3", "--column", "days", "--bounds", "0,9", "--step", "1/2", *PRICE, "--out", "-"),
+    (*QUANTILE, "--quantile", "1/2", "--column", "days", "--bounds", "0,9", "--step", "1/3", *PRICE, "--out", "-"),
+    (*QUANTILE, "--quantile", "1/3,2/3", "--column", "days", "--bounds", "0,9", "--step", "1/2", *PRICE, "--out", "-"),
     (*LISTED, *PRICE, "--other"),
     (*LISTED, *PRICE, "--other", "--out", "-"),
     (*LISTED, *PRICE, "--engine", "duckdb"),
-    (*FROM, "--k", "3", *PRICE, "--delta", "1e-4"),
-    (*FROM, "--k", "3", *PRICE, "--delta", "1e-4", "--max-items", "2", "--limit", "5", "--out", "-"),
-    (*FROM, "--k", "3", "--rho", "0.1", "--delta", "1e-4", "--counts"),
-    (*FROM, "--above-threshold", "--max-items", "2", *PRICE, "--delta", "1e-4"),
-    (*FROM, "--above-threshold", "--max-items", "1", "--keep", "random", *PRICE, "--delta", "1e-4", "--out", "-"),
-    (*FROM, "--above-threshold", "--max-items", "1", "--counts", *PRICE, "--delta", "1e-4"),
+    (*UNLISTED, *PRICE, "--delta", "1e-4"),
+    (*UNLISTED, *PRICE, "--delta", "1e-4", "--max-items", "2", "--limit", "5", "--out", "-"),
+    (*UNLISTED, "--rho", "0.1", "--delta", "1e-4", "--counts"),
+    (*ABOVE, "--max-items", "2", *PRICE, "--delta", "1e-4"),
+    (*ABOVE, "--max-items", "1", "--keep", "random", *PRICE, "--delta", "1e-4", "--out", "-"),
+    (*ABOVE, "--max-items", "1", "--counts", *PRICE, "--delta", "1e-4"),
     (*LISTED,),
-    (*FROM, "--k", "3", *PRICE),
-    (*FROM, "--candidates", "list.txt", "--k", "9", *PRICE),
-    (*FROM, "--candidates", "none.txt", "--k", "3", *PRICE),
-    ("release", "none.csv", *LISTED[2:], *PRICE),
-    ("release", "list.txt", *LISTED[2:], *PRICE),
-    ("release", "loans.csv", "--user", "nobody", *LISTED[4:], *PRICE),
+    (*UNLISTED, *PRICE),
+    (*LISTED[:-1], "9", *PRICE),
+    ("release", "top-k", *FROM, "--candidates", "none.txt", "--k", "3", *PRICE),
+    ("release", "top-k", "none.csv", *LISTED[3:], *PRICE),
+    ("release", "top-k", "list.txt", *LISTED[3:], *PRICE),
+    ("release", "top-k", "loans.csv", "--user", "nobody", *LISTED[5:], *PRICE),
     (*LISTED, *PRICE, "--ledger", "none.ledger"),
     (*LISTED, *PRICE, "--out", "list.txt"),
     (*LISTED, *PRICE, "--engine", "abacus"),
@@ -213,6 +222,8 @@ HELPS: list[Words] = [
     (),
     ("--help",),
     ("--version",),
+    *((name, kind, "--help") for name in ("plan", "release") for kind in QUESTIONS),
+    ("release", "planned", "--help"),
     *((name, "--help") for name in ("plan", "release", "show", "ledger", "proofs", "demo", "audit")),
     *(("ledger", name, "--help") for name in ("create", "show", "verify", "head", "reserve", "settle", "export")),
     ("audit", "accept", "--help"),
@@ -248,19 +259,7 @@ SEQUENCES: dict[str, list[Words]] = {
     "ledgers of every kind": [
         ("ledger", "create", "rho", "--dataset", "loans", "--rho", "0.5"),
         ("ledger", "create", "pair", "--dataset", "loans", "--epsilon", "1", "--delta", "1e-6"),
-        (
-            "ledger",
-            "create",
-            "three",
-            "--dataset",
-            "loans",
-            "--epsilon",
-            "1/3",
-            "--users",
-            "3",
-            "--neighbors",
-            "replace",
-        ),
+        *_split("ledger create three --dataset loans --epsilon 1/3 --users 3 --neighbors replace"),
         ("ledger", "create", "both", "--dataset", "loans", "--epsilon", "1", "--rho", "1"),
         ("ledger", "create", "none", "--dataset", "loans"),
         ("ledger", "create", "json", "--dataset", "loans", "--epsilon", "1", "--json"),
@@ -276,7 +275,7 @@ SEQUENCES: dict[str, list[Words]] = {
         ("show", "top.json"),
         (*LISTED, *PRICE, "--out", "top.json"),
         (*LISTED, *PRICE, "--out", "top.csv"),
-        (*FROM, "--k", "3", *PRICE, "--delta", "1e-4", "--out", "found.json"),
+        (*UNLISTED, *PRICE, "--delta", "1e-4", "--out", "found.json"),
         ("show", "found.json"),
         (*LISTED, *PRICE, "--counts", "--other", "--out", "counts.json"),
         ("show", "counts.json"),

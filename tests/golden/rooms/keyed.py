@@ -44,12 +44,8 @@ def cases() -> Iterator[Case]:
         ("make_unknown_domain_counts", {"k": 1, "limit": 2, "scale": 2, "delta": 1e-6}),
         ("make_stable_histogram", {"scale": 1, "delta": 1e-6, "gaussian": True}),
     ):
-        yield (
-            named("curve of counts", role),
-            lambda role=role, options=options: Rough(
-                _built(role, PROFILE["profile"], 2, True, options).map(1).delta(Fraction(1, 2))
-            ),
-        )
+        build = partial(_built, role, PROFILE["profile"], 2, True, options)
+        yield named("curve of counts", role), lambda build=build: Rough(build().map(1).delta(Fraction(1, 2)))
     for words, role, options in _small():
         build = partial(_built, role, WITH_DELTA["approx-max"], 2, True, options)
         yield named(words, "law"), lambda build=build: law(build().distribution(TABLE))

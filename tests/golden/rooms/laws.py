@@ -12,12 +12,7 @@ from ..grid import MEASURES, METRICS, selections, sized, vectors
 from ..names import tk
 from ..shown import law
 
-SCORES = {
-    "apart": [4, 2, 0],
-    "equal": [1, 1, 1],
-    "four": [3, 0, 3, 1],
-    "single": [5],
-}
+SCORES = {"apart": [4, 2, 0], "equal": [1, 1, 1], "four": [3, 0, 3, 1], "single": [5]}
 REALS = [0.5, -0.25, 0.1]
 ITEMS = ["x", "y", "z"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -95,13 +95,13 @@ def _arguments() -> Iterator[Case]:
                 if name == "threshold":
                     del given["delta"]
                 said = text(repr(value))[:30]
-                yield named(role, f"{name}={said}"), partial(_shown, role, given, space, measure)
+                yield named(role, f"{name}={said}"), _built_or_refused(role, given, space, measure)
         yield named(role, "unknown option"), partial(_built, role, {**options, "sclae": 1}, space, measure)
 
 
-def _shown(role: str, options: dict[str, Any], space: Any, measure: Any) -> str:
+def _built_or_refused(*given: Any) -> Callable[[], str]:
     """Some of these are accepted; then it says so."""
-    return f"accepted: {type(_built(role, options, space, measure)).__name__}"
+    return _tried(_built, *given)
 
 
 def _spaces() -> Iterator[Case]:
@@ -124,11 +124,11 @@ def _spaces() -> Iterator[Case]:
     }
     for role, (space, measure, options) in FITTING.items():
         for word, domain in domains.items():
-            yield named(role, "domain", word), partial(_shown, role, options, (domain, space[1]), measure)
+            yield named(role, "domain", word), _built_or_refused(role, options, (domain, space[1]), measure)
         for word, metric in metrics.items():
-            yield named(role, "metric", word), partial(_shown, role, options, (space[0], metric), measure)
+            yield named(role, "metric", word), _built_or_refused(role, options, (space[0], metric), measure)
         for word, output in (*MEASURES.items(), *PROFILE.items(), ("approx", APPROX), ("class", tk.MaxDivergence)):
-            yield named(role, "measure", word), partial(_shown, role, options, space, output)
+            yield named(role, "measure", word), _built_or_refused(role, options, space, output)
         then = role.replace("make_", "then_")
         yield named(then, "alone"), partial(_alone, then, measure, options)
         yield named(then, "shown"), lambda then=then, m=measure, o=options: str(getattr(tk, then)(m, **o))
@@ -180,12 +180,7 @@ def _data() -> Iterator[Case]:
         "fractions": [Fraction(1, 2)] * 5,
     }
     bounded = tk.VectorDomain(tk.AtomDomain(int, bounds=(0, 4)), size=5)
-    domains = {
-        "any": vectors(),
-        "five": vectors(5),
-        "real": vectors(5, float),
-        "bounded": bounded,
-    }
+    domains = {"any": vectors(), "five": vectors(5), "real": vectors(5, float), "bounded": bounded}
     for word, domain in domains.items():
         for name, x in vectors_.items():
             build = lambda domain=domain: tk.make_report_noisy_top_k(  # noqa: E731
@@ -281,17 +276,11 @@ def _of_tables() -> Iterator[Case]:
         "string": "xy", "number": 3, "large": [2**64], "nested": [["x"]],
     }  # fmt: skip
     for word, candidates in lists.items():
-        yield named("candidates", word), partial(_accepted, tk.make_count_by_item, *rows, candidates=candidates)
-        yield (
-            named("sums of", word),
-            partial(_accepted, tk.make_sum_by_item, *sums, candidates=candidates, bounds=(0, 1)),
-        )
-        yield named("outside", word), partial(_accepted, tk.make_count_outside, *rows, items=candidates)
+        yield named("candidates", word), _tried(tk.make_count_by_item, *rows, candidates=candidates)
+        yield (named("sums of", word), _tried(tk.make_sum_by_item, *sums, candidates=candidates, bounds=(0, 1)))
+        yield named("outside", word), _tried(tk.make_count_outside, *rows, items=candidates)
     for bounds in ((1, 0), (0,), 3, None, (0, math.inf), (math.nan, 1), ("0", 1), (True, 2), (0, 10**400)):
-        yield (
-            named("bounds", repr(bounds)[:30]),
-            partial(_accepted, tk.make_sum_by_item, *sums, candidates=["x"], bounds=bounds),
-        )
+        yield (named("bounds", repr(bounds)[:30]), _tried(tk.make_sum_by_item, *sums, candidates=["x"], bounds=bounds))
     for value in WHOLE:
         for role, space, name, options in (
             ("make_count_by_item", rows, "max_items", {"candidates": None}),
@@ -299,30 +288,24 @@ def _of_tables() -> Iterator[Case]:
             ("make_count_outside", rows, "max_rows", {"items": ["x"]}),
             ("make_quantile_scores", numbers, "max_rows", {"quantile": 0.5, "bounds": (0, 5)}),
         ):
-            yield (
-                named(role, f"{name}={value!r}"),
-                partial(_accepted, getattr(tk, role), *space, **{**options, name: value}),
-            )
+            yield (named(role, f"{name}={value!r}"), _tried(getattr(tk, role), *space, **{**options, name: value}))
     for value in ("x", 3, 0, [0], [1, 1], [], [1.5], None):
-        yield named("caps", repr(value)), partial(_accepted, tk.make_cap_scores, *rows, caps=value, share=0.5)
+        yield named("caps", repr(value)), _tried(tk.make_cap_scores, *rows, caps=value, share=0.5)
     for value in NUMBERS:
-        yield named("share", repr(value)[:30]), partial(_accepted, tk.make_cap_scores, *rows, caps=[1], share=value)
+        yield named("share", repr(value)[:30]), _tried(tk.make_cap_scores, *rows, caps=[1], share=value)
         yield (
             named("quantile", repr(value)[:30]),
-            partial(_accepted, tk.make_quantile_scores, *numbers, quantile=value, bounds=(0, 5)),
+            _tried(tk.make_quantile_scores, *numbers, quantile=value, bounds=(0, 5)),
         )
         yield (
             named("granularity of sums", repr(value)[:30]),
-            partial(_accepted, tk.make_sum_by_item, *sums, candidates=["x"], bounds=(0, 5), granularity=value),
+            _tried(tk.make_sum_by_item, *sums, candidates=["x"], bounds=(0, 5), granularity=value),
         )
     for value in (*WORDS, "value"):
-        yield named("by", repr(value)), partial(_accepted, tk.make_bound_contributions, *rows, most=2, by=value)
+        yield named("by", repr(value)), _tried(tk.make_bound_contributions, *rows, most=2, by=value)
     for value in ("yes", 1, 0):
-        yield (
-            named("monotonic", repr(value)),
-            partial(_accepted, tk.make_count_by_item, *rows, candidates=["x"], monotonic=value),
-        )
+        yield (named("monotonic", repr(value)), _tried(tk.make_count_by_item, *rows, candidates=["x"], monotonic=value))
 
 
-def _accepted(make: Any, *arguments: Any, **options: Any) -> str:
-    return f"accepted: {type(make(*arguments, **options)).__name__}"
+def _tried(make: Any, *arguments: Any, **options: Any) -> Callable[[], str]:
+    return lambda: f"accepted: {type(make(*arguments, **options)).__name__}"

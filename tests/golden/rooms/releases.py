@@ -169,10 +169,7 @@ def _repeat(build: Callable[[], Any], times: int) -> Any:
 
 def _counts() -> Iterator[Case]:
     sizes = {"one": 1, "four": 4, "five": 5, "thousand": 1000, "many": 2**17}
-    for role, metric, measure in (
-        ("make_laplace", tk.L1Distance(), "max"),
-        ("make_gaussian", tk.L2Distance(), "zcdp"),
-    ):
+    for role, metric, measure in (("make_laplace", tk.L1Distance(), "max"), ("make_gaussian", tk.L2Distance(), "zcdp")):
         for scale in (0, THIRD, 1, Fraction(21, 2), 50, 3000, 1e30):
             for word, n in sizes.items():
                 if n > 1000 and scale not in (1, 50, 3000):

@@ -41,66 +41,39 @@ def _report(measure: Any, **given: Any) -> Any:
     return tk.make_report_noisy_top_k(vectors(), METRICS["linf+"], measure, **{"k": 2, "scale": 4, **given})
 
 
+def _found(make: Callable[[Any], Any], d_in: Any, d_out: Any, **options: Any) -> Callable[[], Any]:
+    return lambda: tk.binary_search_param(make, d_in, d_out, **options)
+
+
 def _other_parameters() -> Iterator[Case]:
     for word, measure in MEASURES.items():
+        report = partial(_report, measure)
         for budget in (0.05, 1, 3):
-            search: Callable[..., Any] = partial(tk.binary_search_param, T=int)
-            yield (
-                named("winners", word, budget),
-                lambda m=measure, b=budget, s=search: s(lambda k: _report(m, k=k), 1, b),
-            )
-            yield (
-                named("times", word, budget),
-                lambda m=measure, b=budget, s=search: s(lambda n: tk.make_repeat(_report(m, scale=100), times=n), 1, b),
-            )
-            yield (
-                named("chain", word, budget),
-                lambda m=measure, b=budget: tk.binary_search_chain(lambda scale: _report(m, scale=scale), 2, b),
-            )
+            many = lambda n, report=report: tk.make_repeat(report(scale=100), times=n)  # noqa: E731
+            scaled = lambda scale, report=report: report(scale=scale)  # noqa: E731
+            yield named("winners", word, budget), _found(lambda k, report=report: report(k=k), 1, budget, T=int)
+            yield named("times", word, budget), _found(many, 1, budget, T=int)
+            yield named("chain", word, budget), partial(tk.binary_search_chain, scaled, 2, budget)
     keyed = tk.KeyedCountsDomain(), tk.KeyedCountDistance(3), WITH_DELTA["approx-max"]
+    profile = partial(tk.make_joint_top_k, vectors(), METRICS["linf+"], PROFILE["profile"], k=2)
     for budget in ((1, 1e-6), (0.1, 1e-3)):
-        yield (
-            named("unknown domain", budget),
-            lambda b=budget: tk.binary_search_param(
-                lambda scale: tk.make_unknown_domain_top_k(*keyed, k=2, limit=5, scale=scale, delta=b[1]), 1, b
-            ),
-        )
-        yield (
-            named("threshold", budget),
-            lambda b=budget: tk.binary_search_param(
-                lambda level: tk.make_stable_histogram(*keyed, scale=6, threshold=level), 1, b, T=int
-            ),
-        )
-        yield (
-            named("profile", budget),
-            lambda b=budget: Rough(
-                tk.binary_search_param(
-                    lambda scale: tk.make_joint_top_k(
-                        vectors(), METRICS["linf+"], PROFILE["profile"], k=2, scale=scale
-                    ),
-                    1,
-                    b,
-                )
-            ),
-        )
-    caps = tk.FrameDomain("a", "b"), tk.UserDistance()
-    yield (
-        "stability",
-        lambda: tk.binary_search_param(
-            lambda most: tk.make_count_outside(*caps, items=["x"], max_rows=most), 1, 7, T=int
-        ),
-    )
+        unknown = partial(tk.make_unknown_domain_top_k, *keyed, k=2, limit=5, delta=budget[1])
+        histogram = partial(tk.make_stable_histogram, *keyed, scale=6)
+        joint = _found(lambda scale: profile(scale=scale), 1, budget)
+        yield named("unknown domain", budget), _found(lambda scale, make=unknown: make(scale=scale), 1, budget)
+        yield named("threshold", budget), _found(lambda t, make=histogram: make(threshold=t), 1, budget, T=int)
+        yield named("profile", budget), lambda joint=joint: Rough(joint())
+    outside = partial(tk.make_count_outside, tk.FrameDomain("a", "b"), tk.UserDistance(), items=["x"])
+    yield "stability", _found(lambda most: outside(max_rows=most), 1, 7, T=int)
 
 
 def _refused() -> Iterator[Case]:
     report = partial(_report, MEASURES["max"])
+    scaled = lambda scale: report(scale=scale)  # noqa: E731
     for d_in, d_out in ((-1, 1), ("1", 1), (1, -1), (1, None), (1, float("nan")), (0, 1), (1, 0), (1, float("inf"))):
-        yield (
-            named("asked", repr(d_in), repr(d_out)),
-            lambda a=d_in, b=d_out: tk.binary_search_param(lambda scale: report(scale=scale), a, b),
-        )
+        yield named("asked", repr(d_in), repr(d_out)), _found(scaled, d_in, d_out)
     for kind in (str, bool, Fraction, None, complex):
-        yield named("kind", kind), lambda kind=kind: tk.binary_search_param(lambda s: report(scale=s), 1, 1, T=kind)
-    yield "no function", lambda: tk.binary_search_param(3, 1, 1)
-    yield "not monotone", lambda: tk.binary_search_param(lambda s: report(scale=4 if s < 1 else 1), 1, 0.1)
-    yield "no measurement", lambda: tk.binary_search_param(lambda s: 3, 1, 1)
+        yield named("kind", kind), _found(scaled, 1, 1, T=kind)
+    yield "no function", _found(3, 1, 1)  # type: ignore[arg-type]
+    yield "not monotone", _found(lambda s: report(scale=4 if s < 1 else 1), 1, 0.1)
+    yield "no measurement", _found(lambda s: 3, 1, 1)

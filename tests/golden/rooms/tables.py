@@ -30,13 +30,7 @@ def frame(kind: str, rows: list[tuple[Any, ...]] = ROWS) -> Any:
 
         arrow = made.to_arrow()
         return duckdb.connect().from_arrow(arrow)
-    kinds: dict[str, Callable[[], Any]] = {
-        "polars": lambda: made,
-        "lazy": made.lazy,
-        "pandas": made.to_pandas,
-        "pyarrow": made.to_arrow,
-    }
-    return kinds[kind]()
+    return {"polars": made.clone, "lazy": made.lazy, "pandas": made.to_pandas, "pyarrow": made.to_arrow}[kind]()
 
 
 def cases() -> Iterator[Case]:
@@ -68,10 +62,8 @@ def _links() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield named("counts", kind), partial(tk.make_count_by_item, ROWS_DOMAIN, between, candidates=ITEMS)
         for most in (None, 1, 2):
             options = {"candidates": None, "max_items": most}
-            yield (
-                named("every item", kind, max_items=most),
-                partial(tk.make_count_by_item, ROWS_DOMAIN, between, **options),
-            )
+            count = partial(tk.make_count_by_item, ROWS_DOMAIN, between, **options)
+            yield named("every item", kind, max_items=most), count
     for bounds in ((0, 10), (-3, 4)):
         for step in (1, 2, Fraction(1, 2)):
             options = {"candidates": ITEMS, "bounds": bounds, "granularity": step}

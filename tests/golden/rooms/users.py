@@ -47,18 +47,14 @@ def _scored() -> Iterator[tuple[str, Callable[[], Any]]]:
         between = tk.UserDistance(kind)
         for monotonic in MONOTONIC:
             options = {"candidates": ITEMS, "monotonic": monotonic}
-            yield (
-                named("count_by_item", kind, monotonic=monotonic),
-                partial(tk.make_count_by_item, ROWS, between, **options),
-            )
+            count = partial(tk.make_count_by_item, ROWS, between, **options)
+            yield named("count_by_item", kind, monotonic=monotonic), count
             for bounds in BOUNDS:
                 step = Fraction(1, 2) if bounds == BOUNDS[-1] else 1
                 more = {**options, "bounds": bounds, "granularity": step}
                 named_bounds = "..".join(map(str, bounds))
-                yield (
-                    named("sum_by_item", kind, named_bounds, monotonic=monotonic),
-                    partial(tk.make_sum_by_item, SUMS, between, **more),
-                )
+                sums = partial(tk.make_sum_by_item, SUMS, between, **more)
+                yield named("sum_by_item", kind, named_bounds, monotonic=monotonic), sums
 
 
 def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -76,10 +72,8 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
             for by in ("random", "order", "rows", "value"):
                 for domain, step in ((ROWS, 1), (SUMS, Fraction(1, 2))):
                     name = named("bound_contributions", kind, *domain.columns, most=most, by=by)
-                    yield (
-                        name,
-                        partial(tk.make_bound_contributions, domain, between, most=most, by=by, granularity=step),
-                    )
+                    options = {"most": most, "by": by, "granularity": step}
+                    yield name, partial(tk.make_bound_contributions, domain, between, **options)
             for by in ("random", "order", "rows", "value"):
                 kept = partial(tk.make_keep_groups, *grouped, most=most, by=by, groups=[1, 2])
                 yield named("keep_groups", kind, most=most, by=by), kept
@@ -92,10 +86,8 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
             name = named("cap_scores", kind, share=share)
             yield name, partial(tk.make_cap_scores, ROWS, between, caps=[1, 2, 50], share=share)
             options = {"quantile": share, "bounds": (0, 1), "granularity": Fraction(1, 4), "max_rows": 3}
-            yield (
-                named("quantile_scores", kind, quantile=share),
-                partial(tk.make_quantile_scores, NUMBERS, between, **options),
-            )
+            scores = partial(tk.make_quantile_scores, NUMBERS, between, **options)
+            yield named("quantile_scores", kind, quantile=share), scores
 
 
 def _selected() -> Iterator[tuple[str, str, dict[str, Any]]]:

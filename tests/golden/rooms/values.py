@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import gmpy2
@@ -67,29 +68,16 @@ def _noises() -> Iterator[Case]:
 
 
 def _intervals() -> Iterator[Case]:
-    def pair(found: Any) -> list[str]:
-        return [f"{gmpy2.mpq(end)}" for end in found]
+    def ends(precision: int, word: str, *numbers: Any) -> list[str]:
+        intervals = tk.noise.Intervals(precision)
+        return [f"{gmpy2.mpq(end)}" for end in getattr(intervals, word)(*map(intervals.rational, numbers))]
 
+    words: dict[str, tuple[Any, ...]] = dict.fromkeys(("exp", "log", "log1p", "negative"), ())
+    words |= dict.fromkeys(("add", "multiply", "divide"), (gmpy2.mpq(2, 7),))
     for precision in (16, 53, 100):
         for x in (gmpy2.mpq(1, 3), gmpy2.mpq(7, 2), gmpy2.mpq(1, 1000)):
-            for word in ("exp", "log", "log1p", "negative"):
-                name = named("Intervals", word, x, precision=precision)
-                yield (
-                    name,
-                    lambda p=precision, x=x, w=word: pair(
-                        getattr(tk.noise.Intervals(p), w)(tk.noise.Intervals(p).rational(x))
-                    ),
-                )
-            for word in ("add", "multiply", "divide"):
-                name = named("Intervals", word, x, precision=precision)
-                yield (
-                    name,
-                    lambda p=precision, x=x, w=word: pair(
-                        getattr(tk.noise.Intervals(p), w)(
-                            tk.noise.Intervals(p).rational(x), tk.noise.Intervals(p).rational(gmpy2.mpq(2, 7))
-                        )
-                    ),
-                )
+            for word, more in words.items():
+                yield named("Intervals", word, x, precision=precision), partial(ends, precision, word, x, *more)
 
 
 def _releases() -> Iterator[Case]:

@@ -3,25 +3,59 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import os
 import tempfile
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
 from ....errors import ParameterError, ProofError, TableError, checks
 from ....errors.files import write_atomically
 from ....proof import latex
-from ..registry import proofs
+from ..registry import Claim, proofs, tests_are_here
 from ..report import FAILS, NOT_TESTED
-from .claim import claim_page
-from .document import document_page
-from .index import index_page
-from .page import Finding, ReportContent, collect_findings, load_documents
+from .documents import ProofDocument, load_documents
+from .findings import NO_DISTRIBUTION, Finding, collect_findings
+from .pages import render_page, template_environment
 
 Progress = Callable[[str, int, int], None]
 _JOBS = 2  # builds of LaTeX at a time: each uses a core
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """The content of all pages; ``pdfs`` are built PDFs by document, ``unbuilt`` why the others did not build."""
+
+    claims: tuple[Claim, ...]
+    documents: dict[str, ProofDocument]
+    findings: tuple[Finding, ...]
+    signed: bool
+    budget: int
+    date: str
+    pdfs: dict[str, bytes] = field(default_factory=dict)
+    unbuilt: dict[str, str] = field(default_factory=dict)
+    version: str = field(default_factory=lambda: importlib.metadata.version("opendp_topk"))
+    tests_are_here: bool = field(default_factory=tests_are_here)
+
+    @property
+    def refuted(self) -> list[Finding]:
+        """The rows whose claim is refuted by a pair of neighbours."""
+        return [one for one in self.findings if one.verdict == FAILS]
+
+    @property
+    def verified_text(self) -> str:
+        """Return how many maps were verified, and with which results."""
+        maps = sum(one.verdict != NO_DISTRIBUTION for one in self.findings)
+        untested = sum(one.verdict == NOT_TESTED for one in self.findings)
+        return f"{maps} maps, of which {len(self.refuted)} fail and {untested} not tested"
+
+    def stale_parts(self, names: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the stale parts of these documents: pairs of a document and a sentence."""
+        known = self.documents
+        return [(name, fault) for name in names if name in known for fault in known[name].stale_parts]
 
 
 def write_report(
@@ -54,73 +88,74 @@ def write_report(
     Raises:
         ParameterError: The folder is not empty, and ``force`` is not given.
         TableError: ``signoffs`` cannot be read, or the folder cannot be written.
+        MissingExtraError: Jinja2 is not installed.
 
     Runtime:
-        About two minutes, and twice as long with PDFs.
+        About a minute, and a few more with PDFs.
     """
     target = Path(folder)
     checks.require_positive_int("budget", budget)
     _require_empty_folder(target, force)
-    claims = proofs(signoffs)
-    known = load_documents()
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_JOBS) as pool:
-        wanted = known if pdf and not latex.missing_tex_message() else {}
-        building = {name: pool.submit(latex.build_pdf, name, scratch) for name in wanted}
-        try:
-            found = collect_findings(budget, lambda done, total: progress("verifying", done, total))
-            unbuilt = _wait_for_pdfs(building, progress)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        material = ReportContent(
-            claims=tuple(claims),
-            documents=known,
-            findings=tuple(found),
-            pdfs=frozenset(building.keys() - unbuilt.keys()),
-            unbuilt=unbuilt,
-            signed=signoffs is not None,
-            budget=budget,
-            version=importlib.metadata.version("opendp_topk"),
-            date=(on or date.today()).isoformat(),
-        )
-        files: dict[str, bytes] = {name: text.encode() for name, text in render_pages(material).items()}
-        for name in sorted(material.pdfs):
-            stem = f"{name.replace('/', '-')}.pdf"
-            files[f"pdf/{stem}"] = (Path(scratch) / stem).read_bytes()
-    _write_files(target, files)
-    return material
+    template_environment()  # raises before the verifier runs
+    content = ReportContent(
+        claims=tuple(proofs(signoffs)),
+        documents=load_documents(),
+        findings=tuple(collect_findings(budget, lambda done, total: progress("verifying", done, total))),
+        signed=signoffs is not None,
+        budget=budget,
+        date=(on or date.today()).isoformat(),
+    )
+    if pdf and not latex.missing_tex_message():
+        _build_pdfs(content, progress)
+    files = {name: text.encode() for name, text in render_pages(content).items()}
+    _write_files(target, files | {f"pdf/{page_stem(name)}.pdf": made for name, made in content.pdfs.items()})
+    return content
 
 
-def render_pages(material: ReportContent) -> dict[str, str]:
+def render_pages(content: ReportContent) -> dict[str, str]:
     """Return every page by its path inside the folder."""
-    made = {"index.html": index_page(material)}
-    made |= {f"claims/{claim.constructor}.html": claim_page(claim, material) for claim in material.claims}
-    return made | {
-        f"documents/{one.name.replace('/', '-')}.html": document_page(one, material)
-        for one in material.documents.values()
-    }
+    import opendp_topk
+
+    same = {"content": content, "stem": page_stem}
+    docs = {one.constructor: inspect.getdoc(getattr(opendp_topk, one.constructor)) or "" for one in content.claims}
+    return (
+        {"index.html": render_page("index.html", up="", docs=docs, **same)}
+        | {
+            f"claims/{one.constructor}.html": render_page(
+                "claim.html", up="../", claim=one, doc=docs[one.constructor], **same
+            )
+            for one in content.claims
+        }
+        | {
+            f"documents/{page_stem(one.name)}.html": render_page("document.html", up="../", document=one, **same)
+            for one in content.documents.values()
+        }
+    )
 
 
-def refuted_findings(material: ReportContent) -> list[Finding]:
-    """Return the rows whose claim is refuted by a pair of neighbours."""
-    return [one for one in material.findings if one.verdict == FAILS]
+def page_stem(name: str) -> str:
+    """Return the name of a document's files without their endings."""
+    return name.replace("/", "-")
 
 
-def untested_findings(material: ReportContent) -> list[Finding]:
-    """Return the rows whose claim is not tested by any pair of neighbours."""
-    return [one for one in material.findings if one.verdict == NOT_TESTED]
+def _build_pdfs(content: ReportContent, progress: Progress) -> None:
+    """Build all documents; those that fail are listed with the reason."""
 
-
-def _wait_for_pdfs(building: dict[str, Future[Path]], progress: Progress) -> dict[str, str]:
-    """Wait for the PDFs; return those that did not build, and why."""
-    failed = {}
-    for done, (name, future) in enumerate(building.items(), start=1):
+    def build(name: str) -> bytes | ProofError:
         try:
-            future.result()
+            return latex.build_pdf(name, scratch).read_bytes()
         except ProofError as error:
-            failed[name] = str(error)
-        progress("building PDFs", done, len(building))
-    return failed
+            return error
+
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_JOBS) as pool:
+        for done, (name, made) in enumerate(
+            zip(content.documents, pool.map(build, content.documents), strict=True), start=1
+        ):
+            if isinstance(made, bytes):
+                content.pdfs[name] = made
+            else:
+                content.unbuilt[name] = str(made)
+            progress("building PDFs", done, len(content.documents))
 
 
 def _require_empty_folder(target: Path, force: bool) -> None:

@@ -1,16 +1,15 @@
-"""Inequalities of the proofs, decided by an SMT solver."""
+"""Inequalities of the proofs, decided for all real scores by an SMT solver (z3)."""
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...errors.extras import import_extra
-
-# Statements about real numbers, decided by an SMT solver (extra ``audit``: z3), and the terms in them.
+# Statements about real numbers, and the terms in them.
 
 Terms = Sequence[Any]
 
@@ -40,12 +39,8 @@ class Verdict:
 
 
 def load_solver() -> Any:
-    """Return the module z3.
-
-    Raises:
-        MissingExtraError: z3 is not installed.
-    """
-    return import_extra("z3", "the lemmas require an SMT solver", "opendp_topk[audit]")
+    """Return the module z3, which the whole suite does not require."""
+    return importlib.import_module("z3")
 
 
 def decide_lemma(lemma: Lemma, seconds: float = 20.0) -> Verdict:
@@ -110,7 +105,7 @@ def sort_descending(terms: Terms) -> list[Any]:
     return ordered
 
 
-# The sensitivity lemmas behind the privacy maps, decided for all real scores by an SMT solver (extra ``audit``: z3).
+# The sensitivity lemmas behind the privacy maps, decided for all real scores.
 #
 # Each lemma is checked for every size d <= 4 and every k <= 3. A lemma is proved if the solver finds that its negation
 # has no solution in the reals, and refuted by a counterexample.
@@ -139,9 +134,6 @@ def verify_lemmas(seconds: float = 20.0) -> list[Verdict]:
 
     Args:
         seconds: The time limit of the solver for one lemma, > 0. Default: 20.
-
-    Raises:
-        MissingExtraError: z3 is not installed.
     """
     return [decide_lemma(lemma, seconds) for lemma in all_lemmas()]
 

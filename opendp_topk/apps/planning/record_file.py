@@ -12,8 +12,9 @@ from ...errors import TableError
 from ...errors.files import quote_path, read_regular_file
 from ...numerics.arithmetic import to_fraction
 from ..ledger.stated import LINES
-from ..planning.release_record import FORMAT, ReleaseRecord
-from ..planning.units import split_item_parts
+from .questions import record_question
+from .release_record import FORMAT, ReleaseRecord
+from .units import split_item_parts
 
 _MOST = 2**28  # most bytes of a record, ten times the size of one with 10^6 items
 _LARGEST = sys.float_info.max  # pages show numbers as floats
@@ -106,13 +107,8 @@ _RECORD = _mapping_with(
     engine=_VERSION,
     library=_VERSION,
 )
-_SHARE = _text_matching(r"[1-9]\d{0,2}/[1-9]\d{0,3}")
-_NUMBERS = _mapping_with(value=_is_string, max_rows=_at_least(1, _is_whole_number))
-_QUANTILE = _mapping_with(quantile=_SHARE)
-_QUANTILES = _mapping_with(quantiles=_list_of(_SHARE), places=_at_least(1, _is_whole_number))
-_BY_GAP = _mapping_with(test_scale=_NOT_NEGATIVE, candidates=_at_least(2, _is_whole_number))
-_PARTITION = _mapping_with(group=_is_string, groups=_at_least(1, _is_whole_number))
 _BESIDE: dict[str, Check] = {
+    "question": _mapping_with(kind=_is_string, version=_is_whole_number),
     "counts": _list_of(_is_finite_number),
     "gaps": _list_of(_is_finite_number),
     "other": _is_finite_number,
@@ -175,21 +171,13 @@ def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _is_consistent(record: dict[str, Any]) -> bool:
     if not _RECORD(record) or not all(check(record[name]) for name, check in _BESIDE.items() if name in record):
         return False
-    length, k = len(record["items"]), record["k"]
+    length, asked = len(record["items"]), record_question(record.get("question"), record["mechanism"])
     fits = all(len(record[name]) == length for name in ("counts", "gaps", "groups") if name in record)
     paired = isinstance(record["d_out"], list) == record["symbol"].startswith("(")
-    few = (
-        _has_group_lists(record)
-        if "groups" in record or "partition" in record["mechanism"]
-        else k is None or length <= k
+    alone = "groups" not in record or "partition" in record["mechanism"]
+    return (
+        fits and paired and alone and asked is not None and asked.is_valid_record(record) and _has_valid_numbers(record)
     )
-    return fits and paired and few and _has_valid_numbers(record)
-
-
-def _has_group_lists(record: dict[str, Any]) -> bool:
-    """Whether a record of one list per group has the parameters of its groups and ``k`` for each group."""
-    partition, k = record["mechanism"].get("partition"), record["k"]
-    return _PARTITION(partition) and k is not None and len(record.get("groups", ())) == partition["groups"] * k
 
 
 def _has_column_entries(items: list[Any], column: str) -> bool:
@@ -198,28 +186,11 @@ def _has_column_entries(items: list[Any], column: str) -> bool:
     return widths <= {0} or widths == {len(split_item_parts(column))}
 
 
-def _has_gap_fields(record: dict[str, Any]) -> bool:
-    """Whether a set chosen by a gap has a test scale, a scale and ``k``; True for other mechanisms."""
-    if record["mechanism"]["mechanism"] != "top_k_by_gap":
-        return True
-    return _BY_GAP(record["mechanism"]) and None not in (record["k"], record["scale"])
-
-
 def _has_valid_numbers(record: dict[str, Any]) -> bool:
-    """Whether sums and quantiles have a valid step and bounds, and sums, which a record has in steps, fit into floats.
-
-    The parameters of quantiles, and of items of several columns or chosen by a gap, are checked as well.
-    """
+    """Whether sums and quantiles have a valid step and bounds, and sums fit into floats."""
     known = record["mechanism"]
-    if "quantile" in known or "quantiles" in known:
-        asked = [known["quantile"]] if _QUANTILE(known) else known["quantiles"] if _QUANTILES(known) else []
-        if not _NUMBERS(known) or not asked or len(record["items"]) not in (0, len(asked)):
-            return False
-    elif (
-        not _is_string(known.get("item"))
-        or not _has_column_entries(record["items"], known["item"])
-        or not _has_gap_fields(record)
-    ):
+    numbers = "quantile" in known or "quantiles" in known
+    if not numbers and not (_is_string(known.get("item")) and _has_column_entries(record["items"], known["item"])):
         return False
     if known.get("value") is None:
         return True

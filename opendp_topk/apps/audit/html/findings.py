@@ -1,0 +1,92 @@
+"""The findings of the exact verifier on all shipped mechanisms, as rows of tables."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ....errors import PrivacyViolationError
+from .. import shipped
+from ..report import Report
+
+NO_DISTRIBUTION = "no distribution"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row: a shipped mechanism under one measure and metric, in texts and numbers.
+
+    ``verdict`` is that of the verifier, or :data:`NO_DISTRIBUTION` if the mechanism declares none to verify.
+    """
+
+    constructor: str
+    measure: str
+    arguments: str
+    neighbours: str
+    verdict: str
+    claimed: str = "-"
+    loss: str = "-"
+    ratio: float | None = None
+    pairs: str = "-"
+    worst_pair: str = "-"
+
+
+def collect_findings(budget: int, progress: Callable[[int, int], None] = lambda done, total: None) -> list[Finding]:
+    """Return all shipped mechanisms, measures and kinds of neighbour.
+
+    Args:
+        budget: The largest number of pairs to try for each row; the two likeliest are always tried.
+        progress: Called with the number of finished rows and the number of all rows.
+    """
+    examples = list(shipped.shipped_examples())
+    found: list[Finding] = []
+    for _, group in itertools.groupby(examples, key=lambda one: (one.constructor, str(one.arguments))):
+        found += [_make_row(example, report) for example, report in _verify_group(list(group), budget)]
+        progress(len(found), len(examples))
+    return found
+
+
+def _verify_group(members: list[shipped.Example], budget: int) -> list[tuple[shipped.Example, Report | None]]:
+    """Return the reports of a group at once, with shared distributions; one by one if a claim is refuted."""
+    try:
+        return shipped.verify_all(budget, members)
+    except PrivacyViolationError as refuted:
+        if len(members) == 1:
+            return [(members[0], refuted.report)]
+    return [pair for example in members for pair in _verify_group([example], budget)]
+
+
+def _make_row(example: shipped.Example, report: Report | None) -> Finding:
+    measurement = example.measurement
+    given = {name: getattr(value, "name", value) for name, value in example.arguments.items() if name != "scale"}
+    row = functools.partial(
+        Finding,
+        constructor=example.constructor,
+        measure=type(measurement.output_measure).__name__,
+        arguments=", ".join(f"{name} = {value}" for name, value in given.items()),
+    )
+    if report is None:
+        return row(neighbours=str(measurement.input_metric), verdict=NO_DISTRIBUTION)
+    witness, worst = report.witness, "-"
+    if witness is not None:
+        where = "".join(f", {key} {_format_value(value)}" for key, value in witness.where.items())
+        worst = f"{_format_value(witness.x)} → {_format_value(witness.x_prime)}{where}"
+    return row(
+        neighbours=f"{report.input_metric}, d_in = {report.d_in}",
+        verdict=report.verdict,
+        claimed=_format_value(report.claimed),
+        loss=f"{report.loss:.6g}",
+        ratio=report.tightness,
+        pairs=f"{report.pairs}" + (f" ({report.skipped} skipped)" if report.skipped else ""),
+        worst_pair=worst,
+    )
+
+
+def _format_value(value: Any) -> str:
+    """Return a value with floats to six digits."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_format_value, value))})"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,232 @@
+"""Commands about questions: options as the questions declare them, from the command line and from a file."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ...errors import ParameterError, TableError
+from ...errors.files import quote_path, read_regular_file
+from ...markup.foreign import json_text
+from ..planning.options import OUTPUT, PANELS, Option, option_name, options_of
+from ..planning.questions import WRAPPED, question_class, question_kinds
+from .exit_codes import with_exit_codes
+
+_MOST = 2**20  # most bytes of a configuration file
+_WIDEST = 22  # columns of the names of options in the short help
+_CONFIG = Option(
+    "Read options from this file; those given here win.",
+    metavar="FILE.toml",
+    panel=OUTPUT,
+    more="A TOML file with the names of options, such as max_items = 3. `show RECORD --config` prints one.",
+)
+_ALL = "Explain all options."
+
+Run = Callable[[str, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Where the record of a release is written.
+
+    Output:
+        out (FILE): Write the record, as .json, or its items, as .csv. - prints the record on standard output instead of
+            the table.
+        force: Replace the file of --out if it exists.
+    """
+
+    out: str | None = None
+    force: bool = False
+
+
+class QuestionCommand(TyperCommand):
+    """Command whose options are in panels: ``--help`` has a line for each common one, ``--help-all`` the whole text."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, panel by panel."""
+        whole = ctx.meta.get("opendp_topk.help_all", False)
+        named = {one.name: one for one in self.get_params(ctx)}
+        for panel in PANELS:
+            declared = [(name, one) for name, one in self.declared.items() if one.panel == panel]
+            rows = [
+                (_flag_text(named[name], one), f"{one.words} {one.more}".strip() if whole else one.words)
+                for name, one in declared
+                if whole or not one.rare
+            ]
+            rare = ", ".join(option_name(name) for name, one in declared if one.rare)
+            with formatter.section(panel):
+                if rows:
+                    formatter.write_dl(rows, col_max=_WIDEST)
+                if rare and not whole:
+                    formatter.write_text(f"Also: {rare}")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the example, with ``--help-all`` before it."""
+        if not ctx.meta.get("opendp_topk.help_all", False):
+            formatter.write_paragraph()
+            formatter.write_text(f"--help-all: {_ALL[0].lower()}{_ALL[1:]}")
+        formatter.write(f"\nExample:\n{self.example}\n")
+
+    declared: Mapping[str, Option]
+    example: str
+
+
+class QuestionGroup(TyperGroup):
+    """Commands by the kind of question, each loaded when it is first called."""
+
+    made: Callable[[str], Any]
+    further: Mapping[str, str]
+
+    def list_commands(self, _: Any) -> list[str]:
+        return [*(kind for kind in question_kinds() if kind != WRAPPED), *self.further]
+
+    def get_command(self, ctx: Any, name: str) -> Any:
+        if name in self.list_commands(ctx) and name not in self.commands:
+            self.commands[name] = self.made(name)
+        return self.commands.get(name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        summaries = {name: self.further.get(name) or question_class(name).summary for name in self.list_commands(ctx)}
+        with formatter.section("Questions"):
+            formatter.write_dl(list(summaries.items()))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.list_commands(ctx):
+            ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0].startswith("-") and args[0] not in ("--help", "-h"):
+            ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
+        return super().parse_args(ctx, args)
+
+
+def question_group(
+    name: str, about: str, made: Callable[[str], Any], further: Mapping[str, str] | None = None
+) -> QuestionGroup:
+    """Return the group of commands ``name``: one for each question, which ``made`` returns, and ``further`` ones."""
+    group = QuestionGroup(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)
+    group.made, group.further = made, further or {}
+    group.context_settings = {"help_option_names": ["-h", "--help"]}
+    return group
+
+
+def question_command(
+    name: str,
+    about: str,
+    example: str,
+    groups: Iterable[type],
+    run: Callable[[str, Mapping[str, Any]], None],
+    *,
+    table: bool,
+) -> QuestionCommand:
+    """Return the command ``name`` with the options of these ``groups``.
+
+    ``run`` is called with the table, if there is one, and with the options that are given on the command line or in the
+    file of --config.
+    """
+    options = {name: one for group in groups for name, one in options_of(group).items()} | {"config": _CONFIG}
+
+    def call(context: typer.Context, **given: Any) -> None:
+        named = {key: value for key, value in given.items() if _is_given(context, key)}
+        config = named.pop("config", None)
+        stored = {} if config is None else read_config(config, name, options.keys())
+        run(given.get("table", ""), {**stored, **{key: value for key, value in named.items() if key != "table"}})
+
+    only = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("context", only, annotation=typer.Context),
+        inspect.Parameter("help_all", only, default=False, annotation=_HELP_ALL),
+    ]
+    if table:
+        parameters.append(inspect.Parameter("table", only, annotation=_TABLE))
+    for key, one in options.items():
+        unset = False if one.kind is bool else None
+        parameters.append(inspect.Parameter(key, only, default=unset, annotation=_typer_option(key, one)))
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    wrapped = with_exit_codes(call)
+    wrapped.__signature__, wrapped.__annotations__ = call.__signature__, call.__annotations__  # type: ignore[attr-defined]
+    made.command(name, cls=QuestionCommand, help=about, context_settings={"help_option_names": ["-h", "--help"]})(
+        wrapped
+    )
+    made.callback()(lambda: None)
+    command = typer.main.get_command(made).commands[name]  # type: ignore[attr-defined]
+    command.declared, command.example = options, example
+    found: QuestionCommand = command
+    return found
+
+
+_TABLE = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="A .parquet or .csv file (or .csv.gz, .csv.zst) with a row for each (user, item), or a folder or pattern "
+        "of .parquet files; - reads CSV from standard input.",
+    ),
+]
+
+
+def _typer_option(key: str, one: Option) -> Any:
+    shown = "" if one.default in (None, "", False) else f" Default: {one.default}."
+    flags = [option_name(key), *([one.short] if one.short else [])]
+    text = f"{one.words} {one.more}".strip() + shown
+    kind = bool if one.kind is bool else one.kind | None
+    return Annotated[kind, typer.Option(*flags, metavar=one.metavar or None, help=text, show_default=False)]
+
+
+def _print_whole_help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        context.meta["opendp_topk.help_all"] = True
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+_HELP_ALL = Annotated[bool, typer.Option("--help-all", callback=_print_whole_help, is_eager=True, help=_ALL)]
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _flag_text(parameter: Any, one: Option) -> str:
+    flags = ", ".join(sorted(parameter.opts, key=len))
+    return flags if one.kind is bool else f"{flags} {one.metavar}"
+
+
+# Configuration files.
+
+
+def read_config(path: str, question: str, known: Iterable[str]) -> dict[str, Any]:
+    """Return the options in a TOML file, by name.
+
+    Raises:
+        TableError: The file cannot be read, or is not TOML.
+        ParameterError: It is for another question, or has an unknown option.
+    """
+    content = read_regular_file(path, "the file of --config", TableError, at_most=_MOST)
+    try:
+        found = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if found is None:
+        raise TableError(f"the file of --config {quote_path(path)} is not TOML")
+    if found.pop("question", question) != question:
+        raise ParameterError(f"the file of --config is for another question than {question}")
+    unknown = [name for name in found if name not in known]
+    if unknown:
+        raise ParameterError(f"the file of --config has an unknown option, {quote_path(unknown[0])}: remove it")
+    return found
+
+
+def config_text(options: Mapping[str, Any]) -> str:
+    """Return options as TOML, one a line."""
+    return "".join(f"{name} = {json_text(value, indent=None)}\n" for name, value in options.items())

@@ -1,0 +1,44 @@
+"""Files of plans of several releases: reading one, and paying for all of its releases."""
+
+from __future__ import annotations
+
+import json
+
+from ...errors import TableError
+from ...errors.files import quote_path, read_regular_file
+from ..ledger import Ledger
+from ..planning.several import ReleaseSchedule
+
+_MOST = 2**20  # most bytes of a plan; a typical one has a few hundred
+
+
+def read_schedule(path: str) -> ReleaseSchedule:
+    """Read a plan of several releases from a file.
+
+    Raises:
+        TableError: The file cannot be read, or is not JSON.
+        ParameterError: The JSON is not a plan.
+    """
+    content = read_regular_file(path, "the file of --plan", TableError, at_most=_MOST)
+    try:
+        found = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise TableError(f"the plan {quote_path(path)} cannot be read: it is not JSON")
+    return ReleaseSchedule.from_dict(found)
+
+
+def reserve_schedule(ledger: str, path: str, label: str) -> tuple[int, int]:
+    """Pay from a ledger for all releases of a plan file. Return the number of the entry and the number of releases."""
+    schedule = read_schedule(path)
+    with Ledger(ledger) as account:
+        own = {} if account.user is None else {"user": account.user}
+        one = schedule.with_options(own).single_release_plan()
+        made = account.reserve_all(
+            [(one.measurement, name) for name in schedule.release_labels],
+            d_in=one.query.unit.d_in,
+            delta=one.query.budget.delta,
+            label=label,
+        )
+        return made.number, schedule.releases

@@ -1,0 +1,111 @@
+"""Options of questions and releases: fields of frozen dataclasses, which their docstrings describe."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+ASKED, PEOPLE, BUDGET, TABLE, OUTPUT = "What is asked", "People", "Budget", "Table", "Output"
+PANELS = (ASKED, PEOPLE, BUDGET, TABLE, OUTPUT)
+
+# Options: fields of frozen dataclasses. The docstrings of the classes describe them, in a section for each panel.
+
+NO_OPTION = {"option": False}
+_ENTRY = re.compile(r"(\w+)(?: \((.*?)\))?: (.*)")
+_KINDS = {"bool": bool, "int": int, "float": float}
+
+
+@dataclass(frozen=True)
+class Option:
+    """Declaration of an option.
+
+    ``words`` is its line in the short help, and ``more`` the rest of its text. ``kind`` is the type on the command
+    line, and ``rare`` whether the short help only names it.
+    """
+
+    words: str = ""
+    more: str = ""
+    metavar: str = ""
+    panel: str = ASKED
+    rare: bool = False
+    short: str = ""
+    kind: type = str
+    default: Any = None
+
+
+def options_of(group: Any) -> dict[str, Option]:
+    """Return the options of a dataclass, and of the groups of options in it, by name."""
+    texts: dict[str, Option] = {}
+    for one in reversed(group.__mro__):
+        texts |= _described_options(inspect.cleandoc(one.__doc__ or ""))
+    found: dict[str, Option] = {}
+    for own in fields(group):
+        if nested := _nested_group(own):
+            found |= options_of(nested)
+        elif own.metadata != NO_OPTION:
+            kind = _KINDS.get(str(own.type).partition(" ")[0], str)
+            found[own.name] = replace(texts.get(own.name, Option()), kind=kind, default=own.default)
+    return found
+
+
+def _nested_group(one: Any) -> Any:
+    """Return the dataclass of a field that is a group of options; None for other fields."""
+    return one.default_factory if isinstance(one.default_factory, type) else None
+
+
+def _described_options(docstring: str) -> dict[str, Option]:
+    """Return the options that a docstring describes: ``name (METAVAR, rare): First sentence. More sentences.``"""
+    found = {}
+    for panel in PANELS:
+        section = docstring.partition(f"\n{panel}:\n")[2].partition("\n\n")[0]
+        for entry in re.split(r"\n(?=    \w)", f"\n{section}"):
+            if match := _ENTRY.fullmatch(" ".join(entry.split())):
+                name, tags, text = match.groups("")
+                words, dot, more = text.partition(". ")
+                marks = [tag for tag in tags.split(", ") if tag]
+                metavar = next((tag for tag in marks if tag != "rare" and not tag.startswith("-")), "")
+                short = next((tag for tag in marks if tag.startswith("-")), "")
+                found[name] = Option(words + dot.strip(), more, metavar, panel, "rare" in marks, short)
+    return found
+
+
+def build_options(group: type, values: Mapping[str, Any]) -> Any:
+    """Return a group with the ``values`` of its options, by name; other names are ignored."""
+    made: dict[str, Any] = {}
+    for one in fields(group):
+        if nested := _nested_group(one):
+            made[one.name] = build_options(nested, values)
+        elif one.name in values and one.metadata != NO_OPTION:
+            made[one.name] = values[one.name]
+    return group(**made)
+
+
+def given_options(group: Any) -> dict[str, Any]:
+    """Return the options whose values are not the default, by name."""
+    found: dict[str, Any] = {}
+    for one in fields(group):
+        value = getattr(group, one.name)
+        if _nested_group(one):
+            found |= given_options(value)
+        elif one.metadata != NO_OPTION and value != one.default:
+            found[one.name] = value
+    return found
+
+
+def option_name(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return "--" + name.replace("_", "-")
+
+
+def serialize_option(value: Any) -> Any:
+    """Return a value as JSON, TOML and the command line have it."""
+    if isinstance(value, Fraction | Path):
+        return str(value)
+    if isinstance(value, tuple) and all(isinstance(one, int | float | Fraction) for one in value):
+        return ",".join(map(str, value))
+    return list(value) if isinstance(value, tuple | range) else value

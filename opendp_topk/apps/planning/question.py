@@ -1,0 +1,936 @@
+"""What all questions have: options, each declared once, a privacy unit, a budget, and sentences about records."""
+
+from __future__ import annotations
+
+import csv
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from ...core.measurement import Measurement
+from ...errors import ParameterError, SearchError, checks
+from ...errors.checks import plain_number
+from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from ...transformations.bound_contributions import RULES
+from ...transformations.sum_by_item import bounds_in_steps
+from ..ledger.amounts import parse_exact
+from .files import read_candidates
+from .options import build_options, given_options, options_of, serialize_option
+from .plan import Plan, Query, ReleaseTask, plan_guarantees
+from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, parameters_of, plain_value
+from .several import most_accurate_plan
+from .units import ROW, Budget, Columns, UserUnit, join_item_parts, parse_signed, recover_fraction
+
+NEIGHBORS = ("add_remove", "replace")
+
+# People and budget.
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserUnitOptions:
+    """Privacy unit of a table with a user ID column: neighbouring tables differ by ``users`` users.
+
+    People:
+        user (COLUMN): Column that identifies users.
+        users (D_IN): Users by which neighbouring tables differ. The size of the protected group.
+        neighbors (RULE): add_remove, or replace: other rows of a user. add_remove: a neighbouring table has one user
+            more or fewer. replace: the rows of one user are replaced by those of another.
+        at_most (N, rare): Most values of --user in the rows of a person. For a --ledger that identifies people by
+            another column. The target is met for the person.
+        shared (rare): Several people may share a value of --user. With --at-most, such as for a household.
+    """
+
+    user: str | None = None
+    users: int = 1
+    neighbors: str = "add_remove"
+    at_most: int | None = None
+    shared: bool = False
+
+    @property
+    def column(self) -> str:
+        """Column that identifies users, or the marker for rows if every row counts as a user."""
+        if self.user == ROW:
+            raise ParameterError(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N")
+        return "user" if self.user is None else self.user
+
+    @property
+    def distance(self) -> int:
+        """Number of users in which neighbouring tables differ, for a person with several values of the column."""
+        users: int = checks.require_positive_int("--users", self.users)
+        if self.shared and self.at_most is None:
+            raise ParameterError("--shared requires --at-most")
+        if self.at_most is not None:
+            users *= checks.require_positive_int("--at-most", self.at_most) * (2 if self.shared else 1)
+        return users
+
+    @property
+    def stated_bound(self) -> int | None:
+        """Stated bound on the values of the user column, or on the rows, of one person."""
+        return self.at_most
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableUnit(UserUnitOptions):
+    """Privacy unit of a table: users, or rows if no column identifies users.
+
+    People:
+        rows_per_person (N): Instead of --user: most rows of one person. For tables without a column that identifies
+            users. Every row counts, and the target is met for a person with this many rows. The number is recorded as
+            stated, not checked.
+    """
+
+    rows_per_person: int | None = None
+
+    @property
+    def column(self) -> str:
+        """Column that identifies users, or the marker for rows if every row counts as a user."""
+        if self.rows_per_person is not None and self.user is not None:
+            raise ParameterError("give --user or --rows-per-person N, not both")
+        return super().column if self.rows_per_person is None else ROW
+
+    @property
+    def distance(self) -> int:
+        """Number of users, or of rows, in which neighbouring tables differ."""
+        if self.rows_per_person is None:
+            return super().distance
+        if self.at_most is not None or self.shared:
+            raise ParameterError("--rows-per-person counts rows: use it without --at-most and --shared")
+        users: int = checks.require_positive_int("--users", self.users)
+        users *= checks.require_positive_int("--rows-per-person", self.rows_per_person)
+        return users
+
+    @property
+    def stated_bound(self) -> int | None:
+        """Stated bound on the values of the user column, or on the rows, of one person."""
+        return self.at_most if self.rows_per_person is None else self.rows_per_person
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyBudget:
+    """Privacy target: ``epsilon``, ``rho``, or one of them with ``delta``.
+
+    Budget:
+        epsilon (E): Epsilon of pure differential privacy, > 0.
+        rho (R): Rho of zero-concentrated differential privacy, > 0. Instead of --epsilon.
+        delta (D): Delta of the target, a probability.
+    """
+
+    epsilon: float | Fraction | str | None = None
+    rho: float | Fraction | str | None = None
+    delta: float | Fraction | str | None = None
+
+    @property
+    def exact_delta(self) -> Any:
+        """Delta as a number; None if it was not given."""
+        return parse_exact(self.delta, "--delta") if isinstance(self.delta, str) else self.delta
+
+    @property
+    def main(self) -> Budget:
+        """Budget without the delta.
+
+        Raises:
+            ParameterError: Not exactly one of epsilon and rho is given, or it is not a finite number > 0.
+        """
+        choices = (("epsilon", self.epsilon, MaxDivergence()), ("rho", self.rho, ZeroConcentratedDivergence()))
+        given = [one for one in choices if one[1] is not None]
+        if len(given) != 1:
+            raise ParameterError("give exactly one privacy target: --epsilon E or --rho R")
+        name, value, measure = given[0]
+        number: Any = parse_exact(value, f"--{name}") if isinstance(value, str) else value
+        if not 0 < number < math.inf:
+            raise ParameterError(f"--{name} must be a finite number > 0")
+        return Budget(measure, plain_number(parse_exact(value, f"--{name}")))
+
+
+# Questions.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Base class of questions. A subclass has a file of its own, whose name is its ``kind``.
+
+    ``own_delta``: its measurement has a delta of its own. ``exact_number``: it releases as many items as asked for.
+    ``numbers``: it releases numbers instead of items. ``mechanisms`` are the mechanisms of its records.
+
+    Budget:
+        alpha (ALPHA, rare): Failure probability of accuracy guarantees.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    summary: ClassVar[str]
+    plan_example: ClassVar[str]
+    release_example: ClassVar[str]
+    mechanisms: ClassVar[tuple[str, ...]] = ()
+    own_delta: ClassVar[bool] = False
+    exact_number: ClassVar[bool] = False
+    numbers: ClassVar[bool] = False
+    comparable: ClassVar[bool] = False
+    groupable: ClassVar[bool] = False
+
+    unit: TableUnit = field(default_factory=TableUnit)
+    budget: PrivacyBudget = field(default_factory=PrivacyBudget)
+    alpha: float | Fraction | str | None = 0.05
+
+    # What is asked.
+
+    @property
+    def columns(self) -> Columns:
+        """Columns of the table that count."""
+        raise NotImplementedError
+
+    def task(self) -> ReleaseTask:
+        """Return the task: the measurement that answers the question, and its theorems."""
+        raise NotImplementedError
+
+    @property
+    def n_candidates(self) -> int | None:
+        """Number of listed candidates; None if none are listed."""
+        return None
+
+    @property
+    def item_list(self) -> tuple[Any, ...] | None:
+        """Listed candidates; None if none are listed."""
+        return None
+
+    @property
+    def read_files(self) -> tuple[str, ...]:
+        """Files that the question names."""
+        return ()
+
+    @cached_property
+    def exact_alpha(self) -> Fraction:
+        """Failure probability of the accuracy guarantees, exactly as it is written in decimal."""
+        return Fraction(str(checks.require_probability(self.alpha, "--alpha")))
+
+    @cached_property
+    def privacy_unit(self) -> UserUnit:
+        """Privacy unit of the target, with the columns that count."""
+        distance = self.unit.distance
+        return UserUnit(checks.require_choice("--neighbors", self.unit.neighbors, NEIGHBORS), distance, self.columns)
+
+    @cached_property
+    def other_users_count(self) -> OtherUsersCount | None:
+        """Count of the users with an item that is not released; None if it was not requested."""
+        return None
+
+    @cached_property
+    def main_budget(self) -> Budget:
+        """Budget of the items, without a delta."""
+        return self.budget.main if self.other_users_count is None else self.other_users_count.release_budget
+
+    @property
+    def task_budget(self) -> Budget:
+        """Budget of the items."""
+        budget, delta = self.main_budget, self.budget.exact_delta
+        if self.own_delta:
+            if delta is None:
+                raise ParameterError(f"give --delta: {self.kind} has no finite loss without a delta")
+            return Budget(Approximate(budget.measure), (budget.d_out, checks.require_probability(delta, "--delta")))
+        if delta is None:
+            return budget
+        if self.other_users_count is not None:
+            raise ParameterError("--other and --delta cannot be combined for listed candidates: omit one of them")
+        if budget.main_symbol != "epsilon":
+            raise ParameterError("--delta requires --epsilon: rho has no delta")
+        checks.require_probability(delta, "--delta")
+        return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(delta, "--delta"))))
+
+    def query(self) -> Query[Any, UserUnit]:
+        """Return the query: the task, the privacy unit and the budget.
+
+        Raises:
+            ParameterError: An option is missing, out of range or not compatible with the others.
+        """
+        return Query(self.task(), self.privacy_unit, self.task_budget, alpha=self.exact_alpha)
+
+    def least_noise_plan(self) -> Plan[Any, UserUnit]:
+        """Return the plan with the least noise that meets the target, without the count of other users."""
+        return least_noise_plan(self.query())
+
+    def plan(self) -> ReleasePlan:
+        """Return the plan of one release, with the least noise that meets the target; nothing is read or charged.
+
+        Raises:
+            ParameterError: An option is missing or out of range, or no noise meets the target.
+        """
+        return ReleasePlan(self, self.least_noise_plan())
+
+    def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
+        """Return the plan for a table with these columns; ``schema`` has their types."""
+        return plan
+
+    def fixed(self, plan: Plan[Any, UserUnit]) -> Self:
+        """Return the question as a schedule of several releases stores it, with nothing left to choose."""
+        return self
+
+    # Dictionaries, and records.
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as a dictionary for JSON or TOML, with the names of its options."""
+        return {
+            "question": self.kind,
+            **{name: serialize_option(value) for name, value in given_options(self).items()},
+        }
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any]) -> Question:
+        """Return the question with these options, by name."""
+        found: Question = build_options(cls, values)
+        return found
+
+    @classmethod
+    def option_groups(cls) -> tuple[type, ...]:
+        """Return the dataclasses whose options define the question."""
+        return (cls,)
+
+    @classmethod
+    def owns(cls, known: Mapping[str, Any]) -> bool:
+        """Return True if these parameters of a record's mechanism are those of this question."""
+        return known.get("mechanism") in cls.mechanisms and "partition" not in known
+
+    @classmethod
+    def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
+        """Return the field of a record that names the question."""
+        return {"kind": cls.kind, "version": cls.version}
+
+    @classmethod
+    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+        """Return True if the fields of a record can be those of this question, so that it can be shown."""
+        return True
+
+    @classmethod
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[ReleaseTask]:
+        """Yield the tasks that the record can have."""
+        raise NotImplementedError
+
+    @classmethod
+    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+        """Yield the plans that the record can have, each with its measurement of the items."""
+        raise NotImplementedError
+
+    @classmethod
+    def record_columns(cls, known: Mapping[str, Any]) -> Columns:
+        """Return the columns that counted."""
+        columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
+        columns = replace(columns, keep=known.get("by", "order"), minimum_users=known.get("minimum_users"))
+        return columns if columns.value is None else replace(columns, **grid_of_record(known))
+
+    @classmethod
+    def record_query(cls, record: ReleaseRecord, task: Any) -> Query[Any, UserUnit]:
+        """Return the query of a record with this task."""
+        claim, columns = record.claim, cls.record_columns(record.mechanism)
+        d_out = claim.d_out
+        if isinstance(d_out, tuple):
+            d_out = recover_fraction(d_out[0]), d_out[1]  # the epsilon of a pair is the exact number that was written
+        return Query(
+            task,
+            UserUnit(claim.neighbors, claim.d_in, columns),
+            Budget(MEASURES[claim.measure], d_out),
+            alpha=recover_fraction(record.promises["accuracy"].alpha),
+        )
+
+    @classmethod
+    def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
+        """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
+        known, claim, stated = record.mechanism, record.claim, record.stated
+        values = stated.get("at_most", 1) * (2 if stated.get("shared") else 1)
+        main, delta = claim.d_out if isinstance(claim.d_out, tuple) else (claim.d_out, None)
+        found = {
+            "question": cls.kind,
+            "user": None if record.is_row_level else known["user"],
+            ("rows_per_person" if record.is_row_level else "at_most"): stated.get("at_most"),
+            "shared": stated.get("shared"),
+            "users": claim.d_in // values if claim.d_in % values == 0 else claim.d_in,
+            "neighbors": claim.neighbors,
+            claim.main_symbol: main,
+            "delta": delta,
+            "alpha": plain_value(record.promises["accuracy"].alpha),
+        }
+        defaults = {"users": 1, "neighbors": NEIGHBORS[0], "alpha": 0.05}
+        return {name: value for name, value in found.items() if value is not None and value != defaults.get(name)}
+
+    # Sentences about a record.
+
+    @classmethod
+    def title(cls, record: ReleaseRecord) -> str:
+        """Return what was asked, as the title of the release."""
+        raise NotImplementedError
+
+    @classmethod
+    def method(cls, record: ReleaseRecord) -> str:
+        """Explain how the list was released, with which noise, and what was not released."""
+        raise NotImplementedError
+
+    @classmethod
+    def truncation(cls, record: ReleaseRecord) -> str:
+        """Explain how the data were truncated before they were counted."""
+        raise NotImplementedError
+
+    @classmethod
+    def limits(cls, record: ReleaseRecord) -> list[str]:
+        """Return what cannot be concluded from the release."""
+        raise NotImplementedError
+
+    @classmethod
+    def public_check(cls, record: ReleaseRecord) -> str:
+        """Return the question to ask about what was chosen without the table."""
+        return "Were delta, limits and contribution bounds chosen without looking at the table?"
+
+    @classmethod
+    def scale_text(cls, record: ReleaseRecord) -> str | None:
+        """Return the scale of the noise with all digits and its unit; None if there is no single scale."""
+        return f"{record.scale!r} {record.counted_noun}"
+
+    @classmethod
+    def heading(cls, record: ReleaseRecord) -> str:
+        """Return the heading of the released items."""
+        return "item"
+
+    @classmethod
+    def labels(cls, record: ReleaseRecord) -> list[tuple[str, Sequence[Any]]]:
+        """Return the columns that stand before the items: their ranks if they have any."""
+        return [("rank", record.released.ranks)] if record.release == "ranking" else []
+
+    @classmethod
+    def shortfall(cls, record: ReleaseRecord) -> int:
+        """Return by how many the released items are fewer than were asked for, if there may be fewer."""
+        return 0
+
+    @classmethod
+    def ending(cls, record: ReleaseRecord) -> list[tuple[str, str]]:
+        """Return the row that reports an empty release, or whether a ranking that may have fewer items is complete."""
+        return []
+
+    @classmethod
+    def nothing(cls, record: ReleaseRecord) -> str:
+        """Return why nothing was released."""
+        return f"no item was certain to have enough {record.counted_noun}"
+
+    # Sentences about a plan.
+
+    @classmethod
+    def noise_rows(cls, plan: Plan[Any, Any]) -> list[tuple[str, str]]:
+        """Return the rows for the scale of the noise, the scale for the counts and the threshold."""
+        parameters = parameters_of(plan.measurement)
+        counts = f", and {plain_value(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
+        smallest = f"the smallest that meet{'' if counts else 's'} the target"
+        chosen = "approximately the smallest, chosen together with the threshold" if "delta" in parameters else smallest
+        rows = [("scale", f"{parameters['scale']}{counts} ({chosen})")]
+        if "threshold" in parameters:
+            least = parameters.get("minimum_users", 1)
+            beyond = f", counted from {least} users, because items with fewer are never released" if least > 1 else ""
+            rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta){beyond}"))
+        return rows
+
+    def within_text(self, plan: Plan[Any, Any], likely: str) -> str:
+        """Return what the column "within" of several plans means; ``likely`` is the probability."""
+        return f"distance of {self.reach_text(plan)}, with probability at least {likely} each time"
+
+    def reach_text(self, plan: Plan[Any, Any]) -> str:
+        """Return the two amounts whose distance the accuracy theorem bounds."""
+        return f"the t-th released item to the t-th largest {self.columns.score_noun}, for every t"
+
+    least_noise: ClassVar[bool] = True  # the best of several plans is named by its scale, not by a number of users
+
+
+# Questions whose answers are items.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemQuestion(Question):
+    """Base class of questions whose answers are items, scored by their users.
+
+    What is asked:
+        item (COLUMN): Column of items, or several: region,product. Several columns, separated by commas, form one item
+            together; put a name with a comma in double quotes.
+        other (rare): Also count the users with another item, with noise. It takes a tenth of the budget.
+    """
+
+    item: str | None = None
+    other: bool = False
+
+    @property
+    def item_column_names(self) -> tuple[str, ...]:
+        """Item columns; several are given as a line of CSV."""
+        item = "item" if self.item is None else self.item
+        names = tuple(next(csv.reader([item]))) if "," in item else (item,)
+        if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
+            raise ParameterError("--item must be different columns separated by commas, such as region,product")
+        return names
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Columns of the table that count."""
+        names = self.item_column_names
+        several = len(names) > 1
+        item, parts = (join_item_parts(names), names) if several else (names[0], ())
+        return Columns(self.unit.column, item, parts=parts, **self.column_options())
+
+    def column_options(self) -> dict[str, Any]:
+        """Return further options of the columns."""
+        return {}
+
+    @cached_property
+    def other_users_count(self) -> OtherUsersCount | None:
+        """Count of the users with an item that is not released; None if it was not requested."""
+        whole = self.budget.main
+        if not self.other:
+            return None
+        if self.columns.value is not None:
+            raise ParameterError("--other counts users: omit --sum")
+        if self.columns.is_row_level:
+            raise ParameterError("--rows-per-person counts rows: omit --minimum-users and --other")
+        return OtherUsersCount(whole, self.privacy_unit)
+
+    @classmethod
+    def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
+        """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
+        known, found = record.mechanism, super().record_options(record)
+        own = {
+            "k": record.k,
+            "item": known["item"],
+            "sum": record.summed_column,
+            "other": record.released.other is not None,
+        }
+        own |= {name: known.get(name) for name in ("max_items", "minimum_users", "limit")}
+        own["keep"] = known.get("by", "order") if own["max_items"] is not None else None
+        if record.summed_column is not None:
+            own |= {"bounds": f"{known['lower']!r},{known['upper']!r}", "step": repr(known["granularity"])}
+        names = options_of(cls)
+        return found | {name: value for name, value in own.items() if name in names and value not in (None, False)}
+
+    # Sentences about a record.
+
+    @classmethod
+    def ranked_clause(cls, record: ReleaseRecord) -> str:
+        """Return by what the items of a title are ranked."""
+        if record.summed_column is not None:
+            return f"with the largest sums of {record.summed_column}"
+        return "with most rows" if record.is_row_level else f"that most {record.people} have"
+
+    @classmethod
+    def listed_clause(cls, record: ReleaseRecord) -> str:
+        """Return the number of candidates in words."""
+        return f"{record.mechanism['candidates']:,} candidates".replace(",", chr(0x202F))
+
+    @classmethod
+    def choice_noise(cls, record: ReleaseRecord) -> str:
+        """Return the scale of the noise of the choice, for a sentence."""
+        unit = record.counted_noun if record.summed_column is None else f"in {record.summed_column}"
+        return "" if record.scale is None else f" of scale {record.score_amount(record.scale):.6g} {unit}"
+
+    @classmethod
+    def released_clause(cls, record: ReleaseRecord) -> str:
+        """Return the beginning of the method: the order of the items."""
+        without = (
+            "in the order of the candidates" if record.has_listed_candidates else "in alphabetical or numerical order"
+        )
+        return f"Released {'best first' if record.release == 'ranking' else f'{without}, without ranks'}"
+
+    @classmethod
+    def method(cls, record: ReleaseRecord) -> str:
+        """Explain how the list was released, with which noise, and what was not released."""
+        more = ""
+        if record.released.counts is not None:
+            noisy = "sum." if record.summed_column is not None else f"count of its {record.counted_noun}."
+            more = f" Each has a noisy {noisy}"
+        if record.released.gaps is not None:
+            more = " Each has its noisy lead over the next."
+        return (
+            f"{cls.released_clause(record)}. {cls.noise_sentence(record)}, so that the list depends little on any "
+            f"one {record.person}: see below.{more} No exact {record.score_noun} was released."
+        )
+
+    @classmethod
+    def noise_sentence(cls, record: ReleaseRecord) -> str:
+        """Return the beginning of the sentence on the noise."""
+        return f"The choice used random noise{cls.choice_noise(record)}"
+
+    @classmethod
+    def truncation(cls, record: ReleaseRecord) -> str:
+        """Explain how the data were truncated before they were counted."""
+        known, one = record.mechanism, "row" if record.is_row_level else record.person
+        words = cls.grid_sentences(record, one)
+        most = known.get("max_items")
+        if record.is_row_level:
+            return " ".join([*words, cls.every_row])
+        if most is None:
+            counts = "counts for each item" if words else "counts once for each item, regardless of the number of rows"
+            return " ".join([*words, f"Nothing was truncated: a {one} {counts}."])
+        rule = {
+            "random": "drawn at random",
+            "rows": "those with the most rows",
+            "value": "those with the largest totals",
+        }.get(str(known.get("by", "order")), "the first in alphabetical order")
+        cut = f"Of one {one} at most {most} items were counted, {rule}: the counts of items of people with more items "
+        return " ".join([*words, f"{cut}are too low."])
+
+    every_row: ClassVar[str] = "Every row was counted."
+
+    @classmethod
+    def grid_sentences(cls, record: ReleaseRecord, one: str) -> list[str]:
+        """Return the sentence on the bounds and the step of sums; none for counts."""
+        if record.summed_column is None:
+            return []
+        lower, upper, step = grid_texts(record)
+        return [
+            f"The total of one {one} for one item was clamped to the interval from {lower} to {upper} and "
+            f"rounded to multiples of {step}."
+        ]
+
+    @classmethod
+    def limits(cls, record: ReleaseRecord) -> list[str]:
+        """Return what cannot be concluded from the list."""
+        noun, words = record.score_noun, ["It has no order."]
+        if record.release == "ranking":
+            words = [f"The order is random: items with similar {noun}s could have been released in the reverse order."]
+        if record.released.counts is not None and record.mechanism["mechanism"] != "noisy_histogram":
+            words.append(
+                f"Ranks may contradict the {noun}s: the ranking was drawn first, and then each {noun} with separate "
+                f"noise, so that an item of lower rank can have the larger {noun}. You can sort by the {noun}s at no "
+                "cost."
+            )
+        missing = (
+            "the last item in the list"
+            if cls.exact_number
+            else "one in the list: it was not certain to be common enough"
+        )
+        return [
+            *words,
+            f"An item that is not in the list may be as common as {missing}.",
+            f"It does not name any {record.person}, and does not explain why an item is common.",
+        ]
+
+    @classmethod
+    def public_check(cls, record: ReleaseRecord) -> str:
+        """Return the question to ask about what was chosen without the table."""
+        if record.has_listed_candidates:
+            return "Was the list of candidates made without looking at the table?"
+        return super().public_check(record)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummedQuestion(ItemQuestion):
+    """Base class of questions whose items can be scored by sums of a numeric column.
+
+    What is asked:
+        sum (COLUMN): Rank by the sum of this column, not by users. Needs --bounds.
+        bounds (LOWER,UPPER): With --sum: bounds on a user's total for an item. A total beyond them is clamped. Bounds
+            are public: choose them without looking at the table.
+        step (STEP, rare): With --sum: totals are multiples of it. Default: 1. Such as 0.01.
+    """
+
+    sum: str | None = None
+    bounds: Any = None
+    step: Any = None
+
+    def column_options(self) -> dict[str, Any]:
+        """Return further options of the columns."""
+        more = super().column_options()
+        if self.sum is None:
+            if (self.bounds, self.step) != (None, None):
+                raise ParameterError("--bounds and --step require --sum COLUMN")
+            return more
+        if self.bounds is None:
+            raise ParameterError("--sum requires --bounds LOWER,UPPER on the total of one user for one item")
+        return more | {"value": self.sum} | parse_grid(self.bounds, self.step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedQuestion(ItemQuestion):
+    """Base class of questions with a contribution bound.
+
+    What is asked:
+        max_items (N): Contribution bound: most items of a user that count. They are drawn at random, or as --keep
+            chooses. A small number lowers the noise, or the threshold. Accuracy is relative to the truncated data.
+            Default: all items count.
+        keep (random|order|rows|value, rare): With --max-items: which items of a user count. random (default): drawn
+            uniformly. order: the first by number or alphabet. rows: those with the most rows of the user. value: with
+            --sum, those with the largest totals of the user.
+    """
+
+    max_items: int | None = None
+    keep: str | None = None
+
+    def column_options(self) -> dict[str, Any]:
+        """Return further options of the columns."""
+        found = super().column_options() | {"max_items": self.max_items}
+        if self.max_items is not None:
+            checks.require_positive_int("--max-items", self.max_items)
+        if self.keep is None:
+            return found
+        checks.require_choice("--keep", self.keep, RULES)
+        if self.max_items is None:
+            raise ParameterError("--keep requires --max-items")
+        if self.keep == "value" and found.get("value") is None:
+            raise ParameterError("--keep value requires --sum")
+        return found | {"keep": self.keep}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableItemsQuestion(BoundedQuestion):
+    """Base class of questions whose items come from the table, so that each needs enough users.
+
+    What is asked:
+        minimum_users (M): Never release an item that fewer users have. Default: no minimum; an item that only one user
+            has is then released with probability at most --delta.
+    """
+
+    minimum_users: int | None = None
+
+    own_delta: ClassVar[bool] = True
+
+    def column_options(self) -> dict[str, Any]:
+        """Return further options of the columns."""
+        found = super().column_options() | {"minimum_users": self.minimum_users}
+        if found.get("bounds", (0, 0))[0] < 0 and self.item_list is None:
+            raise ParameterError("--bounds must not be negative without --candidates")
+        if self.minimum_users is None:
+            return found
+        checks.require_positive_int("--minimum-users", self.minimum_users)
+        if found.get("value") is not None:
+            raise ParameterError("--minimum-users counts users: omit --sum")
+        if self.unit.stated_bound is not None and self.unit.column == ROW:
+            raise ParameterError("--rows-per-person counts rows: omit --minimum-users and --other")
+        return found
+
+    @classmethod
+    def ending(cls, record: ReleaseRecord) -> list[tuple[str, str]]:
+        """Return the row that reports an empty release, or whether a ranking is complete."""
+        if record.k is None:
+            return (
+                []
+                if record.released.items
+                else [("none", "no item was released: none was certain to have enough users")]
+            )
+        short = cls.shortfall(record)
+        fewer = f"{short} fewer than {record.k} items: no further item was certain to have enough users"
+        return [("end", fewer if short else "complete")]
+
+    @classmethod
+    def shortfall(cls, record: ReleaseRecord) -> int:
+        """Return by how many the released items are fewer than were asked for, if there may be fewer."""
+        return 0 if record.k is None else record.k - len(record.released.items)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllItemsQuestion(TableItemsQuestion):
+    """Base class of questions for all items of the table with enough users."""
+
+    def column_options(self) -> dict[str, Any]:
+        """Return further options of the columns."""
+        if self.max_items is None:
+            raise ParameterError("give --max-items, the number of items of a user that count")
+        return super().column_options()
+
+    @classmethod
+    def title(cls, record: ReleaseRecord) -> str:
+        """Return what was asked, as the title of the release."""
+        column = record.summed_column
+        enough = f"enough {record.counted_noun}" if column is None else f"a large enough sum of {column}"
+        return f"All items in the table with {enough}"
+
+    @classmethod
+    def heading(cls, record: ReleaseRecord) -> str:
+        """Return the heading of the released items."""
+        return "item" if record.release == "ranking" else "items with enough users, in alphabetical or numerical order"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedQuestion(ItemQuestion):
+    """Base class of questions about the ``k`` best of a public list of candidates.
+
+    ``candidates`` is the list, the path of a file that contains it, or for a plan only the number of candidates.
+
+    What is asked:
+        k (K, -k): Number of items to release.
+        candidates (FILE|N): Public list of the items: a file, or a number. A text file with one item per line, a .json
+            list, or a .parquet or .csv file with one column (a .csv file with a header) or the columns of --item. For a
+            plan, the number of candidates is enough.
+    """
+
+    k: int | None = None
+    candidates: Any = None
+
+    @cached_property
+    def n_candidates(self) -> int | None:
+        """Number of listed candidates; None if none are listed."""
+        number = listed_number(self.candidates)
+        if number is not None or self.candidates is None:
+            return number
+        if self.item is None and not isinstance(self.candidates, list | tuple):
+            return len(read_candidates(self.candidates, None))
+        return len(self.item_list or ())
+
+    @cached_property
+    def item_list(self) -> tuple[Any, ...] | None:
+        """Listed candidates; None if none are listed or only their number is known."""
+        if self.candidates is None or listed_number(self.candidates) is not None:
+            return None
+        if isinstance(self.candidates, str | Path):
+            names = self.item_column_names
+            return read_candidates(self.candidates, names if len(names) > 1 else ())
+        return tuple(self.candidates)
+
+    @property
+    def read_files(self) -> tuple[str, ...]:
+        """Files that the question names."""
+        return (str(self.candidates),) if isinstance(self.candidates, str | Path) else ()
+
+    def fixed(self, plan: Plan[Any, UserUnit]) -> Self:
+        """Return the question with the number of its candidates instead of the list."""
+        return replace(self, candidates=self.n_candidates)
+
+    @property
+    def required_candidates(self) -> int:
+        """Number of listed candidates."""
+        if self.n_candidates is None:
+            raise ParameterError("give --candidates, a public list of the items")
+        return self.n_candidates
+
+    @property
+    def required_k(self) -> int:
+        """Number of items."""
+        if self.k is None:
+            raise ParameterError("give --k, the number of items")
+        return self.k
+
+    def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
+        """Return the plan for a table with these columns; ``schema`` has their types."""
+        from .files import items_as_integers, match_column_types
+
+        items, columns = self.item_list, plan.query.unit.columns
+        if items is None:
+            if self.n_candidates is not None:
+                raise ParameterError("a release needs --candidates, the list itself instead of their number")
+            return plan
+        if columns.parts:
+            return plan.bind_candidates(match_column_types(items, columns.parts, frame))
+        return plan.bind_candidates(
+            items_as_integers(items, columns.item) if schema[columns.item].is_integer() else items
+        )
+
+
+# Numbers in options and records.
+
+
+def listed_number(candidates: Any) -> int | None:
+    """Return the number of candidates if only that is given; None for a list or a file."""
+    if isinstance(candidates, int) and not isinstance(candidates, bool):
+        return candidates
+    if isinstance(candidates, str) and candidates.isascii() and candidates.isdecimal() and len(candidates) < 19:
+        return int(candidates)
+    return None
+
+
+def parse_grid(bounds: Any, step: Any) -> dict[str, Any]:
+    """Return the bounds and the step of numbers, from texts or numbers.
+
+    Raises:
+        ParameterError: A number is invalid, or no multiple of the step lies within the bounds.
+    """
+    ends = bounds.split(",") if isinstance(bounds, str) else [str(one) for one in bounds]
+    if len(ends) != 2:
+        raise ParameterError("--bounds must be two numbers separated by a comma, such as 0,100")
+    lower, upper = (parse_signed(end, "--bounds") for end in ends)
+    width = parse_exact("1" if step is None else str(step), "--step")
+    if not width:
+        raise ParameterError("--step must be a number > 0")
+    bounds_in_steps((lower, upper), width)
+    return {"bounds": (lower, upper), "step": width}
+
+
+def grid_of_record(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the bounds and the step among the parameters of a record."""
+    lower, upper, step = (recover_fraction(known[name]) for name in ("lower", "upper", "granularity"))
+    return {"bounds": (lower, upper), "step": step}
+
+
+def grid_texts(record: ReleaseRecord) -> tuple[str, str, str]:
+    """Return the lower bound, the upper bound and the step of numbers."""
+    lower, upper, step = (f"{float(record.mechanism[name]):.12g}" for name in ("lower", "upper", "granularity"))
+    return lower, upper, step
+
+
+# Plans.
+
+
+def require_noise(query: Query[Any, Any]) -> None:
+    """Raise if the release would be the same for every table."""
+    if query.task.needs_no_noise(query):
+        raise ParameterError("--k must be less than the number of candidates: all tables have the same release")
+
+
+def least_noise_plan(query: Query[Any, UserUnit]) -> Plan[Any, UserUnit]:
+    """Return the plan with the least noise that meets the target.
+
+    Raises:
+        ParameterError: The release would be the same for every table, or no scale meets the target.
+    """
+    require_noise(query)
+    try:
+        return most_accurate_plan(query)
+    except SearchError:
+        pass
+    raise target_too_small_error(query)
+
+
+def target_too_small_error(query: Query[Any, Any]) -> ParameterError:
+    """Return the error for a target that no noise meets."""
+    searched, several = query.task.searched, len(query.task.searched) > 1
+    options = [f"--{query.budget.main_symbol}", *(["--delta"] if several else [])]
+    meet = "meet" if several else "meets"
+    return ParameterError(f"no finite {' and '.join(searched)} {meet} this small target: raise {' or '.join(options)}")
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """The plan of one release: the question, and the measurement with the least noise that meets its target."""
+
+    question: Question
+    plan: Plan[Any, UserUnit]
+
+    @property
+    def measurement(self) -> Measurement:
+        """Measurement of the release, without the count of other users."""
+        return self.plan.measurement
+
+    @cached_property
+    def claim(self) -> PrivacyClaim:
+        """Privacy claim of the release, without the count of other users."""
+        return PrivacyClaim.from_plan(self.plan)
+
+    @cached_property
+    def accuracy(self) -> dict[str, str]:
+        """Accuracy guarantees in words, by name."""
+        return {name: one.words for name, one in plan_guarantees(self.plan).items()}
+
+    def release(self, table: Any, **options: Any) -> Any:
+        """Make the release from a table, which a ledger pays for if one is given.
+
+        Args:
+            table: The path of a .parquet or .csv file or of a folder, or a frame.
+            options: The options of :class:`TableOptions` and :class:`PaymentOptions`, such as ``ledger``, ``label`` and
+                ``where``, by name.
+
+        Raises:
+            ParameterError: An option is unknown or not valid.
+            TableError, DataError: The table cannot be read, or does not fit the question.
+            BudgetError, LedgerError: The ledger cannot pay.
+        """
+        from .releasing import ReleaseOptions, release_table
+
+        names = options_of(ReleaseOptions)
+        unknown = [name for name in options if name not in names]
+        if unknown:
+            raise ParameterError(f"a release has no option {unknown[0]}: use one of {', '.join(sorted(names))}")
+        found = release_table(self.question, self.plan, table, build_options(ReleaseOptions, options))
+        if found.failure is not None:
+            warnings.warn(str(found.failure), stacklevel=2)
+        return found

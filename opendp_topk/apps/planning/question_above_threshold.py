@@ -1,0 +1,43 @@
+"""The question which items of the table have enough users, with noisy counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .plan import Plan
+from .question import AllItemsQuestion, SummedQuestion
+from .release_record import ReleaseRecord
+from .units import UserUnit, recover_fraction
+from .unknown_domain import StableHistogramTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboveThreshold(AllItemsQuestion, SummedQuestion):
+    """All items of the table above a threshold, each with its noisy count of users or noisy sum."""
+
+    kind: ClassVar[str] = "above-threshold"
+    summary: ClassVar[str] = "All items of the table above a threshold, with noisy counts."
+    plan_example: ClassVar[str] = "--max-items 5 --epsilon 1 --delta 1e-8"
+    release_example: ClassVar[str] = "--item term --max-items 5 --epsilon 1 --delta 1e-8"
+    mechanisms: ClassVar[tuple[str, ...]] = ("stable_histogram",)
+
+    def task(self) -> StableHistogramTask:
+        """Return the task."""
+        return StableHistogramTask()
+
+    @classmethod
+    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+        """Yield the plan of the record."""
+        known, task = record.mechanism, StableHistogramTask(record.mechanism.get("gaussian") is True)
+        query = cls.record_query(record, task)
+        if "epsilon" in known:
+            budget = recover_fraction(known["epsilon"]), recover_fraction(known["delta"])
+            yield Plan(query, task.build_within_budget(query, *budget))
+        else:
+            yield Plan(query, task.build_measurement(query, float(record.scale or 0), known["threshold"]))
+
+    def reach_text(self, plan: Plan[Any, Any]) -> str:
+        """Return the two amounts whose distance the accuracy theorem bounds."""
+        return f"a {self.columns.score_noun} that is certainly released to 0"

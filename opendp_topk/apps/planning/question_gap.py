@@ -1,0 +1,97 @@
+"""The question which candidates of a public list are above a large gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...sampling.noises.standard import STANDARD
+from .by_gap import GapTask
+from .plan import Plan
+from .question import ListedQuestion, SummedQuestion
+from .release_record import ReleaseRecord
+from .units import UserUnit
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopKByGap(SummedQuestion, ListedQuestion):
+    """The exact set of the best candidates, at most ``k``, above a large gap between consecutive counts, or no items.
+
+    Noise is added to choose the gap and to test it. Without delta the loss is infinite: one user can close a gap.
+    """
+
+    kind: ClassVar[str] = "gap"
+    summary: ClassVar[str] = "The exact set of the best candidates above a large gap."
+    plan_example: ClassVar[str] = "--k 10 --candidates 5000 --epsilon 1 --delta 1e-8"
+    release_example: ClassVar[str] = "--item book --candidates books.txt --k 10 --epsilon 1 --delta 1e-8"
+    mechanisms: ClassVar[tuple[str, ...]] = ("top_k_by_gap",)
+    own_delta: ClassVar[bool] = True
+
+    def task(self) -> GapTask:
+        """Return the task."""
+        return GapTask(self.required_k, self.required_candidates)
+
+    @classmethod
+    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+        """Return True if the fields of a record can be those of this question."""
+        known = record["mechanism"]
+        candidates, test = known.get("candidates"), known.get("test_scale")
+        whole = type(candidates) is int and candidates > 1 and type(test) in (int, float) and 0 <= test < float("inf")
+        return whole and None not in (record["k"], record["scale"]) and len(record["items"]) <= record["k"]
+
+    @classmethod
+    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+        """Yield the plan of the record."""
+        known, noises = record.mechanism, {one.name: one for one in STANDARD}
+        task = GapTask(record.k or 0, known["candidates"], noises[known["noise"]], known["test_scale"])
+        query = cls.record_query(record, task)
+        if record.release == task.release:
+            yield Plan(query, task.build_measurement(query, float(record.scale or 0), known["threshold"]))
+
+    @classmethod
+    def title(cls, record: ReleaseRecord) -> str:
+        """Return what was asked, as the title of the release."""
+        column = record.summed_column
+        apart = f"numbers of {record.counted_noun}" if column is None else f"sums of {column}"
+        return f"The best of {cls.listed_clause(record)}, at most {record.k}, above a large gap between their {apart}"
+
+    @classmethod
+    def method(cls, record: ReleaseRecord) -> str:
+        """Explain how the set was released, with which noise, and what was not released."""
+        unit = record.counted_noun if record.summed_column is None else f"in {record.summed_column}"
+        return (
+            f"{cls.released_clause(record)}: exactly the best candidates; their number was chosen by the gaps between "
+            f"consecutive {record.score_noun}s. The choice of a gap used random noise{cls.choice_noise(record)}, and "
+            f"the test of its size noise of scale {record.score_amount(record.mechanism['test_scale']):.6g} {unit}, so "
+            f"that the list depends little on any one {record.person}: see below. No exact {record.score_noun} was "
+            "released."
+        )
+
+    @classmethod
+    def limits(cls, record: ReleaseRecord) -> list[str]:
+        """Return what cannot be concluded from the set."""
+        return [
+            "It has no order, and does not show the size of the gap below it.",
+            "Its end was drawn at random: another gap of nearly the same size could have been chosen, or none.",
+            f"It does not name any {record.person}, and does not explain why an item is common.",
+        ]
+
+    @classmethod
+    def heading(cls, record: ReleaseRecord) -> str:
+        """Return the heading of the released items."""
+        return "items, in the order of the candidates"
+
+    @classmethod
+    def ending(cls, record: ReleaseRecord) -> list[tuple[str, str]]:
+        """Return the row that reports an empty release."""
+        return [] if record.released.items else [("none", "no set was released: no gap was certain to be large enough")]
+
+    @classmethod
+    def nothing(cls, record: ReleaseRecord) -> str:
+        """Return why nothing was released."""
+        return "no gap was certain to be large enough"
+
+    def within_text(self, plan: Plan[Any, Any], likely: str) -> str:
+        """Return what the column "within" of several plans means."""
+        return f"with a gap of this size a set is released, with probability at least {likely} each time"

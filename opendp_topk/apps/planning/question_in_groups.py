@@ -1,0 +1,216 @@
+"""A question about listed candidates, asked in each of several public groups of users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...errors import ParameterError, SpaceError, checks
+from .files import items_as_integers, read_candidates
+from .groups import GroupedTask
+from .options import NO_OPTION, given_options
+from .plan import Plan
+from .question import Question, listed_number
+from .questions import question_class
+from .release_record import ReleaseRecord
+from .units import Columns, UserUnit
+
+
+@dataclass(frozen=True, kw_only=True)
+class InGroups(Question):
+    """A ``question`` about listed candidates in each of the public ``groups``: each gets a list, even without users.
+
+    What is asked:
+        group (COLUMN, rare): Column of groups; each group gets a list. Such as the user's region. The cost is that of
+            --groups-per-person lists, not of all. Needs --groups.
+        groups (FILE|N, rare): Public list of the groups: a file, or a number. A file as for --candidates; for a plan,
+            their number is enough. Every group gets a list, even without users. Rows of other groups are ignored.
+        groups_per_person (N, rare): Most groups in which a user counts. Default: 1. They are drawn at random among the
+            groups of the user's rows. The cost is that of this many lists.
+    """
+
+    question: Any = field(default=None, metadata=NO_OPTION)
+    group: str | None = None
+    groups: Any = None
+    groups_per_person: int | None = None
+
+    kind: ClassVar[str] = "in-groups"
+    exact_number: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any]) -> Question:
+        """Return the ``question`` among the values, wrapped if the column of groups is given."""
+        inner: Question = values["question"]
+        own = {name: values.get(name) for name in ("group", "groups", "groups_per_person")}
+        if own["group"] is not None:
+            return cls(question=inner, unit=inner.unit, budget=inner.budget, alpha=inner.alpha, **own)
+        if any(value is not None for value in own.values()):
+            raise ParameterError("--groups and --groups-per-person require --group, the column of groups")
+        return inner
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as a dictionary for JSON or TOML, with the names of its options."""
+        own = {name: value for name, value in given_options(self).items() if name.startswith("group")}
+        return {**self.question.to_dict(), **own}
+
+    @cached_property
+    def group_list(self) -> tuple[Any, ...] | None:
+        """Listed groups; None if only their number is known."""
+        if self.groups is None:
+            raise ParameterError("--group requires --groups, the public list of groups")
+        if listed_number(self.groups) is not None:
+            return None
+        return (
+            read_candidates(self.groups, what="groups") if isinstance(self.groups, str | Path) else tuple(self.groups)
+        )
+
+    @property
+    def n_candidates(self) -> int | None:
+        """Number of listed candidates."""
+        number: int = self.question.required_candidates
+        return number
+
+    @property
+    def item_list(self) -> tuple[Any, ...] | None:
+        """Listed candidates; None if only their number is known."""
+        items: tuple[Any, ...] | None = self.question.item_list
+        return items
+
+    @property
+    def read_files(self) -> tuple[str, ...]:
+        """Files that the question names."""
+        own = (str(self.groups),) if isinstance(self.groups, str | Path) and self.group_list is not None else ()
+        return (*self.question.read_files, *own)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Columns of the table that count."""
+        if self.question.sum is not None or self.question.other:
+            raise ParameterError("--group counts users: omit --sum and --other, or use make_partition_by")
+        own: Columns = self.question.columns
+        return replace(own, group=self.group)
+
+    def task(self) -> GroupedTask:
+        """Return the task: that of the question in each group."""
+        rows, most = self.columns.is_row_level, self.groups_per_person
+        if rows and most is not None:
+            raise ParameterError("--rows-per-person counts rows, each in one group: omit --groups-per-person")
+        number = listed_number(self.groups)
+        groups = self.group_list if number is None else range(number)
+        own = 1 if most is None else checks.require_positive_int("--groups-per-person", most)
+        return GroupedTask(self.question.task(), groups or (), own, None if rows else "random")
+
+    def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
+        """Return the plan for a table with these columns, with its groups in the type of the table's column."""
+        query, groups = plan.query, self.group_list
+        if groups is None:
+            raise ParameterError("a release needs --groups, the list itself instead of their number")
+        if schema[str(self.group)].is_integer():
+            groups = items_as_integers(groups, str(self.group), "groups")
+        task = replace(query.task, groups=groups)
+        bound: Plan[Any, UserUnit] = self.question.bind(replace(plan, query=replace(query, task=task)), frame, schema)
+        return bound
+
+    @classmethod
+    def owns(cls, known: Mapping[str, Any]) -> bool:
+        """Return True if these parameters of a record's mechanism have groups."""
+        return "partition" in known
+
+    @classmethod
+    def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
+        """Return the field of a record that names the question."""
+        inner = replace(plan, query=replace(plan.query, task=plan.query.task.task))
+        return {**super().record_fields(plan), "question": _inner().record_fields(inner)}
+
+    @classmethod
+    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+        """Return True if the record has ``k`` items for each group, and the parameters of its groups."""
+        partition, k = record["mechanism"]["partition"], record["k"]
+        if not isinstance(partition, Mapping) or not isinstance(partition.get("group"), str) or k is None:
+            return False
+        number = partition.get("groups")
+        return type(number) is int and number > 0 and len(record.get("groups", ())) == number * k
+
+    @classmethod
+    def record_columns(cls, known: Mapping[str, Any]) -> Columns:
+        """Return the columns that counted."""
+        return replace(super().record_columns(known), group=known["partition"]["group"])
+
+    @classmethod
+    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+        """Yield the plan of each task that the record can have."""
+        known = record.mechanism["partition"]
+        inner = replace(record, question=(record.question or {}).get("question"))
+        for task in _inner().record_tasks(inner):
+            grouped = GroupedTask(task, range(known["groups"]), known.get("max_groups", 1), known.get("by"))  # type: ignore[arg-type]
+            query = cls.record_query(record, grouped)
+            with suppress(ParameterError, SpaceError):
+                yield Plan(query, grouped.build_measurement(query, float(record.scale or 0)))
+
+    @classmethod
+    def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
+        """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
+        known = record.mechanism["partition"]
+        inner = replace(record, question=(record.question or {}).get("question"))
+        most = {"groups_per_person": known["max_groups"]} if "max_groups" in known else {}
+        return {**_inner().record_options(inner), "group": known["group"], **most}
+
+    # Sentences about a record.
+
+    @classmethod
+    def title(cls, record: ReleaseRecord) -> str:
+        """Return what was asked, as the title of the release."""
+        group, lists = record.mechanism["partition"]["group"], len(record.released.group_lists)
+        return f"{_inner().title(record)}, in each group of {group} ({lists})"
+
+    @classmethod
+    def method(cls, record: ReleaseRecord) -> str:
+        """Explain how the list was released, with which noise, and what was not released."""
+        return _inner().method(record)
+
+    @classmethod
+    def truncation(cls, record: ReleaseRecord) -> str:
+        """Explain which users count in which group, and how the data were truncated."""
+        known = record.mechanism["partition"]
+        most = known.get("max_groups", 1)
+        which = {
+            "random": "drawn at random",
+            "order": "first in alphabetical order",
+            "rows": "with the most rows",
+        }.get(str(known.get("by")), "first in the list")
+        groups = "1 of these groups" if most == 1 else f"{most} of these groups"
+        counts = f"A {record.person} counts in at most {groups}, {which}; rows in other groups were not counted."
+        said = (
+            "The groups are a public list. Each has the same number of items, even if no user is in it. "
+            f"{'Rows of other groups were not counted.' if record.is_row_level else counts} The cost covers all lists."
+        )
+        if record.is_row_level:
+            return f"{said} Every row of these groups was counted."
+        once = "counts once for each item, regardless of the number of rows"
+        return f"{said} {_inner().truncation(record).replace(once, 'counts for each item')}"
+
+    @classmethod
+    def limits(cls, record: ReleaseRecord) -> list[str]:
+        """Return what cannot be concluded from the lists."""
+        own = "It does not show the size of a group: each group has a list, even if it is empty."
+        return [*_inner().limits(record), own]
+
+    @classmethod
+    def public_check(cls, record: ReleaseRecord) -> str:
+        """Return the question to ask about what was chosen without the table."""
+        return "Were the lists of candidates and of groups made without looking at the table?"
+
+    @classmethod
+    def heading(cls, record: ReleaseRecord) -> str:
+        """Return the heading of the released items."""
+        return _inner().heading(record)
+
+
+def _inner() -> type[Question]:
+    """Return the question about listed candidates, the only one that is asked in groups."""
+    found: type[Question] = question_class("top-k")
+    return found

@@ -1,0 +1,62 @@
+"""The question which items of the table have enough users, without counts: partition selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from .plan import Plan
+from .question import AllItemsQuestion, UserUnitOptions
+from .release_record import ReleaseRecord, parameters_of
+from .units import UserUnit
+from .unknown_domain import PartitionSelectionTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partitions(AllItemsQuestion):
+    """All items of the table with enough users, without counts; the threshold is lower than with counts."""
+
+    unit: UserUnitOptions = field(default_factory=UserUnitOptions)  # type: ignore[assignment]
+
+    kind: ClassVar[str] = "partitions"
+    summary: ClassVar[str] = "All items of the table with enough users, without counts."
+    plan_example: ClassVar[str] = "--max-items 50 --epsilon 1 --delta 1e-8"
+    release_example: ClassVar[str] = "--item term --max-items 50 --epsilon 1 --delta 1e-8"
+    mechanisms: ClassVar[tuple[str, ...]] = ("partition_selection", "weighted_partition_selection")
+    least_noise: ClassVar[bool] = False
+
+    def task(self) -> PartitionSelectionTask:
+        """Return the task."""
+        return PartitionSelectionTask()
+
+    @classmethod
+    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+        """Yield the plan of the record."""
+        known = record.mechanism
+        query = cls.record_query(record, PartitionSelectionTask(known.get("rounds")))
+        yield Plan(query, query.task.build_measurement(query, known.get("epsilon", record.scale), known["delta"]))
+
+    @classmethod
+    def choice_noise(cls, record: ReleaseRecord) -> str:
+        """Return an empty text: the noise is on weights, which have no unit."""
+        return ""
+
+    @classmethod
+    def scale_text(cls, record: ReleaseRecord) -> str | None:
+        """Return None: the noise is on weights, or each item has a probability of its own."""
+        return None
+
+    @classmethod
+    def noise_rows(cls, plan: Plan[Any, Any]) -> list[tuple[str, str]]:
+        """Return the rows for the noise on weights, or for the loss of each item."""
+        known = parameters_of(plan.measurement)
+        if "scale" not in known:
+            epsilon, delta = known["each"]
+            return [("each item", f"loses at most epsilon = {epsilon:.6g} and delta = {delta:.6g}")]
+        beside = "in units of weights, whose squares sum to at most 1 for each user"
+        return [("scale", f"{known['scale']:.6g}, {beside}"), ("threshold", f"{known['threshold']:.6g}")]
+
+    def within_text(self, plan: Plan[Any, Any], likely: str) -> str:
+        """Return what the column "within" of several plans means."""
+        return "an item with at least this many users is released with probability at least 1/2 each time"

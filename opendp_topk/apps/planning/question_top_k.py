@@ -1,0 +1,171 @@
+"""The question which k of a public list of candidates most users have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from ...errors import ParameterError, SpaceError, checks
+from ...spaces.measures import MaxDivergence
+from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanism
+from .plan import Plan, nth_largest_text
+from .question import BoundedQuestion, ListedQuestion, Question, SummedQuestion
+from .questions import WRAPPED, question_class
+from .release_record import ReleaseRecord
+from .several import with_histogram_options
+from .top_k import TopKTask, TopKWithCountsTask
+from .units import UserUnit
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(BoundedQuestion, SummedQuestion, ListedQuestion):
+    """The ``k`` candidates of a public list with the most users, or the largest sums, as a ranking or a set.
+
+    What is asked:
+        release (ranking|set): ranking: best first; set: without order.
+        mechanism (NAME, rare): Mechanism that chooses the items. Default: report_noisy_top_k for
+            a ranking or with --counts, canonical for a set; with --max-items, a histogram mechanism if its error bound
+            is smaller. `plan top-k --compare` compares them.
+        counts: Also release a noisy count (or sum) of each item. It may be negative. With a selection mechanism, about
+            half of the budget pays for the counts; histogram mechanisms release them at no extra cost.
+    """
+
+    release: str = RELEASES[0]
+    mechanism: str | None = None
+    counts: bool = False
+
+    kind: ClassVar[str] = "top-k"
+    summary: ClassVar[str] = "The k candidates of a public list that most users have."
+    plan_example: ClassVar[str] = "--k 10 --candidates 5000 --epsilon 1"
+    release_example: ClassVar[str] = "--item book --candidates books.txt --k 10 --epsilon 1"
+    exact_number: ClassVar[bool] = True
+    comparable: ClassVar[bool] = True
+    groupable: ClassVar[bool] = True
+
+    def task(self) -> TopKTask:
+        """Return the task, with the mechanism of the question or all that come into question."""
+        kind, few = checks.require_choice("--release", self.release, RELEASES), self.max_items is not None
+        made = TopKWithCountsTask if self.counts else TopKTask
+        task = made(self.required_k, self.required_candidates, kind, default_mechanism(kind, self.counts))
+        if self.mechanism is None:
+            return with_histogram_options(task, few=few)
+        task = with_mechanism(self.mechanism, task, few=few)
+        if task.mechanism.options.get("gaussian") and self.task_budget.measure == MaxDivergence():
+            raise ParameterError(f"--mechanism {task.name} has no finite epsilon: also give --delta, or use --rho")
+        return task
+
+    @classmethod
+    def option_groups(cls) -> tuple[type, ...]:
+        """Return the dataclasses whose options define the question."""
+        return cls, question_class(WRAPPED)
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any]) -> Question:
+        """Return the question with these options; in groups, if an option of groups is given."""
+        asked: Question = question_class(WRAPPED).build({**values, "question": super().build(values)})
+        return asked
+
+    def fixed(self, plan: Plan[Any, UserUnit]) -> TopK:
+        """Return the question with the mechanism of a plan, and the number of its candidates instead of the list."""
+        return replace(super().fixed(plan), mechanism=plan.name)
+
+    @classmethod
+    def owns(cls, known: Mapping[str, Any]) -> bool:
+        """Return True for all mechanisms that select from listed candidates, which have no name in common."""
+        others = known.keys() & {"partition", "quantile", "quantiles", "limit", "test_scale"}
+        return not others and known.get("candidates") is not None
+
+    @classmethod
+    def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
+        """Return the field of a record that names the question and the mechanism."""
+        return {**super().record_fields(plan), "mechanism": plan.query.task.name}
+
+    @classmethod
+    def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
+        """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
+        own = {
+            "mechanism": (record.question or {}).get("mechanism"),
+            "counts": record.released.counts is not None or None,
+        }
+        own["release"] = None if record.release == RELEASES[0] else record.release
+        return super().record_options(record) | {name: value for name, value in own.items() if value is not None}
+
+    @classmethod
+    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+        """Return True if the fields of a record can be those of this question."""
+        return record["k"] is not None and len(record["items"]) <= record["k"]
+
+    @classmethod
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[TopKTask]:
+        """Yield the task with the mechanism that the record names, or with each that can make the release."""
+        k, candidates, counted = record.k or 0, record.mechanism["candidates"], record.released.counts is not None
+        named, few = (record.question or {}).get("mechanism"), record.mechanism.get("max_items") is not None
+        for row in capable_mechanisms(k, candidates, record.release, counted, few):
+            if named in (None, row.name):
+                yield (TopKWithCountsTask if counted else TopKTask)(k, candidates, record.release, row)
+
+    @classmethod
+    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+        """Yield the plan of each task that the record can have."""
+        for task in cls.record_tasks(record):
+            query = cls.record_query(record, task)
+            space, scale = query.unit.map_only_scores(task.n_candidates), float(record.scale or 0)
+            with suppress(ParameterError, SpaceError):
+                yield Plan(query, task.build_measurement(space, query.budget.measure, scale))
+
+    @classmethod
+    def title(cls, record: ReleaseRecord) -> str:
+        """Return what was asked, as the title of the release."""
+        many = "one" if record.k == 1 else str(record.k)
+        return f"The {many} of {cls.listed_clause(record)} {cls.ranked_clause(record)}"
+
+    @classmethod
+    def noise_sentence(cls, record: ReleaseRecord) -> str:
+        """Return the beginning of the sentence on the noise."""
+        if record.mechanism["mechanism"] != "noisy_histogram":
+            return super().noise_sentence(record)
+        kind = "Gaussian" if record.mechanism["gaussian"] else "Laplace"
+        return (
+            f"Independent {kind} noise{cls.choice_noise(record)} was added to the {record.score_noun} of every "
+            "candidate, and the candidates with the largest sums were released"
+        )
+
+    @classmethod
+    def heading(cls, record: ReleaseRecord) -> str:
+        """Return the heading of the released items."""
+        return "item" if record.release == "ranking" else "items, in the order of the candidates"
+
+    def reach_text(self, plan: Plan[Any, Any]) -> str:
+        """Return the two amounts whose distance the accuracy theorem bounds."""
+        if plan.query.task.release == "ranking":
+            return super().reach_text(plan)
+        return f"every released item to the {nth_largest_text(plan.query.task.k)} {self.columns.score_noun}"
+
+
+def with_mechanism(name: str, task: TopKTask, *, few: bool = False) -> TopKTask:
+    """Return the task with the mechanism of this name.
+
+    Raises:
+        ParameterError: No mechanism has this name, or it cannot give this release; the message names what to change.
+    """
+    rows = {row.name: row for row in all_mechanisms()}
+    if name not in rows:
+        raise ParameterError(f"--mechanism must be one of {', '.join(rows)}")
+    row, asked = rows[name], (task.k, task.n_candidates, task.release, task.counted, few)
+    obstacle = row.release_obstacle(*asked)
+    if obstacle is None:
+        return replace(task, mechanism=row)
+    others = [other.name for other in capable_mechanisms(*asked)]
+    change = {
+        "k": f"use --k {row.most}",
+        "candidates": "use a --k below the number of candidates",
+        "few": "give --max-items, the number of items of a user that count",
+        "release": f"use --release {row.releases[0]}",
+        "counts": "omit --counts",
+    }[obstacle]
+    one_of = "one of " if len(others) > 1 else ""
+    raise ParameterError(
+        f"--mechanism {name} cannot make this release: {change}, or choose {one_of}{', '.join(others)}"
+    )

@@ -1,0 +1,80 @@
+"""The kinds of questions, each of which is one class in a file of its own, found by its name.
+
+A file ``question_top_k.py`` has the question of the kind ``top-k``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import ParameterError
+from .options import options_of
+
+WRAPPED = "in-groups"  # the kind of the question that wraps another one
+_PREFIX = "question_"
+
+
+def question_kinds() -> list[str]:
+    """Return the kinds of all questions, the one about listed candidates first; nothing is loaded."""
+    names = (one.name for one in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    kinds = (name.removeprefix(_PREFIX).replace("_", "-") for name in names if name.startswith(_PREFIX))
+    return sorted(kinds, key=lambda kind: (kind != "top-k", kind))
+
+
+def question_class(kind: str) -> Any:
+    """Return the class of a kind of question, a subclass of ``Question``, loading its file on the first call.
+
+    Raises:
+        ParameterError: There is no such kind.
+    """
+    if kind not in question_kinds():
+        raise ParameterError(f"question must be one of {', '.join(question_kinds())}")
+    module = importlib.import_module(f".{_PREFIX}{kind.replace('-', '_')}", __package__)
+    return next(one for _, one in inspect.getmembers(module, inspect.isclass) if one.__dict__.get("kind") == kind)
+
+
+def record_question(question: Mapping[str, Any] | None, known: Mapping[str, Any]) -> Any:
+    """Return the class of the question of a record, by its field ``question`` and the parameters of its mechanism.
+
+    A record without the field is looked up by its parameters. Return None if the field and the parameters differ, or if
+    the question has another version.
+    """
+    if question is not None:
+        if question.get("kind") not in question_kinds():
+            return None
+        found = question_class(question["kind"])
+        return found if found.owns(known) and question.get("version") == found.version else None
+    return next((one for one in map(question_class, reversed(question_kinds())) if one.owns(known)), None)
+
+
+def question_from_dict(found: Mapping[str, Any]) -> Any:
+    """Return the question that :meth:`TopK.to_dict`, or that of another question, returned.
+
+    Args:
+        found: The kind of the question as ``question``, and the options that are not the default, by name.
+
+    Returns:
+        The question.
+
+    Raises:
+        ParameterError: The kind or an option is unknown.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> kept = {"question": "top-k", "k": 3, "candidates": 50, "epsilon": 1}
+        >>> tk.planning.question_from_dict(kept).plan().claim.d_out
+        1.0
+    """
+    kind = question_class(str(found.get("question", "")))
+    names = {name for group in kind.option_groups() for name in options_of(group)}
+    unknown = [name for name in found if name not in {*names, "question"}]
+    if unknown:
+        raise ParameterError(
+            f"{kind.kind} has no option {unknown[0]}: omit it, or use one of {', '.join(sorted(names))}"
+        )
+    return kind.build(found)

@@ -1,0 +1,237 @@
+"""Tables of a release: which engine reads and counts one, polars, DuckDB or Spark, and how."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+from urllib.parse import unquote
+
+from ...errors import MissingExtraError, ParameterError, TableError, checks
+from ...errors.extras import import_extra
+from ...tables.files import (
+    ISO,
+    POINT,
+    STDIN,
+    ColumnTypes,
+    Dialect,
+    OpenedTable,
+    common_columns,
+    find_parquet_files,
+    open_table,
+    parse_column_types,
+    require_column_names,
+    require_readable,
+)
+from ...tables.guard import run_guarded
+from ...tables.listing import FileList, is_address, is_parquet
+from ...tables.listing import list_hadoop_files as hadoop_listed
+from ...tables.rows import Rows
+from ...tables.where import STATISTICS, WhereCondition, parse_condition
+
+ENGINES = ("polars", "duckdb", "spark")
+_PACKAGES = {"polars": "polars", "duckdb": "duckdb", "spark": "pyspark"}
+_AS_LISTED = {
+    "__globPaths__": "false",  # names are not patterns
+    "recursiveFileLookup": "true",  # names of folders are not columns
+    "mergeSchema": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+}
+_LOCAL = re.compile("^file:/+")
+
+
+@dataclass(frozen=True)
+class TableReadOptions:
+    """How to read a table: the CSV dialect, which rows, and whether an option for CSV was given (``as_csv``)."""
+
+    dialect: Dialect
+    where: WhereCondition | None
+    as_csv: bool = False
+
+    @classmethod
+    def from_options(
+        cls,
+        separator: str,
+        encoding: str,
+        where: str | None,
+        types: str | None = None,
+        decimal: str = POINT,
+        date_format: str = ISO,
+        number: str | None = None,
+    ) -> TableReadOptions:
+        """Build the settings from --separator, --encoding, --where, --types, --decimal and --date-format.
+
+        The column ``number`` has the type decimal unless another type is declared for it.
+        """
+        known = {} if number is None else {number: "decimal"}
+        dialect = Dialect(separator, encoding, ColumnTypes(known | parse_column_types(types), decimal, date_format))
+        as_csv = (separator, encoding, types, decimal, date_format) != (",", "utf-8", None, POINT, ISO)
+        return cls(dialect, None if where is None else parse_condition(where), as_csv)
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """A frame of an engine and the list of the files that it reads, which is None for standard input."""
+
+    frame: Any
+    files: FileList | None
+
+    def require_unchanged(self) -> None:
+        """Raise TableError if the files have changed since they were listed."""
+        if self.files is not None:
+            self.files.require_unchanged()
+
+    def require_readable(self, rows: Rows, columns: Sequence[str], *, paid: bool) -> None:
+        """Read the rows before anything is paid, so that an unreadable table costs nothing.
+
+        The rows are kept, so that they are read only once. Spark reads them again, and reads them here only if a ledger
+        pays (``paid``). ``columns`` are the columns to check when searching for the damaged file.
+
+        Raises:
+            TableError: A file is damaged; the error names it if it is a local .parquet file.
+        """
+        try:
+            held = rows.read_snapshot()
+            if paid and held.implementation.is_pyspark():
+                run_guarded(held.to_native().write.format("noop").mode("overwrite").save)
+            return
+        except TableError as error:
+            failed = error
+        if self.files is not None and all(os.path.isfile(one) and is_parquet(one) for one in self.files.file_locations):
+            require_readable(self.files, columns)
+        raise failed
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine that reads and counts the table, by name, with the cluster of Spark."""
+
+    name: str
+    master: str | None = None
+
+    def __post_init__(self) -> None:
+        checks.require_choice("--engine", self.name, ENGINES)
+        if self.master is not None and self.name != "spark":
+            raise ParameterError("--master requires --engine spark")
+
+    def engine_fields(self) -> dict[str, str]:
+        """Return the engine's fields in a record: its name and version."""
+        return {"name": self.name, "version": metadata.version(_PACKAGES[self.name])}
+
+    @contextlib.contextmanager
+    def open_engine_table(self, path: str, reading: TableReadOptions, columns: Sequence[str]) -> Iterator[SourceTable]:
+        """Open the table at ``path`` as a context manager, filter its rows and check that it has the ``columns``.
+
+        Raises:
+            TableError: The table cannot be read.
+            DataError: The table lacks a column.
+            ParameterError: The engine does not read such files, or an option for CSV is given for other files.
+        """
+        with contextlib.ExitStack() as stack:
+            if self.name == "polars":
+                found = open_table(path, reading.dialect)
+            else:
+                found = stack.enter_context(
+                    _open_in_duckdb(path) if self.name == "duckdb" else _open_in_spark(path, self.master)
+                )
+            if found.dialect is None and reading.as_csv:
+                raise ParameterError(
+                    "--separator, --encoding, --types, --decimal and --date-format require CSV: omit them"
+                )
+            where = reading.where
+            require_column_names(
+                found.columns, (*columns, *(where.column_names if where else ())), found.dialect, found.files
+            )
+            yield SourceTable(where.filter_rows(found.frame, columns) if where else found.frame, found.files)
+
+
+@contextlib.contextmanager
+def _open_in_duckdb(path: str) -> Iterator[OpenedTable]:
+    files = _list_parquet_files(path, "duckdb")
+    columns = common_columns(files)
+    duckdb = import_extra("duckdb", "--engine duckdb requires DuckDB", "duckdb>=1.1")
+    named = [glob.escape(place) for place in files.file_locations]
+    with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder, duckdb.connect() as connection:
+        connection.execute("SET temp_directory = $folder", {"folder": folder})
+        read = "SELECT file_name FROM parquet_file_metadata($files)"
+        taken = run_guarded(lambda: [row[0] for row in connection.execute(read, {"files": named}).fetchall()])
+        _require_same(taken, files.file_locations, "DuckDB")
+        frame: Any = run_guarded(lambda: connection.read_parquet(named, hive_partitioning=False, union_by_name=False))
+        yield OpenedTable(frame, _require_same_names(frame.columns, columns, "DuckDB"), files, None)
+
+
+@contextlib.contextmanager
+def _open_in_spark(path: str, master: str | None) -> Iterator[OpenedTable]:
+    remote = is_address(path)
+    files = None if remote else _list_parquet_files(path, "spark")
+    columns = None if files is None else common_columns(files)
+    require_spark()
+    session = run_guarded(lambda: _spark_session(master))
+    try:
+        found = hadoop_listed(session, path) if files is None else files
+        places = found.file_locations if remote else [f"file://{place}" for place in found.file_locations]
+        reader = session.read
+        for name, value in _AS_LISTED.items():
+            reader = reader.option(name, value)
+        frame = run_guarded(lambda: reader.parquet(*places))
+        taken, wanted = map(unquote, run_guarded(frame.inputFiles)), found.file_locations
+        _require_same([_LOCAL.sub("/", one) for one in taken], [_LOCAL.sub("/", one) for one in wanted], "Spark")
+        yield OpenedTable(frame, _require_same_names(frame.columns, columns, "Spark"), found, None)
+    finally:
+        session.stop()
+
+
+def _list_parquet_files(path: str, engine: str) -> FileList:
+    files = None if path == STDIN else find_parquet_files(path)
+    if files is None:
+        raise ParameterError(f"--engine {engine} requires .parquet files, because engines read CSV differently")
+    return files
+
+
+def _require_same(taken: list[str], wanted: list[str], engine: str) -> None:
+    """Raise unless the engine reads exactly the files that were listed."""
+    if sorted(taken) != sorted(wanted):
+        raise TableError(
+            f"path must name files that {engine} can read, but it selects other files: it may skip names that "
+            "begin with _ or interpret some characters as a pattern. Rename them, or omit --engine"
+        )
+
+
+def _require_same_names(found: Sequence[str], columns: tuple[str, ...] | None, engine: str) -> tuple[str, ...]:
+    if columns is not None and tuple(found) != columns:
+        raise TableError(
+            f"path must name files whose columns {engine} distinguishes, but it changes some names. Rename "
+            "columns that differ only in capital letters, or omit --engine"
+        )
+    return tuple(found)
+
+
+def _spark_session(master: str | None) -> Any:
+    """Return a Spark session with logging turned off, because some messages contain rows."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("opendp-topk").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+    session = (builder if master is None else builder.master(master)).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    session.conf.set(STATISTICS, "false")
+    return session
+
+
+def require_spark() -> None:
+    """Raise MissingExtraError, which explains what to install, if pyspark or Java is missing."""
+    import_extra("pyspark", "--engine spark requires pyspark", "opendp_topk[spark]")
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
+        raise MissingExtraError(
+            "--engine spark requires Java 17 or newer: on Debian and Ubuntu apt install "
+            "default-jre-headless, elsewhere install a Java runtime and set JAVA_HOME"
+        )

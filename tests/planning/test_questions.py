@@ -1,0 +1,100 @@
+"""Questions: each kind is found by its file, is kept as a dictionary, and is asked from Python as by the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.apps.planning.options import PANELS, options_of
+from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds, record_question
+from opendp_topk.apps.planning.verification import AGREES, verify_record
+from opendp_topk.errors import ParameterError
+
+from ..concepts.sentinels import raises_exactly
+
+WHO = {"unit": tk.planning.TableUnit(user="who")}
+EPSILON, PAIR = tk.planning.PrivacyBudget(epsilon=8), tk.planning.PrivacyBudget(epsilon=8, delta=1e-6)
+ASKED: dict[str, Any] = {
+    "top-k": tk.planning.TopK(k=2, candidates=("a", "b", "c"), item="what", counts=True, budget=EPSILON, **WHO),
+    "unknown-domain": tk.planning.UnknownDomainTopK(k=2, item="what", max_items=2, budget=PAIR, **WHO),
+    "above-threshold": tk.planning.AboveThreshold(item="what", max_items=1, budget=PAIR, **WHO),
+    "partitions": tk.planning.Partitions(item="what", max_items=1, budget=PAIR, **WHO),
+    "quantile": tk.planning.Quantile(quantile="1/2", column="n", bounds=(0, 9), budget=EPSILON, **WHO),
+    "gap": tk.planning.TopKByGap(k=2, candidates=("a", "b", "c"), item="what", budget=PAIR, **WHO),
+    "in-groups": tk.planning.InGroups(
+        question=tk.planning.TopK(k=1, candidates=("a", "b"), item="what", budget=EPSILON, **WHO),
+        group="where",
+        groups=("x", "y"),
+        budget=EPSILON,
+        **WHO,
+    ),
+}
+ROWS = pl.DataFrame(
+    [(user, "abc"[user % 3 == 0], "xy"[user % 2], user % 10) for user in range(90)],
+    schema=["who", "what", "where", "n"],
+    orient="row",
+)
+
+
+def test_every_file_has_a_question() -> None:
+    assert sorted(question_kinds()) == sorted(ASKED)
+    assert all(question_class(kind).kind == kind == ASKED[kind].kind for kind in question_kinds())
+    raises_exactly(ParameterError, lambda: question_class("mode"), "question must be one of top-k")
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_every_option_is_described_in_a_line(kind: str) -> None:
+    for name, one in options_of(question_class(kind)).items():
+        assert 0 < len(one.words) <= 54, name
+        assert one.panel in PANELS
+        assert bool(one.metavar) == (one.kind is not bool), name
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_dictionary_loses_nothing(kind: str) -> None:
+    asked = ASKED[kind]
+    kept = json.loads(json.dumps(asked.to_dict()))
+    again = tk.planning.question_from_dict(kept)
+    assert again.to_dict() == kept
+    assert again.plan().measurement.map(1) == asked.plan().measurement.map(1)
+    unknown = kept | {"kk": 1}
+    raises_exactly(ParameterError, lambda: tk.planning.question_from_dict(unknown), "has no option kk")
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Path) -> None:
+    """Paid by a ledger, saved, and found by its kind; as a record of earlier versions, by its mechanism alone."""
+    measure = tk.MaxDivergence() if kind in ("top-k", "quantile", "in-groups") else tk.Approximate(tk.MaxDivergence())
+    budget = 8 if measure == tk.MaxDivergence() else (8, 1e-6)
+    unit = {"dataset": "d", "metric": tk.UserDistance(), "user": "who"}
+    tk.ledger.Ledger.create(tmp_path / "b", budget=budget, measure=measure, **unit).close()
+    found = ASKED[kind].plan().release(ROWS, ledger=str(tmp_path / "b"), label="once")
+    found.record.save(tmp_path / "record.json")
+    fields = json.loads((tmp_path / "record.json").read_text("utf-8"))
+    assert fields["question"]["kind"] == kind
+    assert fields["items"] == found.items
+    with tk.ledger.Ledger(tmp_path / "b") as ledger:
+        assert {one.verdict for one in verify_record(fields, ledger) if one.what != "table"} == {AGREES}
+    assert record_question(None, fields["mechanism"]) is question_class(kind)
+    for other in set(ASKED) - {kind}:
+        assert record_question({**fields["question"], "kind": other}, fields["mechanism"]) is None
+    assert record_question({**fields["question"], "version": 2}, fields["mechanism"]) is None
+
+
+def test_an_option_that_a_release_does_not_have_is_named() -> None:
+    raises_exactly(ParameterError, lambda: ASKED["top-k"].plan().release(ROWS, wheer="n = 1"), "no option wheer")
+    anyone = dataclasses.replace(ASKED["top-k"], unit=tk.planning.TableUnit())
+    raises_exactly(ParameterError, lambda: anyone.plan().release(ROWS), "give --user")
+
+
+def test_several_releases_share_the_budget() -> None:
+    repeated = tk.planning.Repeated(ASKED["top-k"], 4)
+    (pure, *_) = repeated.options()
+    assert pure.plan.loss == 2
+    raises_exactly(ParameterError, lambda: tk.planning.Repeated(ASKED[WRAPPED], 2).options(), "--group")
