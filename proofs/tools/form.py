@@ -123,7 +123,7 @@ def _check_problems(name: str) -> list[str]:
         if check.digest != actual:
             found.append(
                 f"{name}.tex calls {check.label} checked by {check.theorem} at {check.digest or 'no digest'}, but one "
-                f"of the two statements is now another ({actual}): hold them against each other"
+                f"of the two statements is now another ({actual}): hold them against each other, then --repin {name}"
             )
         if uncompiled:
             found.append(
