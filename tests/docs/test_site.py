@@ -239,7 +239,7 @@ def test_no_page_scrolls_sideways(width: int, site: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("theme", "width"), zip(THEMES, WIDTHS, strict=True))
+@pytest.mark.parametrize(("theme", "width"), list(zip(THEMES, WIDTHS, strict=True)))
 def test_no_page_has_a_barrier_of_level_a_or_aa(theme: str, width: int, site: Path, tmp_path: Path) -> None:
     """Colours are those of the theme whatever the width."""
     visits = [(f"{kind}.html", width, theme) for kind in KINDS]

@@ -289,7 +289,9 @@ def test_without_noise_the_best_and_their_gaps_come_out(noise: Noise) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("noise", "optimize"), zip(NOISES, ("max", "min", "max", "min", "max"), strict=True), ids=str)
+@pytest.mark.parametrize(
+    ("noise", "optimize"), list(zip(NOISES, ("max", "min", "max", "min", "max"), strict=True)), ids=str
+)
 def test_releases_follow_the_joint_law_of_ranking_and_gaps(noise: Noise, optimize: str) -> None:
     scores, scale, sign = [2, 0, 3], Fraction(3, 2), 1 if optimize == "max" else -1
     cuts = (0.4, 1.3)
