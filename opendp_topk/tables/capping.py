@@ -36,9 +36,7 @@ def bound_contributions(rows: Rows, most: int, by: str, step: float, farthest: i
     Args:
         rows: Rows of ``identifier_columns`` for users and items, and possibly numbers.
         most: Maximum number of items per user, at least 1.
-        by: Which items of a user are kept: ``"random"``, ``"order"`` for the first in numeric or code point order,
-            ``"rows"`` for those with the most rows of this user, or ``"value"`` for those with the largest totals of
-            this user. Ties are broken in numeric or code point order.
+        by: The rule that chooses a user's items, as in ``make_bound_contributions``.
         step: Numbers are rounded to multiples of this step for totals.
         farthest: Largest number of steps, as in ``totals_by_item``.
         random_ranks: Function that returns the random rank of each pair among those of its user, given for each pair

@@ -47,8 +47,8 @@ def make_count_outside(
         A :class:`Transformation` to an int64 vector of one element, with the map ``d_in max_rows``.
 
     Raises:
-        ParameterError: The items are repeated, or neither all integers nor all strings. ``max_rows`` is out of range,
-            or the output metric is not one of the three.
+        ParameterError: The items are repeated, or neither all integers nor all strings, or one string instead of a
+            list. ``max_rows`` is out of range, or the output metric is not one of the three.
         SpaceError: The input metric does not fit the domain.
         ParameterTypeError: An argument has the wrong type.
 
@@ -69,7 +69,7 @@ def make_count_outside(
     """
     # proof-region: count_outside
     _, item = require_table_space(input_domain, input_metric, ("item",))
-    if not is_iterable(items):
+    if isinstance(items, str | bytes) or not is_iterable(items):
         raise ParameterError(f"items must be a list of the public items, not {type(items).__name__}")
     listed: tuple[Any, ...] = tuple(items)
     if listed:

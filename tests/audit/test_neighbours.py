@@ -23,6 +23,7 @@ from opendp_topk.apps.audit.neighbours import (
     is_within_distance,
     neighbouring_pairs,
     vary_pair,
+    worst_edges,
 )
 from tests.concepts.sentinels import raises_exactly
 
@@ -212,3 +213,16 @@ def test_what_makes_no_pairs() -> None:
     ):
         raises_exactly(tk.errors.ParameterError, call, word)
     raises_exactly(tk.errors.ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")
+
+
+def test_the_search_of_edges_draws_at_most_as_much_as_it_is_given() -> None:
+    drawn: list[int] = []
+
+    def draw(scores: tuple[Fraction, ...], count: int) -> list[str]:
+        drawn.append(count)
+        return ["far" if max(scores) > 20_001 else "near"] * count
+
+    domain, metric = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+    found = worst_edges(draw, domain, metric, Fraction(1), (2,), 10_000, lambda pair: True)
+    assert any(edge.level for edge in found)
+    assert 9_000 < sum(drawn) <= 10_000

@@ -79,6 +79,12 @@ def test_no_fall_with_certainty(alpha: int) -> None:
         largest_fall(Fraction(1), alpha, gaussian=True)
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+def test_no_fall_of_negative_scale(alpha: float) -> None:
+    with pytest.raises(ParameterError, match="largest_noise requires"):
+        largest_fall(Fraction(-1), alpha, gaussian=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("scale", "k"), [(10, 50), (300, 400), (2.5, 30)])

@@ -16,6 +16,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.ledger import records
 from opendp_topk.apps.planning import release_record
+from opendp_topk.apps.planning.several import ReleaseSchedule
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from tests.concepts.sentinels import raises_exactly
 
@@ -102,6 +103,13 @@ def test_a_record_of_groups_is_read() -> None:
     assert disagreeing(fields) == []
 
 
+def test_a_plan_of_several_releases_is_read() -> None:
+    fields = json.loads((HERE / "plan.v1.json").read_text("utf-8"))
+    schedule = ReleaseSchedule.from_dict(fields)
+    assert (schedule.as_dict(), schedule.releases, schedule.task.k) == (fields, 52, 10)
+    assert schedule.single_release_plan().scale == fields["scale"]
+
+
 @pytest.mark.parametrize("other", ["v0", "v2", "v10", "v1 ", "", "v\x1b[31m"])
 def test_a_record_of_any_other_version_is_refused(tmp_path: Path, other: str) -> None:
     fields = json.loads((HERE / "release.v1.json").read_text("utf-8"))
@@ -115,4 +123,4 @@ def test_every_file_is_of_the_version_that_is_written_and_has_a_row() -> None:
     assert f".v{records.VERSION}" == release_record.FORMAT.removeprefix("opendp_topk.release") == ".v1"
     paths = [path for path in HERE.iterdir() if ".v" in path.name]
     assert all(f"`{path.name}`" in VERSIONS and path.name.removesuffix(".json").endswith(".v1") for path in paths)
-    assert len(paths) == 6
+    assert len(paths) == 7

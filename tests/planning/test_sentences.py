@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from opendp_topk.apps.planning.plan import Plan, Query, plan_query
+from opendp_topk.apps.planning.plan import Plan, Query, confidence_text, plan_query
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
 from opendp_topk.apps.planning.unknown_domain import PartitionSelectionTask, StableHistogramTask, UnknownDomainTask
 from opendp_topk.measurements.stable_histogram import then_stable_histogram
@@ -149,3 +149,17 @@ def test_the_best_of_a_table_are_as_near_as_is_said(budget: Budget) -> None:
         narrow += absent or off > near / 2
     assert tail(wrong, RUNS, ALPHA) > FAR
     assert tail(narrow, RUNS, ALPHA) < FAR
+
+
+@pytest.mark.parametrize(
+    ("alpha", "words"),
+    [
+        (Fraction(1, 20), "95 %"),
+        (Fraction(0.05), "1 - 0.05"),
+        (Fraction("0.012345678"), "1 - 0.012345678"),
+        (Fraction(1, 3), "1 - 0.33333333333333337"),
+        (Fraction(1, 10**400), "1 - 5e-324"),
+    ],
+)
+def test_a_probability_is_never_rounded_up(alpha: Fraction, words: str) -> None:
+    assert confidence_text(alpha) == words

@@ -150,6 +150,14 @@ def test_a_module_imports_what_its_room_may() -> None:
             assert room_of(imported) in allowed, f"docs/architecture.md does not let {room.name} import {imported}"
 
 
+def test_every_permission_is_used() -> None:
+    """The package itself imports its public names by their modules' names, when they are first asked for."""
+    for room in (room for room in ROOMS.values() if room.name != WHOLE):
+        used = {room_of(name) for module in MODULES if room_of(module) == room.name for name in imports_of(module)}
+        unused = set(room.may_import) - used
+        assert not unused, f"docs/architecture.md lets {room.name} import {sorted(unused)}, which it does not"
+
+
 def test_imports_run_downward() -> None:
     for room in ROOMS.values():
         for below in room.may_import:

@@ -72,6 +72,9 @@ def test_the_metric_is_that_of_the_noise() -> None:
     ("options", "error", "words"),
     [
         ({"items": ["a", "a"]}, tk.errors.ParameterError, "distinct"),
+        ({"items": "abc"}, tk.errors.ParameterError, "must be a list of the public items, not str"),
+        ({"items": ""}, tk.errors.ParameterError, "must be a list of the public items, not str"),
+        ({"items": b"abc"}, tk.errors.ParameterError, "must be a list of the public items, not bytes"),
         ({"items": ["a", 1]}, tk.errors.ParameterError, "all integers or all strings"),
         ({"items": [], "max_rows": 0}, tk.errors.ParameterError, "max_rows"),
         ({"items": [], "max_rows": 2**31 + 1}, tk.errors.ParameterError, "max_rows"),

@@ -409,7 +409,7 @@ def _to_narwhals_frame(table: Any) -> Any:
 _DOUBLINGS = 16  # of a move, up to the gap that counts as far
 _HALVINGS = 6  # between two doublings: to a sixtieth of a gap, near enough for noise
 _LEVEL_HALVINGS = 12  # arithmetic overflows within a step
-_PROBES = 19  # most for a family of gaps: 3 at 0, the last doubling and far away, 4 + 6 of bisection, and 3 pairs
+_PROBES = 13  # most of a family but for halvings: 3 at 0, the last doubling and far away, 4 between them, and 3 pairs
 _LEAST = 30  # with fewer draws a probe shows no rare outcome
 _REACH = 8  # with a few hundred draws, noise with an exponential tail is seen up to about this many scales away
 _BEST = 4  # edges that are kept: each was probed with few draws, so the one that shows most is often not the best
@@ -447,11 +447,12 @@ def worst_edges(
 ) -> list[VanishingEdge]:
     """Return the ``usable`` edges that show most: the first :data:`_BEST` of gaps, one of levels.
 
-    This takes about ``samples`` draws. The list is empty if no outcomes vanish or there are too few draws.
+    This takes at most ``samples`` draws. The list is empty if no outcomes vanish or there are too few draws.
     """
     families = [(tuple(i < top for i in range(d)), False) for d in sizes for top in range(1, d)]
     families += [(high[::turn], True) for high, _ in families[:1] for turn in (1, -1)]
-    count = samples // (_PROBES * len(families)) if families else 0
+    probes = sum(_PROBES + (_LEVEL_HALVINGS if level else _HALVINGS) for _, level in families)
+    count = samples // probes if families else 0
     if count < _LEAST:
         return []
     shown: list[tuple[int, VanishingEdge]] = []

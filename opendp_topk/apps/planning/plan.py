@@ -46,9 +46,13 @@ class AccuracyGuarantee:
 
 
 def confidence_text(alpha: Fraction) -> str:
-    """Return 1 - alpha in words: as a percentage if six digits are exact, otherwise as a difference."""
+    """Return 1 - alpha in words: as a percentage if six digits are exact, otherwise as a difference, rounded down."""
     percent = f"{float(100 * (1 - alpha)):.6g}"
-    return f"{percent} %" if Fraction(percent) == 100 * (1 - alpha) else f"1 - {float(alpha)}"
+    if Fraction(percent) == 100 * (1 - alpha):
+        return f"{percent} %"
+    nearest = float(alpha)
+    is_enough = max(Fraction(nearest), Fraction(str(nearest))) >= alpha  # as a float, or as a decimal number
+    return f"1 - {nearest if is_enough else math.nextafter(nearest, 1)}"
 
 
 def finite_bound(users: float | None) -> int | None:

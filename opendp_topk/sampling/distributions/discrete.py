@@ -134,10 +134,10 @@ def largest_fall(scale: Fraction, alpha: Fraction | float, *, gaussian: bool) ->
     """Return the smallest integer n >= 0 such that one draw is below -n with probability at most alpha.
 
     The arguments, errors and accuracy are those of :func:`largest_noise` for k = 1, except that the result is 0 for
-    1/2 <= alpha < 1 at every scale, which is not checked then.
+    1/2 <= alpha < 1: the noise is symmetric.
     """
     both = 2 * to_fraction(alpha)
-    if both >= 1 and alpha < 1:
+    if both >= 1 and alpha < 1 and scale >= 0:
         return 0  # [no-fall]
     return largest_noise(scale, 1, both, gaussian=gaussian)  # [one-side]
 
