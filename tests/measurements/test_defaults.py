@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import opendp_topk as tk
@@ -69,3 +71,27 @@ def test_no_default_costs_much_more_than_another_option(name: str, measure: tk.M
         for r in (Fraction(1, 100), Fraction(1, 10), Fraction(1)):
             mine, error = cost(name, measure, k, 1 / r)
             assert mine <= SHARES[measure] * Fraction(least_at_equal_accuracy(name, measure, k, 1 / r, error)), (k, r)
+
+
+@functools.cache
+def spreads(noise: tk.Noise) -> tuple[float, float]:
+    """The standard deviation, and the 95% quantile of the absolute value, of the difference of two noises."""
+    u = (np.arange(2000) + 0.5) / 2000
+    z = noise.quantile_floats((u, u), (1 - u, 1 - u))[0]
+    differences = np.subtract.outer(z, z)
+    return float(differences.std()), float(np.quantile(np.abs(differences), 0.95))
+
+
+@pytest.mark.parametrize("metric", [tk.LInfDistance(monotonic=True), tk.LInfDistance()], ids=repr)
+@pytest.mark.parametrize("measure", SHARES, ids=repr)
+def test_no_noise_of_above_threshold_costs_much_less_at_equal_spread(measure: tk.Measure, metric: tk.Metric) -> None:
+    def build(k: int, scale: Fraction, **options: Any) -> tk.Measurement:
+        return tk.make_above_threshold(SCORES[0], metric, measure, threshold=1, scale=scale, k=k, **options)
+
+    for k in (1, 2, 10, 100):
+        for r in (Fraction(1, 100), Fraction(1, 10), Fraction(1)):
+            default = build(k, 1 / r)
+            for option in NOISES:
+                for mine, other in zip(spreads(default.parameters["noise"]), spreads(option["noise"]), strict=True):
+                    scale = Fraction(mine) / Fraction(other) / r
+                    assert default.map(1) <= 1.1 * build(k, scale, **option).map(1), (k, r, option)
