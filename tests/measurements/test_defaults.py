@@ -95,3 +95,31 @@ def test_no_noise_of_above_threshold_costs_much_less_at_equal_spread(measure: tk
                 for mine, other in zip(spreads(default.parameters["noise"]), spreads(option["noise"]), strict=True):
                     scale = Fraction(mine) / Fraction(other) / r
                     assert default.map(1) <= 1.1 * build(k, scale, **option).map(1), (k, r, option)
+
+
+PLACES = np.arange(1, 101)
+SHAPES = {"zipf": 100_000 // PLACES, "geometric": (100_000 * 0.97**PLACES).astype(int)}
+
+
+def loss_of_exact_winners(measure: tk.Measure, counts: Any, k: int, **options: Any) -> float:
+    """The smallest loss at which canonical top-k releases the exact top-k with probability 0.9."""
+    low, high = 1e-3, 1e5
+    while high > 1.001 * low:
+        scale = (low * high) ** 0.5
+        made = tk.make_canonical_top_k(*SCORES, measure, k=k, scale=scale, **options)
+        low, high = (scale, high) if made.success_probability(counts).lower >= 0.9 else (low, scale)
+    return float(tk.make_canonical_top_k(*SCORES, measure, k=k, scale=low, **options).map(1))
+
+
+@pytest.mark.parametrize("k", [5, 10])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("measure", SHARES, ids=repr)
+def test_no_option_of_canonical_top_k_costs_much_less_for_the_exact_winners(
+    measure: tk.Measure, shape: str, k: int
+) -> None:
+    mine = loss_of_exact_winners(measure, SHAPES[shape], k)
+    for option in NOISES[:2]:
+        for gamma in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), 1):
+            for utility in ("margin", "distance"):
+                other = {"gamma": gamma, "utility": utility, **option}
+                assert mine <= 1.1 * loss_of_exact_winners(measure, SHAPES[shape], k, **other), other
