@@ -17,15 +17,17 @@ from ..core.repeatable import BatchedFunction
 from ..errors import DataError, ParameterError
 from ..errors.checks import Number
 from ..numerics.arithmetic import to_fraction
+from ..sampling.noises.exponential import Exponential
+from ..sampling.noises.gumbel import Gumbel
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import gaps
 from ..sampling.samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.costs import Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
 from ..spaces.metrics import ScoreMetric
 from ._selection import SELECTABLE, Choice, selection_privacy_map
-from .report_noisy_top_k import default_noise, make_report_noisy_top_k
+from .report_noisy_top_k import make_report_noisy_top_k
 
 
 @proved_by("measurements/noisy_top_k_with_gaps")
@@ -58,8 +60,9 @@ def make_noisy_top_k_with_gaps(
         scale: The scale of the noise in units of the scores, finite, >= 0. If 0, the exact top-k (lowest index first
             among ties) and its exact gaps are released, and the privacy loss is infinite.
         noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``. Default:
-            ``Exponential()`` under ``MaxDivergence``, ``Gumbel()`` under the other measures. At the same scale all five
-            have the same pure DP loss if k <= floor(d / 2); otherwise Laplace and logistic noise have the smallest.
+            ``Exponential()`` under ``MaxDivergence`` and ``RangeDivergence``, ``Gumbel()`` under the other measures. At
+            the same scale all five have the same loss under the first two measures if k <= floor(d / 2); otherwise
+            Laplace and logistic noise have the smallest.
             Under zCDP the loss of Gumbel and logistic noise is much smaller if k is large or r is small. Exponential
             noise has the smallest accuracy bound of the five.
         optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
@@ -125,7 +128,8 @@ def make_noisy_top_k_with_gaps(
     """
     # proof-region: noisy_top_k_with_gaps
     require_measure(output_measure, *SELECTABLE)  # [check-measure]
-    noise = default_noise(output_measure) if noise is None else noise  # [default]
+    if noise is None:
+        noise = Exponential() if isinstance(output_measure, MaxDivergence | RangeDivergence) else Gumbel()  # [default]
     ranking = make_report_noisy_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, noise=noise, optimize=optimize
     )  # [ranking]

@@ -41,7 +41,7 @@ def mechanisms() -> dict[str, Make]:
         "one-shot Laplace": lambda space: tk.make_report_noisy_top_k(*space, pure, k=K, scale=SCALE, noise=laplace),
         "with gaps": lambda space: tk.make_noisy_top_k_with_gaps(*space, pure, k=K, scale=SCALE),
         "peeled": lambda space: tk.make_peeled_top_k(*space, pure, k=K, scale=SCALE, mechanism="permute_and_flip"),
-        "canonical": lambda space: tk.make_canonical_top_k(*space, pure, k=K, scale=SCALE),
+        "canonical": lambda space: tk.make_canonical_top_k(*space, pure, k=K, scale=SCALE, noise=tk.noise.Gumbel()),
         "canonical exponential": lambda space: tk.make_canonical_top_k(
             *space, pure, k=K, scale=SCALE, noise=exponential
         ),

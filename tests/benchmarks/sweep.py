@@ -104,7 +104,7 @@ MECHANISMS: dict[str, Make] = {
     "peeled permute-and-flip": lambda measure, k, scale: tk.then_peeled_top_k(
         measure, k=k, scale=scale, mechanism="permute_and_flip"
     ),
-    "canonical": lambda measure, k, scale: tk.then_canonical_top_k(measure, k=k, scale=scale),
+    "canonical": lambda measure, k, scale: tk.then_canonical_top_k(measure, k=k, scale=scale, noise=tk.noise.Gumbel()),
     "canonical exponential": lambda measure, k, scale: tk.then_canonical_top_k(
         measure, k=k, scale=scale, noise=tk.noise.Exponential()
     ),

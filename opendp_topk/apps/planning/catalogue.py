@@ -18,6 +18,7 @@ from ...measurements.report_noisy_top_k import default_noise, then_report_noisy_
 from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.discrete import largest_range
 from ...sampling.noises.exponential import Exponential
+from ...sampling.noises.gumbel import Gumbel
 from ...sampling.noises.noise import Noise
 from ...sampling.noises.standard import STANDARD
 from ...spaces.domains import AtomDomain, VectorDomain
@@ -164,7 +165,7 @@ DESCRIBED = (
         counted="select_then_count",
         by_measure=True,
     ),
-    Mechanism("canonical", _SET, _SETS, "canonical_top_k", ranked=False, numbered=True),
+    Mechanism("canonical", _SET, _SETS, "canonical_top_k", _noise_option(Gumbel()), ranked=False, numbered=True),
     Mechanism(
         "canonical_exponential",
         _SET,
