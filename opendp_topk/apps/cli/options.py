@@ -107,12 +107,12 @@ class QuestionGroup(TyperGroup):
             formatter.write_dl(list(summaries.items()))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in self.list_commands(ctx):
+        if args and args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0].startswith("-") and args[0] not in ("--help", "-h"):
+        if args and args[0].startswith("-") and args[0] not in ("--help", "-h") and not ctx.resilient_parsing:
             ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
         return super().parse_args(ctx, args)
 
@@ -194,7 +194,21 @@ def _typer_option(key: str, one: Option) -> Any:
     flags = [option_name(key), *([one.short] if one.short else [])]
     text = f"{one.words} {one.more}".strip() + shown
     kind = bool if one.kind is bool else one.kind | None
-    return Annotated[kind, typer.Option(*flags, metavar=one.metavar or None, help=text, show_default=False)]
+    words = [word for word in one.metavar.split("|") if word.islower()]
+
+    def complete_word(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return Annotated[
+        kind,
+        typer.Option(
+            *flags,
+            metavar=one.metavar or None,
+            help=text,
+            show_default=False,
+            autocompletion=complete_word if len(words) > 1 else None,
+        ),
+    ]
 
 
 def _print_whole_help(context: typer.Context, wanted: bool) -> None:
