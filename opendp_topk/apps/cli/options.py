@@ -195,20 +195,9 @@ def _typer_option(key: str, one: Option) -> Any:
     text = f"{one.words} {one.more}".strip() + shown
     kind = bool if one.kind is bool else one.kind | None
     words = [word for word in one.metavar.split("|") if word.islower()]
-
-    def complete_word(incomplete: str) -> list[str]:
-        return [word for word in words if word.startswith(incomplete)]
-
-    return Annotated[
-        kind,
-        typer.Option(
-            *flags,
-            metavar=one.metavar or None,
-            help=text,
-            show_default=False,
-            autocompletion=complete_word if len(words) > 1 else None,
-        ),
-    ]
+    offered = (lambda incomplete: [word for word in words if word.startswith(incomplete)]) if words[1:] else None
+    shape: dict[str, Any] = {"metavar": one.metavar or None, "help": text, "show_default": False}
+    return Annotated[kind, typer.Option(*flags, **shape, autocompletion=offered)]
 
 
 def _print_whole_help(context: typer.Context, wanted: bool) -> None:

@@ -25,26 +25,20 @@ def log_step(name: str, *, hidden: bool = False, **numbers: Any) -> Iterator[Non
         _LOG.info("%s ends", name, extra={"event": "end", "step": name, "numbers": {}})
 
 
-class _StepHandler(logging.Handler):
-    """Handler that passes steps on. An error of the receiver never stops a release for which a ledger has paid."""
-
-    def __init__(self, receive: Callable[..., Any]) -> None:
-        super().__init__()
-        self.receive = receive
-
-    def emit(self, record: Any) -> None:
-        with contextlib.suppress(Exception):
-            self.receive(record.event, step=record.step, **record.numbers)
-
-
 @contextlib.contextmanager
 def watch_steps(receive: Callable[..., Any]) -> Iterator[None]:
-    """Call ``receive(event, step=name, **numbers)`` for each step that starts or ends in the block."""
-    handler, level = _StepHandler(receive), _LOG.level
-    _LOG.addHandler(handler)
+    """Call ``receive(event, step=name, **numbers)`` for each step in the block; its errors never stop a release."""
+
+    def pass_on(record: Any) -> bool:
+        with contextlib.suppress(Exception):
+            receive(record.event, step=record.step, **record.numbers)
+        return True
+
+    level = _LOG.level
+    _LOG.addFilter(pass_on)
     _LOG.setLevel(logging.INFO)
     try:
         yield
     finally:
         _LOG.setLevel(level)
-        _LOG.removeHandler(handler)
+        _LOG.removeFilter(pass_on)
