@@ -287,9 +287,7 @@ def test_colours_and_progress_are_for_terminals(library: Library) -> None:
     listed = "proofs", "core/user"
     assert COLOUR in _on_a_terminal("stdout", listed)
     assert COLOUR not in _on_a_terminal("stdout", listed, NO_COLOR="1")
-    progress = _on_a_terminal("stderr", library.release(*EXACT, "--out", "-"))
-    assert CURSOR in progress
-    assert "reading and counting" in progress
+    assert CURSOR in _on_a_terminal("stderr", library.release(*EXACT, "--out", "-"))
 
 
 def test_a_long_table_is_written_as_a_short_one_is(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -46,6 +47,8 @@ def test_the_answer_and_errors_come_at_the_deadline(
     assert (record["items"][0], record["padded"]) == ("Emma", 60)
     assert record["time"].startswith("2001-"), "the moment of the draw is told"
     assert "60 seconds after the table began to be opened" in command("show", path).flat
+    hidden = command(*library.release(*EXACT, "--pad", 60, "--log", "json")).err
+    assert {json.loads(line).get("step") for line in hidden.splitlines()} == {"planning", "releasing", None}
     start = clock.now
     command(*library.release(*EXACT, "--pad", 60, table=library.candidates)).complains(1)
     assert clock.now - start == 60 * SECOND

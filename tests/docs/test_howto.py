@@ -105,3 +105,12 @@ def test_admissions_are_as_the_tutorial_shows(tmp_path: Path) -> None:
     assert found.splitlines()[-1] in ("0.2 True True AB", "0.2 True True True"), "others are 4.6 deviations away"
     assert f"is at least {promised} rows" in " ".join(found.split())
     assert "does not agree" not in found
+
+
+@pytest.mark.slow
+def test_a_context_of_opendp_and_a_ledger_pay_the_same(tmp_path: Path) -> None:
+    """The page asserts that scales and what is left agree."""
+    pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")
+    printed("howto/opendp", tmp_path)
+    record = json.loads((tmp_path / "room" / "best.json").read_text(encoding="utf-8"))
+    assert (len(record["items"]), record["d_out"]) == (2, 0.5)

@@ -62,7 +62,7 @@ app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    **_SETTINGS,
+    **{**_SETTINGS, "add_completion": True},
 )
 
 

@@ -16,6 +16,7 @@ from ...errors import ParameterError, TableError, TopKError
 from ...markup import foreign
 from ..ledger.planned import KEPT
 from ..planning.record_store import Interrupted, handle_signal
+from . import log
 
 P = ParamSpec("P")
 DATA, USAGE, INTERRUPTED = 1, 2, 130
@@ -55,7 +56,9 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
                 f"internal error ({type(error).__name__}); the details are omitted, as they may contain data",
             )
             line = "; ".join([line, *spent_budget_notes(error)])
-        typer.echo(f"opendp-topk: {foreign.terminal_line(' '.join(line.split()))}", err=True)
+        line = " ".join(line.split())
+        if not log.write_event("error", message=line, code=code):
+            typer.echo(f"opendp-topk: {foreign.terminal_line(line)}", err=True)
         raise typer.Exit(code)
 
     return run_with_exit_code

@@ -17,6 +17,7 @@ from ...markup.foreign import json_text
 from ..planning.options import OUTPUT, PANELS, Option, option_name, options_of
 from ..planning.questions import WRAPPED, question_class, question_kinds
 from .exit_codes import with_exit_codes
+from .log import LogFormat, log_as_json
 
 _MOST = 2**20  # most bytes of a configuration file
 _WIDEST = 22  # columns of the names of options in the short help
@@ -25,6 +26,15 @@ _CONFIG = Option(
     metavar="FILE.toml",
     panel=OUTPUT,
     more="A TOML file with the names of options, such as max_items = 3. `show RECORD --config` prints one.",
+)
+_LOG = Option(
+    "Log to standard error: json, one object a line.",
+    metavar="json",
+    panel=OUTPUT,
+    rare=True,
+    more="Each has an event (start, end, note or error), the seconds since the start, and the step or the message, "
+    "never data. Times depend on the table, so with --pad no step before the deadline is logged.",
+    kind=LogFormat,
 )
 _ALL = "Explain all options."
 
@@ -97,12 +107,12 @@ class QuestionGroup(TyperGroup):
             formatter.write_dl(list(summaries.items()))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in self.list_commands(ctx):
+        if args and args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0].startswith("-") and args[0] not in ("--help", "-h"):
+        if args and args[0].startswith("-") and args[0] not in ("--help", "-h") and not ctx.resilient_parsing:
             ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
         return super().parse_args(ctx, args)
 
@@ -131,12 +141,17 @@ def question_command(
     ``run`` is called with the table, if there is one, and with the options that are given on the command line or in the
     file of --config.
     """
-    options = {name: one for group in groups for name, one in options_of(group).items()} | {"config": _CONFIG}
+    options = {name: one for group in groups for name, one in options_of(group).items()} | {
+        "config": _CONFIG,
+        "log": _LOG,
+    }
 
     def call(context: typer.Context, **given: Any) -> None:
         named = {key: value for key, value in given.items() if _is_given(context, key)}
+        if named.pop("log", None):
+            context.with_resource(log_as_json())
         config = named.pop("config", None)
-        stored = {} if config is None else read_config(config, name, options.keys())
+        stored = {} if config is None else read_config(config, name, options.keys() - {"config", "log"})
         run(given.get("table", ""), {**stored, **{key: value for key, value in named.items() if key != "table"}})
 
     only = inspect.Parameter.KEYWORD_ONLY
@@ -179,7 +194,10 @@ def _typer_option(key: str, one: Option) -> Any:
     flags = [option_name(key), *([one.short] if one.short else [])]
     text = f"{one.words} {one.more}".strip() + shown
     kind = bool if one.kind is bool else one.kind | None
-    return Annotated[kind, typer.Option(*flags, metavar=one.metavar or None, help=text, show_default=False)]
+    words = [word for word in one.metavar.split("|") if word.islower()]
+    offered = (lambda incomplete: [word for word in words if word.startswith(incomplete)]) if words[1:] else None
+    shape: dict[str, Any] = {"metavar": one.metavar or None, "help": text, "show_default": False}
+    return Annotated[kind, typer.Option(*flags, **shape, autocompletion=offered)]
 
 
 def _print_whole_help(context: typer.Context, wanted: bool) -> None:

@@ -430,14 +430,17 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
         show_several_releases(question, repeat)
         return
     if compared.proxy is None and not compared.compare:
-        show_plan(question.plan())
+        with show.show_progress("planning"):
+            ready = question.plan()
+        show_plan(ready)
         return
     query = question.query()
     scores = None if compared.proxy is None else read_proxy_counts(compared.proxy, query.task.n_candidates)
     if compared.compare:
         show_comparison(query, scores, compared.plot)
         return
-    ready = question.plan()
+    with show.show_progress("planning"):
+        ready = question.plan()
     with show.show_progress("computing"):
         success = query.task.exact_top_k_probability(ready.plan, scores)
     show_plan(ready, [("on the proxy", success_text(success, query.task))])

@@ -126,7 +126,7 @@ def run_release(ready: ReleasePlan, table: str, given: Mapping[str, Any], option
     again = payment.from_record is not None
     with (
         RecordDestination(output.out, force=output.force, keep=read) as destination,
-        show.show_progress("reading and counting") as progress,
+        show.show_progress("releasing") as progress,
     ):
 
         def finish(found: TableRelease) -> None:

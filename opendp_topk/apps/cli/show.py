@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -20,9 +20,12 @@ from ...markup import foreign
 from ...proof import Proof
 from ..planning.plan import AccuracyGuarantee
 from ..planning.release_record import OtherUsersCount, PrivacyClaim, linked_proofs
+from ..planning.steps import log_step, watch_steps
 from ..planning.units import users_to_rows
+from . import log
 
 _GAP = "   "  # between columns
+_PATIENCE = 2  # seconds that pass before progress is shown
 _LONG = 500  # most lines of a table that is fitted to the width of the screen, which takes a while for each line
 _WIDEST, _USUAL, _NARROWEST = 100, 80, 8
 _MEASURES = {
@@ -51,7 +54,8 @@ def print_paragraphs(*lines: str, style: str = "") -> None:
 
 def print_note(line: str) -> None:
     """Print a paragraph on standard error, since standard output is for the result."""
-    open_console(stderr=True).print(_printable_text(line, "dim"))
+    if not log.write_event("note", message=line):
+        open_console(stderr=True).print(_printable_text(line, "dim"))
 
 
 def print_rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
@@ -122,12 +126,23 @@ class ProgressReporter:
         """Remove the progress bar, because the result is printed."""
 
 
+class _LateProgress(Progress):
+    """Progress that shows nothing until a task takes longer than the patience of a reader."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        return super().get_renderables() if any((one.elapsed or 0) > _PATIENCE for one in self.tasks) else ()
+
+
 class _ProgressBar(ProgressReporter):
     def __init__(self, progress: Progress, what: str) -> None:
         self.progress, self.what, self.task = progress, what, progress.add_task(what, total=None)
 
     def __call__(self, far: str) -> None:
         self.progress.update(self.task, description=f"{self.what}: {far}")
+
+    def show_step(self, event: str, step: str, **_: Any) -> None:
+        """Show the step that starts, and no longer the one that ends."""
+        self.progress.update(self.task, description=f"{self.what}: {step}" if event == "start" else self.what)
 
     def stop(self) -> None:
         self.progress.stop()
@@ -138,17 +153,20 @@ class _ProgressBar(ProgressReporter):
 
 @contextlib.contextmanager
 def show_progress(what: str) -> Iterator[ProgressReporter]:
-    """Show a progress bar and the elapsed time on standard error, if that is a terminal.
+    """Log the step ``what``, and show its progress if it takes more than two seconds.
 
-    The bar moves when progress is reported.
+    The bar, on standard error if that is a terminal, has the elapsed time, and moves when progress is reported.
     """
     screen = open_console(stderr=True)
-    if not screen.is_terminal:
-        yield ProgressReporter()
+    if log.is_on() or not screen.is_terminal:
+        with log_step(what):
+            yield ProgressReporter()
         return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=screen, transient=True) as progress:
-        yield _ProgressBar(progress, what)
+    with log_step(what), _LateProgress(*columns, console=screen, transient=True) as progress:
+        bar = _ProgressBar(progress, what)
+        with watch_steps(bar.show_step):
+            yield bar
 
 
 def rounded_up(loss: float) -> str:

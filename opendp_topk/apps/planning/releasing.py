@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,9 +34,8 @@ from .release_record import (
     parameters_of,
 )
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
+from .steps import log_step
 from .units import ROW, UserUnit, split_item_parts
-
-_LOG = logging.getLogger(__name__)  # progress only, never data
 
 # Options of a release that are not part of its question.
 
@@ -192,7 +190,6 @@ def release_table(
         reading.date_format,
         columns.value,
     )
-    _LOG.info("planned: scale %s", parameters_of(plan.measurement).get("scale"))
     with open_paying_ledger(payment.ledger, plan.query, words) as account:
         if payment.from_record is not None:
             whole = plan if others is None else others.append_count(plan)
@@ -200,18 +197,19 @@ def release_table(
             found = TableRelease(_answer_from_record(payment.from_record, account, asked))
             finish(found)
             return found
-        started, store = utc_timestamp(), RecordStore(account, out)
+        started, store, hidden = utc_timestamp(), RecordStore(account, out), reading.pad is not None
         if account is not None and options.planned is None:
             require_unpaid(account, words, payment.again)
 
         def compute_answer() -> tuple[ReleaseRecord, str]:
-            with _open_source(engine, table, read_as, columns.column_names) as source:
-                rows = columns.table_domain.validate(columns.prepare_rows(source.frame))
-                _LOG.info("the columns of the table are")
-                bound = question.bind(plan, source.frame, rows.collect_schema())
-                promises = plan_guarantees(bound)
-                whole = bound if others is None else others.append_count(bound)
-                source.require_readable(rows, columns.column_names, paid=account is not None)
+            with contextlib.ExitStack() as opened:
+                with log_step("reading", hidden=hidden):
+                    source = opened.enter_context(_open_source(engine, table, read_as, columns.column_names))
+                    rows = columns.table_domain.validate(columns.prepare_rows(source.frame))
+                    bound = question.bind(plan, source.frame, rows.collect_schema())
+                    promises = plan_guarantees(bound)
+                    whole = bound if others is None else others.append_count(bound)
+                    source.require_readable(rows, columns.column_names, paid=account is not None)
                 with write_file_list(reading.files, source.files) as digest:
                     fields = engine.engine_fields() if isinstance(table, str | Path) else engine_fields(table)
                     provenance = TableProvenance(fields, reading.where, digest, listing, reading.pad, grouping)
@@ -219,13 +217,14 @@ def release_table(
                     def build_record(
                         released: Any, entry: Mapping[str, Any] | None, stated: Mapping[str, Any]
                     ) -> ReleaseRecord:
-                        source.require_unchanged()
-                        winners = _released_items(released, bound, others)
-                        if columns.parts:
-                            winners = replace(winners, items=list(map(split_item_parts, winners.items)))
-                        made = ReleaseRecord.from_release(
-                            winners, whole, promises, entry, provenance, stated, question.record_fields(plan)
-                        )
+                        with log_step("recording", hidden=hidden):
+                            source.require_unchanged()
+                            winners = _released_items(released, bound, others)
+                            if columns.parts:
+                                winners = replace(winners, items=list(map(split_item_parts, winners.items)))
+                            made = ReleaseRecord.from_release(
+                                winners, whole, promises, entry, provenance, stated, question.record_fields(plan)
+                            )
                         return made if reading.pad is None else replace(made, time=started)
 
                     kept_at_once = {} if reading.pad is not None else {"keep": store.store_record}
@@ -237,6 +236,7 @@ def release_table(
                         build_record,
                         options.planned,
                         again=payment.again,
+                        hidden=hidden,
                         **kept_at_once,
                     )
 
@@ -244,7 +244,6 @@ def release_table(
         record, unsettled = hold_until_deadline(reading.pad, compute_answer)
         if reading.pad is not None:
             store.store_record(record)
-        _LOG.info("%d items were released", len(record.released.items))
         found = TableRelease(record, store.path, _unstored_error(store, record, payment.ledger, unsettled))
         finish(found)
         return found
@@ -374,35 +373,43 @@ def draw_and_record(
     *,
     keep: Callable[[ReleaseRecord], None] = lambda record: None,
     again: bool = False,
+    hidden: bool = False,
 ) -> tuple[ReleaseRecord, str]:
     """Pay for a release, draw it, and return its record.
 
     ``recorded`` builds the record from the output, the payment and the metadata. ``keep`` stores it, and then its
     digest is written to the ledger's entry. The second value returned is the reason if that could not be written, or
     else empty. ``planned`` is the number of the entry that has paid in advance for several releases, including this
-    one. A release whose label and period were paid before is refused unless ``again`` is set.
+    one. A release whose label and period were paid before is refused unless ``again`` is set. ``hidden`` steps are not
+    logged.
     """
     measurement, query, made = plan.measurement, plan.query, []
+    scale = parameters_of(measurement).get("scale")
+    numbers = {"scale": scale} if isinstance(scale, int | float) else {}
+    drawing = log_step("counting and drawing", hidden=hidden, **numbers)
     if account is None:
-        return recorded(measurement(rows), None, metadata_for_record(words, None)), ""
+        with drawing:
+            released = measurement(rows)
+        return recorded(released, None, metadata_for_record(words, None)), ""
     require_readable_data(measurement, rows)
     before = account.count()
     delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:
-        reserved = (
-            account.reserve(
-                measurement, d_in=query.unit.d_in, delta=delta, once=_is_repeat_refused(words, again), **words
+        with log_step("paying", hidden=hidden):
+            reserved = (
+                account.reserve(
+                    measurement, d_in=query.unit.d_in, delta=delta, once=_is_repeat_refused(words, again), **words
+                )
+                if planned is None
+                else _reserve_planned(account, planned, words["label"], measurement)
             )
-            if planned is None
-            else _reserve_planned(account, planned, words["label"], measurement)
-        )
 
         def build_record_digest(released: Any) -> str:
             made.append(recorded(released, reserved.payment_fields, reserved.metadata_fields))
             keep(made[0])
             return made[0].digest
 
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), drawing:
             warnings.filterwarnings("ignore", f"entry {reserved.number} was released")  # reported at the end
             reserved.release(rows, recorded=build_record_digest)
         return made[0], reserved.unsettled
