@@ -308,9 +308,9 @@ def test_a_file_that_is_no_plan_is_refused(command: Command, here: Path) -> None
             ('{"format": 7}', 2, "must be a plan"),
         ),
         (
-            '{"format": "opendp_topk plan v1"}',
+            '{"format": "opendp_topk plan v0"}',
             2,
-            "'opendp_topk plan v1', but this library reads only",
+            "'opendp_topk plan v0', but this library reads only",
         ),
     ):
         (here / "kept.json").write_text(text)

@@ -85,7 +85,7 @@ def with_histogram_options(task: TopKTask, *, few: bool) -> TopKTask:
 
 DELTA = Fraction(1, 10**6)  # the default, a common value, which is shown
 PURE, RHOS, CURVES = "pure", "zCDP", "(epsilon, delta)"
-FORMAT = "opendp_topk plan v2"  # the only format of a schedule that is read and written
+FORMAT = "opendp_topk plan v1"  # the only format of a schedule that is read and written
 _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)  # six digits fit into a table
 
 
