@@ -45,7 +45,7 @@ ROWS = pl.DataFrame(
 def test_every_file_has_a_question() -> None:
     assert sorted(question_kinds()) == sorted(ASKED)
     assert all(question_class(kind).kind == kind == ASKED[kind].kind for kind in question_kinds())
-    raises_exactly(ParameterError, lambda: question_class("mode"), "question must be one of top-k")
+    raises_exactly(ParameterError, lambda: question_class("none"), "question must be one of top-k")
 
 
 @pytest.mark.parametrize("kind", ASKED)
@@ -70,8 +70,8 @@ def test_a_dictionary_loses_nothing(kind: str) -> None:
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Path) -> None:
     """Paid by a ledger, saved, and found by its kind; as a record of earlier versions, by its mechanism alone."""
-    measure = tk.MaxDivergence() if kind in ("top-k", "quantile", "in-groups") else tk.Approximate(tk.MaxDivergence())
-    budget = 8 if measure == tk.MaxDivergence() else (8, 1e-6)
+    pure = tk.MaxDivergence()
+    measure, budget = (tk.Approximate(pure), (8, 1e-6)) if ASKED[kind].own_delta else (pure, 8)
     unit = {"dataset": "d", "metric": tk.UserDistance(), "user": "who"}
     tk.ledger.Ledger.create(tmp_path / "b", budget=budget, measure=measure, **unit).close()
     found = ASKED[kind].plan().release(ROWS, ledger=str(tmp_path / "b"), label="once")

@@ -73,9 +73,8 @@ class TopK(BoundedQuestion, SummedQuestion, ListedQuestion):
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
-        """Return True for all mechanisms that select from listed candidates, which have no name in common."""
-        others = known.keys() & {"partition", "quantile", "quantiles", "limit", "test_scale"}
-        return not others and known.get("candidates") is not None
+        """Return True for all mechanisms that select from listed candidates: other questions are looked up first."""
+        return known.get("candidates") is not None
 
     @classmethod
     def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
