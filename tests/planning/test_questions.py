@@ -31,8 +31,6 @@ ASKED: dict[str, Any] = {
         question=tk.planning.TopK(k=1, candidates=("a", "b"), item="what", budget=EPSILON, **WHO),
         group="where",
         groups=("x", "y"),
-        budget=EPSILON,
-        **WHO,
     ),
 }
 ROWS = pl.DataFrame(

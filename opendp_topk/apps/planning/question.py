@@ -172,7 +172,6 @@ class Question:
     exact_number: ClassVar[bool] = False
     numbers: ClassVar[bool] = False
     comparable: ClassVar[bool] = False
-    groupable: ClassVar[bool] = False
 
     unit: TableUnit = field(default_factory=TableUnit)
     budget: PrivacyBudget = field(default_factory=PrivacyBudget)

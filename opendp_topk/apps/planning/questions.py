@@ -44,10 +44,12 @@ def record_question(question: Mapping[str, Any] | None, known: Mapping[str, Any]
     A record without the field is looked up by its parameters. Return None if the field and the parameters differ, or if
     the question has another version.
     """
-    found = next((one for one in map(question_class, reversed(question_kinds())) if one.owns(known)), None)
-    if found is None or question is None:
-        return found
-    return found if (question.get("kind"), question.get("version")) == (found.kind, found.version) else None
+    if question is not None:
+        if question.get("kind") not in question_kinds():
+            return None
+        found = question_class(question["kind"])
+        return found if found.owns(known) and question.get("version") == found.version else None
+    return next((one for one in map(question_class, reversed(question_kinds())) if one.owns(known)), None)
 
 
 def question_from_dict(found: Mapping[str, Any]) -> Any:

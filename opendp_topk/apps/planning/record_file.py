@@ -176,7 +176,11 @@ def _is_consistent(record: dict[str, Any]) -> bool:
     paired = isinstance(record["d_out"], list) == record["symbol"].startswith("(")
     alone = "groups" not in record or "partition" in record["mechanism"]
     return (
-        fits and paired and alone and asked is not None and asked.is_valid_record(record)
+        fits
+        and paired
+        and alone
+        and asked is not None
+        and asked.is_valid_record(record)
         and _has_valid_numbers(record, asked.numbers)
     )
 

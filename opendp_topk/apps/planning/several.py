@@ -324,6 +324,10 @@ class Repeated:
     releases: int
     left: RemainingBudget | None = None
 
+    def __post_init__(self) -> None:
+        if self.question.columns.group is not None:
+            raise ParameterError("--releases and --ledger cannot be combined with --group: omit one of them")
+
     @classmethod
     def within_ledger(cls, question: Any, account: Ledger, releases: int = 1) -> Repeated:
         """Return releases within the remaining budget of a ledger, which replaces the budget of the question.
@@ -332,7 +336,8 @@ class Repeated:
             ParameterError: The question has a budget, the ledger has another privacy unit, or its remaining budget does
                 not admit such releases.
         """
-        budget, listed, unit = question.budget, not question.own_delta, question.privacy_unit
+        asked, budget, unit = cls(question, releases), question.budget, question.privacy_unit
+        listed = not question.own_delta
         if (budget.epsilon, budget.rho, budget.delta) != (None, None, None):
             raise ParameterError("--ledger plans within its remaining budget: omit --epsilon, --rho and --delta")
         if account.metric != repr(UserDistance(unit.neighbors)):
@@ -351,14 +356,12 @@ class Repeated:
             raise ParameterError("--ledger only pays for releases without a list of candidates: plan another question")
         main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
         whole = replace(budget, **main, delta=None if listed else float(left.delta))
-        return cls(replace(question, budget=whole), releases, left)
+        return replace(asked, question=replace(question, budget=whole), left=left)
 
     def query(self) -> Query[Any, UserUnit]:
         """Return the query of all releases."""
         if self.question.other_users_count is not None:
             raise ParameterError("--releases cannot be combined with --other: omit one of them")
-        if self.question.kind == "in-groups":
-            raise ParameterError("--releases and --ledger cannot be combined with --group: omit one of them")
         return replace(self.question.query(), releases=self.releases)
 
     @property
