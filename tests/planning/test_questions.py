@@ -55,6 +55,18 @@ def test_every_option_is_described_in_a_line(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ASKED)
+def test_an_option_that_needs_another_is_refused_alone(kind: str) -> None:
+    options = options_of(question_class(kind))
+    apart = {name for key, one in options.items() if one.needs for name in (key, one.needs)}
+    kept = {name: value for name, value in ASKED[kind].to_dict().items() if name not in apart}
+    for name, one in options.items():
+        if one.needs:
+            alone = {**kept, name: 1}
+            message = f"--{name.replace('_', '-')} requires --{one.needs.replace('_', '-')}"
+            raises_exactly(ParameterError, lambda alone=alone: tk.planning.question_from_dict(alone), message)
+
+
+@pytest.mark.parametrize("kind", ASKED)
 def test_a_dictionary_loses_nothing(kind: str) -> None:
     asked = ASKED[kind]
     kept = json.loads(json.dumps(asked.to_dict()))

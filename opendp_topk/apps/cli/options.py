@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ...markup.foreign import json_text
-from ..planning.options import OUTPUT, PANELS, Option, option_name, options_of
+from ..planning.options import OUTPUT, PANELS, Option, OptionGroup, option_name, options_of
 from ..planning.questions import WRAPPED, question_class, question_kinds
 from .exit_codes import with_exit_codes
 
@@ -32,7 +32,7 @@ Run = Callable[[str, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputOptions:
+class OutputOptions(OptionGroup):
     """Where the record of a release is written.
 
     Output:

@@ -21,7 +21,7 @@ from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.events import Enclosure
 from ..ledger import Ledger
 from ..planning.comparison import SIZE, Comparison, Option, format_rounded_up, mechanism_plans
-from ..planning.options import build_options, given_options, option_name, serialize_option
+from ..planning.options import OptionGroup, build_options, given_options, option_name, serialize_option
 from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
 from ..planning.questions import question_class
@@ -35,7 +35,7 @@ from .options import question_command, question_group
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatOptions:
+class RepeatOptions(OptionGroup):
     """Several releases that share a budget.
 
     Budget:
@@ -56,13 +56,13 @@ class RepeatOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions:
+class CompareOptions(OptionGroup):
     """Comparison of mechanisms.
 
     Output:
         compare: Compare all mechanisms that can make this release. One per row.
-        plot (FILE): With --compare: plot into this .png or .svg file. Delta against epsilon, and epsilon against the
-            number of releases. Takes some seconds.
+        plot (FILE, needs compare): With --compare: plot into this .png or .svg file. Delta against epsilon, and epsilon
+            against the number of releases. Takes some seconds.
         proxy (FILE): Public or made-up counts on which to try the plan. A .parquet or .csv file with a column named
             count, one row per candidate: counts of users that are public (already published, for example) or made up.
             Candidates without a row count as 0. The output shows the probability of the exact top-k on these counts.
@@ -422,8 +422,6 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
         raise ParameterError("--out stores a plan of several releases: give --releases or --ledger")
     if compared.compare or compared.proxy is not None:
         _require_comparable(given, several)
-    if compared.plot is not None and not compared.compare:
-        raise ParameterError("--plot requires --compare")
     if compared.plot is not None and not compared.plot.lower().endswith((".png", ".svg")):
         raise ParameterError("--plot must be a file whose name ends in .png or .svg")
     if several:

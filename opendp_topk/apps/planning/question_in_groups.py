@@ -27,12 +27,13 @@ class InGroups(Question):
     The privacy unit, the budget and alpha are those of the ``question``.
 
     What is asked:
-        group (COLUMN, rare): Column of groups; each group gets a list. Such as the user's region. The cost is that of
-            --groups-per-person lists, not of all. Needs --groups.
-        groups (FILE|N, rare): Public list of the groups: a file, or a number. A file as for --candidates; for a plan,
-            their number is enough. Every group gets a list, even without users. Rows of other groups are ignored.
-        groups_per_person (N, rare): Most groups in which a user counts. Default: 1. They are drawn at random among the
-            groups of the user's rows. The cost is that of this many lists.
+        group (COLUMN, rare, needs groups): Column of groups; each group gets a list. Such as the user's region. The
+            cost is that of --groups-per-person lists, not of all. Needs --groups.
+        groups (FILE|N, rare, needs group): Public list of the groups: a file, or a number. A file as for --candidates;
+            for a plan, their number is enough. Every group gets a list, even without users. Rows of other groups are
+            ignored.
+        groups_per_person (N, rare, needs group): Most groups in which a user counts. Default: 1. They are drawn at
+            random among the groups of the user's rows. The cost is that of this many lists.
     """
 
     question: Any = field(metadata=NO_OPTION)
@@ -49,6 +50,7 @@ class InGroups(Question):
     def __post_init__(self) -> None:
         for name in ("unit", "budget", "alpha"):
             object.__setattr__(self, name, getattr(self.question, name))
+        super().__post_init__()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as a dictionary for JSON or TOML, with the names of its options."""
@@ -57,8 +59,6 @@ class InGroups(Question):
     @cached_property
     def group_list(self) -> tuple[Any, ...] | None:
         """Listed groups; None if only their number is known."""
-        if self.groups is None:
-            raise ParameterError("--group requires --groups, the public list of groups")
         if listed_number(self.groups) is not None:
             return None
         return (
@@ -237,8 +237,4 @@ class GroupableQuestion(ListedQuestion):
         """Return the question with these options; in groups, if an option of groups is given."""
         asked = super().build(values)
         own = {name: values[name] for name in options_of(InGroups) if values.get(name) is not None}
-        if not own:
-            return asked
-        if "group" not in own:
-            raise ParameterError("--groups and --groups-per-person require --group, the column of groups")
-        return InGroups(question=asked, **own)
+        return InGroups(question=asked, **own) if own else asked

@@ -22,6 +22,7 @@ from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
 from ..ledger.report import ledger_protection_text
 from .catalogue import HISTOGRAMS
 from .comparison import format_rounded_up
+from .options import given_options, option_name
 from .plan import Plan, Query, plan_query
 from .questions import question_from_dict
 from .top_k import TopKTask
@@ -325,8 +326,10 @@ class Repeated:
     left: RemainingBudget | None = None
 
     def __post_init__(self) -> None:
-        if self.question.columns.group is not None:
-            raise ParameterError("--releases and --ledger cannot be combined with --group: omit one of them")
+        given = given_options(self.question)
+        wrong = [option_name(name) for name in ("group", "other") if given.get(name)]
+        if wrong:
+            raise ParameterError(f"--releases and --ledger cannot be combined with {wrong[0]}: omit one of them")
 
     @classmethod
     def within_ledger(cls, question: Any, account: Ledger, releases: int = 1) -> Repeated:
@@ -360,8 +363,6 @@ class Repeated:
 
     def query(self) -> Query[Any, UserUnit]:
         """Return the query of all releases."""
-        if self.question.other_users_count is not None:
-            raise ParameterError("--releases cannot be combined with --other: omit one of them")
         return replace(self.question.query(), releases=self.releases)
 
     @property
