@@ -47,8 +47,7 @@ class OptionGroup:
     """Base class of groups of options."""
 
     def __post_init__(self) -> None:
-        kind: Any = type(self)
-        given, declared = given_options(self), options_of(kind)
+        given, declared = given_options(self), options_of(type(self))
         for name in given:
             needed = declared[name].needs
             if needed and needed not in given:
@@ -57,7 +56,6 @@ class OptionGroup:
                 )
 
 
-@cache
 def options_of(group: Any) -> dict[str, Option]:
     """Return the options of a dataclass, and of the groups of options in it, by name."""
     texts: dict[str, Option] = {}
@@ -78,6 +76,7 @@ def _nested_group(one: Any) -> Any:
     return one.default_factory if isinstance(one.default_factory, type) else None
 
 
+@cache
 def _described_options(docstring: str) -> dict[str, Option]:
     """Return the options that a docstring describes: ``name (METAVAR, rare, needs other): A sentence. More.``"""
     found = {}

@@ -771,6 +771,16 @@ class ListedQuestion(ItemQuestion):
         """Return the question with the number of its candidates instead of the list."""
         return replace(self, candidates=self.n_candidates)
 
+    @classmethod
+    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+        """Return True if the fields of a record can be those of this question."""
+        return record["k"] is not None and len(record["items"]) <= record["k"]
+
+    @classmethod
+    def number_text(cls, record: ReleaseRecord) -> str:
+        """Return the number of items in a title."""
+        return "one" if record.k == 1 else str(record.k)
+
     @property
     def required_candidates(self) -> int:
         """Number of listed candidates."""

@@ -81,11 +81,6 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
         return super().record_options(record) | {name: value for name, value in own.items() if value is not None}
 
     @classmethod
-    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
-        """Return True if the fields of a record can be those of this question."""
-        return record["k"] is not None and len(record["items"]) <= record["k"]
-
-    @classmethod
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[TopKTask]:
         """Yield the task with the mechanism that the record names, or with each that can make the release."""
         k, candidates, counted = record.k or 0, record.mechanism["candidates"], record.released.counts is not None
@@ -106,8 +101,7 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
         """Return what was asked, as the title of the release."""
-        many = "one" if record.k == 1 else str(record.k)
-        return f"The {many} of {cls.listed_clause(record)} {cls.ranked_clause(record)}"
+        return f"The {cls.number_text(record)} of {cls.listed_clause(record)} {cls.ranked_clause(record)}"
 
     @classmethod
     def noise_sentence(cls, record: ReleaseRecord) -> str:
