@@ -96,13 +96,8 @@ class QuestionGroup(TyperGroup):
         with formatter.section("Questions"):
             formatter.write_dl(list(summaries.items()))
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in self.list_commands(ctx):
-            ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
-        return super().resolve_command(ctx, args)
-
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0].startswith("-") and args[0] not in ("--help", "-h"):
+        if args and args[0] not in (*self.list_commands(ctx), "--help", "-h"):
             ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
         return super().parse_args(ctx, args)
 
@@ -149,11 +144,10 @@ def question_command(
     for key, one in options.items():
         unset = False if one.kind is bool else None
         parameters.append(inspect.Parameter(key, only, default=unset, annotation=_typer_option(key, one)))
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {one.name: one.annotation for one in parameters}
     made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     wrapped = with_exit_codes(call)
-    wrapped.__signature__, wrapped.__annotations__ = call.__signature__, call.__annotations__  # type: ignore[attr-defined]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
     made.command(name, cls=QuestionCommand, help=about, context_settings={"help_option_names": ["-h", "--help"]})(
         wrapped
     )

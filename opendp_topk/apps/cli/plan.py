@@ -96,12 +96,8 @@ def rank_mechanisms(
 
 def _option_rank(option: Option) -> tuple[float, float]:
     """Return the sort key: the most probable exact release first, then the smallest error bound; unknown ones last."""
-    near, success = _option_error_bound(option), 1.0 if option.success is None else -option.success.lower
+    near, success = _error_bound_floor(option.row), 1.0 if option.success is None else -option.success.lower
     return success, float("inf") if near is None else near
-
-
-def _option_error_bound(option: Option) -> float | None:
-    return option.row.query.task.rounded_error_bound(option.row)
 
 
 def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot: str | None = None) -> None:
@@ -120,7 +116,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
                 one.name + " *" * (one.name == usual),
                 format_rounded_up(one.row.scale),
                 format_rounded_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
-                _format_user_bound(_option_error_bound(one)),
+                _format_user_bound(_error_bound_floor(one.row)),
                 *([] if proxy is None else [format_probability(one.success)]),
                 one.row.bound,
             ]
@@ -129,7 +125,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
         right=range(1, 4 + len(exact)),
     )
     show.print_paragraphs("")
-    dash = any(_option_error_bound(one) is None or (proxy is not None and one.success is None) for one in rows)
+    dash = any(_error_bound_floor(one.row) is None or (proxy is not None and one.success is None) for one in rows)
     bounds = {one.row.bound for one in rows}
     legend = [
         *_comparison_legend(query, proxy),

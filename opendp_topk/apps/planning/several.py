@@ -147,8 +147,8 @@ def _summed_option(
     query: Query[Any, UserUnit], name: str, total: tuple[Fraction, ...], ledger: tuple[str, ...] = ()
 ) -> AccountingOption:
     """Return the option that adds epsilons or rhos, and the releases' own deltas if they have any."""
-    symbol, measure = ("epsilon", MaxDivergence()) if name == PURE else ("rho", ZeroConcentratedDivergence())
-    said = f"{symbol} {format_rounded_down(total[0])}"
+    measure: Any = MaxDivergence() if name == PURE else ZeroConcentratedDivergence()
+    said = f"{measure.symbol} {format_rounded_down(total[0])}"
     if len(total) > 1:
         measure, said = Approximate(measure), f"{said}, delta {float(total[1]):g}"
     return AccountingOption(name, said, _plan_one_release(query, measure, *total), ledger)
