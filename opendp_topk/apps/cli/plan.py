@@ -363,7 +363,7 @@ def _error_bound_text(plan: Plan[Any, UserUnit]) -> str:
     return "-" if users is None or users == math.inf else str(users)
 
 
-def _error_bound_floor(plan: Plan[Any, UserUnit]) -> float | None:
+def _error_bound_floor(plan: Plan[Any, Any]) -> float | None:
     near = plan.accuracy
     return near if near is None or math.isinf(near) else math.floor(near)
 
