@@ -31,8 +31,6 @@ ASKED: dict[str, Any] = {
         question=tk.planning.TopK(k=1, candidates=("a", "b"), item="what", budget=EPSILON, **WHO),
         group="where",
         groups=("x", "y"),
-        budget=EPSILON,
-        **WHO,
     ),
 }
 ROWS = pl.DataFrame(
@@ -45,7 +43,7 @@ ROWS = pl.DataFrame(
 def test_every_file_has_a_question() -> None:
     assert sorted(question_kinds()) == sorted(ASKED)
     assert all(question_class(kind).kind == kind == ASKED[kind].kind for kind in question_kinds())
-    raises_exactly(ParameterError, lambda: question_class("mode"), "question must be one of top-k")
+    raises_exactly(ParameterError, lambda: question_class("none"), "question must be one of top-k")
 
 
 @pytest.mark.parametrize("kind", ASKED)
@@ -54,6 +52,18 @@ def test_every_option_is_described_in_a_line(kind: str) -> None:
         assert 0 < len(one.words) <= 54, name
         assert one.panel in PANELS
         assert bool(one.metavar) == (one.kind is not bool), name
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_an_option_that_needs_another_is_refused_alone(kind: str) -> None:
+    options = options_of(question_class(kind))
+    apart = {name for key, one in options.items() if one.needs for name in (key, one.needs)}
+    kept = {name: value for name, value in ASKED[kind].to_dict().items() if name not in apart}
+    for name, one in options.items():
+        if one.needs:
+            alone = {**kept, name: 1}
+            message = f"--{name.replace('_', '-')} requires --{one.needs.replace('_', '-')}"
+            raises_exactly(ParameterError, lambda alone=alone: tk.planning.question_from_dict(alone), message)
 
 
 @pytest.mark.parametrize("kind", ASKED)
@@ -70,8 +80,8 @@ def test_a_dictionary_loses_nothing(kind: str) -> None:
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Path) -> None:
     """Paid by a ledger, saved, and found by its kind; as a record of earlier versions, by its mechanism alone."""
-    measure = tk.MaxDivergence() if kind in ("top-k", "quantile", "in-groups") else tk.Approximate(tk.MaxDivergence())
-    budget = 8 if measure == tk.MaxDivergence() else (8, 1e-6)
+    pure = tk.MaxDivergence()
+    measure, budget = (tk.Approximate(pure), (8, 1e-6)) if ASKED[kind].own_delta else (pure, 8)
     unit = {"dataset": "d", "metric": tk.UserDistance(), "user": "who"}
     tk.ledger.Ledger.create(tmp_path / "b", budget=budget, measure=measure, **unit).close()
     found = ASKED[kind].plan().release(ROWS, ledger=str(tmp_path / "b"), label="once")

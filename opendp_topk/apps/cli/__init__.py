@@ -1,7 +1,7 @@
 """Command ``opendp-topk``: plan a release, make it, and read its proof.
 
-It may import errors, markup, numerics, tables, proof, spaces, spaces.curves, sampling.distributions, core,
-transformations, measurements, apps.ledger, apps.audit, apps.audit.html and apps.planning.
+It may import errors, markup, numerics, tables, proof, spaces, spaces.curves, sampling.distributions, core, apps.ledger,
+apps.audit, apps.audit.html and apps.planning.
 """
 
 from __future__ import annotations

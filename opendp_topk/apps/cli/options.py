@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ...markup.foreign import json_text
-from ..planning.options import OUTPUT, PANELS, Option, option_name, options_of
+from ..planning.options import OUTPUT, PANELS, Option, OptionGroup, option_name, options_of
 from ..planning.questions import WRAPPED, question_class, question_kinds
 from .exit_codes import with_exit_codes
 from .log import LogFormat, log_as_json
@@ -42,7 +42,7 @@ Run = Callable[[str, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputOptions:
+class OutputOptions(OptionGroup):
     """Where the record of a release is written.
 
     Output:
@@ -106,13 +106,8 @@ class QuestionGroup(TyperGroup):
         with formatter.section("Questions"):
             formatter.write_dl(list(summaries.items()))
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
-            ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
-        return super().resolve_command(ctx, args)
-
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0].startswith("-") and args[0] not in ("--help", "-h") and not ctx.resilient_parsing:
+        if args and args[0] not in (*self.list_commands(ctx), "--help", "-h") and not ctx.resilient_parsing:
             ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
         return super().parse_args(ctx, args)
 
@@ -164,11 +159,10 @@ def question_command(
     for key, one in options.items():
         unset = False if one.kind is bool else None
         parameters.append(inspect.Parameter(key, only, default=unset, annotation=_typer_option(key, one)))
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {one.name: one.annotation for one in parameters}
     made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     wrapped = with_exit_codes(call)
-    wrapped.__signature__, wrapped.__annotations__ = call.__signature__, call.__annotations__  # type: ignore[attr-defined]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
     made.command(name, cls=QuestionCommand, help=about, context_settings={"help_option_names": ["-h", "--help"]})(
         wrapped
     )

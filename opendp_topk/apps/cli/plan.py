@@ -21,7 +21,7 @@ from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.events import Enclosure
 from ..ledger import Ledger
 from ..planning.comparison import SIZE, Comparison, Option, format_rounded_up, mechanism_plans
-from ..planning.options import build_options, given_options, option_name, serialize_option
+from ..planning.options import OptionGroup, build_options, given_options, option_name, serialize_option
 from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
 from ..planning.questions import question_class
@@ -35,7 +35,7 @@ from .options import question_command, question_group
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatOptions:
+class RepeatOptions(OptionGroup):
     """Several releases that share a budget.
 
     Budget:
@@ -56,13 +56,13 @@ class RepeatOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions:
+class CompareOptions(OptionGroup):
     """Comparison of mechanisms.
 
     Output:
         compare: Compare all mechanisms that can make this release. One per row.
-        plot (FILE): With --compare: plot into this .png or .svg file. Delta against epsilon, and epsilon against the
-            number of releases. Takes some seconds.
+        plot (FILE, needs compare): With --compare: plot into this .png or .svg file. Delta against epsilon, and epsilon
+            against the number of releases. Takes some seconds.
         proxy (FILE): Public or made-up counts on which to try the plan. A .parquet or .csv file with a column named
             count, one row per candidate: counts of users that are public (already published, for example) or made up.
             Candidates without a row count as 0. The output shows the probability of the exact top-k on these counts.
@@ -96,12 +96,8 @@ def rank_mechanisms(
 
 def _option_rank(option: Option) -> tuple[float, float]:
     """Return the sort key: the most probable exact release first, then the smallest error bound; unknown ones last."""
-    near, success = _option_error_bound(option), 1.0 if option.success is None else -option.success.lower
+    near, success = _error_bound_floor(option.row), 1.0 if option.success is None else -option.success.lower
     return success, float("inf") if near is None else near
-
-
-def _option_error_bound(option: Option) -> float | None:
-    return option.row.query.task.rounded_error_bound(option.row)
 
 
 def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot: str | None = None) -> None:
@@ -120,7 +116,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
                 one.name + " *" * (one.name == usual),
                 format_rounded_up(one.row.scale),
                 format_rounded_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
-                _format_user_bound(_option_error_bound(one)),
+                _format_user_bound(_error_bound_floor(one.row)),
                 *([] if proxy is None else [format_probability(one.success)]),
                 one.row.bound,
             ]
@@ -129,7 +125,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
         right=range(1, 4 + len(exact)),
     )
     show.print_paragraphs("")
-    dash = any(_option_error_bound(one) is None or (proxy is not None and one.success is None) for one in rows)
+    dash = any(_error_bound_floor(one.row) is None or (proxy is not None and one.success is None) for one in rows)
     bounds = {one.row.bound for one in rows}
     legend = [
         *_comparison_legend(query, proxy),
@@ -367,7 +363,7 @@ def _error_bound_text(plan: Plan[Any, UserUnit]) -> str:
     return "-" if users is None or users == math.inf else str(users)
 
 
-def _error_bound_floor(plan: Plan[Any, UserUnit]) -> float | None:
+def _error_bound_floor(plan: Plan[Any, Any]) -> float | None:
     near = plan.accuracy
     return near if near is None or math.isinf(near) else math.floor(near)
 
@@ -422,8 +418,6 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
         raise ParameterError("--out stores a plan of several releases: give --releases or --ledger")
     if compared.compare or compared.proxy is not None:
         _require_comparable(given, several)
-    if compared.plot is not None and not compared.compare:
-        raise ParameterError("--plot requires --compare")
     if compared.plot is not None and not compared.plot.lower().endswith((".png", ".svg")):
         raise ParameterError("--plot must be a file whose name ends in .png or .svg")
     if several:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ParameterError, TableError
-from ..planning.options import build_options
+from ..planning.options import OptionGroup, build_options
 from ..planning.question import Question, ReleasePlan
 from ..planning.questions import question_class
 from ..planning.record_store import STDOUT, Interrupted, ignore_interrupts
@@ -39,7 +39,7 @@ user counts once for an item, even with several rows, unless --rows-per-person i
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedOptions:
+class PlannedOptions(OptionGroup):
     """One release of a plan for which a ledger has paid. The columns and the list replace those of the plan.
 
     What is asked:

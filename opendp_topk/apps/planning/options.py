@@ -7,8 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from ...errors import ParameterError
 
 ASKED, PEOPLE, BUDGET, TABLE, OUTPUT = "What is asked", "People", "Budget", "Table", "Output"
 PANELS = (ASKED, PEOPLE, BUDGET, TABLE, OUTPUT)
@@ -25,7 +28,7 @@ class Option:
     """Declaration of an option.
 
     ``words`` is its line in the short help, and ``more`` the rest of its text. ``kind`` is the type on the command
-    line, and ``rare`` whether the short help only names it.
+    line, ``rare`` whether the short help only names it, and ``needs`` an option without which it has no meaning.
     """
 
     words: str = ""
@@ -34,8 +37,23 @@ class Option:
     panel: str = ASKED
     rare: bool = False
     short: str = ""
+    needs: str = ""
     kind: type = str
     default: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionGroup:
+    """Base class of groups of options."""
+
+    def __post_init__(self) -> None:
+        given, declared = given_options(self), options_of(type(self))
+        for name in given:
+            needed = declared[name].needs
+            if needed and needed not in given:
+                raise ParameterError(
+                    f"{option_name(name)} requires {option_name(needed)} {declared[needed].metavar}".strip()
+                )
 
 
 def options_of(group: Any) -> dict[str, Option]:
@@ -58,8 +76,9 @@ def _nested_group(one: Any) -> Any:
     return one.default_factory if isinstance(one.default_factory, type) else None
 
 
+@cache
 def _described_options(docstring: str) -> dict[str, Option]:
-    """Return the options that a docstring describes: ``name (METAVAR, rare): First sentence. More sentences.``"""
+    """Return the options that a docstring describes: ``name (METAVAR, rare, needs other): A sentence. More.``"""
     found = {}
     for panel in PANELS:
         section = docstring.partition(f"\n{panel}:\n")[2].partition("\n\n")[0]
@@ -68,9 +87,11 @@ def _described_options(docstring: str) -> dict[str, Option]:
                 name, tags, text = match.groups("")
                 words, dot, more = text.partition(". ")
                 marks = [tag for tag in tags.split(", ") if tag]
-                metavar = next((tag for tag in marks if tag != "rare" and not tag.startswith("-")), "")
                 short = next((tag for tag in marks if tag.startswith("-")), "")
-                found[name] = Option(words + dot.strip(), more, metavar, panel, "rare" in marks, short)
+                needs = next((tag for tag in marks if tag.startswith("needs ")), "")
+                metavar = next((tag for tag in marks if tag not in ("rare", short, needs)), "")
+                needed = needs.removeprefix("needs ")
+                found[name] = Option(words + dot.strip(), more, metavar, panel, "rare" in marks, short, needed)
     return found
 
 

@@ -20,7 +20,7 @@ from ...transformations.bound_contributions import RULES
 from ...transformations.sum_by_item import bounds_in_steps
 from ..ledger.amounts import parse_exact
 from .files import read_candidates
-from .options import build_options, given_options, options_of, serialize_option
+from .options import OptionGroup, build_options, given_options, option_name, options_of, serialize_option
 from .plan import Plan, Query, ReleaseTask, plan_guarantees
 from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, parameters_of, plain_value
 from .several import most_accurate_plan
@@ -32,7 +32,7 @@ NEIGHBORS = ("add_remove", "replace")
 
 
 @dataclass(frozen=True, kw_only=True)
-class UserUnitOptions:
+class UserUnitOptions(OptionGroup):
     """Privacy unit of a table with a user ID column: neighbouring tables differ by ``users`` users.
 
     People:
@@ -42,7 +42,8 @@ class UserUnitOptions:
             more or fewer. replace: the rows of one user are replaced by those of another.
         at_most (N, rare): Most values of --user in the rows of a person. For a --ledger that identifies people by
             another column. The target is met for the person.
-        shared (rare): Several people may share a value of --user. With --at-most, such as for a household.
+        shared (rare, needs at_most): Several people may share a value of --user. With --at-most, such as for a
+            household.
     """
 
     user: str | None = None
@@ -62,8 +63,6 @@ class UserUnitOptions:
     def distance(self) -> int:
         """Number of users in which neighbouring tables differ, for a person with several values of the column."""
         users: int = checks.require_positive_int("--users", self.users)
-        if self.shared and self.at_most is None:
-            raise ParameterError("--shared requires --at-most")
         if self.at_most is not None:
             users *= checks.require_positive_int("--at-most", self.at_most) * (2 if self.shared else 1)
         return users
@@ -111,7 +110,7 @@ class TableUnit(UserUnitOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacyBudget:
+class PrivacyBudget(OptionGroup):
     """Privacy target: ``epsilon``, ``rho``, or one of them with ``delta``.
 
     Budget:
@@ -151,7 +150,7 @@ class PrivacyBudget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Question(OptionGroup):
     """Base class of questions. A subclass has a file of its own, whose name is its ``kind``.
 
     ``own_delta``: its measurement has a delta of its own. ``exact_number``: it releases as many items as asked for.
@@ -171,7 +170,6 @@ class Question:
     exact_number: ClassVar[bool] = False
     numbers: ClassVar[bool] = False
     comparable: ClassVar[bool] = False
-    groupable: ClassVar[bool] = False
 
     unit: TableUnit = field(default_factory=TableUnit)
     budget: PrivacyBudget = field(default_factory=PrivacyBudget)
@@ -470,7 +468,11 @@ class ItemQuestion(Question):
         names = self.item_column_names
         several = len(names) > 1
         item, parts = (join_item_parts(names), names) if several else (names[0], ())
-        return Columns(self.unit.column, item, parts=parts, **self.column_options())
+        found = Columns(self.unit.column, item, parts=parts, **self.column_options())
+        of_users = [name for name in ("minimum_users", "other") if getattr(self, name, None)]
+        if of_users and (found.value is not None or found.is_row_level):
+            raise ParameterError(f"{option_name(of_users[0])} counts users: omit --sum and --rows-per-person")
+        return found
 
     def column_options(self) -> dict[str, Any]:
         """Return further options of the columns."""
@@ -480,13 +482,7 @@ class ItemQuestion(Question):
     def other_users_count(self) -> OtherUsersCount | None:
         """Count of the users with an item that is not released; None if it was not requested."""
         whole = self.budget.main
-        if not self.other:
-            return None
-        if self.columns.value is not None:
-            raise ParameterError("--other counts users: omit --sum")
-        if self.columns.is_row_level:
-            raise ParameterError("--rows-per-person counts rows: omit --minimum-users and --other")
-        return OtherUsersCount(whole, self.privacy_unit)
+        return OtherUsersCount(whole, self.privacy_unit) if self.other else None
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
@@ -620,10 +616,10 @@ class SummedQuestion(ItemQuestion):
     """Base class of questions whose items can be scored by sums of a numeric column.
 
     What is asked:
-        sum (COLUMN): Rank by the sum of this column, not by users. Needs --bounds.
-        bounds (LOWER,UPPER): With --sum: bounds on a user's total for an item. A total beyond them is clamped. Bounds
-            are public: choose them without looking at the table.
-        step (STEP, rare): With --sum: totals are multiples of it. Default: 1. Such as 0.01.
+        sum (COLUMN, needs bounds): Rank by the sum of this column, not by users. Needs --bounds.
+        bounds (LOWER,UPPER, needs sum): With --sum: bounds on a user's total for an item. A total beyond them is
+            clamped. Bounds are public: choose them without looking at the table.
+        step (STEP, rare, needs sum): With --sum: totals are multiples of it. Default: 1. Such as 0.01.
     """
 
     sum: str | None = None
@@ -633,13 +629,7 @@ class SummedQuestion(ItemQuestion):
     def column_options(self) -> dict[str, Any]:
         """Return further options of the columns."""
         more = super().column_options()
-        if self.sum is None:
-            if (self.bounds, self.step) != (None, None):
-                raise ParameterError("--bounds and --step require --sum COLUMN")
-            return more
-        if self.bounds is None:
-            raise ParameterError("--sum requires --bounds LOWER,UPPER on the total of one user for one item")
-        return more | {"value": self.sum} | parse_grid(self.bounds, self.step)
+        return more if self.sum is None else more | {"value": self.sum} | parse_grid(self.bounds, self.step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -650,9 +640,9 @@ class BoundedQuestion(ItemQuestion):
         max_items (N): Contribution bound: most items of a user that count. They are drawn at random, or as --keep
             chooses. A small number lowers the noise, or the threshold. Accuracy is relative to the truncated data.
             Default: all items count.
-        keep (random|order|rows|value, rare): With --max-items: which items of a user count. random (default): drawn
-            uniformly. order: the first by number or alphabet. rows: those with the most rows of the user. value: with
-            --sum, those with the largest totals of the user.
+        keep (random|order|rows|value, rare, needs max_items): With --max-items: which items of a user count. random
+            (default): drawn uniformly. order: the first by number or alphabet. rows: those with the most rows of the
+            user. value: with --sum, those with the largest totals of the user.
     """
 
     max_items: int | None = None
@@ -666,8 +656,6 @@ class BoundedQuestion(ItemQuestion):
         if self.keep is None:
             return found
         checks.require_choice("--keep", self.keep, RULES)
-        if self.max_items is None:
-            raise ParameterError("--keep requires --max-items")
         if self.keep == "value" and found.get("value") is None:
             raise ParameterError("--keep value requires --sum")
         return found | {"keep": self.keep}
@@ -691,13 +679,8 @@ class TableItemsQuestion(BoundedQuestion):
         found = super().column_options() | {"minimum_users": self.minimum_users}
         if found.get("bounds", (0, 0))[0] < 0 and self.item_list is None:
             raise ParameterError("--bounds must not be negative without --candidates")
-        if self.minimum_users is None:
-            return found
-        checks.require_positive_int("--minimum-users", self.minimum_users)
-        if found.get("value") is not None:
-            raise ParameterError("--minimum-users counts users: omit --sum")
-        if self.unit.stated_bound is not None and self.unit.column == ROW:
-            raise ParameterError("--rows-per-person counts rows: omit --minimum-users and --other")
+        if self.minimum_users is not None:
+            checks.require_positive_int("--minimum-users", self.minimum_users)
         return found
 
     @classmethod
@@ -786,6 +769,16 @@ class ListedQuestion(ItemQuestion):
     def fixed(self, plan: Plan[Any, UserUnit]) -> Self:
         """Return the question with the number of its candidates instead of the list."""
         return replace(self, candidates=self.n_candidates)
+
+    @classmethod
+    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+        """Return True if the fields of a record can be those of this question."""
+        return record["k"] is not None and len(record["items"]) <= record["k"]
+
+    @classmethod
+    def number_text(cls, record: ReleaseRecord) -> str:
+        """Return the number of items in a title."""
+        return "one" if record.k == 1 else str(record.k)
 
     @property
     def required_candidates(self) -> int:

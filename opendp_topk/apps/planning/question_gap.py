@@ -38,7 +38,7 @@ class TopKByGap(SummedQuestion, ListedQuestion):
         known = record["mechanism"]
         candidates, test = known.get("candidates"), known.get("test_scale")
         whole = type(candidates) is int and candidates > 1 and type(test) in (int, float) and 0 <= test < float("inf")
-        return whole and None not in (record["k"], record["scale"]) and len(record["items"]) <= record["k"]
+        return super().is_valid_record(record) and whole and record["scale"] is not None
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:

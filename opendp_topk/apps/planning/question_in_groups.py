@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from ...errors import ParameterError, SpaceError, checks
 from .files import items_as_integers, read_candidates
 from .groups import GroupedTask
-from .options import NO_OPTION, given_options
+from .options import NO_OPTION, given_options, options_of
 from .plan import Plan
-from .question import Question, listed_number
-from .questions import question_class
-from .release_record import ReleaseRecord
+from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_number
+from .questions import record_question
+from .release_record import ReleaseRecord, parameters_of
 from .units import Columns, UserUnit
 
 
@@ -24,16 +24,22 @@ from .units import Columns, UserUnit
 class InGroups(Question):
     """A ``question`` about listed candidates in each of the public ``groups``: each gets a list, even without users.
 
+    The privacy unit, the budget and alpha are those of the ``question``.
+
     What is asked:
-        group (COLUMN, rare): Column of groups; each group gets a list. Such as the user's region. The cost is that of
-            --groups-per-person lists, not of all. Needs --groups.
-        groups (FILE|N, rare): Public list of the groups: a file, or a number. A file as for --candidates; for a plan,
-            their number is enough. Every group gets a list, even without users. Rows of other groups are ignored.
-        groups_per_person (N, rare): Most groups in which a user counts. Default: 1. They are drawn at random among the
-            groups of the user's rows. The cost is that of this many lists.
+        group (COLUMN, rare, needs groups): Column of groups; each group gets a list. Such as the user's region. The
+            cost is that of --groups-per-person lists, not of all. Needs --groups.
+        groups (FILE|N, rare, needs group): Public list of the groups: a file, or a number. A file as for --candidates;
+            for a plan, their number is enough. Every group gets a list, even without users. Rows of other groups are
+            ignored.
+        groups_per_person (N, rare, needs group): Most groups in which a user counts. Default: 1. They are drawn at
+            random among the groups of the user's rows. The cost is that of this many lists.
     """
 
-    question: Any = field(default=None, metadata=NO_OPTION)
+    question: Any = field(metadata=NO_OPTION)
+    unit: TableUnit = field(init=False, repr=False, metadata=NO_OPTION)
+    budget: PrivacyBudget = field(init=False, repr=False, metadata=NO_OPTION)
+    alpha: Any = field(init=False, repr=False, metadata=NO_OPTION)
     group: str | None = None
     groups: Any = None
     groups_per_person: int | None = None
@@ -41,27 +47,18 @@ class InGroups(Question):
     kind: ClassVar[str] = "in-groups"
     exact_number: ClassVar[bool] = True
 
-    @classmethod
-    def build(cls, values: Mapping[str, Any]) -> Question:
-        """Return the ``question`` among the values, wrapped if the column of groups is given."""
-        inner: Question = values["question"]
-        own = {name: values.get(name) for name in ("group", "groups", "groups_per_person")}
-        if own["group"] is not None:
-            return cls(question=inner, unit=inner.unit, budget=inner.budget, alpha=inner.alpha, **own)
-        if any(value is not None for value in own.values()):
-            raise ParameterError("--groups and --groups-per-person require --group, the column of groups")
-        return inner
+    def __post_init__(self) -> None:
+        for name in ("unit", "budget", "alpha"):
+            object.__setattr__(self, name, getattr(self.question, name))
+        super().__post_init__()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as a dictionary for JSON or TOML, with the names of its options."""
-        own = {name: value for name, value in given_options(self).items() if name.startswith("group")}
-        return {**self.question.to_dict(), **own}
+        return {**self.question.to_dict(), **given_options(self)}
 
     @cached_property
     def group_list(self) -> tuple[Any, ...] | None:
         """Listed groups; None if only their number is known."""
-        if self.groups is None:
-            raise ParameterError("--group requires --groups, the public list of groups")
         if listed_number(self.groups) is not None:
             return None
         return (
@@ -124,7 +121,8 @@ class InGroups(Question):
     def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
         """Return the field of a record that names the question."""
         inner = replace(plan, query=replace(plan.query, task=plan.query.task.task))
-        return {**super().record_fields(plan), "question": _inner().record_fields(inner)}
+        asked = _inner_question(None, parameters_of(plan.measurement))
+        return {**super().record_fields(plan), "question": asked.record_fields(inner)}
 
     @classmethod
     def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
@@ -143,9 +141,8 @@ class InGroups(Question):
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
         """Yield the plan of each task that the record can have."""
-        known = record.mechanism["partition"]
-        inner = replace(record, question=(record.question or {}).get("question"))
-        for task in _inner().record_tasks(inner):
+        known, inner = record.mechanism["partition"], _inner_record(record)
+        for task in _inner(record).record_tasks(inner):
             grouped = GroupedTask(task, range(known["groups"]), known.get("max_groups", 1), known.get("by"))  # type: ignore[arg-type]
             query = cls.record_query(record, grouped)
             with suppress(ParameterError, SpaceError):
@@ -155,9 +152,8 @@ class InGroups(Question):
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
         """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
         known = record.mechanism["partition"]
-        inner = replace(record, question=(record.question or {}).get("question"))
         most = {"groups_per_person": known["max_groups"]} if "max_groups" in known else {}
-        return {**_inner().record_options(inner), "group": known["group"], **most}
+        return {**_inner(record).record_options(_inner_record(record)), "group": known["group"], **most}
 
     # Sentences about a record.
 
@@ -165,12 +161,12 @@ class InGroups(Question):
     def title(cls, record: ReleaseRecord) -> str:
         """Return what was asked, as the title of the release."""
         group, lists = record.mechanism["partition"]["group"], len(record.released.group_lists)
-        return f"{_inner().title(record)}, in each group of {group} ({lists})"
+        return f"{_inner(record).title(record)}, in each group of {group} ({lists})"
 
     @classmethod
     def method(cls, record: ReleaseRecord) -> str:
         """Explain how the list was released, with which noise, and what was not released."""
-        return _inner().method(record)
+        return _inner(record).method(record)
 
     @classmethod
     def truncation(cls, record: ReleaseRecord) -> str:
@@ -191,13 +187,13 @@ class InGroups(Question):
         if record.is_row_level:
             return f"{said} Every row of these groups was counted."
         once = "counts once for each item, regardless of the number of rows"
-        return f"{said} {_inner().truncation(record).replace(once, 'counts for each item')}"
+        return f"{said} {_inner(record).truncation(record).replace(once, 'counts for each item')}"
 
     @classmethod
     def limits(cls, record: ReleaseRecord) -> list[str]:
         """Return what cannot be concluded from the lists."""
         own = "It does not show the size of a group: each group has a list, even if it is empty."
-        return [*_inner().limits(record), own]
+        return [*_inner(record).limits(record), own]
 
     @classmethod
     def public_check(cls, record: ReleaseRecord) -> str:
@@ -207,10 +203,38 @@ class InGroups(Question):
     @classmethod
     def heading(cls, record: ReleaseRecord) -> str:
         """Return the heading of the released items."""
-        return _inner().heading(record)
+        return _inner(record).heading(record)
 
 
-def _inner() -> type[Question]:
-    """Return the question about listed candidates, the only one that is asked in groups."""
-    found: type[Question] = question_class("top-k")
+def _inner_record(record: ReleaseRecord) -> ReleaseRecord:
+    """Return the record as that of the question in each group."""
+    return replace(record, question=(record.question or {}).get("question"))
+
+
+def _inner(record: ReleaseRecord) -> type[Question]:
+    """Return the question that was asked in each group."""
+    return _inner_question(_inner_record(record).question, record.mechanism)
+
+
+def _inner_question(question: Mapping[str, Any] | None, known: Mapping[str, Any]) -> type[Question]:
+    found: type[Question] = record_question(
+        question, {name: value for name, value in known.items() if name != "partition"}
+    )
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupableQuestion(ListedQuestion):
+    """Base class of questions that can be asked in each of several groups, if the column of groups is given."""
+
+    @classmethod
+    def option_groups(cls) -> tuple[type, ...]:
+        """Return the dataclasses whose options define the question."""
+        return cls, InGroups
+
+    @classmethod
+    def build(cls, values: Mapping[str, Any]) -> Question:
+        """Return the question with these options; in groups, if an option of groups is given."""
+        asked = super().build(values)
+        own = {name: values[name] for name in options_of(InGroups) if values.get(name) is not None}
+        return InGroups(question=asked, **own) if own else asked

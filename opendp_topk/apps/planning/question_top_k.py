@@ -11,8 +11,8 @@ from ...errors import ParameterError, SpaceError, checks
 from ...spaces.measures import MaxDivergence
 from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanism
 from .plan import Plan, nth_largest_text
-from .question import BoundedQuestion, ListedQuestion, Question, SummedQuestion
-from .questions import WRAPPED, question_class
+from .question import BoundedQuestion, SummedQuestion
+from .question_in_groups import GroupableQuestion
 from .release_record import ReleaseRecord
 from .several import with_histogram_options
 from .top_k import TopKTask, TopKWithCountsTask
@@ -20,7 +20,7 @@ from .units import UserUnit
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopK(BoundedQuestion, SummedQuestion, ListedQuestion):
+class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
     """The ``k`` candidates of a public list with the most users, or the largest sums, as a ranking or a set.
 
     What is asked:
@@ -42,7 +42,6 @@ class TopK(BoundedQuestion, SummedQuestion, ListedQuestion):
     release_example: ClassVar[str] = "--item book --candidates books.txt --k 10 --epsilon 1"
     exact_number: ClassVar[bool] = True
     comparable: ClassVar[bool] = True
-    groupable: ClassVar[bool] = True
 
     def task(self) -> TopKTask:
         """Return the task, with the mechanism of the question or all that come into question."""
@@ -56,26 +55,15 @@ class TopK(BoundedQuestion, SummedQuestion, ListedQuestion):
             raise ParameterError(f"--mechanism {task.name} has no finite epsilon: also give --delta, or use --rho")
         return task
 
-    @classmethod
-    def option_groups(cls) -> tuple[type, ...]:
-        """Return the dataclasses whose options define the question."""
-        return cls, question_class(WRAPPED)
-
-    @classmethod
-    def build(cls, values: Mapping[str, Any]) -> Question:
-        """Return the question with these options; in groups, if an option of groups is given."""
-        asked: Question = question_class(WRAPPED).build({**values, "question": super().build(values)})
-        return asked
-
     def fixed(self, plan: Plan[Any, UserUnit]) -> TopK:
         """Return the question with the mechanism of a plan, and the number of its candidates instead of the list."""
         return replace(super().fixed(plan), mechanism=plan.name)
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
-        """Return True for all mechanisms that select from listed candidates, which have no name in common."""
-        others = known.keys() & {"partition", "quantile", "quantiles", "limit", "test_scale"}
-        return not others and known.get("candidates") is not None
+        """Return True for all mechanisms that select from listed items, which have no name in common."""
+        others = known.keys() & {"partition", "limit", "test_scale"}
+        return not others and "item" in known and known.get("candidates") is not None
 
     @classmethod
     def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
@@ -91,11 +79,6 @@ class TopK(BoundedQuestion, SummedQuestion, ListedQuestion):
         }
         own["release"] = None if record.release == RELEASES[0] else record.release
         return super().record_options(record) | {name: value for name, value in own.items() if value is not None}
-
-    @classmethod
-    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
-        """Return True if the fields of a record can be those of this question."""
-        return record["k"] is not None and len(record["items"]) <= record["k"]
 
     @classmethod
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[TopKTask]:
@@ -118,8 +101,7 @@ class TopK(BoundedQuestion, SummedQuestion, ListedQuestion):
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
         """Return what was asked, as the title of the release."""
-        many = "one" if record.k == 1 else str(record.k)
-        return f"The {many} of {cls.listed_clause(record)} {cls.ranked_clause(record)}"
+        return f"The {cls.number_text(record)} of {cls.listed_clause(record)} {cls.ranked_clause(record)}"
 
     @classmethod
     def noise_sentence(cls, record: ReleaseRecord) -> str:

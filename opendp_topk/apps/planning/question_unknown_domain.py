@@ -55,11 +55,6 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
         return super().owns(known) and "limit" in known
 
     @classmethod
-    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
-        """Return True if the fields of a record can be those of this question."""
-        return record["k"] is not None and len(record["items"]) <= record["k"]
-
-    @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
         """Yield the plan of the record."""
         known = record.mechanism
@@ -69,7 +64,6 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
         """Return what was asked, as the title of the release."""
-        many = "one" if record.k == 1 else str(record.k)
         items = "item" if record.k == 1 else "items"
         among = f"of {cls.listed_clause(record)}" if record.has_listed_candidates else f"{items} in the table"
-        return f"The {many} {among} {cls.ranked_clause(record)}"
+        return f"The {cls.number_text(record)} {among} {cls.ranked_clause(record)}"

@@ -176,7 +176,12 @@ def _is_consistent(record: dict[str, Any]) -> bool:
     paired = isinstance(record["d_out"], list) == record["symbol"].startswith("(")
     alone = "groups" not in record or "partition" in record["mechanism"]
     return (
-        fits and paired and alone and asked is not None and asked.is_valid_record(record) and _has_valid_numbers(record)
+        fits
+        and paired
+        and alone
+        and asked is not None
+        and asked.is_valid_record(record)
+        and _has_valid_numbers(record, asked.numbers)
     )
 
 
@@ -186,10 +191,9 @@ def _has_column_entries(items: list[Any], column: str) -> bool:
     return widths <= {0} or widths == {len(split_item_parts(column))}
 
 
-def _has_valid_numbers(record: dict[str, Any]) -> bool:
-    """Whether sums and quantiles have a valid step and bounds, and sums fit into floats."""
+def _has_valid_numbers(record: dict[str, Any], numbers: bool) -> bool:
+    """Whether sums and released ``numbers`` have a valid step and bounds, and sums fit into floats."""
     known = record["mechanism"]
-    numbers = "quantile" in known or "quantiles" in known
     if not numbers and not (_is_string(known.get("item")) and _has_column_entries(record["items"], known["item"])):
         return False
     if known.get("value") is None:

@@ -232,9 +232,9 @@ class ReleaseRecord:
 
     @property
     def summed_column(self) -> str | None:
-        """Column whose sums rank the items; None if items are ranked by their users, and for quantiles."""
+        """Column whose sums rank the items; None if items are ranked by their users, or numbers are released."""
         column = self.mechanism.get("value")
-        return None if column is None or quantiles_of(self.mechanism) else str(column)
+        return None if column is None or "item" not in self.mechanism else str(column)
 
     @property
     def score_noun(self) -> str:

@@ -22,7 +22,7 @@ from ..ledger.journal import utc_timestamp
 from ..ledger.planned import Reservation, require_readable_data
 from ..ledger.stated import OWN, release_metadata, validate_metadata
 from .files import write_file_list
-from .options import NO_OPTION
+from .options import NO_OPTION, OptionGroup
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
 from .release_record import (
@@ -41,7 +41,7 @@ from .units import ROW, UserUnit, split_item_parts
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions:
+class TableOptions(OptionGroup):
     """How the table is read.
 
     Table:
@@ -80,7 +80,7 @@ class TableOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaymentOptions:
+class PaymentOptions(OptionGroup):
     """Who pays for a release, and its metadata; ``period`` and ``purpose`` replace those of the ledger.
 
     Budget:
@@ -90,9 +90,9 @@ class PaymentOptions:
         period (TEXT, rare): Period of the data, as one line of text.
         purpose (TEXT, rare): Purpose of the release, as one line of text.
         again (rare): Pay again for a --label and --period. Even if the --ledger has already paid for them.
-        from_record (RECORD, rare): Return the answer in this record, at no cost. Of a release that the --ledger has
-            paid for and that answers the same question (measurement, candidates, unit and label). Nothing is drawn or
-            paid, and the table is not read.
+        from_record (RECORD, rare, needs ledger): Return the answer in this record, at no cost. Of a release that the
+            --ledger has paid for and that answers the same question (measurement, candidates, unit and label). Nothing
+            is drawn or paid, and the table is not read.
     """
 
     ledger: str | None = None
@@ -148,8 +148,6 @@ def require_release_options(options: ReleaseOptions, question: Any) -> None:
         raise ParameterError("give --item, the column of items")
     if reading.engine != ENGINES[0] and (question.columns.is_row_level or question.columns.parts):
         raise ParameterError("--rows-per-person, and --item with several columns, require --engine polars")
-    if payment.from_record is not None and payment.ledger is None:
-        raise ParameterError("--from-record requires --ledger, whose digest shows whether the record is unchanged")
     if payment.from_record is not None and reading.files is not None:
         raise ParameterError("--files lists files, but --from-record reads no table: omit one of them")
 

@@ -22,6 +22,7 @@ from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
 from ..ledger.report import ledger_protection_text
 from .catalogue import HISTOGRAMS
 from .comparison import format_rounded_up
+from .options import given_options, option_name
 from .plan import Plan, Query, plan_query
 from .questions import question_from_dict
 from .top_k import TopKTask
@@ -123,57 +124,45 @@ def accounting_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fract
     Raises:
         SearchError: No scale meets the budget of one release.
     """
-    listed = not isinstance(query.budget.measure, Approximate)
-    yield from _known_domain_options(query, total) if listed else _unknown_domain_options(query, total)
+    asked, (epsilon, delta) = query.budget, total
+    whole = "--epsilon", format_stated_number(epsilon), "--delta", format_stated_number(delta)
+    if isinstance(asked.measure, Approximate):  # the releases get all of delta, or half of it if rhos are added
+        own = Fraction(format_rounded_down(delta / 2))
+        for name, share in (
+            (PURE, (epsilon, delta)),
+            (RHOS, (largest_rho(epsilon, delta - own), own)),
+        ):
+            yield _summed_option(query, name, share, (*whole, "--own-delta", format_stated_number(share[1])))
+        return
+    yield _summed_option(query, PURE, (epsilon,), whole[:2])
+    if isinstance(asked.measure, ZeroConcentratedDivergence):
+        rho = to_fraction(asked.d_out)
+        yield _summed_option(query, RHOS, (rho,), ("--rho", format_stated_number(rho)))
+    else:
+        yield _summed_option(query, RHOS, (largest_rho(epsilon, delta),), whole)
+    yield from _composed_option(query, total, (*whole, "--own-delta", format_stated_number(delta)))
 
 
-def _known_domain_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fraction]) -> Iterator[AccountingOption]:
-    epsilon, delta = total
-    pure, pair = (
-        ("--epsilon", format_stated_number(epsilon)),
-        ("--epsilon", format_stated_number(epsilon), "--delta", format_stated_number(delta)),
-    )
-    asked = query.budget
-    stated_rho = to_fraction(asked.d_out) if isinstance(asked.measure, ZeroConcentratedDivergence) else None
-    rho = largest_rho(epsilon, delta) if stated_rho is None else stated_rho
-    yield AccountingOption(
-        PURE, f"epsilon {format_rounded_down(epsilon)}", _plan_one_release(query, MaxDivergence(), epsilon), pure
-    )
-    of_rho = pair if stated_rho is None else ("--rho", format_stated_number(rho))
-    yield AccountingOption(
-        RHOS, f"rho {format_rounded_down(rho)}", _plan_one_release(query, ZeroConcentratedDivergence(), rho), of_rho
-    )
-    if _has_composable_curves(query.task):
+def _summed_option(
+    query: Query[Any, UserUnit], name: str, total: tuple[Fraction, ...], ledger: tuple[str, ...] = ()
+) -> AccountingOption:
+    """Return the option that adds epsilons or rhos, and the releases' own deltas if they have any."""
+    measure: Any = MaxDivergence() if name == PURE else ZeroConcentratedDivergence()
+    said = f"{measure.symbol} {format_rounded_down(total[0])}"
+    if len(total) > 1:
+        measure, said = Approximate(measure), f"{said}, delta {float(total[1]):g}"
+    return AccountingOption(name, said, _plan_one_release(query, measure, *total), ledger)
+
+
+def _composed_option(
+    query: Query[Any, UserUnit], total: tuple[Fraction, Fraction], ledger: tuple[str, ...] = ()
+) -> Iterator[AccountingOption]:
+    """Yield the option that composes privacy curves, if the task has them; a selection followed by counts has none."""
+    task, (epsilon, delta) = query.task, total
+    if not task.counted or any(row.few for row in (task.mechanism, *task.alternatives)):
         together = most_accurate_plan(replace(query, budget=Budget(PrivacyProfile(), total)))
         said = f"epsilon {format_rounded_down(epsilon)}, delta {float(delta):g}"
-        yield AccountingOption(CURVES, said, together, (*pair, "--own-delta", format_stated_number(delta)))
-
-
-def _unknown_domain_options(
-    query: Query[Any, UserUnit], total: tuple[Fraction, Fraction]
-) -> Iterator[AccountingOption]:
-    """Yield the options with an unknown domain, where the releases' own deltas add up as well.
-
-    The releases get all of delta if epsilons are added, and half of it if rhos are.
-    """
-    epsilon, delta = total
-    pair = "--epsilon", format_stated_number(epsilon), "--delta", format_stated_number(delta), "--own-delta"
-    said = f"epsilon {format_rounded_down(epsilon)}, delta {float(delta):g}"
-    yield AccountingOption(
-        PURE,
-        said,
-        _plan_one_release(query, Approximate(MaxDivergence()), epsilon, delta),
-        (*pair, format_stated_number(delta)),
-    )
-    own = Fraction(format_rounded_down(delta / 2))
-    rho = largest_rho(epsilon, delta - own)
-    half = f"rho {format_rounded_down(rho)}, delta {float(own):g}"
-    yield AccountingOption(
-        RHOS,
-        half,
-        _plan_one_release(query, Approximate(ZeroConcentratedDivergence()), rho, own),
-        (*pair, format_stated_number(own)),
-    )
+        yield AccountingOption(CURVES, said, together, ledger)
 
 
 @dataclass(frozen=True)
@@ -218,23 +207,13 @@ def remaining_options(query: Query[Any, UserUnit], left: RemainingBudget) -> Ite
         SearchError: No scale meets the budget of one release.
     """
     listed = not isinstance(query.budget.measure, Approximate)
-    own, also = ((), "") if listed else ((left.delta,), f", delta {float(left.delta):g}")
-    for name, symbol, measure, main in (
-        (PURE, "epsilon", MaxDivergence(), left.epsilon),
-        (RHOS, "rho", ZeroConcentratedDivergence(), left.rho),
-    ):
+    own = () if listed else (left.delta,)
+    for name, main in ((PURE, left.epsilon), (RHOS, left.rho)):
         if main:
-            plan = _plan_one_release(query, measure if listed else Approximate(measure), main, *own)
-            yield AccountingOption(name, f"{symbol} {format_rounded_down(main)}{also}", plan, ())
-    if listed and left.composes and left.epsilon and left.delta and _has_composable_curves(query.task):
+            yield _summed_option(query, name, (main, *own))
+    if listed and left.composes and left.epsilon and left.delta:
         total = Fraction(format_rounded_down(left.epsilon)), Fraction(format_rounded_down(left.delta))
-        plan = most_accurate_plan(replace(query, budget=Budget(PrivacyProfile(), total)))
-        yield AccountingOption(CURVES, f"epsilon {format_rounded_down(total[0])}, delta {float(total[1]):g}", plan, ())
-
-
-def _has_composable_curves(task: TopKTask) -> bool:
-    """Return True if releases of the task have privacy curves; a selection followed by counts has none."""
-    return not task.counted or any(row.few for row in (task.mechanism, *task.alternatives))
+        yield from _composed_option(query, total)
 
 
 def _plan_one_release(query: Query[Any, UserUnit], measure: Any, *total: Fraction) -> Plan[Any, UserUnit]:
@@ -324,6 +303,12 @@ class Repeated:
     releases: int
     left: RemainingBudget | None = None
 
+    def __post_init__(self) -> None:
+        given = given_options(self.question)
+        wrong = [option_name(name) for name in ("group", "other") if given.get(name)]
+        if wrong:
+            raise ParameterError(f"--releases and --ledger cannot be combined with {wrong[0]}: omit one of them")
+
     @classmethod
     def within_ledger(cls, question: Any, account: Ledger, releases: int = 1) -> Repeated:
         """Return releases within the remaining budget of a ledger, which replaces the budget of the question.
@@ -332,7 +317,8 @@ class Repeated:
             ParameterError: The question has a budget, the ledger has another privacy unit, or its remaining budget does
                 not admit such releases.
         """
-        budget, listed, unit = question.budget, not question.own_delta, question.privacy_unit
+        asked, budget, unit = cls(question, releases), question.budget, question.privacy_unit
+        listed = not question.own_delta
         if (budget.epsilon, budget.rho, budget.delta) != (None, None, None):
             raise ParameterError("--ledger plans within its remaining budget: omit --epsilon, --rho and --delta")
         if account.metric != repr(UserDistance(unit.neighbors)):
@@ -351,14 +337,10 @@ class Repeated:
             raise ParameterError("--ledger only pays for releases without a list of candidates: plan another question")
         main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
         whole = replace(budget, **main, delta=None if listed else float(left.delta))
-        return cls(replace(question, budget=whole), releases, left)
+        return replace(asked, question=replace(question, budget=whole), left=left)
 
     def query(self) -> Query[Any, UserUnit]:
         """Return the query of all releases."""
-        if self.question.other_users_count is not None:
-            raise ParameterError("--releases cannot be combined with --other: omit one of them")
-        if self.question.kind == "in-groups":
-            raise ParameterError("--releases and --ledger cannot be combined with --group: omit one of them")
         return replace(self.question.query(), releases=self.releases)
 
     @property
