@@ -106,7 +106,7 @@ def test_a_record_of_groups_is_read() -> None:
 def test_a_plan_of_several_releases_is_read() -> None:
     fields = json.loads((HERE / "plan.v1.json").read_text("utf-8"))
     schedule = ReleaseSchedule.from_dict(fields)
-    assert (schedule.as_dict(), schedule.releases, schedule.task.k) == (fields, 52, 10)
+    assert (schedule.as_dict(), schedule.releases, schedule.question.k) == (fields, 52, 10)
     assert schedule.single_release_plan().scale == fields["scale"]
 
 
