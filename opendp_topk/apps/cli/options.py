@@ -27,14 +27,9 @@ _CONFIG = Option(
     panel=OUTPUT,
     more="A TOML file with the names of options, such as max_items = 3. `show RECORD --config` prints one.",
 )
-_LOG = Option(
-    "Log to standard error: json, one object a line.",
-    metavar="json",
-    panel=OUTPUT,
-    rare=True,
-    more="Each has an event (start, end, note or error), the seconds since the start, and the step or the message, "
-    "never data. Times depend on the table, so with --pad no step before the deadline is logged.",
-    kind=LogFormat,
+_LOG = (
+    "Each has an event (start, end, note or error), the seconds since the start, and the step or the message, never "
+    "data. Times depend on the table, so with --pad no step before the deadline is logged."
 )
 _ALL = "Explain all options."
 
@@ -138,7 +133,7 @@ def question_command(
     """
     options = {name: one for group in groups for name, one in options_of(group).items()} | {
         "config": _CONFIG,
-        "log": _LOG,
+        "log": Option("Log to standard error: json, one object a line.", _LOG, "json", OUTPUT, True, kind=LogFormat),
     }
 
     def call(context: typer.Context, **given: Any) -> None:
