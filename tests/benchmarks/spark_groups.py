@@ -13,7 +13,7 @@ import sys
 import time
 
 import opendp_topk as tk
-from opendp_topk.combinators import _together
+from opendp_topk.combinators import _spark_groups
 from opendp_topk.tables.grouping import cells_by_group
 
 from .spark_scores import children, peak, session
@@ -23,7 +23,7 @@ PLANS = ("counts", "driver", "workers")
 
 def row(plan: str, groups: int, items: int, rows: int) -> str:
     """One line of the table."""
-    _together.FEW = 0 if plan == "workers" else groups * items
+    _spark_groups.FEW = 0 if plan == "workers" else groups * items
     with session("local-cluster[2,1,1536]", {"spark.driver.memory": "2g"}) as spark:
         table = spark.range(0, rows, 1, 16).selectExpr(
             "pmod(xxhash64(id div 10), 1000000000) as user",

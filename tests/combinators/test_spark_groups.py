@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.combinators import _together
+from opendp_topk.combinators import _spark_groups
 from opendp_topk.combinators._together import CountedSelection, match_counted_selection
 from opendp_topk.tables import spark as spark_tasks
 
@@ -73,24 +73,24 @@ def frame(*partitions: list[tuple[int, int, int]]) -> Any:
 
 
 def selected(monkeypatch: pytest.MonkeyPatch, one: tk.Measurement, places: list[int], *partitions: Any) -> Any:
-    monkeypatch.setattr(_together, "cells_by_group", lambda *_: frame(*partitions))
-    monkeypatch.setattr(_together, "FEW", 0)
-    task = _together.task_for_workers(ON_SPARK, 1, [one] * 9, places)
+    monkeypatch.setattr(_spark_groups, "cells_by_group", lambda *_: frame(*partitions))
+    monkeypatch.setattr(_spark_groups, "FEW", 0)
+    task = _spark_groups.task_for_workers(ON_SPARK, 1, [one] * 9, places)
     assert task is not None
-    return _together.select_in_workers(ON_SPARK, range(9), 1, parts(one), task, places)
+    return _spark_groups.select_in_workers(ON_SPARK, range(9), 1, parts(one), task, places)
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 2**20])
 def test_groups_are_drawn_for_whole_however_their_cells_come(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr(_together, "_AT_ONCE", at_once)
+    monkeypatch.setattr(_spark_groups, "_AT_ONCE", at_once)
     for cells, size in ((3, 1), (6, 2), (2**22, 4)):
-        monkeypatch.setattr(_together, "_CELLS", cells)
+        monkeypatch.setattr(_spark_groups, "_CELLS", cells)
         for wanted in (None, np.array([1, 3, 7])):
-            found = _together.draw_for_groups(member(), wanted, batches(CELLS, size))
+            found = _spark_groups.draw_for_groups(member(), wanted, batches(CELLS, size))
             homes = [home for names, _ in found for home in names]
             assert homes == ([2, 3, 7] if wanted is None else [3, 7])
             assert [list(row) for _, rows in found for row in rows] == [expected(home) for home in homes]
-    assert _together.draw_for_groups(member(), None, batches([])) == []
+    assert _spark_groups.draw_for_groups(member(), None, batches([])) == []
 
 
 def test_each_place_has_the_release_of_its_group_with_or_without_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_each_place_has_the_release_of_its_group_with_or_without_counts(monkeypa
 
 
 def test_a_group_in_two_places_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_together, "_AT_ONCE", 4)
+    monkeypatch.setattr(_spark_groups, "_AT_ONCE", 4)
     for torn in ([CELLS[:-1], CELLS[-1:]], [[*CELLS, (2, 2, 1)]]):
         release = partial(selected, monkeypatch, member(), [2, 7], *torn)
         raises_exactly(tk.errors.ForeignError, release, "nothing was released")
@@ -113,8 +113,8 @@ def test_a_group_in_two_places_releases_nothing(monkeypatch: pytest.MonkeyPatch)
 def test_workers_draw_where_counts_are_many_and_the_member_can_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, unsent = member(), member(), member() >> (lambda release: release)
     here = SimpleNamespace(implementation=SimpleNamespace(is_pyspark=lambda: False))
-    few, many = _together.FEW, _together.FEW + 1
-    ask = _together.task_for_workers
+    few, many = _spark_groups.FEW, _spark_groups.FEW + 1
+    ask = _spark_groups.task_for_workers
     task = ask(ON_SPARK, many, [other, one, other, one], [1, 3])
     assert task is not None
     assert [list(row) for _, rows in pickle.loads(task)(batches(CELLS)) for row in rows] == [expected(3)]
@@ -131,7 +131,7 @@ def spark(shared_spark: Shared) -> Any:
 @pytest.mark.slow
 def test_workers_of_spark_release_for_every_group(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without noise the best of each group's own counts; with noise two groups at a time follow their joint law."""
-    monkeypatch.setattr(_together, "FEW", 0)
+    monkeypatch.setattr(_spark_groups, "FEW", 0)
     monkeypatch.setattr("opendp_topk.tables.grouping.count_by_group", None)
     draw = random.Random(7)
     rows = [(draw.randrange(60), draw.choice("abcd"), draw.randrange(9)) for _ in range(400)]
@@ -165,7 +165,7 @@ def test_all_groups_are_counted_in_the_jobs_of_one(spark: Any) -> None:
 def test_a_failing_worker_is_told_as_that_of_scores(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_together, "FEW", 0)
+    monkeypatch.setattr(_spark_groups, "FEW", 0)
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.combinators import _together
+from opendp_topk.combinators import _spark_groups
 from opendp_topk.combinators._together import match_counted_selection
 from opendp_topk.measurements import _in_parts
 from opendp_topk.tables.grouping import cells_by_group
@@ -53,8 +53,8 @@ def of_groups(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
     counted = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=["a", "b"])
     kind = match_counted_selection(counted >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0))
     assert kind is not None
-    monkeypatch.setattr(_together, "cells_by_group", lambda *_: frame)
-    return partial(_together.select_in_workers, frame, [1, 2], 1, kind, b"", [0, 1])
+    monkeypatch.setattr(_spark_groups, "cells_by_group", lambda *_: frame)
+    return partial(_spark_groups.select_in_workers, frame, [1, 2], 1, kind, b"", [0, 1])
 
 
 def of_counts(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
@@ -63,7 +63,7 @@ def of_counts(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
     release = of_groups(monkeypatch, frame)
     schema = nw.Schema({"reader": nw.Int64(), "book": nw.String(), "town": nw.Int64()})
     rows = SimpleNamespace(collect_schema=lambda: schema, to_native=failed)
-    monkeypatch.setattr(_together, "cells_by_group", lambda _, *more: cells_by_group(rows, *more))  # type: ignore[arg-type]
+    monkeypatch.setattr(_spark_groups, "cells_by_group", lambda _, *more: cells_by_group(rows, *more))  # type: ignore[arg-type]
     return release
 
 
