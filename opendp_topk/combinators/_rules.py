@@ -89,12 +89,28 @@ def repeated_loss(measure: Measure, loss: Any, count: int) -> Any:
     return join_delta(measure, *(part * count for part in (inner, delta)))  # [multiple]
 
 
+def sum_later_losses(measure: Measure, losses: list[Any]) -> list[Any]:
+    """Return at most two losses, the first and the exact sum of the others, which compose with later ones as all do.
+
+    This holds under the measures of :func:`require_rule`.
+    """
+    if len(losses) < 3:
+        return losses
+    inner, deltas = zip(*(split_delta(measure, loss) for loss in losses[1:]), strict=True)
+    return [losses[0], join_delta(measure, _exact_sum(inner), _exact_sum(deltas))]  # [later-sum]
+
+
 def sum_upward(values: Iterable[Number]) -> Number:
     """Return the sum of ``values``, exact or rounded up to a shorter rational; infinity if one is infinite."""
+    total = _exact_sum(values)
+    return total if isinstance(total, float) else shortened_up(total)  # [upward]
+
+
+def _exact_sum(values: Iterable[Number]) -> Fraction | float:
     listed = list(values)
     if float("inf") in listed:
         return float("inf")
-    return shortened_up(sum(map(to_fraction, listed), Fraction(0)))  # [exact-sum]
+    return sum(map(to_fraction, listed), Fraction(0))  # [exact-sum]
 
 
 def product_distribution(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:

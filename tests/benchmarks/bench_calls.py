@@ -12,16 +12,20 @@ from functools import partial
 
 import numpy as np
 
+import opendp_topk as tk
+
 from .bench import Bench, Goal, measured, printed
 from .shapes import ranking
 from .timing import thread, wall
 
 _CALLS = 200
+_MANY_QUERIES = 2000
 
 
 def benches() -> Iterator[Bench]:
     """All of them."""
     yield from small()
+    yield from talks()
     yield from starts()
 
 
@@ -38,6 +42,24 @@ def small() -> Iterator[Bench]:
         }
         for name, (call, most) in calls.items():
             yield Bench(f"{name}, d = {d}, k = 3", thread(call, _CALLS), unit, 15, Goal(most))
+
+
+def talks() -> Iterator[Bench]:
+    """Many queries to one filter, which cost as much each as few do."""
+    space, measure = (tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)), tk.MaxDivergence()
+    query = tk.make_user_measurement(*space, measure, function=len, privacy_map=lambda d_in: d_in)
+    interactive = tk.make_privacy_filter(
+        tk.make_fully_adaptive_composition(*space, measure), d_in=1, d_out=_MANY_QUERIES
+    )
+
+    def ask(count: int) -> None:
+        queryable = interactive([1, 2])
+        for _ in range(count):
+            queryable(query)
+
+    few = f"{_MANY_QUERIES // 8} queries"
+    own, peers = thread(partial(ask, _MANY_QUERIES), 1), {few: thread(partial(ask, _MANY_QUERIES // 8), 1)}
+    yield Bench(f"{_MANY_QUERIES} queries to a filter", own, peers, 5, Goal(12.0, few))
 
 
 def starts() -> Iterator[Bench]:

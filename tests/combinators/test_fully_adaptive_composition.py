@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import functools
 import math
+import random
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +18,9 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.combinators._rules import loss_after
+from opendp_topk.core.measurement import Declared
+from opendp_topk.core.repeatable import AdaptiveSteps
 from tests.combinators.talks import bit_loss, number, renyi
 
 from ..concepts.examples import COUNTS, geometric_choice, times
@@ -63,6 +70,77 @@ def test_no_query_is_forgotten_however_many_there_are() -> None:
         if n % 50 in (0, 1):
             assert n * Fraction(1 / 3) <= queryable.privacy_loss(1) < n * THIRD + Fraction(1, 2**40)
     assert queryable.privacy_loss(1, costing(THIRD)) >= 301 * Fraction(1 / 3)
+
+
+def one_loss(rng: random.Random) -> Any:
+    whole = rng.randrange(1, 2**53)
+    return rng.choice([0, 1, 0.1, THIRD, Fraction(1, whole), Fraction(whole, 2**1000), rng.random()])
+
+
+def one_query(rng: random.Random, measure: tk.Measure, answer: Any) -> tk.Measurement:
+    """A random loss; under Approximate some are drawn in steps, as many as ``answer`` returns, of five at most."""
+    loss, delta = Fraction(one_loss(rng)), Fraction(rng.randrange(2**20), 2 ** rng.choice([20, 25, 70]))
+    if not isinstance(measure, tk.Approximate):
+        return geometric_choice(measure=measure, function=answer, privacy_map=lambda d_in: loss * Fraction(d_in))
+    steps = AdaptiveSteps(5, lambda d_in: loss * Fraction(d_in) / 5, lambda d_in: delta, lambda drawn: drawn)
+    return replace(
+        geometric_choice(
+            measure=measure, function=answer, privacy_map=lambda d_in: (loss * Fraction(d_in) ** 2 + loss * 2, delta)
+        ),
+        declared=Declared(steps=steps if rng.random() < 0.5 else None),
+    )
+
+
+def rounded(values: Iterable[Any]) -> Fraction:
+    total = sum(map(Fraction, values), Fraction(0))
+    if total.denominator < 2**256:
+        return total
+    unit = Fraction(2) ** (128 + total.denominator.bit_length() - total.numerator.bit_length())
+    return math.ceil(total * unit) / unit
+
+
+def all_at_once(measure: tk.Measure, losses: list[Any]) -> Any:
+    """The first loss, the sum of the later ones, which counts twice for ranges, and that of the deltas, if any."""
+    pairs = losses if isinstance(measure, tk.Approximate) else [(one, 0) for one in losses]
+    weight = 2 if "Range" in repr(measure) else 1
+    inner = rounded(loss for loss, _ in pairs[:1]) + weight * rounded(loss for loss, _ in pairs[1:])
+    return (inner, min(1, rounded(delta for _, delta in pairs))) if isinstance(measure, tk.Approximate) else inner
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("measure", [*MEASURES, *map(tk.Approximate, MEASURES)], ids=repr)
+def test_the_running_account_is_that_of_all_queries_at_once(measure: tk.Measure, seed: int) -> None:
+    """At every step and at several distances, also while a query is answered, and after answers that fail."""
+    rng = random.Random(seed)
+    admit, loss = odometer(measure).conversation([1, 2])
+    asked: list[tuple[tk.Measurement, int | None]] = []
+
+    def compare(*extra: tk.Measurement) -> None:
+        for d_in in rng.sample([1, 2, Fraction(5, 2)], 2):
+            losses = [loss_after(query, drawn, d_in) for query, drawn in [*asked, *((one, None) for one in extra)]]
+            assert loss(d_in, *extra or (None,)) == all_at_once(measure, losses)
+
+    def answer(_: Any) -> int:
+        compare()
+        return rng.choice([1, 2, 5]) // rng.choice([0, 1, 1, 1])
+
+    for _ in range(30):
+        query = one_query(rng, measure, answer)
+        compare(query)
+        draw = admit(query)
+        asked.append((query, None))
+        with suppress(ZeroDivisionError):
+            asked[-1] = query, draw()
+        compare()
+
+
+def test_a_loss_that_is_infinite_stays_so() -> None:
+    for measure in MEASURES:
+        queryable = odometer(measure)([1, 2])
+        for loss in (1, THIRD, math.inf, 1, 1):
+            queryable(costing(loss, measure))
+            queryable.privacy_loss(1)
+        assert queryable.privacy_loss(1) == math.inf
 
 
 def test_deltas_add() -> None:
