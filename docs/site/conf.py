@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent / "repository"))
 
 from docs.site.api import sections
 from docs.site.finish import finished
+from opendp_topk.apps.planning.options import PANELS
 
 project = "opendp_topk"
 html_title = "opendp_topk"
@@ -46,6 +47,7 @@ napoleon_numpy_docstring = False
 napoleon_custom_sections = [
     "Result",
     *(name for name in sections() if name not in ("Args", "Returns", "Raises", "Yields", "Example", "Examples")),
+    *((panel, "params_style") for panel in PANELS),
 ]
 suppress_warnings = ["myst.header"]
 exclude_patterns = ["repository", "extra"]

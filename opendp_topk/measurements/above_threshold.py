@@ -49,7 +49,7 @@ def make_above_threshold(
     The threshold gets noise of scale ``threshold_scale`` once, and every queried score gets fresh noise of scale
     ``scale``: the answer on score i is x_i + scale Z_i >= threshold + threshold_scale Z. The privacy loss does not
     depend on the number of False answers, and the k-th True answer is the last. This is the sparse vector technique.
-    It is unrelated to ``opendp-topk release above-threshold ``, which finds all frequent items of a table at once.
+    It is unrelated to ``opendp-topk release above-threshold``, which finds all frequent items of a table at once.
 
     Args:
         input_domain: Vectors of scores, integers or floats.

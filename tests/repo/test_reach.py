@@ -98,7 +98,7 @@ PARTIAL = "then_laplace = partial_constructor(make_laplace)"
             "then_above_threshold = partial_constructor(lambda *a, k=1, **o: make_above_threshold(*a, k=1, **o))",
             "above_threshold",
         ),
-        ("core/public_names.py", '"measurements.additive_noise"', '"measurements.additive_noise"', "laplace"),
+        ("core/public_names.py", '"measurements.additive_noise"', '"measurements.peeled_top_k"', "laplace"),
         ("core/public_names.py", "for name in names.split()}", "for name in names.split()[:1]}", ""),
         ("core/partials.py", "Partial(constructor, args, kwargs)", "Partial(constructor, args, {})", ""),
         ("core/partials.py", "input_metric, *self.arguments, **", "input_metric, *self.arguments[:1], **", ""),
