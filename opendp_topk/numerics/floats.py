@@ -147,9 +147,7 @@ def require_subnormals() -> None:
 
 Pair = tuple[Floats, Floats]
 
-_CELLS_PER_UNIT = (
-    4096  # cells per unit: |z| <= 2^-12 in each, so the error after six terms of the series is below 2^-86
-)
+_CELLS_PER_UNIT = 4096  # |z| <= 2^-12 in each, so the error after six terms of the series is below 2^-86
 _FIRST, _LAST = 3072, 6144  # the cells around 3/4 and around 3/2; numbers are scaled to the range between them
 _SPLITTER = 2.0**27 + 1  # Dekker's constant
 _FRONT = 2.0**26  # the front of a number has 26 binary digits after the point

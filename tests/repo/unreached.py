@@ -9,6 +9,7 @@ ELSEWHERE = {
     "apps/ledger/report.py": "it shows what the records say, and their sums, which are proved",
     "apps/planning/files.py": "it reads public lists, whose items are checked where they are counted",
     "apps/planning/options.py": "it reads declarations and what people ask for, and computes nothing",
+    "apps/planning/steps.py": "it says which step has begun, with public numbers alone",
     "apps/planning/questions.py": "it finds the class of a question by its name",
     "apps/planning/question.py": "it asks for measurements whose maps are proved, at the distance of the record",
     "apps/planning/question_top_k.py": "it asks for a measurement whose map is proved, and words its record",

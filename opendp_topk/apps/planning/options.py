@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...errors import ParameterError
+from ...errors import ParameterError, checks
 
 ASKED, PEOPLE, BUDGET, TABLE, OUTPUT = "What is asked", "People", "Budget", "Table", "Output"
 PANELS = (ASKED, PEOPLE, BUDGET, TABLE, OUTPUT)
@@ -47,6 +47,9 @@ class OptionGroup:
     """Base class of groups of options."""
 
     def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]
+            if nested := _nested_group(one):
+                checks.require_instance(one.name, getattr(self, one.name), nested, f"a {nested.__name__}")
         given, declared = given_options(self), options_of(type(self))
         for name in given:
             needed = declared[name].needs
@@ -113,7 +116,7 @@ def given_options(group: Any) -> dict[str, Any]:
         value = getattr(group, one.name)
         if _nested_group(one):
             found |= given_options(value)
-        elif one.metadata != NO_OPTION and value != one.default:
+        elif one.metadata != NO_OPTION and not (type(value) is type(one.default) and value == one.default):
             found[one.name] = value
     return found
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import ParameterError
+from ...errors import ParameterError, checks
 from .options import options_of
 
 WRAPPED = "in-groups"  # the kind of the question that wraps another one
@@ -63,6 +63,7 @@ def question_from_dict(found: Mapping[str, Any]) -> Any:
 
     Raises:
         ParameterError: The kind or an option is unknown.
+        ParameterTypeError: ``found`` is not a mapping.
 
     Example:
         >>> import opendp_topk as tk
@@ -70,6 +71,7 @@ def question_from_dict(found: Mapping[str, Any]) -> Any:
         >>> tk.planning.question_from_dict(kept).plan().claim.d_out
         1.0
     """
+    checks.require_instance("found", found, Mapping, "a dictionary, as to_dict returns it")
     kind = question_class(str(found.get("question", "")))
     names = {name for group in kind.option_groups() for name in options_of(group)}
     unknown = [name for name in found if name not in {*names, "question"}]

@@ -22,7 +22,7 @@ from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
 from ..ledger.report import ledger_protection_text
 from .catalogue import HISTOGRAMS
 from .comparison import format_rounded_up
-from .options import given_options, option_name
+from .options import OptionGroup, given_options, option_name
 from .plan import Plan, Query, plan_query
 from .questions import question_from_dict
 from .top_k import TopKTask
@@ -304,6 +304,7 @@ class Repeated:
     left: RemainingBudget | None = None
 
     def __post_init__(self) -> None:
+        checks.require_instance("question", self.question, OptionGroup, "a question, such as TopK")
         given = given_options(self.question)
         wrong = [option_name(name) for name in ("group", "other") if given.get(name)]
         if wrong:
