@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +110,10 @@ def test_several_releases_share_the_budget() -> None:
     (pure, *_) = repeated.options()
     assert pure.plan.loss == 2
     raises_exactly(ParameterError, lambda: tk.planning.Repeated(ASKED[WRAPPED], 2).options(), "--group")
+
+
+def test_without_docstrings_nothing_is_asked() -> None:
+    """They declare the options, and what each needs: Python that removes them would skip these checks."""
+    asked = "import opendp_topk as tk; tk.planning.TableUnit(user='who', shared=True)"
+    done = subprocess.run([sys.executable, "-OO", "-B", "-c", asked], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "run Python without -OO" in done.stderr

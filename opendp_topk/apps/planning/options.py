@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -47,7 +48,7 @@ class OptionGroup:
     """Base class of groups of options."""
 
     def __post_init__(self) -> None:
-        for one in fields(self):  # type: ignore[arg-type]
+        for one in fields(self):
             if nested := _nested_group(one):
                 checks.require_instance(one.name, getattr(self, one.name), nested, f"a {nested.__name__}")
         given, declared = given_options(self), options_of(type(self))
@@ -60,7 +61,13 @@ class OptionGroup:
 
 
 def options_of(group: Any) -> dict[str, Option]:
-    """Return the options of a dataclass, and of the groups of options in it, by name."""
+    """Return the options of a dataclass, and of the groups of options in it, by name.
+
+    Raises:
+        ParameterError: Python runs without docstrings, in which the options are declared.
+    """
+    if sys.flags.optimize > 1:
+        raise ParameterError("python -OO removes the docstrings that declare options: run Python without -OO")
     texts: dict[str, Option] = {}
     for one in reversed(group.__mro__):
         texts |= _described_options(inspect.cleandoc(one.__doc__ or ""))
