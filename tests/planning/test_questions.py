@@ -116,4 +116,5 @@ def test_without_docstrings_nothing_is_asked() -> None:
     """They declare the options, and what each needs: Python that removes them would skip these checks."""
     asked = "import opendp_topk as tk; tk.planning.TableUnit(user='who', shared=True)"
     done = subprocess.run([sys.executable, "-OO", "-B", "-c", asked], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "run Python without -OO" in done.stderr
+    assert done.returncode == 1
+    assert "run Python without -OO" in done.stderr
