@@ -85,7 +85,7 @@ class IndexCandidates:
             raise SpaceError("index_candidates() must follow a measurement that knows its candidates: give items here")
         if isinstance(release, Release):
             return release.with_items(self(release.indices).items)  # [named]
-        if hasattr(release, "_replace"):
+        if hasattr(release, "_replace") and "indices" in getattr(release, "_fields", ()):
             return release._replace(indices=self(release.indices))  # [field]
         if isinstance(release, list | tuple) or (isinstance(release, np.ndarray) and release.ndim):
             return Release(items=[self._item_at_index(index) for index in release])  # [items]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -209,6 +210,7 @@ def test_what_makes_no_pairs() -> None:
         (lambda: tk.audit.record_pairs([]), "records"),
         (lambda: tk.audit.record_pairs([1, 1], neighbors="replace"), "records"),
         (lambda: tk.audit.table_pairs(pl.DataFrame({"u": [1]}), user="v"), "column"),
+        (lambda: tk.audit.table_pairs(pl.DataFrame({"u": [1]}), user=np.array(["u", "v"])), "column"),  # type: ignore[arg-type]
         (lambda: tk.audit.table_pairs(pl.DataFrame({"u": []})), "row"),
     ):
         raises_exactly(tk.errors.ParameterError, call, word)

@@ -377,7 +377,7 @@ def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> li
     frame = _to_narwhals_frame(table)
     if frame is None:
         raise ParameterTypeError("table must be a data frame, of polars or pandas for instance")
-    if user is not None and user not in frame.columns:
+    if user is not None and not (isinstance(user, str) and user in frame.columns):
         raise ParameterError("user must be a column of table")
     persons = list(range(len(frame))) if user is None else frame[user].to_list()
     counts: dict[Any, int] = {}
