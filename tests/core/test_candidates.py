@@ -113,11 +113,11 @@ def test_a_transformation_into_a_domain_of_known_size_keeps_it() -> None:
 )
 def test_bad_items(items: Any, fragment: str) -> None:
     raises_exactly(ParameterError, lambda: index_candidates(items), "items must", fragment)
+    raises_exactly(ParameterError, lambda: public_items(items, "candidates"), "candidates must", fragment)
 
 
 def test_a_frame_is_no_release_of_indices() -> None:
     raises_exactly(DataError, lambda: index_candidates(TREES)(pl.DataFrame({"x": [1]})), "indices of its items")
-    raises_exactly(ParameterError, lambda: public_items(items, "candidates"), "candidates must", fragment)
 
 
 def test_items_may_come_from_any_iterable() -> None:
