@@ -113,7 +113,7 @@ def _print_remarks(question: Question) -> None:
     columns = question.columns
     if question.item_list is not None:
         print_list_remarks(question.item_list, *(columns.parts or (columns.item,)))
-    groups = getattr(question, "group_list", None)
+    groups = question.group_list
     if groups is not None:
         print_list_remarks(groups, str(columns.group), what="groups")
 

@@ -197,6 +197,11 @@ class Question(OptionGroup):
         return None
 
     @property
+    def group_list(self) -> tuple[Any, ...] | None:
+        """Listed groups; None if none are listed."""
+        return None
+
+    @property
     def read_files(self) -> tuple[str, ...]:
         """Files that the question names."""
         return ()

@@ -176,7 +176,7 @@ def release_table(
         "period": payment.period,
         "purpose": payment.purpose,
     }
-    items, groups, others = question.item_list, getattr(question, "group_list", None), question.other_users_count
+    items, groups, others = question.item_list, question.group_list, question.other_users_count
     listing, grouping = (None if one is None else list_digest(one) for one in (items, groups))
     engine = Engine(reading.engine, reading.master)
     read_as = TableReadOptions.from_options(
