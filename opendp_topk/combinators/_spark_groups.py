@@ -20,7 +20,7 @@ from ..errors import ForeignError, ParameterTypeError
 from ..tables.grouping import cells_by_group
 from ..tables.packed import CountsByGroup, Integers, build_cell_counts
 from ..tables.spark import run_partition_tasks
-from ._together import CountedSelection, match_counted_selection
+from ._selecting import CountedSelection, match_counted_selection
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,7 +25,7 @@ from ..sampling.noises.standard import describe_noise_options, is_standard
 from ..sampling.samplers.lazy_noise import LazyNoise, reaches_noisy_threshold
 from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_laplace
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence
+from ..spaces.measures import Measure, PrivacyProfile, is_concentrated
 from ..spaces.metrics import LInfDistance, attainable_distance
 
 Answers = NDArray[np.bool_]
@@ -145,8 +145,8 @@ def make_above_threshold(
     other_scale = scale if threshold_scale is None else checks.require_scale(threshold_scale, "threshold_scale")
     level = checks.require_finite(threshold, "threshold")  # [check-threshold]
     if noise is None:
-        under_zcdp = isinstance(output_measure, ZeroConcentratedDivergence)
-        noise = Gumbel() if under_zcdp and (k > 1 or not input_metric.monotonic) else Exponential()  # [default]
+        several_steps = k > 1 or not input_metric.monotonic
+        noise = Gumbel() if is_concentrated(output_measure) and several_steps else Exponential()  # [default]
     checks.require_instance("noise", noise, Noise, describe_noise_options())
     if not is_standard(noise):
         raise ParameterError("noise must be one of the five of the library: other noises are not proved")

@@ -24,7 +24,7 @@ from ..sampling.samplers import gaps
 from ..sampling.samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.costs import Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
+from ..spaces.measures import Measure, bounds_range, is_pure
 from ..spaces.metrics import ScoreMetric
 from ._selection import SELECTABLE, Choice, selection_privacy_map
 from .report_noisy_top_k import make_report_noisy_top_k
@@ -129,7 +129,7 @@ def make_noisy_top_k_with_gaps(
     # proof-region: noisy_top_k_with_gaps
     require_measure(output_measure, *SELECTABLE)  # [check-measure]
     if noise is None:
-        noise = Exponential() if isinstance(output_measure, MaxDivergence | RangeDivergence) else Gumbel()  # [default]
+        noise = Exponential() if is_pure(output_measure) or bounds_range(output_measure) else Gumbel()  # [default]
     ranking = make_report_noisy_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, noise=noise, optimize=optimize
     )  # [ranking]

@@ -230,6 +230,15 @@ def bounds_range(measure: Measure) -> bool:
 # end-proof-region: bounds_range
 
 
+# proof-region: is_concentrated
+def is_concentrated(measure: Measure) -> bool:
+    """Whether ``measure`` is ``ZeroConcentratedDivergence()``, under which the losses of small steps add up slowly."""
+    return isinstance(measure, ZeroConcentratedDivergence)  # [is-concentrated]
+
+
+# end-proof-region: is_concentrated
+
+
 # proof-region: parts
 def is_pure(measure: Measure) -> bool:
     """Whether ``measure`` is ``MaxDivergence()``, which depends on the largest privacy loss only."""

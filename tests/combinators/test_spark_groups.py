@@ -18,7 +18,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.combinators import _spark_groups
-from opendp_topk.combinators._together import CountedSelection, match_counted_selection
+from opendp_topk.combinators._selecting import CountedSelection, match_counted_selection
 from opendp_topk.tables import spark as spark_tasks
 
 from ..concepts.sentinels import raises_exactly

@@ -28,6 +28,7 @@ from opendp_topk.spaces.measures import (
     ZeroConcentratedDivergence,
     bounds_range,
     has_delta,
+    is_concentrated,
     is_pure,
     join_delta,
     split_delta,
@@ -275,6 +276,8 @@ def test_parts_of_distances() -> None:
     assert without_delta(pair) == tk.ZeroConcentratedDivergence()
     assert without_delta(tk.MaxDivergence()) == tk.MaxDivergence()
     assert [is_pure(measure) for measure in (*MEASURES, tk.PrivacyProfile(), pair)] == [True] + 4 * [False]
+    concentrated = [is_concentrated(measure) for measure in (*MEASURES, tk.PrivacyProfile(), pair)]
+    assert concentrated == [False, False, True, False, False]
     assert [has_delta(measure) for measure in (*MEASURES, tk.PrivacyProfile(), pair)] == 3 * [False] + 2 * [True]
 
 

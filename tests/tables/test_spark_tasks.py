@@ -14,7 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.combinators import _spark_groups
-from opendp_topk.combinators._together import match_counted_selection
+from opendp_topk.combinators._selecting import match_counted_selection
 from opendp_topk.measurements import _in_parts
 from opendp_topk.tables.grouping import cells_by_group
 

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.combinators._together import match_counted_selection
+from opendp_topk.combinators._selecting import match_counted_selection
 from opendp_topk.core.binary_search import binary_search_chain
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.errors import (
