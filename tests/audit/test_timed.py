@@ -63,7 +63,10 @@ def test_a_time_that_tells_is_refuted_and_no_longer_if_nobody_looks_at_it(clock:
 
 @pytest.mark.slow
 def test_a_time_that_costs_a_twentieth_more_than_is_claimed_is_refuted(clock: Clock) -> None:
-    """Laplace noise on the time, of which the loss is 1.05 where 1 is claimed; and what is claimed right is kept."""
+    """Laplace noise on the time: its loss is 1.05 where 1 is claimed, and a claim of 1.05 is kept.
+
+    With these samples the lower bound lies five standard deviations above 1; with 300,000 it was below in one run of six.
+    """
     drawn = np.random.default_rng(5)
 
     def slow(scores: Any) -> float:
@@ -71,7 +74,7 @@ def test_a_time_that_costs_a_twentieth_more_than_is_claimed_is_refuted(clock: Cl
 
     claims = {claim: taking(clock, slow) for claim in (1.0, 1.05)}
     verdicts = [
-        tk.audit.audit_claim(function, epsilon=claim, pairs=PAIRS, samples=300_000, timed=True).verdict
+        tk.audit.audit_claim(function, epsilon=claim, pairs=PAIRS, samples=800_000, timed=True).verdict
         for claim, function in claims.items()
     ]
     assert verdicts == ["refuted", "not refuted"]
