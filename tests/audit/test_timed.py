@@ -65,7 +65,7 @@ def test_a_time_that_tells_is_refuted_and_no_longer_if_nobody_looks_at_it(clock:
 def test_a_time_that_costs_a_twentieth_more_than_is_claimed_is_refuted(clock: Clock) -> None:
     """Laplace noise on the time: its loss is 1.05 where 1 is claimed, and a claim of 1.05 is kept.
 
-    With these samples the lower bound lies five standard deviations above 1; with 300,000 it was below in one run of six.
+    With these samples the lower bound lies five standard deviations above 1 (with 300,000: below in one run of six).
     """
     drawn = np.random.default_rng(5)
 
