@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import typing
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +12,7 @@ from gmpy2 import mpq
 
 from ..core.claims import attach_claim
 from ..core.measurement import Declared, Measurement
-from ..core.releases import release_type_and_size
+from ..core.releases import class_of_type, release_type_and_size
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import (
@@ -267,7 +266,7 @@ def require_runs(measurement: Any) -> Measurement:
     note = ", or Approximate(MaxDivergence()): make_range_to_pureDP and make_zCDP_to_approxDP convert others"
     require_measure(plain, MaxDivergence, PrivacyProfile, note=note)  # [check-measure]
     kind, _ = release_type_and_size(measurement.function, measurement.input_domain)
-    origin = typing.get_origin(kind) or kind
+    origin = class_of_type(kind)
     if isinstance(origin, type) and not issubclass(origin, tuple | list):
         raise ParameterTypeError(
             f"measurement must release pairs (score, candidate), not {origin.__name__}: add a function that "

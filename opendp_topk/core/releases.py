@@ -58,6 +58,15 @@ def annotated_return_type(function: Callable[..., Any]) -> Any:
     return None if kind is Any else kind
 
 
+def class_of_type(kind: Any) -> Any:
+    """Return the class that a type annotation such as ``NDArray[np.int64]`` stands for; other annotations as they are.
+
+    NumPy declares its types with ``type`` statements where Python has them: their value is the class.
+    """
+    origin = typing.get_origin(kind) or kind
+    return class_of_type(origin.__value__) if hasattr(origin, "__value__") else origin
+
+
 def annotated_fields(released: Any) -> tuple[str, ...]:
     """Return the fields of releases of a type such as ``Annotated[Release, "items", "counts"]``; of others, none."""
     return getattr(released, "__metadata__", ())

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TableError
+from ..errors.locking import run_holding_lock
 from .guard import run_guarded
 from .spark import select_by_position
 
@@ -85,13 +86,15 @@ class Rows:
 
     def read_snapshot(self) -> nw.LazyFrame[Any]:
         """Return the snapshot, which can be read any number of times."""
-        with self._lock:
-            if self._held is None:
-                unread, self._unread = self._unread, None  # [once]
-                if unread is None:
-                    raise TableError("the table could not be read before, and can be read only once: open it again")
-                self._held = run_guarded(lambda: self._store_batches(unread()))  # [snapshot]
-            return self._held
+        return run_holding_lock(self._lock, self._read_once)
+
+    def _read_once(self) -> nw.LazyFrame[Any]:
+        if self._held is None:
+            unread, self._unread = self._unread, None  # [once]
+            if unread is None:
+                raise TableError("the table could not be read before, and can be read only once: open it again")
+            self._held = run_guarded(lambda: self._store_batches(unread()))  # [snapshot]
+        return self._held
 
     def collect(self) -> nw.DataFrame[Any]:
         """Return the rows, in memory."""

@@ -49,6 +49,7 @@ class _At:
         if event in ("call", "c_return") and any(one in frame.f_code.co_filename for one in self.within):
             self.left -= 1
             if self.left < 0:
+                del argument  # the kept traceback has this frame: with a method, it would keep a file open
                 raise KeyboardInterrupt
 
 

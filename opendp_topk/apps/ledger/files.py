@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from ...errors import LedgerError, ParameterError
 from ...errors.files import irregular_file_reason, quote_path, write_atomically
+from ...errors.locking import run_holding_lock
 from . import locks
 from .records import (
     DAMAGED,
@@ -196,7 +197,10 @@ class FileLog:
         """Return the result of ``work`` on a locked handle. ``other`` is another handle of the file, without a lock."""
         if not locks.has_file_locks():
             raise ledger_error(self.place, "written", "this Python does not support file locks: use PostgreSQL")
-        with self.turn.lock, self._open_file(os.O_RDWR | os.O_APPEND) as stream:  # [released]
+        return run_holding_lock(self.turn.lock, lambda: self._run_in_turn(work, other, charges))  # [in-turn]
+
+    def _run_in_turn(self, work: Callable[[int], T], other: int, charges: bool) -> T:
+        with self._open_file(os.O_RDWR | os.O_APPEND) as stream:  # [released]
             handle = stream.fileno()
             if charges:
                 self.require_reliable_storage(handle, lambda: accepted_kinds_in(self._read_last_record(handle)[0]))

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from ...core.home import process_identity
 from ...errors import LedgerError
 from ...errors.extras import import_extra
+from ...errors.locking import run_holding_lock
 from . import locks
 from .records import (
     EXISTS,
@@ -486,28 +487,27 @@ class PostgresLog:
         return self._quote_literal(self._address.name)
 
     def _run_with_connection(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """Return the result of ``deed`` on the connection of this process, which is closed after every error.
+        """Return the result of ``deed`` on the connection of this process, which is closed after every error."""
+        return run_holding_lock(self.turn.lock, lambda: self._run_in_turn(deed))  # [one-thread]
 
-        No generator runs between acquiring and releasing the lock, since Ctrl-C there would leave it locked.
-        """
-        with self.turn.lock:  # [one-thread]
-            mine = busy_debit_key(self.place)
-            if mine in BUSY:
-                raise ledger_error(self.place, "used", _WITHIN)
-            try:
-                BUSY.add(mine)
-                if (
-                    self._connection is None or self._process != process_identity() or _is_ended(self._connection)
-                ):  # [process]
-                    self.close()
-                    self._lent = None
-                    self._connection, self._process = self._open_connection(), process_identity()
-                return deed(self._connection)
-            except BaseException:
-                self.close()  # [closed-on-error]
-                raise
-            finally:
-                BUSY.discard(mine)
+    def _run_in_turn(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
+        mine = busy_debit_key(self.place)
+        if mine in BUSY:
+            raise ledger_error(self.place, "used", _WITHIN)
+        try:
+            BUSY.add(mine)
+            if (
+                self._connection is None or self._process != process_identity() or _is_ended(self._connection)
+            ):  # [process]
+                self.close()
+                self._lent = None
+                self._connection, self._process = self._open_connection(), process_identity()
+            return deed(self._connection)
+        except BaseException:
+            self.close()  # [closed-on-error]
+            raise
+        finally:
+            BUSY.discard(mine)
 
     def _open_connection(self) -> psycopg.Connection[Any]:
         reason = ""
@@ -666,11 +666,13 @@ class PostgresLog:
 
     def close(self) -> None:
         """Close the connection; the next use opens a new one."""
-        with self.turn.lock:
-            connection, self._connection = self._connection, None
-            if connection is not None and self._process == process_identity():
-                with suppress(self._driver.Error):
-                    connection.close()
+        run_holding_lock(self.turn.lock, self._close_in_turn)
+
+    def _close_in_turn(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None and self._process == process_identity():
+            with suppress(self._driver.Error):
+                connection.close()
 
 
 def _record_marker(record: Record) -> tuple[int, str]:

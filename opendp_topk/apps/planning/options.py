@@ -76,7 +76,8 @@ def options_of(group: Any) -> dict[str, Option]:
         if nested := _nested_group(own):
             found |= options_of(nested)
         elif own.metadata != NO_OPTION:
-            kind = _KINDS.get(getattr(own.type, "__name__", str(own.type)).partition(" ")[0], str)
+            annotation = own.type.__name__ if isinstance(own.type, type) else str(own.type)
+            kind = _KINDS.get(annotation.partition(" ")[0], str)
             found[own.name] = replace(texts.get(own.name, Option()), kind=kind, default=own.default)
     return found
 
