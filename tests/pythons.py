@@ -1,7 +1,7 @@
 """The README's two commands with other versions of Python: ``python -m tests.pythons 3.13 3.14``.
 
-apt fetches each interpreter from Debian's testing and unstable suites into a temporary folder, with lists and a status of
-its own, so the system is left as it is. patchelf then lets the interpreter find the loader and the libraries beside it.
+apt fetches each interpreter from Debian's testing and unstable suites into a temporary folder, with lists and a status
+of its own, so the system is left as it is. patchelf then lets it find the loader and the libraries beside it.
 Where no interpreter can be had, that is printed and is no failure; a command that fails is one.
 """
 

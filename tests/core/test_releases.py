@@ -7,16 +7,19 @@ import json
 import math
 import pickle
 import sys
+import types
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import opendp_topk as tk
+from opendp_topk.core.releases import class_of_type
 from tests.concepts.combinations import COMBINATIONS
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, leaks
@@ -308,3 +311,19 @@ def test_what_is_built_by_hand_is_checked() -> None:
         lambda: tk.planning.Recommendation(None, "near", (), None, None),
     ):
         raises_exactly(tk.errors.ParameterTypeError, build, "must be")
+
+
+@dataclass
+class Alias:
+    """A type that a ``type`` statement declares, on versions of Python without them."""
+
+    __value__: Any
+
+
+@pytest.mark.parametrize("kind", [list, list[int], Alias(list[int]), types.GenericAlias(Alias(list[int]), (int,))])  # type: ignore[arg-type]
+def test_the_class_of_a_type_is_found_through_its_aliases(kind: Any) -> None:
+    assert class_of_type(kind) is list
+
+
+def test_the_class_of_an_array_is_known() -> None:
+    assert class_of_type(NDArray[np.int64]) is np.ndarray
