@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 _KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _OPTIONS = """
 Dir::State "{0}/state"; Dir::State::status "{0}/status"; Dir::Cache "{0}/cache"; Dir::Etc::sourcelist "{0}/sources";
-Dir::Etc::sourceparts "-"; Dir::Etc::preferences "-"; Dir::Etc::preferencesparts "-";
+Dir::Etc::sourceparts "/dev/null"; Dir::Etc::preferences "/dev/null"; Dir::Etc::preferencesparts "/dev/null";
 APT::Install-Recommends "false"; APT::Sandbox::User ""; Acquire::Languages "none"; Acquire::Retries "2";
 """
 
@@ -69,7 +69,8 @@ def fetch_interpreter(version: str, folder: Path) -> Path:
     relink = ["--set-interpreter", str(loader), "--force-rpath", "--set-rpath", str(loader.parent)]
     output(str(folder / "tools/bin/patchelf"), *relink, str(folder / f"usr/bin/python{version}"))
     for path in (folder / f"usr/lib/python{version}").glob("_sysconfig*"):
-        path.write_text(path.read_text().replace("/usr/share/python-wheels", f"{folder}/usr/share/python-wheels"))
+        if not path.is_symlink():
+            path.write_text(path.read_text().replace("/usr/share/python-wheels", f"{folder}/usr/share/python-wheels"))
     (folder / "usr/bin/python3").symlink_to(f"python{version}")
     return folder / "usr/bin"
 
