@@ -24,7 +24,10 @@ from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import is_standard
 from ..sampling.samplers import unlisted
 from ..spaces.costs import NOT_STRICT, STRICT, Cost, require_with_delta
+from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, keep_largest_counts
+from ..spaces.measures import PrivacyProfile
+from ._moved import ChangedScores, gumbel_bounds
 from ._selection import Choice, one_shot_cost
 
 _FARTHEST = Fraction(800)  # in scales: beyond it the probability is below every positive float64
@@ -188,6 +191,18 @@ class UnknownDomainSelection:
         asked = self.search
         choice = Choice(asked.k, asked.limit + 1, asked.scale, 1, True)  # [choice]
         return one_shot_cost(asked.noise, choice, to_fraction(self.step_range(d_in)))  # [cost]
+
+    def privacy_curve(self, d_in: int) -> PrivacyCurve:
+        """Return the privacy curve of a ranking of keys and the stop symbol, for a scale > 0 and d_in > 0."""
+        metric, asked = self.metric, self.search
+        curve: PrivacyCurve = self.privacy_cost(d_in).to_distance(PrivacyProfile())
+        if metric.max_items is None or not asked.noise.is_max_stable:
+            return curve  # [any-changes]
+        total = metric.range_distance(d_in) * metric.max_items  # [sum-of-changes]
+        moved = ChangedScores.bounded_contributions(metric.rise(d_in), total, asked.limit + 1)
+        return PrivacyCurve(
+            *curve.bounds, *gumbel_bounds(moved, asked.scale, asked.k, metric.monotonic)
+        )  # [arrival-times]
 
     def failure_probability(self, d_in: int) -> Fraction:
         """Return an upper bound of the delta up to which the privacy cost is valid."""

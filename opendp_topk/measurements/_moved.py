@@ -16,7 +16,14 @@ from typing import Any
 from ..errors.checks import Number
 from ..numerics.arithmetic import one_minus_exp_down, round_up, to_fraction
 from ..spaces.costs import Cost, rho_of_discrete_laplace, rho_of_laplace
-from ..spaces.curves.closed_forms import ApproximateDP, DiscreteGaussian, DiscreteLaplace, LaplacePair, ZCDPBound
+from ..spaces.curves.closed_forms import (
+    ApproximateDP,
+    ArrivalTimes,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    LaplacePair,
+    ZCDPBound,
+)
 from ..spaces.curves.composed import Composed, Largest
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import VectorDomain
@@ -198,3 +205,25 @@ def _gaussian_change_curve(move: int, scale: Fraction) -> PrivacyCurve:
 
 
 # end-proof-region: moved
+
+
+_MOST_ARRIVALS = 1024  # the curve of more changed scores takes long, and has little use
+
+
+# proof-region: gumbel_changes
+def gumbel_bounds(moved: ChangedScores, scale: Fraction, steps: int, one_way: bool) -> tuple[Any, ...]:
+    """Return privacy curves of all scores with Gumbel noise of ``scale`` > 0, so of every selection from them.
+
+    There are none if the curve of ``steps`` adaptive choices is the smaller one. If ``one_way``, the scores of one
+    dataset are not smaller than those of the other.
+    """
+    if moved.total > min(steps // 3, _MOST_ARRIVALS):
+        return ()  # [few-steps]
+    if one_way and moved.each == 1:
+        return (ArrivalTimes(1 / scale, moved.total),)  # [one-way]
+    return tuple(
+        _shape_bounds(moved, lambda move, scale: PrivacyCurve(ArrivalTimes(move / scale)), scale)
+    )  # [both-ways]
+
+
+# end-proof-region: gumbel_changes

@@ -225,12 +225,17 @@ def selection_privacy_map(
         if choice.tau == 0 or range_distance == float("inf"):
             return output_measure.infinite  # [no-noise]
         known = cost(choice, to_fraction(range_distance) / choice.tau).to_distance(output_measure)  # [cost]
-        if noise is None or not (noise.is_two_sided and isinstance(input_metric, L01InfDistance)):
+        if noise is None or not isinstance(input_metric, L01InfDistance):
             return known  # [of-the-range]
-        from ._moved import ChangedScores, two_sided_loss
+        from ._moved import ChangedScores, gumbel_bounds, two_sided_loss
 
         each, total = input_metric.moves(d_in)
         moved, odds = ChangedScores.bounded_contributions(each, total, choice.size), noise.has_exponential_odds
+        if noise.is_max_stable and isinstance(known, PrivacyCurve):
+            times = gumbel_bounds(moved, choice.tau, choice.step_count, input_metric.monotonic)
+            return PrivacyCurve(*known.bounds, *times)  # [arrival-times]
+        if not noise.is_two_sided:
+            return known  # [one-sided-noise]
         whole = two_sided_loss(moved, choice.tau, output_measure, odds)  # [whole]
         if isinstance(known, PrivacyCurve):
             return PrivacyCurve(*dict.fromkeys((*known.bounds, *whole.bounds)))  # [both-curves]

@@ -88,7 +88,9 @@ def make_noisy_top_k_with_gaps(
 
         where m = min(k, floor(d / 2)), R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)))
         and L(x) = x + exp(-x) - 1. If d is unknown, the bounds in d are dropped. Under PrivacyProfile the curve is the
-        minimum of the three curves and of delta = 1 - exp((epsilon - E) / 2), where E is the entry under MaxDivergence.
+        minimum of the three curves and of delta = 1 - exp((epsilon - E) / 2), where E is the entry under MaxDivergence;
+        with Gumbel noise and ``L01InfDistance`` also of the curve of all noisy scores, as in
+        ``make_report_noisy_top_k``.
 
         Under MaxDivergence the gaps are free: the ranking alone has the same loss. Under RangeDivergence they are free
         except for Gumbel noise, and for exponential and logistic noise with k = 1. Under ZeroConcentratedDivergence

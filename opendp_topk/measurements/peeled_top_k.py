@@ -64,7 +64,8 @@ def make_peeled_top_k(
           min(min(2 k, d) r, a(r) + 2 (n - 1) r) for ``"permute_and_flip"``.
         - ZeroConcentratedDivergence: n R(r) for ``"exponential"``; n min(L(r), R(a(r))) for ``"permute_and_flip"``.
         - PrivacyProfile: the least of the curves of these epsilon and rho, and of n adaptive steps of range r, or a(r);
-          for ``"permute_and_flip"`` of n steps that obey all curves of permute-and-flip, too.
+          for ``"permute_and_flip"`` of n steps that obey all curves of permute-and-flip, too; for ``"exponential"``
+          and ``L01InfDistance`` also that of all noisy scores, as in ``make_report_noisy_top_k``.
 
         Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
         that of two Laplace distributions with privacy loss x.

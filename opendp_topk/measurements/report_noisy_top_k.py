@@ -110,8 +110,12 @@ def make_report_noisy_top_k(
         Under ``L01InfDistance(changes=c)`` the loss of Laplace and logistic noise is at most that of releasing all
         noisy scores, for any k. With D = floor(d_in), n = min(c, d) and h = D / scale it is epsilon = n h, range 2 n h
         and rho = n L(h) for Laplace and n (h coth(h / 2) - 2), about n h^2 / 6, for logistic noise; and for D = 1 the
-        curve of n Laplace distributions with loss h each. For the other noises the number of changes does not bound
-        the loss independently of k.
+        curve of n Laplace distributions with loss h each. The curve of Gumbel noise is at most that of n arrival times,
+        whatever k is: for D = 1 and a monotonic metric delta = E max(0, 1 - exp((N - n) h)), where N is a Poisson
+        variable with mean (epsilon + n h) / (exp(h) - 1); for n = 1 that is
+        delta = (1 - exp(-h)) exp(-(epsilon + h) / (exp(h) - 1)). It is used from k = 3 n D winners on, since the curve
+        of fewer steps is smaller. Epsilon and rho of Gumbel noise, and losses of the other noises, grow with k for
+        any number of changes.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the t-th

@@ -154,7 +154,7 @@ def make_unknown_domain_counts(
         ways = [[count_curve(far, b)] * moved] if moved <= _MOST else []  # [counts]
         if moved > touched or not ways:
             ways.append([joint_counts_curve(touched * far * far, b)])  # [counts-together]
-        curve = sequential_curve(winners.to_distance(output_measure), ways)  # [curves]
+        curve = sequential_curve(asked.privacy_curve(d_in), ways)  # [curves]
         return curve_with_delta(curve, lost, strict=asked.is_strict)
 
     named = {"mechanism": "unknown_domain_counts", "k": k, "scale": scale}

@@ -15,9 +15,9 @@ from ..errors.checks import Number
 from ..sampling.distributions import unlisted as exact_law
 from ..sampling.noises.noise import Noise
 from ..sampling.samplers import unlisted
-from ..spaces.costs import FREE, with_delta
+from ..spaces.costs import FREE, curve_with_delta, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Measure, PrivacyProfile
 from ._key_selection import UnknownDomainSelection
 
 
@@ -75,6 +75,9 @@ def make_unknown_domain_top_k(
         rho and the curve are those of the one-shot mechanism, with this delta. With exponential noise the curve is that
         of the one-shot mechanism plus delta. Delta is tight for limit <= max_items (which includes an unbounded number
         of keys per user), and approached for k > limit - n at d_in = 1.
+
+        With Gumbel noise and ``max_items``, the curve is also at most that of d_in max_items arrival times (twice as
+        many if ``monotonic=False``), for any k; see ``make_report_noisy_top_k``.
 
         With Gumbel noise a release that stops after m < k keys uses m + 1 of the k steps, and
         ``make_pay_what_you_get`` and ``make_fully_adaptive_composition`` count only these.
@@ -142,9 +145,10 @@ def make_unknown_domain_top_k(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if search.scale == 0:
             return output_measure.infinite  # [no-noise]
-        return with_delta(
-            output_measure, asked.privacy_cost(d_in), asked.failure_probability(d_in), strict=asked.is_strict
-        )  # [map]
+        lost = asked.failure_probability(d_in)
+        if output_measure == PrivacyProfile():
+            return curve_with_delta(asked.privacy_curve(d_in), lost, strict=asked.is_strict)  # [curve-map]
+        return with_delta(output_measure, asked.privacy_cost(d_in), lost, strict=asked.is_strict)  # [map]
 
     return Measurement(
         input_domain=input_domain,

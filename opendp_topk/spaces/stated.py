@@ -17,6 +17,7 @@ from .costs import renyi_of_laplace, renyi_of_pure, renyi_of_range, rho_of_lapla
 from .curves.closed_forms import (
     AdaptiveRangeBound,
     ApproximateDP,
+    ArrivalTimes,
     DiscreteGaussian,
     DiscreteLaplace,
     LaplacePair,
@@ -34,7 +35,7 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(ApproximateDP, ZCDPBound, LaplacePair, AdaptiveRangeBound, DiscreteLaplace, DiscreteGaussian),
-        *(NormalPair, Composed, UpToDelta, PlusDelta),
+        *(NormalPair, ArrivalTimes, Composed, UpToDelta, PlusDelta),
     )
 }
 
@@ -74,7 +75,7 @@ def _pure_of_bound(bound: Any) -> Least:
     for kind, loss in _PURE:
         if isinstance(bound, kind):
             return loss(bound)
-    if isinstance(bound, ZCDPBound | DiscreteGaussian | NormalPair):
+    if isinstance(bound, ZCDPBound | DiscreteGaussian | NormalPair | ArrivalTimes):
         return math.inf
     return PrivacyCurve(bound).epsilon(0)  # [read]
 

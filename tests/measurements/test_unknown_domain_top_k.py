@@ -13,6 +13,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.measurements._moved import ChangedScores, gumbel_bounds
 from opendp_topk.measurements.unknown_domain_top_k import make_unknown_domain_top_k, then_unknown_domain_top_k
 from tests.concepts.links import as_outcome
 from tests.concepts.sentinels import raises_exactly
@@ -123,6 +124,27 @@ def test_no_pair_of_tables_exceeds_the_curve(noise: str, kind: str) -> None:
                 laws = unlisted.law(setting, h), unlisted.law(setting, other)
                 for epsilon, delta in points:
                     assert unlisted.excess(*laws, epsilon) <= delta + 1e-11, (setting, h, other, epsilon)
+
+
+@pytest.mark.further
+@pytest.mark.quick(kind="add_remove", most=1)
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+@pytest.mark.parametrize("most", [1, 2])
+def test_users_with_few_keys_cost_as_many_arrival_times(most: int, kind: str) -> None:
+    """The conditional laws of Gumbel noise, whatever k is, of all pairs of tables; the map has the bound at k = 3."""
+    met, changed = 0.0, ChangedScores.bounded_contributions(1, most if kind == "add_remove" else 2 * most, 4)
+    for (k, limit), (tau, threshold) in itertools.product(((1, 1), (2, 2), (1, 3), (3, 3)), LEVELS[1:4]):
+        setting, epsilons = Setting("Gumbel", k, limit, tau, threshold), (0, 0.3 / tau, 1 / tau)
+        bounds = gumbel_bounds(changed, Fraction(tau), 99, kind == "add_remove")
+        curve = of(setting, PROFILE, metric_of(kind, most)).map(1)
+        assert (k == 3 and changed.total == 1) == any("Arrival" in repr(bound) for bound in curve.bounds)
+        points = [(epsilon, bound(epsilon)) for bound in bounds for epsilon in epsilons]
+        for h, other in neighbours(most, kind, 2):
+            laws = unlisted.conditional(setting, h, other), unlisted.conditional(setting, other, h)
+            found = max(unlisted.excess(*laws, epsilon) / delta for epsilon, delta in points)
+            assert found <= 1 + 1e-9, (setting, h, other)
+            met = max(met, found)
+    assert met > 0.5
 
 
 def strict_losses(setting: Setting, most: int, kind: str = "add_remove") -> Iterator[tuple[float, float]]:

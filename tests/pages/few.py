@@ -38,19 +38,24 @@ class Cells:
 
 @functools.cache
 def continuous(name: str) -> Cells:
-    """Laplace or logistic noise, of which the others' is not in cells."""
+    """Laplace, logistic or Gumbel noise, of which the others' is not in cells."""
     step = 1 / 4
     centres = np.arange(-_REACH, _REACH + step, step)
 
     def below(z: Any) -> Any:
+        if name == "Gumbel":
+            return np.exp(-np.exp(-z))
         small = np.exp(-np.abs(z)) / 2 if name == "Laplace" else 1 / (1 + np.exp(np.abs(z)))
         return np.where(z < 0, small, 1 - small)
 
+    def above(z: Any) -> Any:
+        return -np.expm1(-np.exp(-z)) if name == "Gumbel" else below(-z)
+
     def masses(s: float) -> Any:
         low, high = centres - s - step / 2, centres - s + step / 2
-        return np.where(low + high < 0, below(high) - below(low), below(-low) - below(-high))
+        return np.where(low + high < 0, below(high) - below(low), above(low) - above(high))
 
-    return Cells(masses, below(-centres))
+    return Cells(masses, above(centres))
 
 
 @functools.cache
@@ -209,7 +214,8 @@ def cases() -> Iterator[Case]:
     for changes, measure in itertools.product(K, MEASURES):
         metric = tk.L01InfDistance(changes=changes, monotonic=True)
         space = tk.VectorDomain(tk.AtomDomain(int)), metric, measure
-        for noise in (tk.noise.Laplace(), tk.noise.Logistic()):
+        gumbel = (tk.noise.Gumbel(),) if measure == tk.PrivacyProfile() else ()
+        for noise in (tk.noise.Laplace(), tk.noise.Logistic(), *gumbel):
             cells, told = continuous(noise.name), f"changes={changes}, k={K[changes]}, noise={noise.name}()"
             options = {"k": K[changes], "scale": 1, "noise": noise}
             for release in ("ranking", "set"):
@@ -239,6 +245,7 @@ HEADER = """
 
 The largest loss found if a person raises one or two of many scores (`L01InfDistance(changes=..., monotonic=True)` with
 d_in = 1, scale 1). The scores that change are equal, and so are the others, up to 400. Output distributions are sums
-over cells of noise that share no code with the library. For gaps, only the ranking is compared. Selections that are
-not listed cost the same as under `LInfDistance(monotonic=True)`.
+over cells of noise that share no code with the library. For gaps, only the ranking is compared. With Gumbel noise the
+curve alone is smaller than under `LInfDistance(monotonic=True)`, from three winners for each score that changes on;
+with exponential and half-logistic noise, and for canonical and joint selection, nothing is.
 """

@@ -1,6 +1,7 @@
 """Privacy curves in closed form, of noise and of adaptive steps, and the accuracy of an attacker who guesses.
 
-Proofs: proofs/spaces/curves/normal.tex, proofs/spaces/curves/discrete.tex, proofs/spaces/curves/guesses.tex
+Proofs: proofs/spaces/curves/normal.tex, proofs/spaces/curves/discrete.tex, proofs/spaces/curves/arrival_times.tex,
+proofs/spaces/curves/guesses.tex
 """
 
 from __future__ import annotations
@@ -271,6 +272,48 @@ def _best_order_minus_one(rho: float, epsilon: float) -> float:
         else:
             high = middle
     return math.exp(high)
+
+
+# A bound for arrival times whose rates differ, such as those of a race with Gumbel noise.
+#
+# Proof: proofs/spaces/curves/arrival_times.tex
+
+
+# proof-region: arrival_times
+@dataclass(frozen=True)
+class ArrivalTimes:
+    """The tight curve of ``count`` independent exponential variables whose rates all differ by a factor e^``shift``.
+
+    ``shift`` > 0. It is a bound for randomized functions of them, and for smaller factors in the same direction.
+    """
+
+    shift: Fraction
+    count: int = 1
+
+    def __call__(self, epsilon: Number) -> float:
+        down, up = _CONTEXTS
+        once, gains = one_minus_exp_up(self.shift), _arrival_gains(self.shift, self.count)
+        lead = to_fraction(epsilon) + self.count * self.shift
+        time = down.add(as_mpq(min(lead * (1 - once) / once, Fraction(800 + 4 * self.count))), mpfr(0))  # [time]
+        total = mpfr(0)
+        for place in reversed(range(self.count)):
+            total = up.add(gains[place], up.div(up.mul(total, time), place + 1))  # [horner]
+        top, bottom = up.mul(up.exp(up.minus(time)), total).as_integer_ratio()  # [arrival-curve]
+        return round_up(min(Fraction(1), Fraction(int(top), int(bottom))))
+
+    def implies(self, other: Any) -> bool:
+        """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
+        return isinstance(other, ArrivalTimes) and self.shift <= other.shift and self.count <= other.count
+
+
+@functools.lru_cache(maxsize=64)
+def _arrival_gains(shift: Fraction, count: int) -> tuple[mpfr, ...]:
+    """Return upper bounds on 1 - e^(-(count - j) shift) for j = 0, ..., count - 1."""
+    _, up = _CONTEXTS
+    return tuple(up.add(as_mpq(one_minus_exp_up(left * shift)), mpfr(0)) for left in range(count, 0, -1))  # [gains]
+
+
+# end-proof-region: arrival_times
 
 
 # A bound of a privacy curve plus a delta.

@@ -1,6 +1,7 @@
 """Curves in closed form against 40-digit oracles and against an independent accountant.
 
-Tries proofs/combinators/from_zCDP.tex, proofs/spaces/curves/discrete.tex and proofs/spaces/curves/normal.tex.
+Tries proofs/combinators/from_zCDP.tex, proofs/spaces/curves/arrival_times.tex, proofs/spaces/curves/discrete.tex and
+proofs/spaces/curves/normal.tex.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from opendp_topk.errors.checks import Number
 from opendp_topk.spaces.curves.closed_forms import (
     AdaptiveRangeBound,
     ApproximateDP,
+    ArrivalTimes,
     DiscreteGaussian,
     DiscreteLaplace,
     LaplacePair,
@@ -107,6 +109,24 @@ def test_laplace_laws_attain_their_curve(loss: Number) -> None:
             assert found <= attained * (1 + mpmath.mpf("1e-15")) + mpmath.mpf("1e-50")
 
 
+@pytest.mark.parametrize("count", [1, 2, 7, 60])
+@pytest.mark.parametrize("shift", [Fraction(1, 10**9), Fraction(1, 10), Fraction(1), Fraction(5)])
+def test_arrival_times_attain_their_curve(shift: Fraction, count: int) -> None:
+    """The sum of the times has a gamma distribution on either side; the better direction is met, the other below."""
+    with mpmath.workdps(80):
+        r = number(shift)
+        rate, whole = mpmath.exp(r), count * r
+        for share in (0, 0.1, 0.5, 0.999, 1, 3):
+            epsilon = mpmath.mpf(share) * whole
+            far, near = (epsilon + whole) / (rate - 1), max(whole - epsilon, 0) / (rate - 1)
+            late = [mpmath.gammainc(count, x, regularized=True) for x in (far, rate * far)]
+            early = [mpmath.gammainc(count, 0, x, regularized=True) for x in (rate * near, near)]
+            rest, other = (one - mpmath.exp(epsilon) * two for one, two in (late, early))
+            found = mpmath.mpf(ArrivalTimes(shift, count)(Fraction(share) * count * shift))
+            assert max(rest, other) <= found + mpmath.mpf("1e-60")
+            assert found <= rest * (1 + mpmath.mpf("1e-15")) + mpmath.mpf("1e-60")
+
+
 @pytest.mark.parametrize(
     ("bound", "epsilon", "delta"),
     [
@@ -124,6 +144,9 @@ def test_laplace_laws_attain_their_curve(loss: Number) -> None:
         (LaplacePair(1e308), 0, 1.0),
         (LaplacePair(1e308), 1e308, 0.0),
         (LaplacePair(5e-324), 0, 5e-324),
+        (ArrivalTimes(Fraction(200)), 1e9, 1.0),
+        (ArrivalTimes(Fraction(1, 9)), 1e300, 5e-324),
+        (ArrivalTimes(Fraction(1, 9), 1000), 1e300, 5e-324),
         (UpToDelta(ZCDPBound(0), 0), 0, 0.0),
         (UpToDelta(ZCDPBound(0), 0.25), 0, 0.25),
         (UpToDelta(ZCDPBound(math.inf), 0.25), 0, 1.0),
@@ -145,6 +168,9 @@ def test_what_implies_what() -> None:
     assert LaplacePair(0.5).implies(LaplacePair(1))
     assert not LaplacePair(0.5).implies(LaplacePair(Fraction(1, 2) - Fraction(1, 10**400)))
     assert not LaplacePair(0.5).implies(ApproximateDP(0.5))
+    assert ArrivalTimes(Fraction(1, 2), 2).implies(ArrivalTimes(Fraction(1), 3))
+    assert not ArrivalTimes(Fraction(1, 2), 2).implies(ArrivalTimes(Fraction(1)))
+    assert not ArrivalTimes(Fraction(1, 2)).implies(LaplacePair(1))
     assert UpToDelta(ZCDPBound(0.5), 0.1).implies(UpToDelta(ZCDPBound(0.6), 0.1))
     assert not UpToDelta(ZCDPBound(0.5), 0.2).implies(UpToDelta(ZCDPBound(0.6), 0.1))
     assert not UpToDelta(ZCDPBound(0.7), 0.1).implies(UpToDelta(ZCDPBound(0.6), 0.1))

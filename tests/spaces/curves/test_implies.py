@@ -20,6 +20,7 @@ from opendp_topk.errors import ParameterError
 from opendp_topk.spaces.curves.closed_forms import (
     AdaptiveRangeBound,
     ApproximateDP,
+    ArrivalTimes,
     DiscreteGaussian,
     DiscreteLaplace,
     LaplacePair,
@@ -49,7 +50,7 @@ def simple() -> Iterator[Any]:
         yield from (ApproximateDP(loss, delta) for delta in DELTAS)
         yield from (ZCDPBound(loss), LaplacePair(loss), AdaptiveRangeBound(1, loss), AdaptiveRangeBound(2, loss))
     for shift, scale in itertools.product((0, 1, 3), SCALES):
-        yield from (DiscreteLaplace(shift, scale), DiscreteGaussian(shift, scale))
+        yield from (DiscreteLaplace(shift, scale), DiscreteGaussian(shift, scale), ArrivalTimes(1 / scale, shift + 1))
 
 
 def wrapped() -> Iterator[Any]:
