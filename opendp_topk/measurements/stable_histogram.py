@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,13 +32,13 @@ from ..spaces.costs import (
     with_delta,
 )
 from ..spaces.curves.closed_forms import ApproximateDP, DiscreteLaplace, NormalPair, ZCDPBound
-from ..spaces.curves.composed import Composed
+from ..spaces.curves.composed import Composed, Largest
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
 from ._grid import Grid
 from ._key_shares import any_event_probability, laplace_tail_bound, largest_partition_epsilon
-from ._new_keys import STANDARD, largest_normal_shift
+from ._new_keys import largest_normal_shift
 from .select_then_count import count_curve
 
 
@@ -71,9 +72,9 @@ def make_stable_histogram(
             with at most this delta, or at a scale above 2^53 at most 2^-52 scales above it. With ``epsilon``, the delta
             of the whole release.
         threshold: The least noisy count that is released, an integer >= 2. With ``scale``, give this or ``delta``.
-        epsilon: The epsilon of the release at d_in = 1 and ``delta``, finite, > 0. Give this or ``scale``. Scale and
-            threshold are then chosen together: ``delta`` is split between the threshold and the curve of the noise, so
-            that the threshold is about the smallest.
+        epsilon: The epsilon of the release at d_in = 1 and ``delta``, finite, > 0. Give this or ``scale``. The scale
+            is then about the least at which the noise alone is (epsilon, delta)-DP, and the threshold the least at
+            which the release is. With Laplace noise, max_items / epsilon is used instead if its threshold is lower.
         gaussian: Whether the noise is discrete Gaussian instead of the default Laplace. Gaussian noise has lighter
             tails, so its threshold is lower if users may have several keys.
 
@@ -101,6 +102,11 @@ def make_stable_histogram(
         sqrt(D d_in u m) apart. Otherwise it is the curve of epsilon and rho. At d_in = 1 under ``monotonic=True`` and
         Laplace noise, epsilon and rho are tight.
 
+        Keys that only these users have do not add to the loss of the noise. So the curve is also the largest of curves
+        for J such keys, counted once for each user: delta with J in place of d_in m and the curve of the noise with
+        D m / u - J changes in place of D m / u. Of J, 0, 1, 2, 4, ... are used: each stands for those after the one
+        before it.
+
         With ``epsilon`` the loss is (epsilon, delta') with delta' <= ``delta`` at d_in = 1. For groups of d_in users it
         is d_in epsilon, with the delta of the curve there.
 
@@ -126,7 +132,8 @@ def make_stable_histogram(
     References:
         Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately" (2009). Canonne,
         Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020). Kairouz, Oh and Viswanath, "The
-        Composition Theorem for Differential Privacy" (2015).
+        Composition Theorem for Differential Privacy" (2015). Wilkins, Kifer, Zhang and Karrer, "Exact Privacy Analysis
+        of the Gaussian Sparse Histogram Mechanism" (2022).
 
     Example:
         >>> import opendp_topk as tk
@@ -174,9 +181,10 @@ def make_stable_histogram(
             return output_measure.infinite  # [no-noise]
         lost = noise.new_partition_probability(b, d_in, level)
         if output_measure == PrivacyProfile():
-            return curve_with_delta(noise.count_privacy_curve(b, d_in), lost, strict=True)  # [mixture]
+            whole = curve_with_delta(noise.count_privacy_curve(b, d_in), lost, strict=True)  # [mixture]
+            return PrivacyCurve(*whole.bounds, noise.split_curve(b, d_in, level))  # [split]
         if loss is not None and output_measure == Approximate(MaxDivergence()):
-            return d_in * loss, noise.release_delta(b, d_in, d_in * loss, lost)  # [at-epsilon]
+            return d_in * loss, noise.release_delta(b, d_in, d_in * loss, level)  # [at-epsilon]
         return with_delta(output_measure, noise.privacy_cost(b, d_in), lost, strict=True)  # [map]
 
     return Measurement(
@@ -198,60 +206,99 @@ class _CountNoise:
     most: int
     gaussian: bool
 
-    def new_partition_probability(self, b: Fraction, d_in: int, level: int) -> Fraction:
-        """Return an upper bound on the probability that a key that only d_in users have is released; scale b > 0."""
+    def new_partition_probability(self, b: Fraction, d_in: int, level: int, new: int | None = None) -> Fraction:
+        """Return an upper bound on the probability that a key that only d_in users have is released; scale b > 0.
+
+        Together these users have at most ``new`` such keys, counted once for each user; the default is all keys.
+        """
         beyond = gaussian_tail_bound if self.gaussian else laplace_tail_bound
         apart, alike = level - self.metric.rise(1), level - self.metric.rise(d_in)  # [leads]
+        new = d_in * self.most if new is None else new
         if alike <= 0:
-            return Fraction(1)
+            return Fraction(1 if new else 0)
         return max(
-            any_event_probability(beyond(b, apart), d_in * self.most),
-            any_event_probability(beyond(b, alike), self.most),
+            any_event_probability(beyond(b, apart), new),
+            any_event_probability(beyond(b, alike), -(-new // d_in)),
         )  # [delta]
 
-    def privacy_cost(self, b: Fraction, d_in: int) -> Cost:
-        """Return the privacy loss of the noise on all counts."""
-        each, moved = self.metric.rise(d_in), self.metric.range_distance(d_in) * self.most  # [moved]
+    def privacy_cost(self, b: Fraction, d_in: int, many: int | None = None) -> Cost:
+        """Return the privacy loss of the noise on counts that change ``many`` times; the default is all changes."""
+        each = self.metric.rise(d_in)
+        moved = self.metric.each * (self.changes(d_in) if many is None else many)  # [moved]
         if self.gaussian:
             return Cost(rho=moved * each / (2 * b * b))  # [cost]
         rho = moved * rho_of_discrete_laplace(each / b, 1 / b) / each
         return Cost(moved / b, 2 * moved / b, rho)  # [laplace-cost]
 
-    def count_privacy_curve(self, b: Fraction, d_in: int, *, composed: bool = True) -> PrivacyCurve:
-        """Return the curve of the noise on all counts; ``composed=False`` leaves out the slow bound."""
-        bounds = self.privacy_cost(b, d_in).to_distance(PrivacyProfile()).bounds
-        each, many = self.metric.rise(d_in), self.metric.steps(d_in) * self.most
-        if self.gaussian and b * b >= _SMOOTH and many <= _COUNTS:
-            squares = self.metric.range_distance(d_in) * self.most * each
-            bounds += (NormalPair(squares / (b * b - _ROUNDED)),)  # [normal]
+    def changes(self, d_in: int) -> int:
+        """Return the largest number of changes of counts, each by one user."""
+        return self.metric.steps(d_in) * self.most  # [changes]
+
+    def count_privacy_curve(
+        self, b: Fraction, d_in: int, many: int | None = None, *, composed: bool = True
+    ) -> PrivacyCurve:
+        """Return the curve of the noise on counts that change ``many`` times, like :meth:`privacy_cost`.
+
+        ``composed=False`` leaves out the slow bound.
+        """
+        many = self.changes(d_in) if many is None else many
+        bounds = self.privacy_cost(b, d_in, many).to_distance(PrivacyProfile()).bounds
+        each = self.metric.rise(d_in)
+        if self.gaussian and b * b >= _SMOOTH and 0 < many <= _COUNTS:
+            bounds += (NormalPair(many * self.metric.each * each / (b * b - _ROUNDED)),)  # [normal]
         near = each <= _STEEP * b and (b <= _WIDE or not self.gaussian)
-        if composed and near and d_in == 1 and many <= _MOST:
+        if composed and near and d_in == 1 and 0 < many <= _MOST:
             once = count_curve(each, b) if self.gaussian else _laplace_count_curve(each, b)
             bounds += (Composed(((once, many),)),)  # [curves]
         return PrivacyCurve(*bounds)
 
-    def release_delta(self, b: Fraction, d_in: int, epsilon: Fraction, lost: Fraction) -> float:
-        """Return the delta of the release at ``epsilon``, if ``lost`` is the delta of its threshold."""
-        found = curve_with_delta(self.count_privacy_curve(b, d_in, composed=False), lost, strict=True).delta(epsilon)
-        if found <= round_up(lost) or epsilon > _GREAT:
-            return found  # [quick]
-        return curve_with_delta(self.count_privacy_curve(b, d_in), lost, strict=True).delta(epsilon)  # [whole]
+    def splits(self, d_in: int) -> list[tuple[int, int]]:
+        """Return pairs (new, many): at most ``new`` changes are of keys in one table only, and at most ``many`` others.
+
+        For every two neighbouring tables, one pair is valid.
+        """
+        ends = [0]
+        while ends[-1] < d_in * self.most:
+            ends.append(min(2 * ends[-1] or 1, d_in * self.most))
+        some = [(end, self.changes(d_in) - start - 1) for start, end in itertools.pairwise(ends)]  # [some-new]
+        return [(0, self.changes(d_in)), *reversed(some)]  # [none-new]
+
+    def split_curve(self, b: Fraction, d_in: int, level: int, *, composed: bool = True) -> Largest:
+        """Return the curve of the release; ``composed=False`` leaves out slow bounds."""
+        curves = (
+            curve_with_delta(
+                self.count_privacy_curve(b, d_in, many, composed=composed),
+                self.new_partition_probability(b, d_in, level, new),
+                strict=True,
+            )
+            for new, many in self.splits(d_in)
+        )
+        return Largest(tuple(curves))  # [one-split]
+
+    def release_delta(self, b: Fraction, d_in: int, epsilon: Fraction, level: int) -> float:
+        """Return the delta of the release at ``epsilon``."""
+        composed = epsilon <= _GREAT and self.count_privacy_curve(b, d_in, composed=False).delta(epsilon) > 0
+        return self.split_curve(b, d_in, level, composed=composed)(epsilon)  # [whole]
 
     def threshold_for_delta(self, b: Fraction, delta: Fraction) -> int:
         """Return the least threshold at which a key of only one user is released with probability at most ``delta``.
 
         If the scale is above 2^53, the threshold may exceed the least by up to 2^-52 times the scale.
         """
+        return self._least_threshold(
+            b, lambda level: not b or to_fraction(round_up(self.new_partition_probability(b, 1, level))) <= delta
+        )  # [own-delta]
+
+    def _least_threshold(self, b: Fraction, kept: Callable[[int], bool]) -> int:
         low, high = self.metric.rise(1), self.metric.rise(1) + 1
-        while b and to_fraction(round_up(self.new_partition_probability(b, 1, high))) > delta:  # [kept]
+        while not kept(high):  # [kept]
             low, high = high, 2 * high
             if high > _FARTHEST * b + _FARTHEST * self.metric.rise(1):
                 raise ParameterError("delta is too small: no threshold satisfies it")
         near = max(1, int(b) >> 52)
         while high - low > near:
             middle = (low + high) // 2
-            passes = not b or to_fraction(round_up(self.new_partition_probability(b, 1, middle))) <= delta
-            low, high = (low, middle) if passes else (middle, high)  # [passes]
+            low, high = (low, middle) if kept(middle) else (middle, high)  # [passes]
         return high
 
     def calibrate_noise(self, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
@@ -264,28 +311,26 @@ class _CountNoise:
             b = to_fraction(round_up(moved / epsilon))  # [pure]
             found.append((self.threshold_for_delta(b, delta), b))
         if self.gaussian or (epsilon <= _GREAT and moved > 1):
-            share = delta * min(_PARTS, key=lambda part: self._estimate_calibration(epsilon, delta, part)[1])
 
             def is_scale_sufficient(b: Fraction) -> bool:
-                return self.release_delta(b, 1, epsilon, share) <= delta  # [whole-kept]
+                curves = (
+                    self.count_privacy_curve(b, 1, many, composed=epsilon <= _GREAT) for _, many in self.splits(1)
+                )
+                return all(curve.is_within(epsilon, delta * _ROOM) for curve in curves)
 
-            b = _least_sufficient_scale(
-                self._estimate_calibration(epsilon, delta, share / delta)[0], is_scale_sufficient
-            )
-            found.append((self.threshold_for_delta(b, share), b))
+            b = _least_sufficient_scale(self._estimate_scale(epsilon, delta), is_scale_sufficient)
+            found.append(
+                (self._least_threshold(b, lambda level: self.release_delta(b, 1, epsilon, level) <= delta), b)
+            )  # [whole-kept]
         return min(found, key=lambda one: one[0])
 
-    def _estimate_calibration(self, epsilon: Fraction, delta: Fraction, part: Fraction) -> tuple[float, float]:
-        """Estimate the scale and the threshold if the threshold gets the fraction ``part`` of delta."""
-        each, many = self.metric.rise(1), self.metric.steps(1) * self.most
+    def _estimate_scale(self, epsilon: Fraction, delta: Fraction) -> float:
+        """Estimate the least scale at which the noise has the loss (``epsilon``, ``delta``)."""
+        each, many = self.metric.rise(1), self.changes(1)
         loss = float(min(epsilon, Fraction(_GREAT)))
-        own, rest = float(delta * part), float(delta * (1 - part))
         if self.gaussian or many > _MOST:
-            b = each * math.sqrt(many) / largest_normal_shift(loss, rest)
-        else:
-            b = each / largest_partition_epsilon(many, loss, rest)
-        beyond = max(own / self.most, _TINY)
-        return b, b * (-STANDARD.inv_cdf(beyond) if self.gaussian else -math.log(2 * beyond))
+            return each * math.sqrt(many) / largest_normal_shift(loss, float(delta))
+        return each / largest_partition_epsilon(many, loss, float(delta))
 
 
 def _least_sufficient_scale(b: float, kept: Callable[[Fraction], bool]) -> Fraction:
@@ -323,10 +368,10 @@ _FARTHEST = 4096  # in scales: the probability lost that far out is below every 
 _WIDE, _STEEP = 256, 8
 _SMOOTH, _ROUNDED, _COUNTS = 32, 16, 2**41  # normal noise: least variance, variance lost, most counts
 _GREAT = 64  # largest epsilon at which a composition is evaluated
-_PARTS = tuple(Fraction(i, 16) for i in range(1, 16))  # of delta: the threshold hardly changes between two of them
-_CLOSE = 2.0**-12  # relative size of the first step when the scale is increased
+_CLOSE = 2.0**-15  # relative size of the first step when the scale is increased
 _SHORT = 24  # binary digits of the first scale of a search: rounded up to these, it is the same on all machines
-_TINY, _HUGE = math.ulp(0.0), 2**900  # both are float64 numbers
+_HUGE = 2**900  # a float64
+_ROOM = 1 - Fraction(1, 2**20)  # part of delta for the noise alone: the rest is enough for some threshold
 # end-proof-region: stable_histogram
 
 

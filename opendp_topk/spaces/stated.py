@@ -26,7 +26,7 @@ from .curves.closed_forms import (
     UpToDelta,
     ZCDPBound,
 )
-from .curves.composed import Composed
+from .curves.composed import Composed, Largest
 from .curves.curve import PrivacyCurve
 
 Least = Fraction | float  # a number, or infinity if no bound is known
@@ -35,7 +35,7 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(ApproximateDP, ZCDPBound, LaplacePair, AdaptiveRangeBound, DiscreteLaplace, DiscreteGaussian),
-        *(NormalPair, ArrivalTimes, Composed, UpToDelta, PlusDelta),
+        *(NormalPair, ArrivalTimes, Composed, Largest, UpToDelta, PlusDelta),
     )
 }
 
@@ -87,6 +87,7 @@ _PURE: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
     (DiscreteLaplace, lambda bound: Fraction(bound.shift) / bound.scale),  # [pure-discrete]
     (Composed, lambda bound: _sum_over_parts(pure_of, bound)),  # [pure-composed]
     (UpToDelta | PlusDelta, lambda bound: _pure_of_bound(bound.bound)),  # [pure-inner]
+    (Largest, lambda bound: max(map(pure_of, bound.curves))),  # [pure-largest]
 )
 
 
@@ -109,6 +110,7 @@ _RHO: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
     (LaplacePair, lambda bound: _apply_exact(bound.loss, rho_of_laplace)),  # [rho-joined]
     (AdaptiveRangeBound, lambda bound: _multiply_exact(bound.k, _apply_exact(bound.a, rho_of_range))),  # [rho-range]
     (Composed, lambda bound: _sum_over_parts(rho_of, bound)),  # [rho-composed]
+    (Largest, lambda bound: max(map(rho_of, bound.curves))),  # [rho-largest]
 )
 
 
@@ -209,6 +211,8 @@ def _parse_bound(listed: Any) -> Any:
     name, *given = listed
     if name == Composed.__name__:
         return Composed(tuple((from_json(curve), count) for curve, count in given[0]))
+    if name == Largest.__name__:
+        return Largest(tuple(map(from_json, given[0])))
     if name in (UpToDelta.__name__, PlusDelta.__name__):
         return _KINDS[name](_parse_bound(given[0]), _parse_number(given[1]))
     return _KINDS[name](*map(_parse_number, given))

@@ -360,11 +360,16 @@ def test_within_epsilon_and_delta_no_user_costs_more(
     assert loss == epsilon
     met = met_by_users(measurement, most, monotonic, each, 1, epsilon)
     assert met <= claimed * (1 + 1e-9) <= delta * (1 + 1e-9)
-    scale, level = measurement.parameters["scale"], measurement.parameters["threshold"]
-    alone = 1 - (1 - reached(noise, scale, level - each)) ** most
-    moved = moved_counts(noise, scale, most if monotonic else 2 * most, each, 1.0, epsilon)
-    assert claimed <= 1.06 * (alone + moved)
+    assert claimed <= 1.05 * met
     assert build(PROFILE, most, monotonic, **options).map(1).delta(epsilon) <= claimed
+
+
+def test_keys_of_one_user_beside_shared_keys_cost_more_than_either() -> None:
+    options = {"scale": 5, "threshold": 13}
+    met = met_by_users(build(ZCDP, 2, **options), 2, True, 1, 1, 0.0)
+    lone = 1 - (1 - reached("laplace", 5, 12)) ** 2
+    assert 1.2 * max(lone, moved_counts("laplace", 5, 2, 1, 1.0, 0.0)) < met
+    assert met <= build(PROFILE, 2, **options).map(1).delta(0) <= 1.2 * met
 
 
 @pytest.mark.slow

@@ -241,6 +241,11 @@ class UpToDelta:
     bound: Any
     delta: Number
 
+    @property
+    def takes_long(self) -> bool:
+        """Whether ``bound`` is slow."""
+        return getattr(self.bound, "takes_long", False)
+
     def __call__(self, epsilon: Number) -> float:
         own = to_fraction(self.delta)
         return round_up(own + (1 - own) * to_fraction(self.bound(epsilon)))  # [mixture]

@@ -142,7 +142,10 @@ class Largest:
     takes_long: ClassVar[bool] = True
 
     def __call__(self, epsilon: Number) -> float:
-        return max(curve.delta(epsilon) for curve in self.curves)  # [largest]
+        found = 0.0
+        for curve in self.curves:
+            found = found if curve.is_within(epsilon, found) else curve.delta(epsilon)  # [largest]
+        return found
 
     def implies(self, other: Any) -> bool:
         """Whether this bound is known to imply ``other``: whether ``other`` has all of these curves."""
