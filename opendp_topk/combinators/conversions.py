@@ -106,7 +106,7 @@ def _require_source_measure(measurement: Measurement, source: Measure) -> None:
 # Conversions from a bounded range.
 
 
-@proven_conversion("combinators/from_range")
+@proven_conversion("combinators/convert")
 def make_range_to_pureDP(measurement: Measurement) -> Measurement:
     """Convert a measurement from ``RangeDivergence()`` to ``MaxDivergence()``: a range a implies epsilon = a.
 
@@ -126,7 +126,7 @@ def make_range_to_pureDP(measurement: Measurement) -> Measurement:
     Raises:
         ParameterTypeError: The measurement has another output measure.
 
-    Proof: proofs/combinators/from_range.tex
+    Proof: proofs/combinators/convert.tex
 
     References:
         Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
@@ -144,7 +144,7 @@ def make_range_to_pureDP(measurement: Measurement) -> Measurement:
     # end-proof-region: range_to_pureDP
 
 
-@proven_conversion("combinators/from_range")
+@proven_conversion("combinators/convert")
 def make_range_to_zCDP(measurement: Measurement) -> Measurement:
     """Convert a measurement from ``RangeDivergence()`` to ``ZeroConcentratedDivergence()``, by a tight bound on rho.
 
@@ -163,7 +163,7 @@ def make_range_to_zCDP(measurement: Measurement) -> Measurement:
     Raises:
         ParameterTypeError: The measurement has another output measure.
 
-    Proof: proofs/combinators/from_range.tex
+    Proof: proofs/combinators/convert.tex
 
     References:
         Cesar and Rogers, "Bounding, Concentrating, and Truncating" (2021).
@@ -186,7 +186,7 @@ def _range_to_rho(a: Any) -> Any:
 # end-proof-region: range_to_zCDP
 
 
-@proven_conversion("combinators/from_range")
+@proven_conversion("combinators/convert")
 def make_range_to_approxDP(measurement: Measurement) -> Measurement:
     """Convert a measurement from ``RangeDivergence()`` to ``PrivacyProfile()``, by the exact curve of a range.
 
@@ -208,7 +208,7 @@ def make_range_to_approxDP(measurement: Measurement) -> Measurement:
     Raises:
         ParameterTypeError: The measurement has another output measure.
 
-    Proof: proofs/combinators/from_range.tex
+    Proof: proofs/combinators/convert.tex
 
     References:
         Dong, Durfee and Rogers, "Optimal Differential Privacy Composition for Exponential Mechanisms" (2020).
@@ -229,7 +229,7 @@ def make_range_to_approxDP(measurement: Measurement) -> Measurement:
 # Conversion from zero-concentrated differential privacy to (epsilon, delta).
 
 
-@proven_conversion("combinators/from_zCDP")
+@proven_conversion("combinators/convert")
 def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
     """Convert a measurement from ``ZeroConcentratedDivergence()`` to ``PrivacyProfile()``, by Renyi divergences.
 
@@ -251,7 +251,7 @@ def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
     Raises:
         ParameterTypeError: The measurement has another output measure.
 
-    Proof: proofs/combinators/from_zCDP.tex
+    Proof: proofs/combinators/convert.tex
 
     References:
         Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020), Proposition 12.
@@ -272,7 +272,7 @@ def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
 # Conversions to ``Approximate``: with a delta of 0, and from a curve to one pair (epsilon, delta).
 
 
-@proven_conversion("combinators/approximate")
+@proven_conversion("combinators/convert")
 def make_approximate(measurement: Measurement) -> Measurement:
     """Convert a measurement to ``Approximate`` of its measure, with delta = 0.
 
@@ -292,7 +292,7 @@ def make_approximate(measurement: Measurement) -> Measurement:
         ParameterTypeError: The output measure is already ``Approximate``, or it is ``PrivacyProfile()``: use
             ``make_fix_delta``.
 
-    Proof: proofs/combinators/approximate.tex
+    Proof: proofs/combinators/convert.tex
 
     Example:
         >>> import opendp_topk as tk
@@ -311,7 +311,7 @@ def make_approximate(measurement: Measurement) -> Measurement:
     # end-proof-region: approximate
 
 
-@proven_conversion("combinators/approximate")
+@proven_conversion("combinators/convert")
 def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
     """Convert a measurement from ``PrivacyProfile()`` to ``Approximate(MaxDivergence())``, at one delta of its curve.
 
@@ -329,7 +329,7 @@ def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
         ParameterError: ``delta`` is out of range.
         ParameterTypeError: The measurement has another output measure, or ``delta`` is not a number.
 
-    Proof: proofs/combinators/approximate.tex
+    Proof: proofs/combinators/convert.tex
 
     Example:
         >>> import opendp_topk as tk
@@ -351,7 +351,7 @@ def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
     # end-proof-region: fix_delta
 
 
-@proven_conversion("combinators/from_pureDP")
+@proven_conversion("combinators/convert")
 def make_pureDP_to_range(measurement: Measurement) -> Measurement:
     """Convert a measurement from ``MaxDivergence()`` to ``RangeDivergence()``: epsilon implies a range of 2 epsilon.
 
@@ -369,7 +369,7 @@ def make_pureDP_to_range(measurement: Measurement) -> Measurement:
     Raises:
         ParameterTypeError: The measurement has another output measure.
 
-    Proof: proofs/combinators/from_pureDP.tex
+    Proof: proofs/combinators/convert.tex
 
     References:
         Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
@@ -393,7 +393,7 @@ def _double_epsilon(epsilon: Any) -> Any:
 # end-proof-region: pureDP_to_range
 
 
-@proven_conversion("combinators/from_pureDP")
+@proven_conversion("combinators/convert")
 def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
     """Convert a measurement from ``MaxDivergence()`` to ``ZeroConcentratedDivergence()``, by a tight bound on rho.
 
@@ -412,7 +412,7 @@ def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
     Raises:
         ParameterTypeError: The measurement has another output measure.
 
-    Proof: proofs/combinators/from_pureDP.tex
+    Proof: proofs/combinators/convert.tex
 
     References:
         Bun and Steinke, "Concentrated Differential Privacy" (2016), Proposition 1.4.

@@ -131,7 +131,7 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
     # end-proof-region: private_selection
 
 
-@proved_by("combinators/select_private_candidate")
+@proved_by("combinators/private_selection")
 @mark_experimental("its arguments may change")
 def make_select_private_candidate(
     measurement: Measurement, *, stop_probability: Number, threshold: Number | None = None
@@ -177,7 +177,7 @@ def make_select_private_candidate(
     Runtime:
         That of the runs.
 
-    Proof: proofs/combinators/select_private_candidate.tex
+    Proof: proofs/combinators/private_selection.tex
 
     References:
         Liu and Talwar, "Private Selection from Private Candidates" (2019).

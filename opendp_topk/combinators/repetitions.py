@@ -218,7 +218,7 @@ Repetitions = TruncatedNegativeBinomial | Poisson
 
 # Shared code of selections from runs of one measurement: which measurements fit, their scores, and the loss.
 #
-# Proof: proofs/combinators/private_runs.tex
+# Proof: proofs/combinators/private_selection.tex
 
 Law = Mapping[Hashable, Any]
 

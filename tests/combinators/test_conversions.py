@@ -1,7 +1,6 @@
 """Conversions of measures: the same measurement, another loss; every claim held against enumerated laws.
 
-Tries proofs/combinators/approximate.tex, proofs/combinators/convert.tex, proofs/combinators/from_pureDP.tex,
-proofs/combinators/from_range.tex and proofs/combinators/from_zCDP.tex.
+Tries proofs/combinators/convert.tex.
 """
 
 from __future__ import annotations

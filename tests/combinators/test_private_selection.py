@@ -1,7 +1,4 @@
-"""make_private_selection: the best of a random number of runs, its law, and a price that nothing exceeds.
-
-Tries proofs/combinators/private_selection.tex and proofs/combinators/private_runs.tex.
-"""
+"""make_private_selection: the best of a random number of runs, its law, and a price that nothing exceeds."""
 
 from __future__ import annotations
 

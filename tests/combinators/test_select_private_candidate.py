@@ -1,4 +1,7 @@
-"""make_select_private_candidate: the first run that reaches a threshold, its law, and a price that nothing exceeds."""
+"""make_select_private_candidate: the first run that reaches a threshold, its law, and a price that nothing exceeds.
+
+Tries proofs/combinators/private_selection.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Curves in closed form against 40-digit oracles and against an independent accountant.
 
-Tries proofs/combinators/from_zCDP.tex, proofs/spaces/curves/arrival_times.tex, proofs/spaces/curves/discrete.tex and
+Tries proofs/combinators/convert.tex, proofs/spaces/curves/arrival_times.tex, proofs/spaces/curves/discrete.tex and
 proofs/spaces/curves/normal.tex.
 """
 
