@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value
     bounds = [int(within) for _, _, within in rows.values()]
     assert bounds == sorted(bounds)
     starred = [line.split()[0] for line in compared.out.splitlines() if " * " in line]
-    assert starred == ["canonical" if release == "set" else "report_noisy_top_k"]
+    assert starred == [command(*asked).field("mechanism").split(" (")[0]]
     assert f"{target} the cost for 2 users added or removed" in compared.flat
     phrase = "for every t from 1" if release == "ranking" else "every released item has"
     assert f"with probability at least 95 %, {phrase}" in compared.field("within")

@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning import sources as engines
-from opendp_topk.apps.planning.catalogue import default_mechanism
+from opendp_topk.apps.planning.catalogue import ONE_SHOT
 from opendp_topk.apps.planning.plan import Plan, Query
 from opendp_topk.apps.planning.question import PrivacyBudget
 from opendp_topk.apps.planning.record_store import Interrupted
@@ -228,7 +228,7 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     import polars as pl
 
     rows = pl.DataFrame({"u": [1], "i": [1]})
-    query = Query(TopKTask(1, 9, "ranking", default_mechanism("ranking")), UserUnit(), PrivacyBudget(epsilon=0.5).main)
+    query = Query(TopKTask(1, 9, "ranking", ONE_SHOT), UserUnit(), PrivacyBudget(epsilon=0.5).main)
     plan = Plan(query, stopping(0.5))
     with tk.ledger.Ledger(file) as account, pytest.raises(Interrupted, match="the budget stays spent"):
         draw_and_record(plan, rows, account, NO_WORDS, never)

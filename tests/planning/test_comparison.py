@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 import opendp_topk as tk
@@ -28,7 +29,7 @@ from opendp_topk.apps.planning.plan import (
 from opendp_topk.spaces.curves.closed_forms import UpToDelta
 
 from ..concepts.sentinels import raises_exactly
-from ..oracles import rhos
+from ..oracles import canonical, rhos
 
 SPACE = tk.VectorDomain(tk.AtomDomain(int), size=900), tk.LInfDistance(monotonic=True)
 SCALAR = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
@@ -51,6 +52,47 @@ def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
     assert len(found) == len(found.rows)
     accuracies = [row.accuracy for row in found]
     assert accuracies == sorted(accuracies, key=lambda bound: math.inf if bound is None else bound)
+
+
+# At equal scales the first is at least as good: permute-and-flip and the exponential mechanism, of items and of sets.
+DOMINATES = [
+    ("permute_and_flip", "exponential_mechanism", 1, "ranking"),
+    ("permute_and_flip", "joint", 1, "set"),
+    ("report_noisy_top_k_exponential", "report_noisy_top_k_gumbel", 1, "ranking"),
+    ("report_noisy_top_k", "exponential_mechanism", 1, "set"),
+    ("canonical_exponential", "canonical", 2, "set"),
+    ("peeled_permute_and_flip", "peeled_exponential", 2, "ranking"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "k", "release"), DOMINATES)
+def test_equal_bounds_are_in_the_order_of_dominance(first: str, second: str, k: int, release: str) -> None:
+    found = compared(tk.MaxDivergence(), k=k, d_out=1, release=release)
+    names = [row.name for row in found]
+    assert names.index(first) < names.index(second)
+    assert found[first].scale == found[second].scale
+    assert found[first].accuracy == pytest.approx(found[second].accuracy)
+    better, worse = names.index(first), names.index(second)
+    assert [row.name for row in found.best().options].index(first) < worse
+    assert better < [row.name for row in found.best().options].index(second)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_exponential_noise_dominates_gumbel_noise(k: int) -> None:
+    """By enumeration of all subsets: no threshold of the utility is reached less often, and most more often."""
+    chance, gaps = np.random.default_rng(1000 + k), []
+    for scores in [chance.integers(0, 4, size=5).tolist() for _ in range(12)] + [[3, 3, 3, 3, 3]]:
+        flips, weights = (
+            law(scores, k, Fraction(2), Fraction(1, 2), "margin") for law in (canonical.flip_law, canonical.gumbel_law)
+        )
+        utilities = {one: canonical.utility(scores, one, Fraction(1, 2), "margin") for one in flips}
+        for least in set(utilities.values()):
+            above = [one for one, utility in utilities.items() if utility >= least]
+            gap = mpmath.fsum(flips[one] for one in above) - mpmath.fsum(weights[one] for one in above)
+            assert gap >= -1e-12
+            assert (gap > 1e-12) == (len(above) < len(utilities))
+            gaps.append(gap)
+    assert max(gaps) > 0.02
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning import groups as planning_groups
-from opendp_topk.apps.planning.catalogue import HISTOGRAMS, all_mechanisms, default_mechanism
+from opendp_topk.apps.planning.catalogue import HISTOGRAMS, ONE_SHOT, all_mechanisms
 from opendp_topk.apps.planning.groups import GroupedTask
 from opendp_topk.apps.planning.plan import Plan, Query, plan_guarantees, plan_query
 from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord, TableProvenance
@@ -37,7 +37,7 @@ def query(
 ) -> Query[Any, Any]:
     """The k best in each group; or with noise of this kind on all counts, where one item of a user counts."""
     columns = Columns("reader", "book", group="town", max_items=1 if noisy else None)
-    row = {one.name: one for one in all_mechanisms()}[f"histogram_{noisy}"] if noisy else default_mechanism("ranking")
+    row = {one.name: one for one in all_mechanisms()}[f"histogram_{noisy}"] if noisy else ONE_SHOT
     task, whom = TopKTask(k, CANDIDATES, "ranking", row), UserUnit() if unit is None else unit
     return Query(GroupedTask(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
 
@@ -187,7 +187,7 @@ def test_no_tables_are_further_apart_than_the_curve_of_groups_says(groups: int, 
 def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     asked = query(Budget(PURE, 1), most=2)
     few = Columns("reader", "book", group="town", max_items=1)
-    open_task = TopKTask(K, CANDIDATES, "ranking", default_mechanism("ranking"), HISTOGRAMS)
+    open_task = TopKTask(K, CANDIDATES, "ranking", ONE_SHOT, HISTOGRAMS)
     found: Plan[Any, Any] = most_accurate_plan(
         Query(GroupedTask(open_task, range(3), 2), UserUnit(columns=few), asked.budget, alpha=asked.alpha)
     )

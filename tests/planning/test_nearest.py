@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from opendp_topk.apps.planning.catalogue import HISTOGRAMS, default_mechanism
+import opendp_topk as tk
+from opendp_topk.apps.planning.catalogue import HISTOGRAMS, ONE_SHOT
 from opendp_topk.apps.planning.plan import Plan, Query, plan_query
-from opendp_topk.apps.planning.several import most_accurate_plan, with_histogram_options
+from opendp_topk.apps.planning.several import most_accurate_plan
 from opendp_topk.apps.planning.top_k import TopKTask, TopKWithCountsTask
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
@@ -27,9 +28,9 @@ BUDGETS = Budget(MaxDivergence(), 0.5), Budget(ZeroConcentratedDivergence(), 0.0
 def query(
     k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **columns: Any
 ) -> Query[TopKTask, UserUnit]:
-    task = (TopKWithCountsTask if counted else TopKTask)(k, n, "ranking", default_mechanism("ranking", counted))
+    task = (TopKWithCountsTask if counted else TopKTask)(k, n, "ranking", ONE_SHOT)
     return Query(
-        with_histogram_options(task, few=True),
+        replace(task, alternatives=HISTOGRAMS),
         UserUnit(columns=Columns(max_items=most, **columns)),
         budget,
         alpha=Fraction(1, 20),
@@ -45,9 +46,7 @@ def test_one_item_each_costs_what_one_count_costs() -> None:
     assert counts.within == math.ceil(10 * math.log(2 / ((1 + ratio) * one))) - 1 == 69
     assert counts.within < ranks.within == 109 < 2 * counts.within
     assert "noise on all counts costs less than a selection: for the counted rows, the error" in found.why
-    choice = plan_query(
-        replace(found.query, task=replace(found.query.task, mechanism=default_mechanism("ranking", True)))
-    )
+    choice = plan_query(replace(found.query, task=replace(found.query.task, mechanism=ONE_SHOT)))
     promised = max(one.within for one in choice.query.task.accuracy_guarantees(choice).values())
     assert found.why.endswith(f"bound is 109 users; for report_noisy_top_k it is {promised} users")
     assert "not of the whole table" in counts.words
@@ -81,6 +80,38 @@ def test_every_budget_has_counts_where_people_have_few_items() -> None:
         found = most_accurate_plan(query(5, 50, 2, budget))
         assert found.query.task.mechanism.few
         assert found.measurement.check(1, budget.d_out)
+
+
+@pytest.mark.parametrize(("k", "n"), [(10, 4096), (100, 4096), (2, 9), (1, 900)])
+def test_a_set_is_chosen_by_bounds_and_by_the_expected_count(k: int, n: int) -> None:
+    """Noise on each count: scale k, bound k ln(n / alpha); all sets: scale 1, bound 2 ln(C(n, k) / alpha)."""
+    each, sets = math.floor(k * math.log(n / 0.05)), math.floor(2 * math.log(math.comb(n, k) / 0.05))
+    for expect in (None, sets, sets + 1, 10 * sets):
+        asked = tk.planning.TopK(
+            k=k, candidates=n, release="set", expect=expect, budget=tk.planning.PrivacyBudget(epsilon=1)
+        )
+        found = asked.plan().plan
+        wanted = sets < each if expect is None else sets < min(expect, 2 * each)
+        assert found.name == ("canonical_exponential" if wanted else "report_noisy_top_k"), expect
+        assert found.query.task.error_bound(found) == (sets if wanted else each)
+        assert f"error bound is {sets if wanted else each} users; for" in found.why
+        assert ("With --expect" in found.why) == (expect is None)
+        fixed = asked.fixed(found)
+        assert (fixed.mechanism, fixed.expect, fixed.plan().plan.scale) == (found.name, None, found.scale)
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("release", ["ranking", "set"])
+def test_many_sets_by_rho_have_noise_on_each_count(release: str) -> None:
+    """One choice among all sets costs R(1 / scale), k steps k R(1 / scale): its bound is 4 times that of the others."""
+    budget = tk.planning.PrivacyBudget(rho=0.02)
+    found = tk.planning.TopK(k=100, candidates=4096, release=release, budget=budget).plan().plan
+    assert found.name == "report_noisy_top_k"
+    if release == "set":
+        sure = tk.planning.TopK(k=100, candidates=4096, release="set", expect=10**9, budget=budget).plan().plan
+        assert sure.name == "report_noisy_top_k"
+        one = tk.planning.TopK(k=2, candidates=9, release="set", expect=10**9, budget=budget).plan().plan
+        assert one.name == "canonical", "Gumbel noise has the smaller scale at equal rho"
 
 
 N = 50

@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning.by_gap import GapTask
-from opendp_topk.apps.planning.catalogue import default_mechanism
+from opendp_topk.apps.planning.catalogue import ONE_SHOT
 from opendp_topk.apps.planning.plan import Plan, Query, plan_query
 from opendp_topk.apps.planning.release_record import OtherUsersCount
 from opendp_topk.apps.planning.top_k import TopKTask, TopKWithCountsTask
@@ -24,7 +24,7 @@ from opendp_topk.errors import NotDeclaredError
 from ..concepts.sentinels import raises_exactly
 
 PURE, PAIR = Budget(tk.MaxDivergence(), 1.0), Budget(tk.Approximate(tk.MaxDivergence()), (1.0, 1e-6))
-ROW = default_mechanism("ranking")
+ROW = ONE_SHOT
 TASKS: dict[str, tuple[Any, Budget]] = {
     "top k": (TopKTask(3, 50, "ranking", ROW), PURE),
     "counts": (TopKWithCountsTask(3, 50, "ranking", ROW), PURE),
@@ -157,7 +157,7 @@ TABLE = pl.DataFrame([*ROWS, (200, "d"), (201, "d"), (202, "c")], schema=["user"
 def test_others_are_counted_within_a_tenth(measure: tk.Measure, listed: bool) -> None:
     unit = UserUnit(columns=Columns("user", "item", max_items=None if listed else 4))
     other = OtherUsersCount(Budget(measure, 10**6), unit)
-    task: Any = TopKTask(1, 4, "ranking", default_mechanism("ranking")) if listed else UnknownDomainTask(1)
+    task: Any = TopKTask(1, 4, "ranking", ONE_SHOT) if listed else UnknownDomainTask(1)
     rest = other.release_budget if listed else Budget(tk.Approximate(measure), (other.release_budget.d_out, 1e-6))
     plan = plan_query(Query(task, unit, rest, alpha=Fraction(1, 20)))
     whole = other.append_count(plan.bind_candidates([*"abcd"]) if listed else plan)

@@ -20,12 +20,12 @@ from ...markup.foreign import json_text
 from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.events import Enclosure
 from ..ledger import Ledger
-from ..planning.comparison import SIZE, Comparison, Option, format_rounded_up, mechanism_plans
+from ..planning.comparison import SIZE, Comparison, Option, bound_sort_key, format_rounded_up, mechanism_plans
 from ..planning.options import OptionGroup, build_options, given_options, option_name, serialize_option
 from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
 from ..planning.questions import question_class
-from ..planning.several import CURVES, PURE, RHOS, AccountingOption, Repeated, format_stated_number
+from ..planning.several import CURVES, PURE, RHOS, AccountingOption, Repeated, best_plan, format_stated_number
 from ..planning.top_k import TopKTask
 from ..planning.units import UserUnit
 from . import show
@@ -94,10 +94,9 @@ def rank_mechanisms(
     return sorted(rows, key=_option_rank)
 
 
-def _option_rank(option: Option) -> tuple[float, float]:
+def _option_rank(option: Option) -> tuple[float, float, int]:
     """Return the sort key: the most probable exact release first, then the smallest error bound; unknown ones last."""
-    near, success = _error_bound_floor(option.row), 1.0 if option.success is None else -option.success.lower
-    return success, float("inf") if near is None else near
+    return 1.0 if option.success is None else -option.success.lower, *bound_sort_key(option.row)
 
 
 def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot: str | None = None) -> None:
@@ -106,7 +105,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
         rows = rank_mechanisms(query, proxy, far)
     task = query.task
     open_rows = [one for one in rows if one.row.query.task.mechanism in (task.mechanism, *task.alternatives)]
-    usual = min(open_rows, key=lambda one: one.row.query.task.error_bound(one.row), default=rows[0]).name
+    usual = best_plan([one.row for one in open_rows] or [rows[0].row]).name
     exact = [] if proxy is None else ["P(exact)"]
     show.print_paragraphs(f"Which {task.k} of {task.n_candidates} candidates do most users have? ({task.release})", "")
     show.print_table(

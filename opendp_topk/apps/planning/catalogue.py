@@ -156,6 +156,13 @@ def _histogram_mechanism(noise: str) -> Mechanism:
     return Mechanism(f"histogram_{noise.lower()}", RELEASES, words, stem, option, counted=stem, few=True)
 
 
+def _canonical_mechanism(name: str, noise: Noise) -> Mechanism:
+    """Return the row of one choice among all sets with a noise."""
+    return Mechanism(name, _SET, _SETS, "canonical_top_k", _noise_option(noise), ranked=False, numbered=True)
+
+
+# Rows with equal error bounds keep this order. Before each choice with Gumbel noise is the one with exponential noise,
+# which dominates it: at the same scale its winner is stochastically better.
 DESCRIBED = (
     Mechanism(
         "report_noisy_top_k",
@@ -165,25 +172,17 @@ DESCRIBED = (
         counted="select_then_count",
         by_measure=True,
     ),
-    Mechanism("canonical", _SET, _SETS, "canonical_top_k", _noise_option(Gumbel()), ranked=False, numbered=True),
-    Mechanism(
-        "canonical_exponential",
-        _SET,
-        _SETS,
-        "canonical_top_k",
-        _noise_option(Exponential()),
-        ranked=False,
-        numbered=True,
-    ),
-    Mechanism("joint", RELEASES, _JOINT, "joint_top_k", most=MOST_JOINT_WINNERS, numbered=True),
-    Mechanism("exponential_mechanism", RELEASES, _ODDS, "exponential_mechanism", most=1),
+    _canonical_mechanism("canonical_exponential", Exponential()),
+    _canonical_mechanism("canonical", Gumbel()),
     Mechanism("permute_and_flip", RELEASES, _FLIP, "permute_and_flip", most=1),
-    Mechanism("peeled_exponential", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "exponential"}),
+    Mechanism("exponential_mechanism", RELEASES, _ODDS, "exponential_mechanism", most=1),
+    Mechanism("joint", RELEASES, _JOINT, "joint_top_k", most=MOST_JOINT_WINNERS, numbered=True),
     Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "permute_and_flip"}),
+    Mechanism("peeled_exponential", RELEASES[:1], _PEELS, "peeled_top_k", {"mechanism": "exponential"}),
     Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, "noisy_top_k_with_gaps", led=True, by_measure=True),
     _histogram_mechanism("Laplace"),
     _histogram_mechanism("Gaussian"),
-    *map(_one_shot_mechanism, STANDARD),
+    *map(_one_shot_mechanism, sorted(STANDARD, key=lambda noise: not noise.is_memoryless)),
 )
 # A constructor that is not in the table is tried on four candidates, which are enough to show its kinds of releases.
 _COUNTS = VectorDomain(AtomDomain(int), size=4), LInfDistance(monotonic=True)
@@ -247,9 +246,11 @@ def capable_mechanisms(
 
 
 HISTOGRAMS = tuple(row for row in DESCRIBED if row.few)
+SET_CHOICES = tuple(row for row in DESCRIBED if row.constructor == "canonical_top_k")
+ONE_SHOT = DESCRIBED[0]
 
 
-def default_mechanism(release: str, counts: bool = False) -> Mechanism:
-    """Return the default mechanism."""
-    name = "canonical" if release == "set" and not counts else "report_noisy_top_k"
-    return next(row for row in DESCRIBED if row.name == name)
+def default_mechanisms(release: str, *, counts: bool, few: bool) -> tuple[Mechanism, ...]:
+    """Return the mechanisms from which the default is chosen by error bounds; ``few`` as in ``release_obstacle``."""
+    sets = SET_CHOICES if release == "set" and not counts else ()
+    return ONE_SHOT, *sets, *(HISTOGRAMS if few else ())

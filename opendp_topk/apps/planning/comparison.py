@@ -23,7 +23,7 @@ from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.domains import VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile
 from ...spaces.metrics import ScoreMetric
-from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanism
+from .catalogue import ONE_SHOT, RELEASES, all_mechanisms, capable_mechanisms
 from .plan import WORDS, Plan, Query, composed_loss, goal_probability, plan_query
 from .top_k import TopKPlan, TopKTask
 from .units import Budget, PrivacyUnit, ScoreUnit, has_contribution_bound
@@ -265,6 +265,7 @@ def _load_pyplot() -> Any:
 #
 # Proof: proofs/planning/comparison.tex
 
+_DIGITS = 6  # significant digits of a bound or a probability; options that agree in them are equally good
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # six digits fit into a table
 
 
@@ -526,12 +527,12 @@ def compare(
     budget = Budget(output_measure, _validate_budget(output_measure, d_out))
     kind = checks.require_choice("release", release, RELEASES)
     likely = checks.require_probability(alpha, "alpha")
-    task = TopKTask(most, count, kind, default_mechanism(kind))
+    task = TopKTask(most, count, kind, ONE_SHOT)
     query = Query(task, unit, budget, checks.require_positive_int("releases", releases), likely)
     rows = list(mechanism_plans(query))
     if not rows:
         raise ParameterError("d_in or d_out must be larger: no scale meets d_out, or neighbours have equal releases")
-    return Comparison(query, tuple(sorted(rows, key=_accuracy_sort_key)))
+    return Comparison(query, tuple(sorted(rows, key=bound_sort_key)))
 
 
 def mechanism_plans(
@@ -552,8 +553,14 @@ def mechanism_plans(
         yield found
 
 
-def _accuracy_sort_key(row: TopKPlan) -> tuple[float, str]:
-    return (math.inf if row.accuracy is None else row.accuracy), row.name
+# proof-region: order
+def bound_sort_key(row: TopKPlan) -> tuple[float, int]:
+    """Return a sort key: the smallest error bound first; equal ones in the order of the catalogue."""
+    bound = math.inf if row.accuracy is None else float(f"{row.accuracy:.{_DIGITS}g}")  # [bound]
+    return bound, [one.name for one in all_mechanisms()].index(row.name)  # [place]
+
+
+# end-proof-region: order
 
 
 def _validate_budget(measure: Measure, d_out: Any) -> Any:
@@ -593,7 +600,6 @@ def _times_text(releases: int) -> str:
 # Nothing is released here. The rows are those of a comparison; proofs/planning/comparison.tex proves their losses.
 
 NEAR = "near"
-_DIGITS = 6  # significant digits of a bound or a probability; options that agree in them are equally good
 _CERTAIN = 1e-9  # a negligible probability of failure, far above the width of an enclosure
 _HALVINGS, _STEPS = 40, 12  # halvings of a scale; 12 bisections then leave one part in 4096
 
@@ -700,12 +706,10 @@ def _evaluate_option(row: TopKPlan, scores: Any, goal: str) -> Option:
 def _option_sort_key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
     """Return a sort key for options: the goal, then the bound for all scores, then the order of the catalogue."""
 
-    order = [row.name for row in all_mechanisms()]  # ties go to the simplest, which is first
-
     def sort_key(option: Option) -> tuple[float, float, int]:
-        near = math.inf if option.row.accuracy is None else float(f"{option.row.accuracy:.{_DIGITS}g}")
+        near, place = bound_sort_key(option.row)
         misses = 2.0 if option.success is None else float(f"{_failure_probability(option.success):.{_DIGITS}g}")
-        return (near if goal == NEAR else misses), near, order.index(option.name)
+        return (near if goal == NEAR else misses), near, place
 
     return sort_key
 

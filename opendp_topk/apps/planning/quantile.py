@@ -25,7 +25,7 @@ from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
 from ...spaces.metrics import UserDistance
 from ...transformations.quantile_scores import make_count_by_number, make_quantile_scores
 from ...transformations.sum_by_item import bounds_in_steps
-from .catalogue import default_mechanism
+from .catalogue import ONE_SHOT
 from .plan import NO_BOUND, AccuracyGuarantee, Plan, confidence_text, finite_bound
 from .top_k import TopKTask
 from .units import Columns, PrivacyUnit, Space, UserUnit, serialize_grid_number
@@ -144,7 +144,7 @@ class QuantileTask(TopKTask):
         """Return the task for these columns."""
         if len(columns.quantiles) > 1:
             return QuantilesTask.by_halving(columns)
-        return QuantileTask(1, columns.n_candidates, "set", default_mechanism("ranking"))  # [one]
+        return QuantileTask(1, columns.n_candidates, "set", ONE_SHOT)  # [one]
 
     def row_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> Fraction | None:
         """Return a bound on the rank error of the released number, in rows; None if no bound is finite."""
@@ -229,9 +229,8 @@ class QuantilesTask(QuantileTask):
             ParameterError: The quantiles are not ascending, or too fine.
         """
         n, shares = columns.n_candidates, columns.quantiles
-        made = cls(
-            len(shares), n, "set", default_mechanism("ranking"), (), shares, min(columns.places, WIDEST // n)
-        )  # [places]
+        places = min(columns.places, WIDEST // n)  # [places]
+        made = cls(len(shares), n, "set", ONE_SHOT, shares=shares, places=places)
         made.build_measurement(columns.map_only_scores("add_remove", n), MaxDivergence(), 1.0)
         return made
 

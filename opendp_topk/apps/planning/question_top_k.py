@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 
 from ...errors import ParameterError, SpaceError, checks
 from ...spaces.measures import MaxDivergence
-from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanism
+from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanisms
 from .plan import Plan, nth_largest_text
 from .question import BoundedQuestion, SummedQuestion
 from .question_in_groups import GroupableQuestion
 from .release_record import ReleaseRecord
-from .several import with_histogram_options
 from .top_k import TopKTask, TopKWithCountsTask
 from .units import UserUnit
 
@@ -25,15 +24,18 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     What is asked:
         release (ranking|set): ranking: best first; set: without order.
-        mechanism (NAME, rare): Mechanism that chooses the items. Default: report_noisy_top_k for
-            a ranking or with --counts, canonical for a set; with --max-items, a histogram mechanism if its error bound
-            is smaller. `plan top-k --compare` compares them.
+        mechanism (NAME, rare): Mechanism that chooses the items. Default: report_noisy_top_k; for a set without
+            --counts a canonical mechanism, and with --max-items a histogram mechanism, if its error bound is smaller.
+            `plan top-k --compare` compares them.
+        expect (N, rare): Public guess of the k-th largest count. For --release set: a canonical mechanism is chosen if
+            its error bound is below N, and below twice the bound of noise on each count. Never look at the table for N.
         counts: Also release a noisy count (or sum) of each item. It may be negative. With a selection mechanism, about
             half of the budget pays for the counts; histogram mechanisms release them at no extra cost.
     """
 
     release: str = RELEASES[0]
     mechanism: str | None = None
+    expect: int | None = None
     counts: bool = False
 
     kind: ClassVar[str] = "top-k"
@@ -47,9 +49,13 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
         """Return the task, with the mechanism of the question or all that come into question."""
         kind, few = checks.require_choice("--release", self.release, RELEASES), self.max_items is not None
         made = TopKWithCountsTask if self.counts else TopKTask
-        task = made(self.required_k, self.required_candidates, kind, default_mechanism(kind, self.counts))
+        usual, *others = default_mechanisms(kind, counts=self.counts, few=few)
+        task = made(self.required_k, self.required_candidates, kind, usual)
+        if self.expect is not None and (kind == RELEASES[0] or self.counts or self.mechanism or self.sum):
+            raise ParameterError("--expect requires --release set without --counts, --mechanism and --sum: omit it")
         if self.mechanism is None:
-            return with_histogram_options(task, few=few)
+            expected = None if self.expect is None else checks.require_positive_int("--expect", self.expect)
+            return replace(task, alternatives=tuple(others), expected=expected)
         task = with_mechanism(self.mechanism, task, few=few)
         if task.mechanism.options.get("gaussian") and self.task_budget.measure == MaxDivergence():
             raise ParameterError(f"--mechanism {task.name} has no finite epsilon: also give --delta, or use --rho")
@@ -57,7 +63,7 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     def fixed(self, plan: Plan[Any, UserUnit]) -> TopK:
         """Return the question with the mechanism of a plan, and the number of its candidates instead of the list."""
-        return replace(super().fixed(plan), mechanism=plan.name)
+        return replace(super().fixed(plan), mechanism=plan.name, expect=None)
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
@@ -20,21 +20,22 @@ from ...spaces.metrics import UserDistance
 from ..ledger import Ledger
 from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
 from ..ledger.report import ledger_protection_text
-from .catalogue import HISTOGRAMS
-from .comparison import format_rounded_up
+from .comparison import bound_sort_key, format_rounded_up
 from .options import OptionGroup, given_options, option_name
-from .plan import Plan, Query, plan_query
+from .plan import Plan, Query, nth_largest_text, plan_query
 from .questions import question_from_dict
 from .top_k import TopKTask
 from .units import Budget, UserUnit
 
 # The most accurate mechanism of a task, by the error bounds of theorems.
 
-_FEW = [row.name for row in HISTOGRAMS]
+# One choice among all sets whose bound is this many times that of noise on each count found fewer of the true k on the
+# tables of docs/accuracy.md, also if they were all above the bound.
+_LATE = 2
 
 
 def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
-    """Return the plan with the least error bound among the task's mechanism and its alternatives, and the reason.
+    """Return the best plan by :func:`best_plan` of the task's mechanism and its alternatives, and the reason.
 
     Nothing in it depends on a table.
 
@@ -56,30 +57,64 @@ def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
     if not tried:
         assert failure is not None
         raise failure
-    best = min(tried, key=lambda plan: plan.query.task.error_bound(plan))  # ties go to the first
+    best = best_plan(tried)
     return replace(best, why=_choice_reason(best, tried))
 
 
-def _choice_reason(best: Plan[TopKTask, Any], found: list[Plan[TopKTask, Any]]) -> str:
+def best_plan(plans: Iterable[Plan[Any, Any]]) -> Plan[Any, Any]:
+    """Return the plan with the smallest error bound.
+
+    With an expected k-th largest count, one choice among all sets is preferred if its error bound is below that count
+    and below ``_LATE`` times the other bound: it then typically makes no error. If not, it comes last.
+    """
+
+    def error_bound(plan: Plan[Any, Any]) -> float:
+        found: float = plan.query.task.error_bound(plan)
+        return found
+
+    ordered: list[Plan[Any, Any]] = sorted(plans, key=lambda plan: (error_bound(plan), *bound_sort_key(plan)))
+    expected = _listed_task(ordered[0]).expected
+    by_sets = [plan for plan in ordered if not _listed_task(plan).mechanism.ranked]
+    others = [plan for plan in ordered if _listed_task(plan).mechanism.ranked]
+    if expected is None or not by_sets or not others:
+        return ordered[0]
+    limit = min(expected, _LATE * error_bound(others[0]))
+    return by_sets[0] if error_bound(by_sets[0]) < limit else others[0]
+
+
+def _listed_task(plan: Plan[Any, Any]) -> TopKTask:
+    """Return the task of a plan, for one group if there are several."""
+    task: TopKTask = getattr(plan.query.task, "task", plan.query.task)
+    return task
+
+
+def _choice_reason(best: Plan[Any, Any], found: list[Plan[Any, Any]]) -> str:
     """Return the reason in a sentence; empty if only one kind of mechanism was possible."""
-    columns, few = best.query.unit.columns, best.name in _FEW
-    others = [plan for plan in found if (plan.name in _FEW) != few]
+    kinds = {plan.name: (_listed_task(plan).mechanism.few, _listed_task(plan).mechanism.ranked) for plan in found}
+    others = [plan for plan in found if kinds[plan.name] != kinds[best.name]]
     if not others:
         return ""
-    other = min(others, key=lambda plan: plan.query.task.error_bound(plan))
-    near, far = (columns.difference_text(plan.query.task.error_bound(plan)) for plan in (best, other))
-    items = "1 item" if columns.max_items == 1 else f"{columns.max_items} items"
-    because = (
-        f"at most {items} of each user count, so noise on all {columns.score_noun}s costs less than a selection"
-        if few
-        else f"up to {items} of each user count, too many for noise on all {columns.score_noun}s"
-    )
-    return f"{because}: for the counted rows, the error bound is {near}; for {other.name} it is {far}"
+    columns, task, other = best.query.unit.columns, _listed_task(best), best_plan(others)
+    near, far = (_error_bound_text(plan) for plan in (best, other))
+    if kinds[best.name][0] or kinds[other.name][0]:
+        items = "1 item" if columns.max_items == 1 else f"{columns.max_items} items"
+        because = (
+            f"at most {items} of each user count, so noise on all {columns.score_noun}s costs less than a selection"
+            if task.mechanism.few
+            else f"up to {items} of each user count, too many for noise on all {columns.score_noun}s"
+        )
+        return f"{because}: for the counted rows, the error bound is {near}; for {other.name} it is {far}"
+    bounds = f"the error bound is {near}; for {other.name} it is {far}"
+    rank = nth_largest_text(task.k)
+    if task.expected is None:
+        return f"{bounds}. With --expect, a public guess of the {rank} {columns.score_noun}, the choice is better"
+    above = "not far enough above" if task.mechanism.ranked else "above"
+    return f"the expected {rank} count is {above} the error bound of one choice among all sets: {bounds}"
 
 
-def with_histogram_options(task: TopKTask, *, few: bool) -> TopKTask:
-    """Return the task, with noise on all counts as alternatives if ``few``: a bound on the items of one person."""
-    return replace(task, alternatives=HISTOGRAMS) if few else task
+def _error_bound_text(plan: Plan[Any, Any]) -> str:
+    bound = plan.query.task.error_bound(plan)
+    return "not known" if bound == math.inf else plan.query.unit.columns.difference_text(bound)
 
 
 # Several equal releases within one (epsilon, delta) budget, under each accounting option of a ledger.

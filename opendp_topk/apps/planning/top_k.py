@@ -48,7 +48,8 @@ _NAMES = {
 class TopKTask:
     """Task: release the ``k`` best of ``n_candidates``, as a ranking or a set, by one mechanism of the catalogue.
 
-    ``most_accurate_plan`` uses one of the ``alternatives`` if its error bound is smaller.
+    ``most_accurate_plan`` uses one of the ``alternatives`` if it is better. ``expected`` is a public guess of the k-th
+    largest count; None if there is none.
     """
 
     k: int
@@ -56,6 +57,7 @@ class TopKTask:
     release: str
     mechanism: Mechanism
     alternatives: tuple[Mechanism, ...] = ()
+    expected: int | None = None
 
     counted: ClassVar[bool] = False
     searched: ClassVar[tuple[str, ...]] = ("scale",)
