@@ -18,7 +18,14 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, open_account
-from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, NormalPair, ZCDPBound
+from opendp_topk.spaces.curves.closed_forms import (
+    AdaptiveRangeBound,
+    ApproximateDP,
+    ArrivalTimes,
+    LaplacePair,
+    NormalPair,
+    ZCDPBound,
+)
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.stated import from_json, pure_of, rho_of, serializable_curve, steps_of, to_json
@@ -280,11 +287,14 @@ def test_what_a_curve_states_is_read() -> None:
     assert steps_of(twice, PrivacyCurve(LaplacePair(half))) == 2
     assert steps_of(PrivacyCurve(ApproximateDP(0)), step) == 0
     assert pure_of(PrivacyCurve(NormalPair(half))) == math.inf
+    arrivals = PrivacyCurve(ArrivalTimes(half, 3), Composed(((PrivacyCurve(ArrivalTimes(tenth)), 2),)))
+    assert pure_of(arrivals) == rho_of(arrivals) == math.inf
     assert rho_of(PrivacyCurve(lambda epsilon: 0.5)) == math.inf
     for curve in (
         step,
         three,
         twice,
+        arrivals,
         (SPACE >> tk.then_peeled_top_k(PROFILE, k=2, scale=3, mechanism="permute_and_flip")).map(1),
     ):
         kept = serializable_curve(curve)
