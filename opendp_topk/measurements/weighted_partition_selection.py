@@ -32,7 +32,7 @@ _MOST = 2**40  # largest d_in max_items, so that the terms that the proof neglec
 _SMOOTH = 16  # squared steps: the variance between normal and discrete noise
 _GREAT = Fraction(2**34)  # an epsilon whose noise is below the least scale: larger ones need no search
 _FINE = 2**10  # resolution of the fraction of its weight that a key keeps
-_BEYOND = 1  # in scales of the last noise: sums above the threshold by more than this lose weight
+_BEYOND = 3  # in scales of the last noise: sums above the threshold by more than this lose weight
 # Noise scales of the rounds, in units of the overall scale: the sum of their inverse squares is at most 1. A first
 # round with a tenth of the budget is enough to find keys that many users have.
 SCALES = {1: (Fraction(1),), 2: (Fraction(16, 5), Fraction(1053, 1000))}

@@ -212,6 +212,13 @@ def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
     assert counts[1] < 38 <= counts[2]
 
 
+def test_popular_keys_keep_weight_enough_to_come_out() -> None:
+    """Each of 120 keys has 60 users, whose nine other keys are theirs alone: 1 in 200 is missed, not 1 in 6."""
+    table = {at: (f"key {at % 120:03}", *(f"own {at} {n}" for n in range(9))) for at in range(7200)}
+    found = build(max_items=10, scale=1.0)(frame(table))
+    assert sum(key.startswith("key") for key in found) >= 113
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
