@@ -122,8 +122,8 @@ _LEAST_NORMAL = 2.0**-1022  # of float64
 _LEAST = 2.0**-1074  # the least subnormal number
 _HALF = 0.5  # times the least normal number: a subnormal result
 _RAISE = 2.0**52  # times the least subnormal number: the least normal one
-_ARGUMENTS = np.array([_LEAST_NORMAL, _LEAST])
-_FACTORS = np.array([_HALF, _RAISE])
+_NUMPY_LEAST_NORMAL = np.float64(_LEAST_NORMAL)
+_NUMPY_LEAST = np.float64(_LEAST)
 
 
 def require_subnormals() -> None:
@@ -132,8 +132,8 @@ def require_subnormals() -> None:
     Raises:
         PlatformError: A product with a subnormal result, or with a subnormal argument, is flushed to zero.
     """
-    results = _LEAST_NORMAL * _HALF > 0, _LEAST * _RAISE == _LEAST_NORMAL > 0  # [python-products]
-    if not all(results) or np.count_nonzero(_ARGUMENTS * _FACTORS) < len(_FACTORS):  # [numpy-products]
+    python = _LEAST_NORMAL * _HALF > 0 and _LEAST * _RAISE == _LEAST_NORMAL > 0  # [python-products]
+    if not (python and _NUMPY_LEAST_NORMAL * _HALF > 0 and _NUMPY_LEAST * _RAISE > 0):  # [numpy-products]
         raise PlatformError(
             "this thread flushes subnormal floats to zero, so a release would not have its output "
             "distribution: nothing was released. A library built with -ffast-math sets this mode in the "

@@ -30,8 +30,9 @@ _CHUNK = 2**17  # numbers at a time: 1 MiB, which fits into a cache
 
 def all_finite(array: NDArray[np.float64]) -> bool:
     """Whether every element is finite: neither NaN nor infinite."""
-    starts = range(0, len(array), _CHUNK)
-    return all(bool(np.isfinite(array[start : start + _CHUNK]).all()) for start in starts)
+    if len(array) > _CHUNK:
+        return all(all_finite(array[start : start + _CHUNK]) for start in range(0, len(array), _CHUNK))
+    return bool(np.count_nonzero(np.isfinite(array)) == len(array))
 
 
 # proof-region: domains
@@ -281,11 +282,12 @@ def _integer_array(values: Any) -> NDArray[Any]:
     if isinstance(values, list | tuple):
         return _integer_objects(values)
     array = _one_dimensional(values)
-    if array.dtype.kind == "O":
+    kind = array.dtype.kind
+    if kind == "O":
         return _integer_objects(array.tolist())
-    if array.dtype.kind not in "iu":  # [integers]
+    if kind not in "iu":  # [integers]
         raise DataTypeError(f"scores of AtomDomain(int) must be integers, not {array.dtype}")
-    return array.astype(np.uint64 if array.dtype.kind == "u" else np.int64, copy=False)
+    return array.astype(np.uint64 if kind == "u" else np.int64, copy=False)
 
 
 def _integer_objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -326,7 +328,7 @@ def _float_array(values: Any) -> NDArray[Any]:
 #
 # All other values, and those that are not members, are left to the domain's own check.
 
-_LEAST = 2**12  # scores: shorter vectors have no whole block, so the best of each group would not be used
+_LEAST = 2**14  # scores: in shorter vectors every candidate draws, so the best of each group would not be used
 
 
 # proof-region: surveys
@@ -335,7 +337,9 @@ def find_block_maxima(domain: Domain, value: Any, sign: int) -> BlockMaxima | No
 
     None does not mean that ``value`` is not a member. The array is not copied or converted to 64 bits.
     """
-    if type(value) is not np.ndarray or type(domain) is not VectorDomain or not _is_plain(domain, value):
+    if type(value) is not np.ndarray or value.size < _LEAST:
+        return None
+    if type(domain) is not VectorDomain or not _is_plain(domain, value):
         return None
     floats, bounds = value.dtype.kind == "f", domain.element_domain.bounds
     if floats:
@@ -357,7 +361,7 @@ def _is_plain(domain: VectorDomain, value: NDArray[Any]) -> bool:
     kinds = "iu" if domain.element_domain.T is int else "f"
     fits = domain.size is None or domain.size == value.size
     plain = value.dtype.kind in kinds and value.dtype.itemsize <= 8 and value.dtype.isnative  # [kind]
-    return own and fits and plain and value.ndim == 1 and value.size >= _LEAST and value.flags.c_contiguous  # [plain]
+    return own and fits and plain and value.ndim == 1 and value.flags.c_contiguous  # [plain]
 
 
 # end-proof-region: surveys

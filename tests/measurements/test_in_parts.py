@@ -168,8 +168,8 @@ def test_the_race_is_that_of_the_measurement(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(merge, "find_contenders", watched)
     for one in RACES[2:5]:
         asked.clear()
-        one([1, 2, 3, 4])
-        tk.release_in_parts(one, [[1, 2, 3, 4]])
+        one([1, 2, 3, 4] * 9)
+        tk.release_in_parts(one, [[1, 2, 3, 4] * 9])
         assert asked[0] == asked[1]
 
 

@@ -216,7 +216,7 @@ assert refused(lambda: best([1, 2])) == (library.mode() != 0)
     )
 
 
-@pytest.mark.parametrize("constant", ["_LEAST_NORMAL", "_LEAST", "_ARGUMENTS"])
+@pytest.mark.parametrize("constant", ["_LEAST_NORMAL", "_LEAST", "_NUMPY_LEAST_NORMAL", "_NUMPY_LEAST"])
 def test_constants_that_were_flushed_when_they_were_compiled_are_noticed(
     constant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,7 @@ from opendp_topk.sampling.samplers.upper_tail import BLOCK, LEVELS, draw_survivo
 from ..oracles import one_shot
 from ..oracles.chi_square import assert_follows
 from .adversaries import canonical
-from .paths import SCANNED
+from .paths import SCANNED, up_to
 from .recorder import Recorder
 from .streams import Streams
 
@@ -77,15 +77,9 @@ def test_winners_of_many_blocks(
     monkeypatch.setattr(race, "FEWEST", 2)
     scores = [sign * score for score in make(random.Random(k))]
     recorder = Recorder(monkeypatch, Streams(k))
-    winners = race.top_k(
-        canonical(scores),
-        Fraction(1),
-        getattr(tk.noise, name)(),
-        k,
-        sign=sign,
-        ordered=True,
-        entropy=recorder.streams,
-    )
+    options: Any = {"sign": sign, "ordered": True, "entropy": recorder.streams}
+    with up_to(SCANNED):
+        winners = race.top_k(canonical(scores), Fraction(1), getattr(tk.noise, name)(), k, **options)
     recorder.check(name, scores, Fraction(1), sign, winners.tolist(), D)
 
 
@@ -97,7 +91,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(race, "BLOCK", 16)
     monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
     monkeypatch.setattr(race, "_FEW", 4)
-    monkeypatch.setattr(short, "MOST", SCANNED)
+    monkeypatch.setattr(short, "FEW", SCANNED.few)
+    monkeypatch.setattr(short, "MOST", SCANNED.most)
     monkeypatch.setattr(forecast, "BLOCK", 16)
     for module in (race, forecast, forecast):
         monkeypatch.setattr(module, "GROUP", 1)

@@ -28,6 +28,7 @@ from opendp_topk.sampling.samplers.settle import (
     PlaceRuns,
     divide_all_places,
     divide_runs,
+    find_decided_winners,
     is_order_decided,
     is_selection_decided,
     open_parts_mask,
@@ -41,7 +42,7 @@ from ..oracles import noise as oracle
 from ..oracles.race import best
 from . import adversaries
 from .adversaries import Case, canonical, rng_of
-from .paths import AT_ONCE, SCANNED, up_to
+from .paths import AT_ONCE, DROPPED, ONE_BY_ONE, SCANNED, up_to
 from .streams import Streams
 
 every_noise = pytest.mark.parametrize("name", oracle.NAMES)
@@ -52,9 +53,9 @@ def _check(name: str, case: Case, k: int, sign: int, ordered: bool, seed: int) -
     streams = Streams(seed, case.leading)
     values, noise = canonical(case.scores), getattr(tk.noise, name)()
     expected = best(name, case.scores, case.scale, streams.digits, k, sign)
-    for most in (AT_ONCE, SCANNED):
+    for path in (ONE_BY_ONE, AT_ONCE, DROPPED, SCANNED):
         streams.read.clear()
-        with up_to(most):
+        with up_to(path):
             winners = race.top_k(values, case.scale, noise, k, sign=sign, ordered=ordered, entropy=streams)
         assert winners.dtype == np.int64
         assert winners.tolist() == (expected if ordered else sorted(expected))
@@ -144,7 +145,7 @@ def test_repetition_is_noticed_at_the_default_precision() -> None:
 
 
 @pytest.mark.parametrize("failure", [OSError("no entropy"), NotImplementedError()], ids=repr)
-@pytest.mark.parametrize("d", [3, 3 * 4096])
+@pytest.mark.parametrize("d", [3, 300, 5 * 4096])
 def test_nothing_is_released_where_the_system_has_no_randomness(
     failure: Exception, d: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,7 +310,7 @@ def test_an_array_of_vectors_is_raced_row_by_row_and_none_at_all_too() -> None:
 
 
 def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "_LONGEST", 40)
+    monkeypatch.setattr(rows, "LONGEST", 40)
     monkeypatch.setattr(rows.short, "MOST", 40)
     vectors = [np.arange(50) % 7, np.arange(30) % 5, np.arange(50) % 3]
     streams = Streams(2)
@@ -391,7 +392,12 @@ def test_a_race_is_over_where_the_best_are_certain(ordered: bool) -> None:
         k = rng.randrange(1, n + 1)
         cuts = {b for _, b in _parts(lower, upper, 0)}
         expected = cuts >= set(range(1, k + 1)) if ordered else k in cuts
-        assert is_selection_decided(np.array(lower), np.array(upper), k, ordered) == expected
+        assert is_selection_decided(np.array(lower[::-1]), np.array(upper[::-1]), k, ordered) == expected
+        racers = list(zip(lower, upper, range(n), strict=True))
+        rng.shuffle(racers)
+        winners = find_decided_winners(racers, k, ordered)
+        assert (winners is not None) == expected
+        assert winners is None or (winners if ordered else sorted(winners)) == list(range(k))
         seen.add(expected)
     assert seen == {True, False}
 

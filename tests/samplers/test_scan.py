@@ -242,10 +242,14 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
         noise = getattr(tk.noise, rng.choice(("Gumbel", "Exponential", "Laplace")))()
         scores = ScaledScores(canonical(case.scores), case.scale, sign)
         with np.errstate(all="ignore"):
-            found = short.all_contenders(scores, noise, Streams(seed, case.leading))
+            found = short.all_contenders(scores, noise, len(case.scores), Streams(seed, case.leading))
         if found is None:
             continue
         racers, lower, upper = found
+        few = short.bound_few_scores(scores.values, case.scale, noise, sign, Streams(seed, case.leading))
+        assert few is not None
+        assert few.bounds == list(zip(lower.tolist(), upper.tolist(), range(len(case.scores)), strict=True))
+        assert (few.best, few.prefix.tolist()) == (racers.reference, racers.prefix.tolist())
         best = max(case.scores, key=lambda score: sign * score)
         assert racers.reference == best
         entries = quantile_table(noise)
@@ -261,7 +265,7 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
 
 def test_bounds_are_about_as_narrow_as_the_table() -> None:
     scores, noise = ScaledScores(np.arange(100.0), Fraction(3), 1), tk.noise.Gumbel()
-    found = short.all_contenders(scores, noise, Streams(1))
+    found = short.all_contenders(scores, noise, 100, Streams(1))
     assert found is not None
     racers, lower, upper = found
     width = quantile_table(noise).upper[racers.prefix] - quantile_table(noise).lower[racers.prefix]
@@ -280,7 +284,9 @@ def test_bounds_are_about_as_narrow_as_the_table() -> None:
 )
 def test_what_floats_cannot_hold_is_left_to_the_scan(scores: list[float], scale: Fraction) -> None:
     with np.errstate(over="ignore"):
-        assert short.all_contenders(ScaledScores(canonical(scores), scale, 1), tk.noise.Gumbel(), Untouched()) is None
+        found = short.all_contenders(ScaledScores(canonical(scores), scale, 1), tk.noise.Gumbel(), 1, Untouched())
+    assert found is None
+    assert short.bound_few_scores(canonical(scores), scale, tk.noise.Gumbel(), 1, Untouched()) is None
     winners = race.top_k(canonical(scores), scale, tk.noise.Gumbel(), 2, sign=1, ordered=False)
     assert winners.tolist() == [0, 1]
 

@@ -23,7 +23,7 @@ from . import settle as short
 from .advantages import ScaledScores, widen_scores
 from .entropy import SYSTEM, Entropy, Indices
 from .race import find_contenders
-from .rows import OffsetEntropy, decided_rows
+from .rows import LONGEST, OffsetEntropy, decided_rows
 from .settle import MOST_LEVELS, Contender, Contenders, resolve_finalists
 
 _PRECISION = 128  # bits, two words: with the digits that are drawn first, they decide all but a few gaps in a million
@@ -158,14 +158,14 @@ class _Races:
     def run_together(self, first: Indices) -> tuple[Indices, Floats]:
         """Run several races; the source of digits numbers the candidates of each race from an entry of ``first`` on."""
         values, scale = self.scores.values, self.scores.scale
-        served = len(values) <= short.MOST and 1 / _MODERATE <= scale <= _MODERATE  # [moderate]
+        served = len(values) <= LONGEST and 1 / _MODERATE <= scale <= _MODERATE  # [moderate]
         known = short.score_distances(self.scores) if served else None
         if known is None:
             found = [self._run_alone(at) for at in first.tolist()]
             return np.array([one[0] for one in found]), np.array([one[1] for one in found])  # [one-by-one]
         number = np.arange(len(values))
         prefix = self.entropy.draw_prefixes((first[:, None] + number).ravel()).reshape(len(first), -1)  # [draw]
-        lower, upper = short.noisy_score_bounds(known.distance, known.factor, short.padded_table(self.noise)[prefix])
+        lower, upper = known.noisy_score_bounds(self.noise, prefix)
         best = np.argsort(-lower, axis=1)
         order = best[:, : self.k + 1]
         sure = decided_rows(lower, upper, best, self.k + 1, True)  # [ranked]

@@ -25,7 +25,7 @@ from .entropy import SYSTEM, Entropy, Indices
 from .forecast import FEWEST, GROUPS, MOST, forecast_threshold, race_forecast
 from .quantile_tables import quantile_table
 from .scan import Scan
-from .settle import Contenders, resolve_winners
+from .settle import Contenders, find_decided_winners, resolve_winners
 from .upper_tail import BLOCK, LEVELS, draw_survivors
 
 _FIRST_BLOCKS = 8  # few at first: the best blocks set the threshold by which the others are skipped
@@ -60,8 +60,16 @@ def top_k(
     Returns:
         int64 array of shape (k,).
     """
+    found = None
+    if isinstance(values, np.ndarray) and len(values) <= short.FEW:
+        few = short.bound_few_scores(values, scale, noise, sign, entropy)  # [few]
+        decided = few and find_decided_winners(few.bounds, k, ordered)
+        if decided:
+            return np.array(decided if ordered else sorted(decided), dtype=np.int64)  # [few-decided]
+        found = few and short.few_contenders(few, ScaledScores(values, scale, sign), noise, entropy)  # [few-open]
     with np.errstate(all="ignore"):  # [floating-point-state]
-        winners = resolve_winners(*find_contenders(values, scale, noise, k, sign=sign, entropy=entropy), k, ordered)
+        found = found or find_contenders(values, scale, noise, k, sign=sign, entropy=entropy)
+        winners = resolve_winners(*found, k, ordered)
     return winners if ordered else np.sort(winners)  # [order]
 
 
@@ -73,7 +81,7 @@ def find_contenders(
     scores = ScaledScores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
     d = len(scores.values)
     if d <= short.MOST and seen is None:
-        everybody = short.all_contenders(scores, noise, entropy)  # [short]
+        everybody = short.all_contenders(scores, noise, k, entropy)  # [short]
         if everybody is not None:
             return everybody
     blocks = d // BLOCK

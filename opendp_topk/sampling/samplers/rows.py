@@ -26,7 +26,7 @@ from .settle import Contenders, resolve_winners
 # leave its winners open, the race is settled by itself, from the digits that it has drawn.
 
 _TOGETHER = 2**16  # noisy scores in one table: half a MiB for each bound, which fits in a cache
-_LONGEST = 1024  # scores of a vector in a table: for longer ones a separate race, which drops most, takes as long
+LONGEST = 1024  # scores of a vector in a table: for longer ones a separate race, which drops most, takes as long
 
 
 # proof-region: rows
@@ -104,14 +104,14 @@ class _Races:
 
     def _run_together(self, table: NDArray[Any], first: Indices) -> Indices:
         rows = table[:1] if table.strides[0] == 0 else table  # [same-scores]
-        known = short.distances_by_row(rows, self.scale, self.sign) if rows.shape[1] <= _LONGEST else None  # [bounded]
+        known = short.distances_by_row(rows, self.scale, self.sign) if rows.shape[1] <= LONGEST else None  # [bounded]
         if known is None:
             return np.array(
                 [self._run_alone(*race) for race in zip(table, first.tolist(), strict=True)]
             )  # [one-by-one]
         number = np.arange(table.shape[1])
         prefix = self.entropy.draw_prefixes((first[:, None] + number).ravel()).reshape(table.shape)  # [draw]
-        lower, upper = short.noisy_score_bounds(known.distance, known.factor, short.padded_table(self.noise)[prefix])
+        lower, upper = known.noisy_score_bounds(self.noise, prefix)
         best = np.argsort(-lower, axis=1)
         winners = np.array(best[:, : self.k])
         for row in np.flatnonzero(~decided_rows(lower, upper, best, self.k, self.ordered)).tolist():
@@ -164,6 +164,7 @@ class OffsetEntropy(Entropy):
 # Joint and canonical selection draw the output with the largest noisy utility. Listing all outputs costs as much as a
 # few draws without a list; after that, a draw is a race over a short vector.
 
+_MOST = 512  # outputs: with more, sorting the noisy utilities of each draw takes longer than a draw without a list
 _EACH = 2**6  # outputs: listing this many takes no longer than one draw without a list
 
 
@@ -238,7 +239,7 @@ def draw_listed_subsets(
 
 def _is_worth_listing(number: Any, d: int, k: int, times: int) -> bool:
     """Return whether outputs are few enough for a race over a short vector, and listing them is worth its time."""
-    return d <= short.MOST and number(d, k) <= min(short.MOST, _EACH * times)
+    return d <= _MOST and number(d, k) <= min(_MOST, _EACH * times)
 
 
 def _best_first(values: NDArray[Any], sign: int) -> tuple[Indices, list[Fraction]]:

@@ -87,10 +87,27 @@ def divide_runs(runs: PlaceRuns, lower: Floats, upper: Floats) -> tuple[PlaceRun
 
 
 def is_selection_decided(lower: Floats, upper: Floats, k: int, ordered: bool) -> bool:
-    """Return whether bounds of all racers decide the k best, and, if ``ordered``, their order; ``lower`` descends."""
-    first = 0 if ordered else k - 1
-    rest = np.maximum.accumulate(upper[:first:-1])[::-1]  # [rest-of-all]
-    return bool((lower[first:k][: len(rest)] > rest[: k - first]).all())  # [decided]
+    """Return whether bounds of all racers decide the k best, and, if ``ordered``, their order; ``lower`` ascends."""
+    n = len(lower)
+    first, end = max(n - k, 1), n if ordered else n - k + 1
+    rest = np.maximum.accumulate(upper[: end - 1])  # [rest-of-all]
+    return bool(np.count_nonzero(lower[first:end] > rest[first - 1 :]) == end - first)  # [decided]
+
+
+def find_decided_winners(bounds: list[tuple[float, float, int]], k: int, ordered: bool) -> list[int] | None:
+    """Return the k best racers, best first if ``ordered``, if the bounds of all racers decide them; else None.
+
+    ``bounds`` has a triple (lower, upper, racer) for each racer.
+    """
+    ranking = sorted(bounds, reverse=True)  # [ranked]
+    last = min(k, len(ranking) - 1)
+    rest = max([upper for _, upper, _ in ranking[last:]])  # [best-rest]
+    for lower, upper, _ in ranking[:last][::-1] if ordered else ranking[k - 1 : last]:
+        if lower <= rest:
+            return None  # [open]
+        if upper > rest:
+            rest = upper
+    return [racer for _, _, racer in ranking[:k]]  # [decided-few]
 
 
 def open_parts_mask(parts: PlaceRuns, k: int, ordered: bool) -> NDArray[np.bool_]:
@@ -154,9 +171,10 @@ def _contender_indices(racers: list[Contender]) -> Indices:
 
 
 def _resolve_members(racers: Contenders, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
+    ascending = lower.argsort()
+    if is_selection_decided(lower[ascending], upper[ascending], k, ordered):
+        return ascending[: -k - 1 : -1]  # [at-once]
     order = (-lower).argsort(kind="stable")  # [descending]
-    if is_selection_decided(lower[order], upper[order], k, ordered):
-        return order[:k]  # [at-once]
     runs = divide_all_places(lower[order], upper[order])
     runs = runs[open_parts_mask(runs, k, ordered)]
     _draw_words(racers, order[runs.run_places])
@@ -283,7 +301,9 @@ def _compare_contenders(a: Contender, b: Contender) -> int:
 #
 # Scores are measured from the best score down, so all distances have one sign and one multiplication bounds them.
 
-MOST = 512  # scores; with more it pays to drop those that cannot win before the others are sorted
+MOST = 2**14  # scores: for longer vectors it pays to draw no digits for blocks that cannot contain a winner
+FEW = 32  # scores: so few are bounded one by one, which is faster than arrays
+_SORTED = 64  # scores: of more than this, those that cannot win are dropped before the others are sorted
 _MODERATE = Fraction(2) ** 900  # scales and their reciprocals up to this make factors that are normal numbers
 _RELATIVE = 2.0**-50  # margin for a distance and a sum: eight times the error of one rounding
 _ABSOLUTE = 2.0**-1060  # margin for subnormal numbers, whose errors are absolute
@@ -291,54 +311,41 @@ _HUGE = 2.0**1022  # distances up to here are added to noise without overflow
 
 
 # proof-region: short
-@dataclass(frozen=True)
-class ScaleFactors:
-    """Float64 bounds on 1 / scale with a margin for rounding: ``least`` from below, ``most`` from above."""
-
-    least: float
-    most: float
-
-
 @functools.lru_cache(maxsize=256)
-def scale_factors(scale: Fraction) -> ScaleFactors | None:
-    """Return the factors of ``scale``, or None if it is too large or too small for them."""
+def scale_factors(scale: Fraction) -> tuple[float, float] | None:
+    """Return bounds on 1 / scale with a margin for rounding, from above and from below; None if float64 has none."""
     if not 1 / _MODERATE <= scale <= _MODERATE:
         return None  # [moderate]
     room = Fraction(_RELATIVE)
-    return ScaleFactors(round_down((1 - room) / scale), round_up((1 + room) / scale))  # [factors]
+    return round_up((1 + room) / scale), round_down((1 - room) / scale)  # [factors]
 
 
 @functools.lru_cache(maxsize=16)
 def padded_table(noise: Noise) -> NDArray[np.float64]:
-    """Return the table of ``noise``, a row (lower, upper) for each prefix, with a margin for rounding one sum."""
+    """Return the table of ``noise``, a row of lower and one of upper bounds, with a margin for rounding."""
     entries = quantile_table(noise)
     lower = entries.lower - (np.abs(entries.lower) * _RELATIVE + _ABSOLUTE)  # [padded-lower]
     upper = entries.upper + (np.abs(entries.upper) * _RELATIVE + _ABSOLUTE)  # [padded-upper]
-    return np.stack([lower, upper], axis=1)
-
-
-def distances_behind(values: NDArray[Any], best: Any, sign: int) -> Floats:
-    """Return how far ``values`` (int64, uint64 or float64) are behind the ``best`` of them, each rounded to nearest."""
-    ahead, after = (best, values) if sign > 0 else (values, best)
-    if values.dtype == np.float64:
-        return np.asarray(ahead - after)  # [float-distance]
-    raw = np.asarray(ahead).view(np.uint64) - np.asarray(after).view(np.uint64)  # [modular-distance]
-    return np.asarray(raw.astype(np.float64))
-
-
-def noisy_score_bounds(distance: Floats, factor: ScaleFactors, noise: NDArray[np.float64]) -> tuple[Floats, Floats]:
-    """Return bounds on noise minus distance / scale, given rows of a padded table; no bound is NaN."""
-    far = distance * factor.most + _ABSOLUTE  # [far]
-    close = distance * factor.least - _ABSOLUTE  # [close]
-    return noise[..., 0] - far, noise[..., 1] - close  # [bounds]
+    return np.stack([lower, upper])
 
 
 class ScoreDistances(NamedTuple):
-    """The best score of short vectors and the distances of the others behind it, known before anything is drawn."""
+    """The best score of short vectors and the distances of the others behind it, known before anything is drawn.
+
+    Each distance is rounded to nearest. ``factors`` are the bounds on 1 / scale.
+    """
 
     best: Any
     distance: Floats
-    factor: ScaleFactors
+    factors: tuple[float, float]
+
+    def noisy_score_bounds(self, noise: Noise, prefix: NDArray[np.uint16]) -> tuple[Floats, Floats]:
+        """Return bounds on noise minus distance / scale for each prefix; no bound is NaN."""
+        lower, upper = padded_table(noise).take(prefix, axis=1)  # [looked-up]
+        most, least = self.factors
+        lower -= self.distance * most  # [lower-bound]
+        upper -= self.distance * least  # [upper-bound]
+        return lower, upper
 
 
 def distances_by_row(rows: NDArray[Any], scale: Fraction, sign: int) -> ScoreDistances | None:
@@ -355,23 +362,73 @@ def score_distances(scores: ScaledScores) -> ScoreDistances | None:
 
 
 def _measure_distances(values: NDArray[Any], best: Any, scale: Fraction, sign: int) -> ScoreDistances | None:
-    factor = scale_factors(scale)
-    if factor is None or values.dtype == object:
+    factors = scale_factors(scale)
+    if factors is None or values.dtype.kind == "O":
         return None
-    distance = distances_behind(values, best, sign)
-    if values.dtype == np.float64 and not distance.max() * factor.least < _HUGE:
+    distance = best - values if sign > 0 else values - best  # [distance]
+    if values.dtype.kind != "f":
+        return ScoreDistances(best, distance.view(np.uint64).astype(np.float64), factors)  # [modular-distance]
+    if not np.maximum.reduce(distance, axis=None) * factors[1] < _HUGE:
         return None  # [overflow]
-    return ScoreDistances(best, distance, factor)
+    return ScoreDistances(best, distance, factors)
 
 
-def all_contenders(scores: ScaledScores, noise: Noise, entropy: Entropy) -> tuple[Contenders, Floats, Floats] | None:
-    """Return all candidates as racers, with bounds on their noisy advantages; None if float64 is not sufficient."""
+class FewScores(NamedTuple):
+    """A few scores: the best of them, the prefixes that were drawn, and bounds on the noisy advantages over the best.
+
+    A bound is a triple (lower, upper, index).
+    """
+
+    best: Any
+    prefix: NDArray[np.uint16]
+    bounds: list[tuple[float, float, int]]
+
+
+def bound_few_scores(
+    values: NDArray[Any], scale: Fraction, noise: Noise, sign: int, entropy: Entropy
+) -> FewScores | None:
+    """Return prefixes and bounds for all scores, as :func:`all_contenders` does; None if float64 is not sufficient."""
+    factors = scale_factors(scale)
+    if factors is None or values.dtype.kind == "O":
+        return None
+    scores = values.tolist()
+    best = max(scores) if sign > 0 else min(scores)  # [few-best]
+    distances = [best - score if sign > 0 else score - best for score in scores]  # [few-distances]
+    most, least = factors
+    if values.dtype.kind == "f" and not max(distances) * least < _HUGE:
+        return None  # [few-overflow]
+    index = np.arange(len(scores))
+    prefix = entropy.draw_prefixes(index)  # [draw-few]
+    columns = *padded_table(noise).take(prefix, axis=1).tolist(), distances, index.tolist()
+    found = [(lower - far * most, upper - far * least, i) for lower, upper, far, i in zip(*columns, strict=True)]
+    return FewScores(best, prefix, found)  # [few-bounds]
+
+
+def few_contenders(
+    few: FewScores, scores: ScaledScores, noise: Noise, entropy: Entropy
+) -> tuple[Contenders, Floats, Floats]:
+    """Return ``few`` in the form of :func:`all_contenders`: all are racers, with the same digits and bounds."""
+    lower, upper, index = zip(*few.bounds, strict=True)
+    racers = Contenders(np.array(index), few.prefix, scores, noise, few.best, entropy)  # [few-racers]
+    return racers, np.array(lower), np.array(upper)
+
+
+def all_contenders(
+    scores: ScaledScores, noise: Noise, k: int, entropy: Entropy
+) -> tuple[Contenders, Floats, Floats] | None:
+    """Return the candidates that may be among the k best as racers, with bounds on their noisy advantages.
+
+    Returns None if float64 is not sufficient.
+    """
     known = score_distances(scores)
     if known is None:
         return None
     index = np.arange(len(scores.values))
     prefix = entropy.draw_prefixes(index)  # [draw]
-    lower, upper = noisy_score_bounds(known.distance, known.factor, padded_table(noise)[prefix])
+    lower, upper = known.noisy_score_bounds(noise, prefix)
+    if len(index) > max(k, _SORTED):
+        index = (upper >= np.partition(lower, -k)[-k]).nonzero()[0]  # [beaten]
+        prefix, lower, upper = prefix[index], lower[index], upper[index]
     return Contenders(index, prefix, scores, noise, known.best, entropy), lower, upper
 
 
