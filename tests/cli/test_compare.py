@@ -144,17 +144,17 @@ def _law(name: str, measure: Any, k: int, scale: float, release: str) -> dict[An
 def test_the_probability_of_the_exact_release_is_that_of_each_plan(
     command: Command, proxy: Path, target: str, value: float, release: str, k: int
 ) -> None:
-    asked = "plan", "top-k", "--k", k, "--candidates", 6, f"--{target}", value, "--release", release, "--proxy", proxy
+    asked = "plan", "top-k", "--k", k, "--candidates", 6, f"--{target}", value, "--release", release, "--like", proxy
     rows = _rows(command(*asked, "--compare"))
     known = 0
     for name, (*_, shown) in rows.items():
         plan = command(*asked, "--mechanism", name)
         if shown == "-":
-            assert "is not known for this mechanism" in plan.field("on the proxy")
+            assert "% (standard error" in plan.field("on the shape").partition(";")[0]
             continue
         known += 1
         exact = "the exact top-2, in any order," if k == 2 else "the exact top-1"
-        assert plan.field("on the proxy").replace("< ", "<") == f"{exact} has probability {shown}"
+        assert plan.field("on the shape").replace("< ", "<").startswith(f"{exact} has probability {shown}; in 200")
     assert known >= 4
     likely = [float(shown.split("-")[0]) for *_, shown in rows.values() if shown != "-"]
     assert likely == sorted(likely, reverse=True)
@@ -188,12 +188,12 @@ def test_a_probability_that_is_not_known_is_a_dash(
         raise error("no")
 
     monkeypatch.setattr(tk.Measurement, "success_probability", unknown)
-    asked = "plan", "top-k", "--k", 2, "--candidates", 6, "--rho", 1, "--proxy", proxy
+    asked = "plan", "top-k", "--k", 2, "--candidates", 6, "--rho", 1, "--like", proxy
     compared = command(*asked, "--compare")
     assert {shown for *_, shown in _rows(compared).values()} == {"-"}
     assert len(_rows(compared)) == len(capable_mechanisms(2, 4, "ranking"))
     assert compared.field("-") == "not known, or too slow to compute"
-    assert "is not known" in command(*asked).field("on the proxy")
+    assert "% (standard error" in command(*asked).field("on the shape").partition(";")[0]
 
 
 @pytest.mark.further
@@ -204,7 +204,7 @@ def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch
         return tk.audit.Enclosure(0.5, 0.5)
 
     monkeypatch.setattr(tk.Measurement, "success_probability", unless_joint)
-    rows = _rows(command("plan", "top-k", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--proxy", proxy))
+    rows = _rows(command("plan", "top-k", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--like", proxy))
     assert [name for name, (*_, shown) in rows.items() if shown == "-"] == ["joint"] == list(rows)[-1:]
 
 
@@ -226,7 +226,7 @@ def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, st
         "--release",
         "set",
         "--compare",
-        "--proxy",
+        "--like",
         proxy,
     )
     shown = spawn(*asked, **environment)

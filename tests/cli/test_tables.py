@@ -193,7 +193,7 @@ def test_what_is_no_ordinary_file_is_told_at_once(command: Command, library: Lib
             command(*arguments).complains(1, said)
     command(*library.release(*EXACT, candidates=library.folder / "folder.txt")).complains(1, "is a folder")
     asked = ("plan", "top-k", "--k", 1, "--candidates", 9, "--epsilon", 1)
-    command(*asked, "--proxy", library.folder / "pipe.csv").complains(1, "is a pipe")
+    command(*asked, "--like", library.folder / "pipe.csv").complains(1, "is a pipe")
 
 
 def folder(library: Library) -> Path:

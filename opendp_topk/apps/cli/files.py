@@ -1,4 +1,4 @@
-"""Public lists and counts that the command reads: remarks about candidates, and counts of a proxy."""
+"""Public lists and counts that the command reads: remarks about candidates, and counts of ``--like``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...core.candidates import candidate_remarks
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path
+from ..planning.public_shape import zipf_counts
 from ..planning.units import split_item_parts
 from . import show
 
@@ -25,20 +26,24 @@ COLUMN = "count"
 _MOST_CANDIDATES = 10**7
 
 
-def read_proxy_counts(path: str | Path, n_candidates: int) -> Counts:
-    """Return the column ``count`` of a .parquet or .csv file with one row per candidate; missing rows count as 0.
+def read_public_counts(path: str | Path, n_candidates: int) -> Counts:
+    """Return the counts of ``zipf:S:N``, or the column ``count`` of a .parquet or .csv file.
+
+    The file has one row per candidate; missing rows count as 0.
 
     Raises:
         TableError: The file cannot be read, lacks the column, has more rows than there are candidates, or has values
             that are not integers >= 0.
-        ParameterError: There are more than 10^7 candidates.
+        ParameterError: There are more than 10^7 candidates, or ``S`` or ``N`` is out of range.
     """
     from ...tables.files import read_table
     from ...tables.guard import run_guarded
 
     if n_candidates > _MOST_CANDIDATES:
-        raise ParameterError(f"--proxy supports at most {_MOST_CANDIDATES} candidates: omit it")
-    named = f"the proxy {quote_path(str(path))}"
+        raise ParameterError(f"--like supports at most {_MOST_CANDIDATES} candidates: omit it")
+    if (shape := zipf_counts(str(path), n_candidates)) is not None:
+        return shape
+    named = f"the file of --like {quote_path(str(path))}"
     if Path(path).suffix.lower() not in (".parquet", ".csv"):
         raise TableError(f"{named} must be a file whose name ends in .parquet or .csv")
     frame = read_table(path)

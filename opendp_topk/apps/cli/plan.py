@@ -23,13 +23,14 @@ from ..ledger import Ledger
 from ..planning.comparison import SIZE, Comparison, Option, bound_sort_key, format_rounded_up, mechanism_plans
 from ..planning.options import OptionGroup, build_options, given_options, option_name, serialize_option
 from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
+from ..planning.public_shape import SIMULATED, ShapeAccuracy, SimulatedMean, simulate_accuracy
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
 from ..planning.questions import question_class
 from ..planning.several import CURVES, PURE, RHOS, AccountingOption, Repeated, best_plan, format_stated_number
 from ..planning.top_k import TopKTask
 from ..planning.units import UserUnit
 from . import show
-from .files import Counts, read_proxy_counts
+from .files import Counts, read_public_counts
 from .ledger_files import write_output_file
 from .options import question_command, question_group
 
@@ -63,15 +64,16 @@ class CompareOptions(OptionGroup):
         compare: Compare all mechanisms that can make this release. One per row.
         plot (FILE, needs compare): With --compare: plot into this .png or .svg file. Delta against epsilon, and epsilon
             against the number of releases. Takes some seconds.
-        proxy (FILE): Public or made-up counts on which to try the plan. A .parquet or .csv file with a column named
-            count, one row per candidate: counts of users that are public (already published, for example) or made up.
-            Candidates without a row count as 0. The output shows the probability of the exact top-k on these counts.
-            Never give the private counts.
+        like (FILE|zipf:S:N): Public or made-up counts on which to try the plan. A .parquet or .csv file with a column
+            named count, one row per candidate: counts of users that are public (already published, for example) or made
+            up. Candidates without a row count as 0. zipf:S:N: counts proportional to 1 / rank^S whose sum is N. The
+            output shows the probability of the exact top-k, and by simulated releases the expected share of the true k
+            that is found and the missing part of their counts. Never give the private counts: the shape must be public.
     """
 
     compare: bool = False
     plot: str | None = None
-    proxy: str | None = None
+    like: str | None = None
 
 
 # Comparison of all mechanisms that can give a release.
@@ -161,7 +163,7 @@ def _comparison_legend(query: Query[TopKTask, UserUnit], proxy: Counts | None) -
         else f"every released item has a count within this many users of the {nth_largest_text(k)}"
     )
     pair = "" if budget.delta is None else f", at epsilon = {float(budget.main_distance)}"
-    exact = ("P(exact)", f"probability of {_exact_event_text(query.task)} on the counts of the proxy")
+    exact = ("P(exact)", f"probability of {_exact_event_text(query.task)} on the counts of --like")
     return [
         ("*", "the default of --mechanism in release"),
         ("scale", "scale of the noise in users: the smallest that meets the target"),
@@ -181,7 +183,7 @@ def _row_order_note(release: str) -> str:
     late, they = ("canonical and joint are", "they find") if release == "set" else ("joint is", "it finds")
     return (
         f"by error bounds for the worst counts, where {late} among the last. If the k best counts are far above the "
-        f"rest, {they} them with much less noise: use --proxy to compare on counts that are public or made up"
+        f"rest, {they} them with much less noise: use --like to compare on counts that are public or made up"
     )
 
 
@@ -191,11 +193,14 @@ def _format_user_bound(users: float | None) -> str:
     return str(users) if users < 10**9 else format_rounded_up(users)
 
 
-def success_text(enclosure: Enclosure | None, task: TopKTask) -> str:
-    """Return the probability of an exact release on the proxy counts, in words."""
-    if enclosure is None:
-        return "the probability of the exact release is not known for this mechanism, or too slow to compute"
-    return f"{_exact_event_text(task)} has probability {format_probability(enclosure)}"
+def shape_text(found: ShapeAccuracy, task: TopKTask) -> str:
+    """Return the accuracy of a plan on public counts, in words."""
+    likely = found.exact.percent_text() if isinstance(found.exact, SimulatedMean) else format_probability(found.exact)
+    return (
+        f"{_exact_event_text(task)} has probability {likely}; in {SIMULATED} simulated releases the mean share of the "
+        f"true {task.k} that is found is {found.found.percent_text()}, and the part of their counts that is missing "
+        f"{found.missing.percent_text()}"
+    )
 
 
 def _exact_event_text(task: TopKTask) -> str:
@@ -415,28 +420,29 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
         checks.require_positive_int("--releases", repeat.releases)
     if repeat.out is not None and not several:
         raise ParameterError("--out stores a plan of several releases: give --releases or --ledger")
-    if compared.compare or compared.proxy is not None:
+    if compared.compare or compared.like is not None:
         _require_comparable(given, several)
     if compared.plot is not None and not compared.plot.lower().endswith((".png", ".svg")):
         raise ParameterError("--plot must be a file whose name ends in .png or .svg")
     if several:
         show_several_releases(question, repeat)
         return
-    if compared.proxy is None and not compared.compare:
+    if compared.like is None and not compared.compare:
         with show.show_progress("planning"):
             ready = question.plan()
         show_plan(ready)
         return
     query = question.query()
-    scores = None if compared.proxy is None else read_proxy_counts(compared.proxy, query.task.n_candidates)
+    scores = None if compared.like is None else read_public_counts(compared.like, query.task.n_candidates)
     if compared.compare:
         show_comparison(query, scores, compared.plot)
         return
     with show.show_progress("planning"):
         ready = question.plan()
+    assert scores is not None
     with show.show_progress("computing"):
-        success = query.task.exact_top_k_probability(ready.plan, scores)
-    show_plan(ready, [("on the proxy", success_text(success, query.task))])
+        found = simulate_accuracy(ready.plan, scores)
+    show_plan(ready, [("on the shape", shape_text(found, query.task))])
 
 
 def _require_comparable(given: Mapping[str, Any], several: bool) -> None:
@@ -445,7 +451,7 @@ def _require_comparable(given: Mapping[str, Any], several: bool) -> None:
     wrong = [option_name(name) for name in without if given.get(name)]
     wrong += ["--releases and --ledger"] if several else []
     if wrong:
-        raise ParameterError(f"--compare and --proxy are for one list of items, without counts: omit {wrong[0]}")
+        raise ParameterError(f"--compare and --like are for one list of items, without counts: omit {wrong[0]}")
 
 
 def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:

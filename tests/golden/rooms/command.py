@@ -139,7 +139,7 @@ PLANS = _split(
     "plan top-k --k 5 --candidates list.txt --epsilon 1 --mechanism joint",
     "plan top-k --k 5 --candidates list.txt --epsilon 1 --mechanism nothing",
     "plan top-k --k 3 --candidates 50 --epsilon 1 --release set --compare",
-    "plan top-k --k 3 --candidates 6 --epsilon 1 --release set --proxy proxy.csv",
+    "plan top-k --k 3 --candidates 6 --epsilon 1 --release set --compare --like proxy.csv",
     "plan top-k --k 3 --candidates 50 --rho 0.1 --compare",
     "plan top-k --k 3 --candidates 50 --epsilon 1 --sum days --bounds 0,5",
     "plan top-k --k 3 --candidates 50 --epsilon 1 --sum days --bounds -1,5 --step 0.5",

@@ -1,0 +1,102 @@
+"""Accuracy of a plan on public counts: simulated releases, beside the exact probability of the exact answer."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...combinators.composition import make_repeat
+from ...errors import ParameterError
+from ...sampling.distributions.events import Enclosure
+from ...spaces.domains import AtomDomain, VectorDomain
+from ...spaces.metrics import L01InfDistance
+from .plan import Plan
+from .top_k import TopKTask
+
+SIMULATED = 200  # releases: the standard error of a mean of shares is then at most .036
+_SHAPE = "zipf:"
+
+
+@dataclass(frozen=True)
+class SimulatedMean:
+    """Mean over simulated releases, and its standard error."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def from_values(cls, values: NDArray[np.float64]) -> SimulatedMean:
+        """Return the mean of the values of all releases."""
+        return cls(float(values.mean()), float(values.std() / np.sqrt(len(values))))
+
+    def percent_text(self) -> str:
+        """Return the mean and its standard error as percentages, both to a hundredth."""
+        return f"{100 * self.mean:.2f} % (standard error {100 * self.error:.2f})"
+
+
+@dataclass(frozen=True)
+class ShapeAccuracy:
+    """Accuracy of the items that a plan releases, if the counts are as given.
+
+    ``found`` is the share of the k largest counts that are released; of equal counts, any are right. ``missing`` is the
+    part of their sum by which the sum of the released counts is smaller. ``exact`` is the probability that all k are
+    right, in any order: bounds by a formula, or a simulated share if no formula is known.
+    """
+
+    found: SimulatedMean
+    missing: SimulatedMean
+    exact: Enclosure | SimulatedMean
+
+
+def simulate_accuracy(plan: Plan[Any, Any], counts: NDArray[np.int64], releases: int = SIMULATED) -> ShapeAccuracy:
+    """Return the accuracy of a plan of listed candidates on public counts, by simulated releases.
+
+    Args:
+        plan: A plan of a :class:`TopKTask`.
+        counts: One public or made-up count for each candidate. Never the private counts.
+        releases: The number of simulated releases.
+    """
+    task = plan.query.task
+    chosen = TopKTask(task.k, len(counts), task.release, task.mechanism)
+    space = VectorDomain(AtomDomain(int), size=len(counts)), L01InfDistance(changes=1, monotonic=True)
+    selection = chosen.build_measurement(space, plan.query.budget.measure, plan.measurement.parameters["scale"])
+    drawn = make_repeat(selection, times=releases)(counts)
+    winners = np.array([getattr(one, "indices", one) for one in drawn]).reshape(releases, -1)
+    found, missing = score_winners(counts, winners)
+    exact = task.exact_top_k_probability(plan, counts)
+    return ShapeAccuracy(
+        SimulatedMean.from_values(found),
+        SimulatedMean.from_values(missing),
+        SimulatedMean.from_values((found == 1).astype(np.float64)) if exact is None else exact,
+    )
+
+
+def score_winners(counts: NDArray[Any], winners: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each release, a row of ``winners``, the share of the k best that it has, and its missing mass."""
+    k, won = winners.shape[1], counts[winners]
+    best = np.sort(counts)[::-1][:k]
+    right = np.sum(won > best[-1], axis=1) + np.minimum(np.sum(won == best[-1], axis=1), np.sum(best == best[-1]))
+    whole = best.sum(dtype=np.float64)
+    return right / k, (1 - won.sum(axis=1, dtype=np.float64) / whole if whole else np.zeros(len(won)))
+
+
+def zipf_counts(shape: str, n_candidates: int) -> NDArray[np.int64] | None:
+    """Return the counts of ``zipf:S:N``, proportional to 1 / rank^S with the sum N up to rounding; None for others.
+
+    Raises:
+        ParameterError: ``S`` is not a number >= 0, or ``N`` is not an integer from 1 to 10^15.
+    """
+    if not shape.startswith(_SHAPE):
+        return None
+    exponent, _, total = shape.removeprefix(_SHAPE).partition(":")
+    with suppress(ValueError):
+        power, mass = float(exponent), int(total)
+        if 0 <= power < np.inf and 1 <= mass <= 10**15:
+            shares = np.arange(1, n_candidates + 1, dtype=np.float64) ** -power
+            counts: NDArray[np.int64] = np.rint(mass * shares / shares.sum()).astype(np.int64)
+            return counts
+    raise ParameterError(f"--like {_SHAPE}S:N needs an exponent S >= 0 and the sum N >= 1, such as {_SHAPE}1.1:200000")
