@@ -29,8 +29,8 @@ from .units import Budget, UserUnit
 
 # The most accurate mechanism of a task, by the error bounds of theorems.
 
-# One choice among all sets whose bound is this many times that of noise on each count found fewer of the true k on the
-# tables of docs/accuracy.md, also if they were all above the bound.
+# One choice among all sets whose bound is this many times that of noise on each count found fewer of the true k on ten
+# real vectors of counts, also if they were all above the bound.
 _LATE = 2
 
 
