@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,13 @@ def record_of(text: str) -> dict[str, Any]:
     parsed = json.loads(text, parse_constant=refuse)
     assert isinstance(parsed, dict)
     return parsed
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where something stands in a record."""
+    yield path
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*path, key))
 
 
 def edited(record: Any, path: tuple[Any, ...], value: Any, *, removed: bool = False) -> Any:

@@ -31,11 +31,12 @@ from opendp_topk.errors import TableError
 from opendp_topk.markup.foreign import json_text
 from tests.markup.test_foreign import HOSTILE, acting
 
-from .command import Result, edited, record_of
+from .command import Result, edited, places, record_of
 from .conftest import Command, Library
 from .test_show import RECORD, SHOWN, saved
 
 FULL: dict[str, Any] = SHOWN | {
+    "question": {"kind": "top-k", "version": 1, "mechanism": "report_noisy_top_k"},
     "ledger": {
         "dataset": "visits",
         "entry": 3,
@@ -50,7 +51,7 @@ FULL: dict[str, Any] = SHOWN | {
     },
     "other": 7,
     "where": "age > 3",
-    "files": "sha256:0",
+    "files": "sha256:" + "0" * 64,
 }
 SUMMED: dict[str, Any] = RECORD | {
     "counts": [12],
@@ -66,13 +67,6 @@ RECORDS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 }
 """Records, and the fields that are altered in each."""
 VALUES: tuple[Any, ...] = (None, True, -1, 10**400, 1e308, float("nan"), HOSTILE, [], [[None]], {"a": {}})
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where something stands in a record."""
-    yield path
-    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        yield from places(value[key], (*path, key))
 
 
 def shown(command: Command, folder: Path, record: Any) -> list[Result]:
@@ -354,7 +348,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]] 
     "entry": (deeper(("ledger", "entry"), lambda number: number + 1), "entry"),
     "no entry": (deeper(("ledger",), lambda _: None), "entry"),
     "data set": (deeper(("ledger", "dataset"), lambda _: "visits"), "entry"),
-    "claim": (deeper(("ledger", "claim"), lambda claim: claim[:-1] + "x"), "entry"),
+    "claim": (deeper(("ledger", "claim"), lambda claim: claim[:-1] + ("1" if claim[-1] == "0" else "0")), "entry"),
     "head": (deeper(("ledger", "head"), lambda head: "0" + head[1:]), "entry"),
     "salt": (deeper(("ledger", "salt"), lambda salt: salt[::-1]), None),
     "proof": (

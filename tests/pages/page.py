@@ -13,7 +13,7 @@ from pathlib import Path
 from opendp_topk.apps.audit import shipped, verify_all
 from opendp_topk.core import public_names
 
-from . import above, above_curve, copies, few, losses_met, machine_marks, proof_map, quantiles, reference
+from . import above, above_curve, copies, few, losses_met, machine_marks, proof_map, quantiles, record_schema, reference
 from .tightness import HEADER, claim_columns, tightness_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,6 +143,7 @@ PAGES = {
         Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
         Page("docs/machine_checked.md", with_marks, lambda text: with_marks(text) == text),
         Page(LOSSES, tightness, has_the_rows),
+        Page("docs/release.schema.json", lambda _: record_schema.text(), lambda text: record_schema.text() == text),
         Page("docs/reference/names.md", lambda _: reference.names(), lambda text: reference.names() == text),
         Page("docs/reference/command.md", lambda _: reference.commands(), lambda text: reference.commands() == text),
     )

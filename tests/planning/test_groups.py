@@ -19,7 +19,7 @@ from opendp_topk.apps.planning import groups as planning_groups
 from opendp_topk.apps.planning.catalogue import HISTOGRAMS, ONE_SHOT, all_mechanisms
 from opendp_topk.apps.planning.groups import GroupedTask
 from opendp_topk.apps.planning.plan import Plan, Query, plan_guarantees, plan_query
-from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord, TableProvenance
+from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord
 from opendp_topk.apps.planning.several import most_accurate_plan
 from opendp_topk.apps.planning.top_k import TopKTask
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
@@ -111,7 +111,7 @@ def test_what_is_promised_holds_in_all_groups_at_once() -> None:
     groups, alpha = 40, 0.05
     found = plan_query(query(Budget(PURE, 1), groups=groups, k=1))
     scale = found.measurement.parameters["each_group"]["scale"]
-    within = plan_guarantees(found)["accuracy"].within
+    within = plan_guarantees(found)["accuracy"].within_users
     assert within is not None
     assert 1 - (1 - failing(within + 1, scale)) ** groups <= alpha
     alone = next(lead for lead in itertools.count() if failing(lead, scale) <= alpha)
@@ -128,7 +128,7 @@ def test_of_one_group_the_promise_is_that_of_one_list() -> None:
     )
     whole = plan_guarantees(plan_query(own))["accuracy"]
     told = plan_guarantees(found)["accuracy"]
-    assert (told.within, told.alpha) == (whole.within, whole.alpha)
+    assert (told.within_users, told.alpha) == (whole.within_users, whole.alpha)
     assert told.words.startswith(whole.words)
 
 
@@ -219,9 +219,9 @@ def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -
 )
 def test_a_record_has_one_list_for_each_group_all_as_long(groups: list[Any] | None, verdict: str) -> None:
     plan = plan_query(query(Budget(PURE, 1)))
-    read = TableProvenance({"name": "polars", "version": "1"})
+    engine = {"name": "polars", "version": "1"}
     record = ReleaseRecord.from_release(
-        ReleasedItems(list("abcabc"), groups=groups), plan, plan_guarantees(plan), None, read
+        ReleasedItems(list("abcabc"), groups=groups), plan, plan_guarantees(plan), None, engine=engine
     )
     found = {one.what: one.verdict for one in verify_record(json.loads(json.dumps(record.as_dict())))}
     assert (found["measurement"], found["items"]) == (AGREES, verdict)

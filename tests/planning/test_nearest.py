@@ -43,11 +43,11 @@ def test_one_item_each_costs_what_one_count_costs() -> None:
     assert (found.name, found.scale) == ("histogram_laplace", 10.0)
     counts, ranks = (found.query.task.accuracy_guarantees(found)[name] for name in ("count_accuracy", "accuracy"))
     one, ratio = 1 - 0.95 ** (1 / 50), math.exp(-1 / 10)
-    assert counts.within == math.ceil(10 * math.log(2 / ((1 + ratio) * one))) - 1 == 69
-    assert counts.within < ranks.within == 109 < 2 * counts.within
+    assert counts.within_users == math.ceil(10 * math.log(2 / ((1 + ratio) * one))) - 1 == 69
+    assert counts.within_users < ranks.within_users == 109 < 2 * counts.within_users
     assert "noise on all counts costs less than a selection: for the counted rows, the error" in found.why
     choice = plan_query(replace(found.query, task=replace(found.query.task, mechanism=ONE_SHOT)))
-    promised = max(one.within for one in choice.query.task.accuracy_guarantees(choice).values())
+    promised = max(one.within_users for one in choice.query.task.accuracy_guarantees(choice).values())
     assert found.why.endswith(f"bound is 109 users; for report_noisy_top_k it is {promised} users")
     assert "not of the whole table" in counts.words
     assert "of each user at most 1 item, drawn at random" in ranks.words
@@ -151,7 +151,7 @@ def test_what_is_promised_of_a_busy_item_whose_visitors_keep_others_is_of_kept_r
         pl.DataFrame(rows, schema=["user", "item"], orient="row")
     )
     counts = dict(zip(found.items, found.counts, strict=True))
-    within = told["count_accuracy"].within
+    within = told["count_accuracy"].within_users
     assert all(abs(counts[item] - kept) <= within for item, kept in (("ATL", 260), ("AUS", 40), ("BOS", 0)))
     assert abs(counts["AUS"] - 300) > 4 * within  # all of its visitors, of whom nothing may be promised
     for name, promise in told.items():

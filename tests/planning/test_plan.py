@@ -209,7 +209,7 @@ def test_sets_come_as_often_as_is_promised(alpha: Fraction, budget: Budget) -> N
     assert task.gap_error_bound(plan) == pytest.approx(reach)
     assert plan.accuracy == pytest.approx(known["threshold"] + reach + plan.scale / 2 * math.log(2 / alpha))
     assert (least, near) == (math.ceil(plan.accuracy), math.floor(reach))
-    assert task.accuracy_guarantees(plan)["accuracy"].within == least
+    assert task.accuracy_guarantees(plan)["accuracy"].within_users == least
     gaps = [max(least - near - 1, 0), least, max(least - near - 1, 0)]
     scores = [sum(gaps[at:]) for at in range(4)] + [0, 0]
     space = tk.VectorDomain(tk.AtomDomain(int), size=6), tk.LInfDistance(monotonic=True)

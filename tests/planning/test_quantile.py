@@ -79,7 +79,7 @@ def test_noise_and_promise_are_those_of_formulas(own: NumericColumns, unit: tupl
             Fraction(reach, q),
             Fraction(reach, q),
         )
-        assert promise.within == (math.ceil(reach / q) if own.max_rows == 1 else None)
+        assert promise.within_users == (math.ceil(reach / q) if own.max_rows == 1 else None)
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
         assert found is not None
         assert float(found[1]) == pytest.approx(1.5 * beta + 0.5, rel=1e-5)
         assert Fraction(found[1]) >= Fraction(plan.measurement.accuracy(own.n_candidates, 0.05))
-        assert (int(found[2]), int(found[3]), promise.within) == (1, places, None)
+        assert (int(found[2]), int(found[3]), promise.within_users) == (1, places, None)
         assert plan.accuracy == math.ceil(plan.query.task.row_error_bound(plan))
     assert [format_rows(Fraction(n, 100)) for n in (100, 150, 10000001, 2**60)] == [
         "1",

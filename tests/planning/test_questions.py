@@ -15,8 +15,10 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.planning.options import PANELS, options_of
 from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds, record_question
-from opendp_topk.apps.planning.verification import AGREES, verify_record
-from opendp_topk.errors import ParameterError
+from opendp_topk.apps.planning.record_file import read_fields
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
+from opendp_topk.errors import ParameterError, TableError
+from tests.cli.command import edited, places
 
 from ..concepts.sentinels import raises_exactly
 
@@ -94,9 +96,33 @@ def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Pat
     with tk.ledger.Ledger(tmp_path / "b") as ledger:
         assert {one.verdict for one in verify_record(fields, ledger) if one.what != "table"} == {AGREES}
     assert record_question(None, fields["mechanism"]) is question_class(kind)
-    for other in set(ASKED) - {kind}:
-        assert record_question({**fields["question"], "kind": other}, fields["mechanism"]) is None
-    assert record_question({**fields["question"], "version": 2}, fields["mechanism"]) is None
+    assert read_fields(str(tmp_path / "record.json")) == fields
+    for path in (path for path in places(fields["question"]) if path):
+        for value in ("top-k", "gap", "x", 2, None):
+            altered = {**fields, "question": edited(fields["question"], path, value)}
+            assert altered == fields or is_seen(altered, tmp_path / "altered.json"), (path, value)
+
+
+def is_seen(fields: dict[str, Any], file: Path) -> bool:
+    """Whether a record with these fields is refused, or disagrees with what is computed again."""
+    file.write_text(json.dumps(fields), "utf-8")
+    try:
+        return DISAGREES in {one.verdict for one in verify_record(read_fields(str(file)))}
+    except TableError:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"kind": "next", "version": 1}, "'next' in version 1, is unknown: open it with the version"),
+        ({"kind": "top-k", "version": 2}, "'top-k' in version 2, is unknown: open it with the version"),
+        ({"kind": "gap", "version": 1}, "does not answer its question, gap"),
+    ],
+)
+def test_a_record_of_an_unknown_question_is_refused(question: dict[str, Any], message: str) -> None:
+    known = {"mechanism": "report_noisy_top_k", "item": "i", "candidates": 9}
+    raises_exactly(TableError, lambda: record_question(question, known), message)
 
 
 def test_an_option_that_a_release_does_not_have_is_named() -> None:

@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.plan import plan_query
-from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord, TableProvenance, record_digest
+from opendp_topk.apps.planning.plan import plan_guarantees, plan_query
+from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord, record_digest
 from opendp_topk.apps.planning.units import Budget
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from tests.concepts.sentinels import raises_exactly
@@ -154,26 +154,28 @@ def test_what_has_no_record_is_refused_before_it_is_paid(tmp_path: Path) -> None
 
 
 COUNTED = ReleasedItems(["a", "b"], counts=[7, -2])
-READ = TableProvenance({"name": "polars", "version": "1"}, where="year = 2024", files="sha256:0")
+DIGEST = "sha256:" + "0" * 64
+READ: dict[str, Any] = {"engine": {"name": "polars", "version": "1"}, "where": "year = 2024", "files": DIGEST}
 
 
 def recorded(name: str, released: ReleasedItems, **more: Any) -> ReleaseRecord:
     plan = plan_query(query(name))
     return ReleaseRecord.from_release(
-        released, plan, plan.query.task.accuracy_guarantees(plan), more.get("entry"), READ
+        released, plan, plan.query.task.accuracy_guarantees(plan), more.get("entry"), **READ
     )
 
 
 @pytest.mark.further
 @pytest.mark.parametrize("name", TASKS)
 def test_json_loses_nothing(name: str) -> None:
-    record = recorded(name, COUNTED, entry={"dataset": "d", "entry": 3, "time": "now", "claim": "c"})
+    entry = {"dataset": "d", "entry": 3, "time": "now", "claim": DIGEST, "head": "3-" + "0" * 64}
+    record = recorded(name, COUNTED, entry=entry)
     kept = json.loads(json.dumps(record.as_dict()))
     again = ReleaseRecord.from_dict(kept)
     assert json.loads(json.dumps(again.as_dict())) == kept
     assert again.claim == record.claim
     assert again.promises == record.promises
-    assert (again.released, again.read) == (record.released, record.read)
+    assert (again.released, again.engine, again.where) == (record.released, record.engine, record.where)
 
 
 @pytest.mark.further
@@ -191,7 +193,7 @@ def test_an_epsilon_that_was_asked_for_is_never_written_too_small(loss: Any) -> 
     """The decimal 0.1 is less than the float64, and than what lies between the two."""
     asked = query("top k")
     plan = plan_query(type(asked)(asked.task, asked.unit, Budget(tk.PrivacyProfile(), (loss, Fraction(1, 10**6)))))
-    record = ReleaseRecord.from_release(COUNTED, plan, {}, None, READ)
+    record = ReleaseRecord.from_release(COUNTED, plan, plan_guarantees(plan), None, **READ)
     epsilon, delta = json.loads(json.dumps(record.as_dict()))["d_out"]
     assert 0 <= Fraction(repr(epsilon)) - Fraction(loss) < Fraction(1, 10**15)
     assert 0 < delta <= 1e-6

@@ -21,7 +21,7 @@ from ..planning.plan import Plan, plan_guarantees
 from ..planning.question import PrivacyBudget, Question, TableUnit
 from ..planning.question_top_k import TopK
 from ..planning.question_unknown_domain import UnknownDomainTopK
-from ..planning.release_record import ReleasedItems, ReleaseRecord, TableProvenance
+from ..planning.release_record import ReleasedItems, ReleaseRecord
 from ..planning.units import UserUnit
 from . import show
 from .plan import show_plan
@@ -160,7 +160,7 @@ def _release_record(question: Question, plan: Plan[Any, UserUnit], table: Any) -
     """Return the record of a release; it is not stored."""
     released = ReleasedItems.from_output(plan.measurement(table))
     fields = question.record_fields(plan)
-    return ReleaseRecord.from_release(released, plan, plan_guarantees(plan), None, TableProvenance({}), question=fields)
+    return ReleaseRecord.from_release(released, plan, plan_guarantees(plan), None, engine={}, question=fields)
 
 
 def _interpretation_lines(epsilon: float) -> list[str]:

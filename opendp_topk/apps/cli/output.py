@@ -17,7 +17,7 @@ from ...errors.files import DraftFile, quote_path
 from ...markup.foreign import spreadsheet_cell
 from ..planning.record_store import STDOUT, record_as_json
 from ..planning.release_record import ReleaseRecord
-from .record_words import group_column, question_of
+from .record_words import group_column
 
 # The destination of a release record: checked before anything is drawn, and written whole or not at all.
 
@@ -132,7 +132,7 @@ def _record_as_csv(record: ReleaseRecord) -> str:
 
     The columns are group and rank or quantile (if there are any), item or number, and count or gap.
     """
-    released, asked = record.released, question_of(record)
+    released, asked = record.released, record.asked
     columns = [
         *group_column(record),
         *asked.labels(record),

@@ -12,16 +12,7 @@ from ...spaces.curves.closed_forms import attack_accuracy, total_variation
 from ..ledger import Ledger
 from ..ledger.report import budget_summary_texts, protected_unit_text
 from ..ledger.stated import NOT_STATED, TITLES, metadata_lines
-from ..planning.question import Question
-from ..planning.questions import record_question
 from ..planning.release_record import PrivacyClaim, ReleaseRecord
-
-
-def question_of(record: ReleaseRecord) -> type[Question]:
-    """Return the question that the record answers; a record that was read has one."""
-    found = record_question(record.question, record.mechanism)
-    kind: type[Question] = found
-    return kind
 
 
 def count_amounts(record: ReleaseRecord) -> list[float] | None:
@@ -45,7 +36,7 @@ def loss_text(claim: PrivacyClaim) -> str:
 
 def provenance_rows(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Return the rows for the condition on rows, the digest of the file list and the deadline, if recorded."""
-    where, files, padded = record.read.where, record.read.files, record.read.padded
+    where, files, padded = record.where, record.files, record.padded
     attested = f"a list as private as the table, with the digest {files}"
     return [
         *([] if where is None else [("rows", f"only those with {where}")]),
@@ -121,7 +112,7 @@ def signing_checklist(record: ReleaseRecord) -> list[str]:
     alone = f"Does each {one} have one value of the column {column}? A person with two values counts as two people."
     return [
         bound if "at_most" in record.stated else alone,
-        question_of(record).public_check(record),
+        record.asked.public_check(record),
         f"Are {', '.join(['table', *titles])} and {last} as agreed?",
         "Does `opendp-topk verify` with the ledger report that every line agrees?",
         "Is this accuracy of an attacker acceptable, and is the remaining budget enough for all planned releases?",
@@ -180,5 +171,5 @@ def mechanism_text(record: ReleaseRecord) -> str:
 
 def software_text(record: ReleaseRecord) -> str:
     """Return the names and versions of the library and of the engine that counted the table."""
-    library, engine = record.library, record.read.engine
+    library, engine = record.library, record.engine
     return f"{library['name']} {library['version']}; the table was counted by {engine['name']} {engine['version']}"

@@ -16,7 +16,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> str:
     """Return the page as HTML, with the remaining budget of the ``ledger`` that has paid, if given."""
-    asked = words.question_of(record)
+    asked = record.asked
     title = asked.title(record)
     body = el(
         "main",
@@ -76,11 +76,11 @@ def _cost_rows(record: ReleaseRecord, ledger: Ledger | None) -> list[tuple[str, 
 
 def _render_items(record: ReleaseRecord) -> list[Markup]:
     """Return the items with their noisy counts and error bars, or leads, in one list per group."""
-    ranked, items, asked = record.release == "ranking", record.released.items, words.question_of(record)
+    ranked, items, asked = record.release == "ranking", record.released.items, record.asked
     if not items:
         return [el("p", f"Nothing was released: {asked.nothing(record)}.", class_="stake")]
     counts, promise = words.count_amounts(record), record.promises.get("count_accuracy")
-    near = None if promise is None else promise.within
+    near = None if promise is None else promise.within_users
     top = max([*(counts or ()), 0]) + (near or 0) or 1
     rows = [_render_item(record, place, counts, near, top) for place in range(len(items))]
     lists, start = [], 0
@@ -105,7 +105,7 @@ def _render_item(
 ) -> Markup:
     """Return one item of a list."""
     gaps, item = record.released.gaps, record.released.items[place]
-    rank = "".join(str(values[place]) for _, values in words.question_of(record).labels(record))
+    rank = "".join(str(values[place]) for _, values in record.asked.labels(record))
     parts = [el("span", rank, class_="rank")]
     text = words.csv_line(item) if isinstance(item, list) else item
     parts.append(el("span", text, class_="item", dir="auto"))
@@ -161,7 +161,7 @@ def _document_row(proof: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _technical_rows(record: ReleaseRecord) -> list[tuple[str, Any]]:
-    scale = words.question_of(record).scale_text(record)
+    scale = record.asked.scale_text(record)
     return [
         ("mechanism", words.mechanism_text(record)),
         *words.provenance_rows(record),

@@ -84,9 +84,9 @@ def show(
 
 def _release_options(record: ReleaseRecord) -> dict[str, Any]:
     """Return the options of the release that a record is of; lists of candidates and of groups are not among them."""
-    where, stated = record.read.where, record.stated
+    where, stated = record.where, record.stated
     own = {name: stated[name] for name in ("label", "period", "purpose") if stated.get(name)}
-    return {**words.question_of(record).record_options(record), **({} if where is None else {"where": where}), **own}
+    return {**record.asked.record_options(record), **({} if where is None else {"where": where}), **own}
 
 
 def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
@@ -100,7 +100,7 @@ def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
 
 def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
     """Print the record on the terminal."""
-    asked = words.question_of(record)
+    asked = record.asked
     terminal.print_paragraphs(asked.title(record), asked.method(record), "")
     counts = words.count_amounts(record)
     shown = None if counts is None else [f"{count:.12g}" for count in counts]
@@ -128,7 +128,7 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
     """Print a release that was just made."""
     counts, step = record.released.counts, printed_fraction(record.mechanism.get("granularity", 1))
     exactly = None if counts is None else [format_grid_score(count, step) for count in counts]
-    asked = words.question_of(record)
+    asked = record.asked
     _print_items(record, exactly, asked.heading(record), ranked=record.k is not None)
     terminal.print_paragraphs("")
     documents = ((one["document"], one["status"]) for one in record.proof["documents"])
@@ -149,7 +149,7 @@ def _print_items(record: ReleaseRecord, counts: list[str] | None, head: str, *, 
     released = record.released
     items = [(name, [terminal.item_text(one) for one in values]) for name, values in record.item_columns(head)]
     columns = [
-        *((name, list(map(str, values))) for name, values in words.question_of(record).labels(record) if ranked),
+        *((name, list(map(str, values))) for name, values in record.asked.labels(record) if ranked),
         *([] if counts is None else [(f"noisy {record.score_noun}", counts)]),
         *([] if released.gaps is None else [("noisy lead", [f"{gap:.6g}" for gap in released.gaps])]),
         *items,

@@ -180,7 +180,9 @@ class GroupedTask:
         said = {name: told.words.replace(f"at least {each}", at_once, 1) for name, told in found.items()}
         own = f"; counts are within one group, and {self._describe_contribution(plan.query.unit.columns)}"
         return {
-            name: AccuracyGuarantee(said[name] + (own if told.within is not None else ""), told.within, float(alpha))
+            name: AccuracyGuarantee(
+                said[name] + (own if told.within_users is not None else ""), told.within_users, float(alpha)
+            )
             for name, told in found.items()
         }
 

@@ -22,6 +22,7 @@ from ...spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, Lap
 from ...spaces.curves.composed import NOTHING, Composed, Largest
 from ...spaces.curves.curve import PrivacyCurve
 from ...spaces.measures import Measure, PrivacyProfile, bounds_range, is_pure
+from .record_fields import NotNegative, OnlyFields, Probability, Text
 from .units import Budget, Columns, PrivacyUnit, UserUnit, users_to_rows
 
 # Accuracy guarantees of a release, in words.
@@ -30,19 +31,22 @@ NO_BOUND = "none: the scale is close to the largest floating-point number"
 
 
 @dataclass(frozen=True)
-class AccuracyGuarantee:
+class AccuracyGuarantee(OnlyFields):
     """Accuracy guarantee of a theorem, valid with probability at least ``1 - alpha``: in words and as an error bound.
 
-    ``within`` is the error bound in users; None if there is no finite bound in users or none was computed.
+    Args:
+        words: The guarantee in words.
+        within_users: Error bound in users; null if there is no finite bound in users or none was computed.
+        alpha: Probability that the guarantee fails.
     """
 
-    words: str
-    within: int | None
-    alpha: float
+    words: Text
+    within_users: NotNegative | None
+    alpha: Probability
 
     def as_dict(self) -> dict[str, Any]:
         """Return the guarantee as a dictionary for JSON."""
-        return {"alpha": self.alpha, "within_users": self.within, "words": self.words}
+        return {"alpha": self.alpha, "within_users": self.within_users, "words": self.words}
 
 
 def confidence_text(alpha: Fraction) -> str:

@@ -303,7 +303,7 @@ class Question(OptionGroup):
         return {"kind": cls.kind, "version": cls.version}
 
     @classmethod
-    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+    def is_valid_record(cls, record: ReleaseRecord) -> bool:
         """Return True if the fields of a record can be those of this question, so that it can be shown."""
         return True
 
@@ -776,9 +776,9 @@ class ListedQuestion(ItemQuestion):
         return replace(self, candidates=self.n_candidates)
 
     @classmethod
-    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+    def is_valid_record(cls, record: ReleaseRecord) -> bool:
         """Return True if the fields of a record can be those of this question."""
-        return record["k"] is not None and len(record["items"]) <= record["k"]
+        return record.k is not None and len(record.items) <= record.k
 
     @classmethod
     def number_text(cls, record: ReleaseRecord) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,12 +33,11 @@ class TopKByGap(SummedQuestion, ListedQuestion):
         return GapTask(self.required_k, self.required_candidates)
 
     @classmethod
-    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+    def is_valid_record(cls, record: ReleaseRecord) -> bool:
         """Return True if the fields of a record can be those of this question."""
-        known = record["mechanism"]
-        candidates, test = known.get("candidates"), known.get("test_scale")
-        whole = type(candidates) is int and candidates > 1 and type(test) in (int, float) and 0 <= test < float("inf")
-        return super().is_valid_record(record) and whole and record["scale"] is not None
+        known = record.mechanism
+        has_noise = "test_scale" in known and record.scale is not None
+        return super().is_valid_record(record) and has_noise and (known["candidates"] or 0) > 1
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:

@@ -126,13 +126,10 @@ class InGroups(Question):
         return {**super().record_fields(plan), "question": asked.record_fields(inner)}
 
     @classmethod
-    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
-        """Return True if the record has ``k`` items for each group, and the parameters of its groups."""
-        partition, k = record["mechanism"]["partition"], record["k"]
-        if not isinstance(partition, Mapping) or not isinstance(partition.get("group"), str) or k is None:
-            return False
-        number = partition.get("groups")
-        return type(number) is int and number > 0 and len(record.get("groups", ())) == number * k
+    def is_valid_record(cls, record: ReleaseRecord) -> bool:
+        """Return True if the record has ``k`` items for each group, and the question in each group is known."""
+        length = record.mechanism["partition"]["groups"] * (record.k or 0)
+        return issubclass(_inner(record), GroupableQuestion) and len(record.groups or ()) == length > 0
 
     @classmethod
     def record_columns(cls, known: Mapping[str, Any]) -> Columns:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,8 +17,6 @@ from .quantile import NumericColumns, QuantilesTask, QuantileTask, quantile_phra
 from .question import Question, grid_of_record, grid_texts, parse_grid
 from .release_record import ReleaseRecord, quantiles_of
 from .units import UserUnit, recover_fraction
-
-_SHARE = re.compile(r"[1-9]\d{0,2}/[1-9]\d{0,3}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,24 +91,10 @@ class Quantile(Question):
         return NumericColumns(known["user"], value=known["value"], **grid_of_record(known), **asked)
 
     @classmethod
-    def is_valid_record(cls, record: Mapping[str, Any]) -> bool:
+    def is_valid_record(cls, record: ReleaseRecord) -> bool:
         """Return True if the fields of a record can be those of this question."""
-        known, length = record["mechanism"], len(record["items"])
-        asked, most, places = (
-            known.get("quantiles", [known.get("quantile")]),
-            known.get("max_rows"),
-            known.get("places", 1),
-        )
-        return (
-            isinstance(known.get("value"), str)
-            and all(type(one) is int and one > 0 for one in (most, places))
-            and ("quantiles" not in known or "places" in known)
-            and isinstance(asked, list)
-            and asked != []
-            and all(isinstance(one, str) and _SHARE.fullmatch(one) is not None for one in asked)
-            and length in (0, len(asked))
-            and (record["k"] is None or length <= record["k"])
-        )
+        length = len(record.items)
+        return length in (0, len(quantiles_of(record.mechanism))) and (record.k is None or length <= record.k)
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import ParameterError, checks
+from ...errors import ParameterError, TableError, checks
+from ...errors.files import quote_path
 from .options import options_of
 
 WRAPPED = "in-groups"  # the kind of the question that wraps another one
@@ -39,17 +40,23 @@ def question_class(kind: str) -> Any:
 
 
 def record_question(question: Mapping[str, Any] | None, known: Mapping[str, Any]) -> Any:
-    """Return the class of the question of a record, by its field ``question`` and the parameters of its mechanism.
+    """Return the class of the question of a record, by its field ``question``.
 
-    A record without the field is looked up by its parameters. Return None if the field and the parameters differ, or if
-    the question has another version.
+    The question of a record without the field is looked up by ``known``, the parameters of its mechanism.
+
+    Raises:
+        TableError: The question or its version is unknown, or it is not the question of the mechanism.
     """
-    if question is not None:
-        if question.get("kind") not in question_kinds():
-            return None
-        found = question_class(question["kind"])
-        return found if found.owns(known) and question.get("version") == found.version else None
-    return next((one for one in map(question_class, reversed(question_kinds())) if one.owns(known)), None)
+    if question is None:
+        question = {"kind": next((one for one in reversed(question_kinds()) if question_class(one).owns(known)), None)}
+    kind = question["kind"]
+    found = question_class(kind) if kind in question_kinds() else None
+    if found is None or question.get("version", found.version) != found.version:
+        named = "" if kind is None else f", {quote_path(kind)} in version {question.get('version')},"
+        raise TableError(f"its question{named} is unknown: open it with the version of opendp_topk that wrote it")
+    if not found.owns(known):
+        raise TableError(f"its mechanism does not answer its question, {kind}: fields were removed or changed")
+    return found
 
 
 def question_from_dict(found: Mapping[str, Any]) -> Any:

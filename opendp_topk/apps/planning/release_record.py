@@ -9,10 +9,11 @@ import math
 import sys
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from ...combinators.conversions import make_approximate
 from ...combinators.followed_by import make_followed_by
@@ -20,7 +21,8 @@ from ...core.binary_search import binary_search_param
 from ...core.measurement import Measurement
 from ...core.releases import Release
 from ...core.version import version
-from ...errors import ProofError
+from ...errors import ProofError, TableError
+from ...errors.extras import import_extra
 from ...errors.files import write_atomically
 from ...markup.foreign import json_text
 from ...measurements.additive_noise import then_gaussian, then_laplace
@@ -42,12 +44,29 @@ from ...transformations.count_outside import make_count_outside
 from ..ledger.journal import utc_timestamp
 from ..ledger.report import plural_noun
 from .plan import AccuracyGuarantee, Plan, T_co, U_co
+from .questions import record_question
+from .record_fields import (
+    Amount,
+    Digest,
+    Mechanism,
+    Moment,
+    OnlyFields,
+    PaymentFields,
+    Positive,
+    ProofFields,
+    QuestionFields,
+    Rule,
+    Seconds,
+    Software,
+    StatedFields,
+    Text,
+    Whole,
+)
 from .units import ROW, Budget, UserUnit, describe_neighbors, split_item_parts
 
 # A record contains everything public about a release: items, plan and privacy claim. It has no exact count or score.
 
 FORMAT = "opendp_topk.release.v1"  # the only format that is read and written
-_PROMISES = ("accuracy", "count_accuracy")
 
 
 @dataclass(frozen=True)
@@ -108,27 +127,6 @@ class ReleasedItems:
 
 
 @dataclass(frozen=True)
-class TableProvenance:
-    """Provenance of the table: how it was read.
-
-    Args:
-        engine: The name and the version of the engine that counted the table.
-        where: The condition on its rows; None for all rows.
-        files: The digest of the list of its files; None if it was not recorded.
-        candidates: The digest of the list of candidates, if candidates were listed.
-        padded: The seconds between the start of opening the table and the answer; None if it was given when ready.
-        groups: The digest of the list of groups, if the release has groups.
-    """
-
-    engine: Mapping[str, str]
-    where: str | None = None
-    files: str | None = None
-    candidates: str | None = None
-    padded: float | None = None
-    groups: str | None = None
-
-
-@dataclass(frozen=True)
 class PrivacyClaim:
     """Privacy claim of a release: a loss of at most ``d_out`` under a measure, for neighbours at distance ``d_in``.
 
@@ -164,62 +162,135 @@ class PrivacyClaim:
         return describe_neighbors(self.neighbors, self.d_in)
 
 
-@dataclass(frozen=True)
-class ReleaseRecord:
-    """Record of one release, for people, pages and programs; docs/release.schema.json is its schema.
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRecord(OnlyFields):
+    """Record of one release, for people, pages and programs: what was asked, what was released, and its cost.
 
-    ``mechanism`` has the parameters of the whole chain from the table to the items. For groups, these are the
-    parameters of each group's chain, and ``partition`` has those of the grouping. ``ledger`` is the entry that paid, if
-    one did, with a salt, so that the record cannot be guessed from its digest. ``stated`` is metadata that people
-    give and nothing computes: what one user is, publisher, period and purpose. ``question`` names the question and its
-    version; None in records of earlier versions, which are looked up by their mechanism.
+    Everything in a record is public. A field with a default is missing in JSON if it has this value.
+
+    Args:
+        question: Question that was asked. The question of a record of an earlier version is looked up by its mechanism.
+        time: Time of the release, in UTC.
+        items: Released items, in the order of their ranks, or for a set in the order of the candidates or of the
+            alphabet. Quantiles are numbers: integers, or texts such as "-0.25" and "37/3". An item of several columns
+            is a list of texts.
+        groups: Group of each item, if there is a list for each group.
+        counts: Noisy count of each item, in steps of the granularity for sums.
+        gaps: Noisy lead of each item over the next.
+        other: Noisy number of users with another item.
+        k: Number of items that were asked for; null for all items above a threshold.
+        release: ranking, or set.
+        measure: Privacy measure.
+        symbol: Symbol of d_out.
+        neighbors: Neighbouring tables: users are added or removed, or the rows of users are replaced.
+        d_in: Number of users by which neighbouring tables differ.
+        d_out: Privacy loss, rounded up; a pair with delta.
+        mechanism: Parameters of the chain from the table to the items, by name; for groups, those within each group.
+        scale: Scale of the noise, in users, in steps of the granularity for sums, in 1/q rows for a quantile p/q, and
+            in rows for several quantiles. Null if there is no single scale.
+        accuracy: Accuracy guarantee of the items.
+        count_accuracy: Accuracy guarantee of the counts.
+        ledger: Entry that paid; null if none did.
+        proof: Proof of the cost.
+        where: Condition on the rows of the table.
+        files: Digest of the private list of the files that were read.
+        candidate_list: Digest of the list of candidates.
+        padded: Seconds between the time and the answer; without it, the answer was given when it was ready.
+        group_list: Digest of the list of groups.
+        stated: Metadata that people stated.
+        engine: Software that counted the table.
+        library: Library that made the release.
     """
 
-    time: str
-    released: ReleasedItems
-    k: int | None
-    release: str
-    claim: PrivacyClaim
-    mechanism: Mapping[str, Any]
-    scale: float | None
-    promises: Mapping[str, AccuracyGuarantee]
-    ledger: Mapping[str, Any] | None
-    proof: Mapping[str, Any]
-    read: TableProvenance
-    library: Mapping[str, str]
-    stated: Mapping[str, Any] = field(default_factory=dict)
-    question: Mapping[str, Any] | None = None
+    question: Annotated[Mapping[str, Any], Rule(QuestionFields)] | None = None
+    time: Moment
+    items: list[Text | Whole | Annotated[list[Text], Rule(min_length=2)]]
+    groups: list[Text | Whole] | None = None
+    counts: list[Whole] | None = None
+    gaps: list[Amount] | None = None
+    other: Whole | None = None
+    k: Positive | None
+    release: Literal["ranking", "set"]
+    measure: Literal[
+        "MaxDivergence",
+        "ZeroConcentratedDivergence",
+        "PrivacyProfile",
+        "Approximate(MaxDivergence)",
+        "Approximate(ZeroConcentratedDivergence)",
+    ]
+    symbol: Literal["epsilon", "rho", "(epsilon, delta)", "(rho, delta)"]
+    neighbors: Literal["add_remove", "replace"]
+    d_in: Positive
+    d_out: Amount | tuple[Amount, Amount]
+    mechanism: Mechanism
+    scale: Amount | None
+    accuracy: AccuracyGuarantee
+    count_accuracy: AccuracyGuarantee | None = None
+    ledger: Annotated[Mapping[str, Any], Rule(PaymentFields)] | None
+    proof: Annotated[Mapping[str, Any], Rule(ProofFields)]
+    where: Text | None = None
+    files: Digest | None = None
+    candidate_list: Digest | None = None
+    padded: Seconds | None = None
+    group_list: Digest | None = None
+    stated: Annotated[Mapping[str, Any], Rule(StatedFields)] = field(default_factory=dict)
+    engine: Software
+    library: Software
 
     @classmethod
     def from_release(
         cls,
         released: ReleasedItems,
         plan: Plan[Any, UserUnit],
-        promises: Mapping[str, AccuracyGuarantee],
+        promises: Mapping[str, Any],
         entry: Mapping[str, Any] | None,
-        read: TableProvenance,
-        stated: Mapping[str, Any] | None = None,
-        question: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> ReleaseRecord:
-        """Return the record of a release by the measurement of ``plan`` now, paid for by ``entry``."""
-        measurement, query = plan.measurement, plan.query
+        """Return the record of a release by the measurement of ``plan`` now, paid for by ``entry``.
+
+        ``more`` are the fields that come from the table and the question, such as ``engine``.
+        """
+        measurement, task = plan.measurement, plan.query.task
         parameters = parameters_of(measurement)
         return cls(
             time=utc_timestamp(),
-            released=released,
-            k=query.task.k,
-            release=query.task.release,
-            claim=PrivacyClaim.from_plan(plan),
+            k=task.k,
+            release=task.release,
             mechanism={name: value for name, value in parameters.items() if name != "scale"},
             scale=plain_value(parameters.get("scale")),
-            promises=promises,
             ledger=None if entry is None else add_salt(entry),
             proof=proof_summary(measurement),
-            read=read,
             library={"name": "opendp_topk", "version": version()},
-            stated=stated or {},
-            question=question,
+            **vars(released),
+            **vars(PrivacyClaim.from_plan(plan)),
+            **promises,
+            **more,
         )
+
+    @cached_property
+    def asked(self) -> Any:
+        """Class of the question that was asked, a subclass of ``Question``.
+
+        Raises:
+            TableError: The question is unknown, or is not that of the mechanism.
+        """
+        return record_question(self.question, self.mechanism)
+
+    @cached_property
+    def released(self) -> ReleasedItems:
+        """Released items, with their counts or leads."""
+        return ReleasedItems(self.items, self.counts, self.gaps, self.other, self.groups)
+
+    @cached_property
+    def claim(self) -> PrivacyClaim:
+        """Privacy claim."""
+        return PrivacyClaim(self.measure, self.symbol, self.neighbors, self.d_in, self.d_out)
+
+    @property
+    def promises(self) -> dict[str, AccuracyGuarantee]:
+        """Accuracy guarantees by name."""
+        counts = {} if self.count_accuracy is None else {"count_accuracy": self.count_accuracy}
+        return {"accuracy": self.accuracy, **counts}
 
     @property
     def digest(self) -> str:
@@ -281,54 +352,39 @@ class ReleaseRecord:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> ReleaseRecord:
-        """Return the record that :meth:`as_dict` wrote, as read from JSON."""
-        own = {name: found[name] for name in _SAME}
-        promises = {name: found[name] for name in _PROMISES if name in found}
-        return cls(
-            **own,
-            claim=PrivacyClaim(
-                found["measure"], found["symbol"], found["neighbors"], found["d_in"], _parse_distance(found["d_out"])
-            ),
-            released=ReleasedItems(found["items"], *map(found.get, ("counts", "gaps", "other", "groups"))),
-            promises={
-                name: AccuracyGuarantee(one["words"], one["within_users"], one["alpha"])
-                for name, one in promises.items()
-            },
-            read=TableProvenance(
-                found["engine"], *map(found.get, ("where", "files", "candidate_list", "padded", "group_list"))
-            ),
-            stated=found.get("stated", {}),
-            question=found.get("question"),
-        )
+        """Return the record that :meth:`as_dict` wrote, as read from JSON; unknown fields are ignored.
+
+        Raises:
+            TableError: A field is missing or invalid.
+            MissingExtraError: pydantic is not installed.
+        """
+        adapter, invalid = record_reader()
+        names = {one.name: one for one in fields(cls)}
+        own = {name: value for name, value in found.items() if name in names}
+        wrong = [name for name, value in own.items() if value is None and names[name].default is None]
+        try:
+            if not wrong:
+                record: ReleaseRecord = adapter.validate_python(own)
+                return record
+        except invalid as error:
+            wrong = [error.errors()[0]["loc"][0]]
+        raise TableError(f"the record must have a valid field {wrong[0]}: it was removed or changed")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as a dictionary for JSON."""
-        released, read = self.released, self.read
-        beside = {name: getattr(released, name) for name in ("groups", "counts", "gaps", "other")}
-        attested = {"where": read.where, "files": read.files, "candidate_list": read.candidates, "padded": read.padded}
-        attested["group_list"] = read.groups
-        return {
-            "format": FORMAT,
-            **({} if self.question is None else {"question": dict(self.question)}),
-            "time": self.time,
-            "items": released.items,
-            **{name: value for name, value in beside.items() if value is not None},
-            "k": self.k,
-            "release": self.release,
-            **asdict(self.claim),
-            "mechanism": {name: plain_value(value) for name, value in self.mechanism.items()},
-            "scale": self.scale,
-            **{name: promise.as_dict() for name, promise in self.promises.items()},
-            "ledger": None if self.ledger is None else dict(self.ledger),
-            "proof": self.proof,
-            **{name: value for name, value in attested.items() if value is not None},
-            **({"stated": dict(self.stated)} if self.stated else {}),
-            "engine": dict(read.engine),
-            "library": self.library,
-        }
+        written: dict[str, Any] = {"format": FORMAT}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value not in (None, {}) or (one.default, one.default_factory) == (MISSING, MISSING):
+                written[one.name] = plain_value(value.as_dict() if isinstance(value, AccuracyGuarantee) else value)
+        return written
 
 
-_SAME = ("time", "k", "release", "mechanism", "scale", "ledger", "proof", "library")
+@cache
+def record_reader() -> tuple[Any, Any]:
+    """Return the reader of records, and its exception."""
+    pydantic = import_extra("pydantic", "reading a record requires pydantic", "opendp_topk[cli]")
+    return pydantic.TypeAdapter(ReleaseRecord), pydantic.ValidationError
 
 
 # proof-region: written_epsilon
@@ -341,10 +397,6 @@ def _round_up_epsilon(number: Any) -> float:
 
 
 # end-proof-region: written_epsilon
-
-
-def _parse_distance(d_out: Any) -> Any:
-    return tuple(d_out) if isinstance(d_out, list) else d_out
 
 
 def quantiles_of(known: Mapping[str, Any]) -> tuple[Fraction, ...]:

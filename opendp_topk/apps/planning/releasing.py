@@ -28,7 +28,6 @@ from .record_store import Interrupted, RecordStore, records_folder
 from .release_record import (
     ReleasedItems,
     ReleaseRecord,
-    TableProvenance,
     engine_fields,
     list_digest,
     parameters_of,
@@ -209,8 +208,16 @@ def release_table(
                     whole = bound if others is None else others.append_count(bound)
                     source.require_readable(rows, columns.column_names, paid=account is not None)
                 with write_file_list(reading.files, source.files) as digest:
-                    fields = engine.engine_fields() if isinstance(table, str | Path) else engine_fields(table)
-                    provenance = TableProvenance(fields, reading.where, digest, listing, reading.pad, grouping)
+                    by_name = isinstance(table, str | Path)
+                    provenance: dict[str, Any] = {
+                        "engine": engine.engine_fields() if by_name else engine_fields(table),
+                        "where": reading.where,
+                        "files": digest,
+                        "candidate_list": listing,
+                        "padded": reading.pad,
+                        "group_list": grouping,
+                        "question": question.record_fields(plan),
+                    }
 
                     def build_record(
                         released: Any, entry: Mapping[str, Any] | None, stated: Mapping[str, Any]
@@ -221,7 +228,7 @@ def release_table(
                             if columns.parts:
                                 winners = replace(winners, items=list(map(split_item_parts, winners.items)))
                             made = ReleaseRecord.from_release(
-                                winners, whole, promises, entry, provenance, stated, question.record_fields(plan)
+                                winners, whole, promises, entry, stated=stated, **provenance
                             )
                         return made if reading.pad is None else replace(made, time=started)
 

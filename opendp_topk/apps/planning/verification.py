@@ -23,12 +23,10 @@ from ..ledger.planned import require_readable_data
 from ..ledger.stated import release_metadata
 from .plan import AccuracyGuarantee, Plan, plan_guarantees
 from .quantile import NumericColumns
-from .questions import record_question
 from .release_record import (
     PrivacyClaim,
     ReleasedItems,
     ReleaseRecord,
-    TableProvenance,
     add_salt,
     canonical_json,
     engine_fields,
@@ -52,7 +50,7 @@ class RebuiltPlan:
     """Rebuilt plan of a release, with the measurement of everything that was released, and its accuracy guarantees."""
 
     plan: Plan[Any, UserUnit]
-    promises: dict[str, AccuracyGuarantee]
+    promises: dict[str, Any]
 
     @functools.cached_property
     def claim(self) -> PrivacyClaim:
@@ -71,8 +69,7 @@ def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
         if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _has_wrong_item_count(record):
             return None
         wanted = canonical_json(dict(record.mechanism))
-        asked = record_question(record.question, record.mechanism)
-        for plan in () if asked is None else asked.record_plans(record):
+        for plan in record.asked.record_plans(record):
             whole = _with_other_count(plan, record.mechanism.get("then"))
             known = {name: plain_value(value) for name, value in parameters_of(whole).items() if name != "scale"}
             if canonical_json(known) == wanted:
@@ -85,8 +82,7 @@ def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
 def _has_wrong_item_count(record: ReleaseRecord) -> bool:
     """Return True if the number of released items is not k, or k for each group, although it must be."""
     lists = record.mechanism["partition"]["groups"] if "partition" in record.mechanism else 1
-    asked = record_question(record.question, record.mechanism)
-    return asked is not None and asked.exact_number and len(record.released.items) != (record.k or 0) * lists
+    return record.asked.exact_number and len(record.items) != (record.k or 0) * lists
 
 
 def _with_other_count(plan: Plan[Any, UserUnit], loss: Any) -> Measurement:
@@ -418,9 +414,9 @@ def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
         "cost": asdict(record.claim),
         "mechanism": {name: plain_value(value) for name, value in record.mechanism.items()},
         "scale": record.scale,
-        "rows": record.read.where,
-        "candidates": record.read.candidates,
-        "groups": record.read.groups,
+        "rows": record.where,
+        "candidates": record.candidate_list,
+        "groups": record.group_list,
         "label": stated.get("label"),
         "words": {name: word for name, word in stated.items() if name != "label"},
     }
@@ -544,26 +540,26 @@ def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) 
     if isinstance(last, BestCounts):
         k, counted = last.k, True
     length = (k or 0) * len(groups or [None])
-    loss = measurement.map(d_in)
-    claim = PrivacyClaim(measure_name(measure), measure.symbol, metric.neighbors, int(d_in), loss)
+    claim: dict[str, Any] = vars(
+        PrivacyClaim(measure_name(measure), measure.symbol, metric.neighbors, int(d_in), measurement.map(d_in))
+    )
     return ReleaseRecord(
         time="",
-        released=ReleasedItems([""] * length, counts=[0] * length if counted else None),
+        items=[""] * length,
+        counts=[0] * length if counted else None,
         k=k,
         release="set"
         if known["mechanism"].endswith(("partition_selection", "quantiles", "by_gap"))
         else known.get("release", "ranking"),
-        claim=claim,
+        **claim,
         mechanism={name: plain_value(value) for name, value in known.items() if name != "scale"},
         scale=plain_value(known.get("scale")),
-        promises={"accuracy": AccuracyGuarantee("", None, float(checks.require_probability(alpha, "alpha")))},
+        accuracy=AccuracyGuarantee("", None, float(checks.require_probability(alpha, "alpha"))),
         ledger=None,
         proof=proof_summary(measurement),
-        read=TableProvenance(
-            engine_fields(data),
-            candidates=None if items is None else list_digest(items),
-            groups=None if groups is None else list_digest(groups),
-        ),
+        engine=engine_fields(data),
+        candidate_list=None if items is None else list_digest(items),
+        group_list=None if groups is None else list_digest(groups),
         library={"name": "opendp_topk", "version": version()},
     )
 
@@ -579,14 +575,12 @@ def _release_as_written(released: Any, columns: Columns) -> Any:
 def _finish_record(
     draft: ReleaseRecord, found: RebuiltPlan, released: ReleasedItems, paid: dict[str, Any], stated: dict[str, Any]
 ) -> ReleaseRecord:
-    asked = record_question(None, draft.mechanism)
-    assert asked is not None
     return replace(
         draft,
         time=utc_timestamp(),
-        released=released,
-        promises=found.promises,
+        **vars(released),
+        **found.promises,
         ledger=paid,
         stated=stated,
-        question=asked.record_fields(found.plan),
+        question=draft.asked.record_fields(found.plan),
     )
