@@ -113,7 +113,7 @@ def test_every_line_goes_through_ledger_entry_and_pages(path: Path) -> None:
 
 def test_the_fields_of_entries_and_of_records_have_the_lines() -> None:
     schema = json.loads((Path(__file__).parents[2] / "docs" / "release.schema.json").read_text(encoding="utf-8"))
-    told = schema["properties"]["stated"]["properties"].keys()
+    told = schema["$defs"]["StatedFields"]["properties"].keys()
     assert told == {"label", *LINES, "person", "column", "at_most", "shared"}
     assert set(OWN) == set(LINES) & set(Entry.__dataclass_fields__)
 

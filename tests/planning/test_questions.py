@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.options import PANELS, options_of
+from opendp_topk.apps.planning.options import PANELS, name_options, options_of
 from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds, record_question
 from opendp_topk.apps.planning.record_file import read_fields
+from opendp_topk.apps.planning.releasing import ReleaseOptions
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from opendp_topk.errors import ParameterError, TableError
 from tests.cli.command import edited, places
@@ -135,7 +138,7 @@ def test_several_releases_share_the_budget() -> None:
     repeated = tk.planning.Repeated(ASKED["top-k"], 4)
     (pure, *_) = repeated.options()
     assert pure.plan.loss == 2
-    raises_exactly(ParameterError, lambda: tk.planning.Repeated(ASKED[WRAPPED], 2).options(), "--group")
+    raises_exactly(ParameterError, lambda: tk.planning.Repeated(ASKED[WRAPPED], 2).options(), "group")
 
 
 def test_without_docstrings_nothing_is_asked() -> None:
@@ -144,3 +147,45 @@ def test_without_docstrings_nothing_is_asked() -> None:
     done = subprocess.run([sys.executable, "-OO", "-B", "-c", asked], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "run Python without -OO" in done.stderr
+
+
+BUDGET = tk.planning.PrivacyBudget(epsilon=1)
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "no target": (lambda: tk.planning.TopK(k=3, candidates=5).plan(), "privacy target: --epsilon E or --rho R"),
+    "k": (lambda: tk.planning.TopK(k=0, candidates=5, budget=BUDGET).plan(), "--k must be an integer >= 1"),
+    "users": (lambda: tk.planning.TableUnit(users=0).distance, "--users must be an integer >= 1"),
+    "excluded": (lambda: tk.planning.TableUnit(user="a", rows_per_person=3), "--rows-per-person and --user cannot be"),
+    "needed": (lambda: tk.planning.TopK(sum="paid"), "--sum requires --bounds LOWER,UPPER"),
+    "step": (
+        lambda: tk.planning.TopK(k=1, candidates=5, sum="paid", bounds="0,1", step="1e-300", budget=BUDGET).plan(),
+        "--step must be > 0, between 2^-500 and 2^22",
+    ),
+    "of a release": (lambda: ASKED["top-k"].plan().release(ROWS, files="a", pad=1), "--pad and --files cannot be"),
+}
+"""What is refused, and how the command says it."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_error_names_parameters_in_python_and_options_in_the_command(name: str) -> None:
+    refused, text = REFUSED[name]
+    plain = re.sub("--([a-z-]+)( [A-Z]+(,[A-Z]+)?)?", lambda found: found[1].replace("-", "_"), text)
+    raises_exactly(ParameterError, refused, plain)
+    with name_options():
+        raises_exactly(ParameterError, refused, text)
+    raises_exactly(ParameterError, refused, plain)
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_options_need_and_exclude_options(kind: str) -> None:
+    groups = [*question_class(kind).option_groups(), ReleaseOptions]
+    names = {name for group in groups for name in options_of(group)}
+    related = {other for group in groups for one in options_of(group).values() for other in (*one.needs, *one.excludes)}
+    assert related <= names | {"sum", "other", "rows_per_person"}, "bases of questions name options that others have"
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_plan_is_shown_on_one_line(kind: str) -> None:
+    shown = repr(ASKED[kind].plan())
+    assert len(shown) <= 120
+    assert shown.startswith(f"ReleasePlan({kind}, ")
+    assert re.search(r"(epsilon|rho|\(\w+, delta\))=\S", shown)

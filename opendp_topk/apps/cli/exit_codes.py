@@ -15,6 +15,7 @@ import typer
 from ...errors import ParameterError, TableError, TopKError
 from ...markup import foreign
 from ..ledger.planned import KEPT
+from ..planning.options import name_options
 from ..planning.record_store import Interrupted, handle_signal
 from . import log
 
@@ -34,7 +35,7 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
         try:
             if sys.stdout is None:
                 raise TableError("standard output is closed: nothing was released")
-            with _interrupt_on_sigterm():
+            with name_options(), _interrupt_on_sigterm():
                 command(*args, **kwargs)
                 sys.stdout.flush()
             return

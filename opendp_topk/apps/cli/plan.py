@@ -47,8 +47,8 @@ class RepeatOptions(OptionGroup):
             releases is --releases; default: 1.
 
     Output:
-        out (FILE): With --releases or --ledger: write the plan. The plan that composes privacy curves, to a new file
-            for `ledger reserve --plan FILE`.
+        out (FILE, needs releases or ledger): With --releases or --ledger: write the plan. The plan that composes
+            privacy curves, to a new file for `ledger reserve --plan FILE`.
     """
 
     releases: int | None = None
@@ -418,8 +418,6 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
     several = repeat.releases is not None or repeat.ledger is not None
     if repeat.releases is not None:
         checks.require_positive_int("--releases", repeat.releases)
-    if repeat.out is not None and not several:
-        raise ParameterError("--out stores a plan of several releases: give --releases or --ledger")
     if compared.compare or compared.like is not None:
         _require_comparable(given, several)
     if compared.plot is not None and not compared.plot.lower().endswith((".png", ".svg")):

@@ -15,6 +15,7 @@ from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ...transformations.count_by_item import integers_or_strings
 from ..ledger.files import write_new_file
+from .options import named
 from .units import add_joined_column, join_item_parts, split_item_parts
 
 if TYPE_CHECKING:
@@ -136,7 +137,9 @@ def _read_table_items(file: Path, columns: Sequence[str] | None, what: str) -> l
         columns = table.columns if table.width > 1 else ()
     if columns:
         if sorted(table.columns) != sorted(columns):
-            raise TableError(f"the list of candidates must have exactly the columns {', '.join(columns)} of --item")
+            raise TableError(
+                named(f"the list of candidates must have exactly the columns {', '.join(columns)} of --item")
+            )
         return list(add_joined_column(table, columns)[join_item_parts(columns)].drop_nulls())
     if table.width != 1:
         raise TableError(f"the list of {what} must have one column, but {quote_path(str(file))} has {table.width}")
@@ -166,7 +169,7 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
         yield None
         return
     if files is None:
-        raise ParameterError("--files lists files, but the table is read from standard input: omit it")
+        raise ParameterError(named("--files lists files, but the table is read from standard input: omit it"))
     content, place, reason = files.to_json_lines(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
     try:
         write_new_file(place, content)
@@ -175,7 +178,7 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a valid file name"
     if reason:
-        raise TableError(f"--files {quote_path(path)} cannot be written: {reason}")
+        raise TableError(named(f"--files {quote_path(path)} cannot be written: {reason}"))
     try:
         yield f"sha256:{hashlib.sha256(content).hexdigest()}"
     except BaseException:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache
@@ -21,6 +23,8 @@ PANELS = (ASKED, PEOPLE, BUDGET, TABLE, OUTPUT)
 
 NO_OPTION = {"option": False}
 _ENTRY = re.compile(r"(\w+)(?: \((.*?)\))?: (.*)")
+_WRITTEN = re.compile(r"`[^`]*`|--([a-z][a-z-]*)(?: [A-Z]+(?:[,|][A-Z]+)*\b)?")  # commands, and options with metavars
+_RELATIONS = "needs", "excludes"
 _KINDS = {"bool": bool, "int": int, "float": float}
 
 
@@ -29,7 +33,8 @@ class Option:
     """Declaration of an option.
 
     ``words`` is its line in the short help, and ``more`` the rest of its text. ``kind`` is the type on the command
-    line, ``rare`` whether the short help only names it, and ``needs`` an option without which it has no meaning.
+    line, and ``rare`` whether the short help only names it. It has no meaning without one of the options ``needs``, or
+    with one of ``excludes``.
     """
 
     words: str = ""
@@ -38,7 +43,8 @@ class Option:
     panel: str = ASKED
     rare: bool = False
     short: str = ""
-    needs: str = ""
+    needs: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
     kind: type = str
     default: Any = None
 
@@ -51,13 +57,19 @@ class OptionGroup:
         for one in fields(self):
             if nested := _nested_group(one):
                 checks.require_instance(one.name, getattr(self, one.name), nested, f"a {nested.__name__}")
-        given, declared = given_options(self), options_of(type(self))
-        for name in given:
-            needed = declared[name].needs
-            if needed and needed not in given:
-                raise ParameterError(
-                    f"{option_name(name)} requires {option_name(needed)} {declared[needed].metavar}".strip()
-                )
+        given, declared = self._given(), options_of(type(self))
+        for name in given.keys() & declared.keys():
+            needs, excluded = declared[name].needs, [one for one in declared[name].excludes if one in given]
+            if needs and given.keys().isdisjoint(needs):
+                needed = (f"{option_name(one)} {declared[one].metavar}".strip() for one in needs)
+                raise ParameterError(named(f"{option_name(name)} requires {' or '.join(needed)}"))
+            if excluded:
+                others = f"{option_name(name)} and {option_name(excluded[0])}"
+                raise ParameterError(named(f"{others} cannot be combined: omit one of them"))
+
+    def _given(self) -> dict[str, Any]:
+        """Return the options whose values are not the default, by name, with those of groups that have this one."""
+        return given_options(self)
 
 
 def options_of(group: Any) -> dict[str, Option]:
@@ -89,7 +101,7 @@ def _nested_group(one: Any) -> Any:
 
 @cache
 def _described_options(docstring: str) -> dict[str, Option]:
-    """Return the options that a docstring describes: ``name (METAVAR, rare, needs other): A sentence. More.``"""
+    """Return the options that a docstring describes: ``name (METAVAR, rare, needs a or b, excludes c or d): Text.``"""
     found = {}
     for panel in PANELS:
         section = docstring.partition(f"\n{panel}:\n")[2].partition("\n\n")[0]
@@ -99,10 +111,11 @@ def _described_options(docstring: str) -> dict[str, Option]:
                 words, dot, more = text.partition(". ")
                 marks = [tag for tag in tags.split(", ") if tag]
                 short = next((tag for tag in marks if tag.startswith("-")), "")
-                needs = next((tag for tag in marks if tag.startswith("needs ")), "")
-                metavar = next((tag for tag in marks if tag not in ("rare", short, needs)), "")
-                needed = needs.removeprefix("needs ")
-                found[name] = Option(words + dot.strip(), more, metavar, panel, "rare" in marks, short, needed)
+                needs, excludes = (next((tag for tag in marks if tag.startswith(f"{one} ")), "") for one in _RELATIONS)
+                metavar = next((tag for tag in marks if tag not in ("rare", short, needs, excludes)), "")
+                needed, excluded = (tuple(re.split(" or | ", tag)[1:]) for tag in (needs, excludes))
+                rare = "rare" in marks
+                found[name] = Option(words + dot.strip(), more, metavar, panel, rare, short, needed, excluded)
     return found
 
 
@@ -132,6 +145,26 @@ def given_options(group: Any) -> dict[str, Any]:
 def option_name(name: str) -> str:
     """Return an option as it is written on the command line."""
     return "--" + name.replace("_", "-")
+
+
+_names_options: ContextVar[bool] = ContextVar("names_options", default=False)  # True in the command
+
+
+@contextlib.contextmanager
+def name_options() -> Iterator[None]:
+    """Name options in the errors of the block, as a command does, instead of parameters."""
+    token = _names_options.set(True)
+    try:
+        yield
+    finally:
+        _names_options.reset(token)
+
+
+def named(text: str) -> str:
+    """Return the text of an error, which names options: ``--max-items`` in the command, ``max_items`` in Python."""
+    if _names_options.get():
+        return text
+    return _WRITTEN.sub(lambda found: found[1].replace("-", "_") if found[1] else found[0], text)
 
 
 def serialize_option(value: Any) -> Any:

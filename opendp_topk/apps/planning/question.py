@@ -4,6 +4,7 @@
 
 import csv
 import math
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +18,10 @@ from ...errors import ParameterError, SearchError, checks
 from ...errors.checks import plain_number
 from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...transformations.bound_contributions import RULES
-from ...transformations.sum_by_item import bounds_in_steps
+from ...transformations.sum_by_item import bounds_in_steps, grid_step
 from ..ledger.amounts import parse_exact
 from .files import read_candidates
-from .options import OptionGroup, build_options, given_options, option_name, options_of, serialize_option
+from .options import OptionGroup, build_options, given_options, named, options_of, serialize_option
 from .plan import Plan, Query, ReleaseTask, plan_guarantees
 from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, parameters_of, plain_value
 from .several import most_accurate_plan
@@ -56,15 +57,15 @@ class UserUnitOptions(OptionGroup):
     def column(self) -> str:
         """Column that identifies users, or the marker for rows if every row counts as a user."""
         if self.user == ROW:
-            raise ParameterError(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N")
+            raise ParameterError(named(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N"))
         return "user" if self.user is None else self.user
 
     @property
     def distance(self) -> int:
         """Number of users in which neighbouring tables differ, for a person with several values of the column."""
-        users: int = checks.require_positive_int("--users", self.users)
+        users: int = checks.require_positive_int(named("--users"), self.users)
         if self.at_most is not None:
-            users *= checks.require_positive_int("--at-most", self.at_most) * (2 if self.shared else 1)
+            users *= checks.require_positive_int(named("--at-most"), self.at_most) * (2 if self.shared else 1)
         return users
 
     @property
@@ -78,9 +79,9 @@ class TableUnit(UserUnitOptions):
     """Privacy unit of a table: users, or rows if no column identifies users.
 
     People:
-        rows_per_person (N): Instead of --user: most rows of one person. For tables without a column that identifies
-            users. Every row counts, and the target is met for a person with this many rows. The number is recorded as
-            stated, not checked.
+        rows_per_person (N, excludes user or at_most or shared): Instead of --user: most rows of one person. For tables
+            without a column that identifies users. Every row counts, and the target is met for a person with this many
+            rows. The number is recorded as stated, not checked.
     """
 
     rows_per_person: int | None = None
@@ -88,8 +89,6 @@ class TableUnit(UserUnitOptions):
     @property
     def column(self) -> str:
         """Column that identifies users, or the marker for rows if every row counts as a user."""
-        if self.rows_per_person is not None and self.user is not None:
-            raise ParameterError("give --user or --rows-per-person N, not both")
         return super().column if self.rows_per_person is None else ROW
 
     @property
@@ -97,10 +96,8 @@ class TableUnit(UserUnitOptions):
         """Number of users, or of rows, in which neighbouring tables differ."""
         if self.rows_per_person is None:
             return super().distance
-        if self.at_most is not None or self.shared:
-            raise ParameterError("--rows-per-person counts rows: use it without --at-most and --shared")
-        users: int = checks.require_positive_int("--users", self.users)
-        users *= checks.require_positive_int("--rows-per-person", self.rows_per_person)
+        users: int = checks.require_positive_int(named("--users"), self.users)
+        users *= checks.require_positive_int(named("--rows-per-person"), self.rows_per_person)
         return users
 
     @property
@@ -126,7 +123,7 @@ class PrivacyBudget(OptionGroup):
     @property
     def exact_delta(self) -> Any:
         """Delta as a number; None if it was not given."""
-        return parse_exact(self.delta, "--delta") if isinstance(self.delta, str) else self.delta
+        return parse_exact(self.delta, named("--delta")) if isinstance(self.delta, str) else self.delta
 
     @property
     def main(self) -> Budget:
@@ -138,12 +135,12 @@ class PrivacyBudget(OptionGroup):
         choices = (("epsilon", self.epsilon, MaxDivergence()), ("rho", self.rho, ZeroConcentratedDivergence()))
         given = [one for one in choices if one[1] is not None]
         if len(given) != 1:
-            raise ParameterError("give exactly one privacy target: --epsilon E or --rho R")
+            raise ParameterError(named("give exactly one privacy target: --epsilon E or --rho R"))
         name, value, measure = given[0]
-        number: Any = parse_exact(value, f"--{name}") if isinstance(value, str) else value
+        number: Any = parse_exact(value, named(f"--{name}")) if isinstance(value, str) else value
         if not 0 < number < math.inf:
-            raise ParameterError(f"--{name} must be a finite number > 0")
-        return Budget(measure, plain_number(parse_exact(value, f"--{name}")))
+            raise ParameterError(named(f"--{name} must be a finite number > 0"))
+        return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
 
 
 # Questions.
@@ -209,13 +206,15 @@ class Question(OptionGroup):
     @cached_property
     def exact_alpha(self) -> Fraction:
         """Failure probability of the accuracy guarantees, exactly as it is written in decimal."""
-        return Fraction(str(checks.require_probability(self.alpha, "--alpha")))
+        return Fraction(str(checks.require_probability(self.alpha, named("--alpha"))))
 
     @cached_property
     def privacy_unit(self) -> UserUnit:
         """Privacy unit of the target, with the columns that count."""
         distance = self.unit.distance
-        return UserUnit(checks.require_choice("--neighbors", self.unit.neighbors, NEIGHBORS), distance, self.columns)
+        return UserUnit(
+            checks.require_choice(named("--neighbors"), self.unit.neighbors, NEIGHBORS), distance, self.columns
+        )
 
     @cached_property
     def other_users_count(self) -> OtherUsersCount | None:
@@ -233,16 +232,20 @@ class Question(OptionGroup):
         budget, delta = self.main_budget, self.budget.exact_delta
         if self.own_delta:
             if delta is None:
-                raise ParameterError(f"give --delta: {self.kind} has no finite loss without a delta")
-            return Budget(Approximate(budget.measure), (budget.d_out, checks.require_probability(delta, "--delta")))
+                raise ParameterError(named(f"give --delta: {self.kind} has no finite loss without a delta"))
+            return Budget(
+                Approximate(budget.measure), (budget.d_out, checks.require_probability(delta, named("--delta")))
+            )
         if delta is None:
             return budget
         if self.other_users_count is not None:
-            raise ParameterError("--other and --delta cannot be combined for listed candidates: omit one of them")
+            raise ParameterError(
+                named("--other and --delta cannot be combined for listed candidates: omit one of them")
+            )
         if budget.main_symbol != "epsilon":
-            raise ParameterError("--delta requires --epsilon: rho has no delta")
-        checks.require_probability(delta, "--delta")
-        return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(delta, "--delta"))))
+            raise ParameterError(named("--delta requires --epsilon: rho has no delta"))
+        checks.require_probability(delta, named("--delta"))
+        return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(delta, named("--delta")))))
 
     def query(self) -> Query[Any, UserUnit]:
         """Return the query: the task, the privacy unit and the budget.
@@ -452,7 +455,8 @@ class ItemQuestion(Question):
     What is asked:
         item (COLUMN): Column of items, or several: region,product. Several columns, separated by commas, form one item
             together; put a name with a comma in double quotes.
-        other (rare): Also count the users with another item, with noise. It takes a tenth of the budget.
+        other (rare, excludes sum or rows_per_person): Also count the users with another item, with noise. It takes a
+            tenth of the budget.
     """
 
     item: str | None = None
@@ -464,7 +468,7 @@ class ItemQuestion(Question):
         item = "item" if self.item is None else self.item
         names = tuple(next(csv.reader([item]))) if "," in item else (item,)
         if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
-            raise ParameterError("--item must be different columns separated by commas, such as region,product")
+            raise ParameterError(named("--item must be different columns separated by commas, such as region,product"))
         return names
 
     @cached_property
@@ -473,11 +477,7 @@ class ItemQuestion(Question):
         names = self.item_column_names
         several = len(names) > 1
         item, parts = (join_item_parts(names), names) if several else (names[0], ())
-        found = Columns(self.unit.column, item, parts=parts, **self.column_options())
-        of_users = [name for name in ("minimum_users", "other") if getattr(self, name, None)]
-        if of_users and (found.value is not None or found.is_row_level):
-            raise ParameterError(f"{option_name(of_users[0])} counts users: omit --sum and --rows-per-person")
-        return found
+        return Columns(self.unit.column, item, parts=parts, **self.column_options())
 
     def column_options(self) -> dict[str, Any]:
         """Return further options of the columns."""
@@ -657,12 +657,12 @@ class BoundedQuestion(ItemQuestion):
         """Return further options of the columns."""
         found = super().column_options() | {"max_items": self.max_items}
         if self.max_items is not None:
-            checks.require_positive_int("--max-items", self.max_items)
+            checks.require_positive_int(named("--max-items"), self.max_items)
         if self.keep is None:
             return found
-        checks.require_choice("--keep", self.keep, RULES)
+        checks.require_choice(named("--keep"), self.keep, RULES)
         if self.keep == "value" and found.get("value") is None:
-            raise ParameterError("--keep value requires --sum")
+            raise ParameterError(named("--keep value requires --sum"))
         return found | {"keep": self.keep}
 
 
@@ -671,8 +671,8 @@ class TableItemsQuestion(BoundedQuestion):
     """Base class of questions whose items come from the table, so that each needs enough users.
 
     What is asked:
-        minimum_users (M): Never release an item that fewer users have. Default: no minimum; an item that only one user
-            has is then released with probability at most --delta.
+        minimum_users (M, excludes sum or rows_per_person): Never release an item that fewer users have. Default: no
+            minimum; an item that only one user has is then released with probability at most --delta.
     """
 
     minimum_users: int | None = None
@@ -683,9 +683,9 @@ class TableItemsQuestion(BoundedQuestion):
         """Return further options of the columns."""
         found = super().column_options() | {"minimum_users": self.minimum_users}
         if found.get("bounds", (0, 0))[0] < 0 and self.item_list is None:
-            raise ParameterError("--bounds must not be negative without --candidates")
+            raise ParameterError(named("--bounds must not be negative without --candidates"))
         if self.minimum_users is not None:
-            checks.require_positive_int("--minimum-users", self.minimum_users)
+            checks.require_positive_int(named("--minimum-users"), self.minimum_users)
         return found
 
     @classmethod
@@ -714,7 +714,7 @@ class AllItemsQuestion(TableItemsQuestion):
     def column_options(self) -> dict[str, Any]:
         """Return further options of the columns."""
         if self.max_items is None:
-            raise ParameterError("give --max-items, the number of items of a user that count")
+            raise ParameterError(named("give --max-items, the number of items of a user that count"))
         return super().column_options()
 
     @classmethod
@@ -789,15 +789,17 @@ class ListedQuestion(ItemQuestion):
     def required_candidates(self) -> int:
         """Number of listed candidates."""
         if self.n_candidates is None:
-            raise ParameterError("give --candidates, a public list of the items")
+            raise ParameterError(named("give --candidates, a public list of the items"))
         return self.n_candidates
 
     @property
     def required_k(self) -> int:
         """Number of items."""
         if self.k is None:
-            raise ParameterError("give --k, the number of items")
-        return self.k
+            raise ParameterError(named("give --k, the number of items"))
+        most = self.n_candidates or None
+        k: int = checks.require_positive_int(named("--k"), self.k, at_most=most, limit="the number of candidates")
+        return k
 
     def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
         """Return the plan for a table with these columns; ``schema`` has their types."""
@@ -806,7 +808,7 @@ class ListedQuestion(ItemQuestion):
         items, columns = self.item_list, plan.query.unit.columns
         if items is None:
             if self.n_candidates is not None:
-                raise ParameterError("a release needs --candidates, the list itself instead of their number")
+                raise ParameterError(named("a release needs --candidates, the list itself instead of their number"))
             return plan
         if columns.parts:
             return plan.bind_candidates(match_column_types(items, columns.parts, frame))
@@ -835,13 +837,18 @@ def parse_grid(bounds: Any, step: Any) -> dict[str, Any]:
     """
     ends = bounds.split(",") if isinstance(bounds, str) else [str(one) for one in bounds]
     if len(ends) != 2:
-        raise ParameterError("--bounds must be two numbers separated by a comma, such as 0,100")
-    lower, upper = (parse_signed(end, "--bounds") for end in ends)
-    width = parse_exact("1" if step is None else str(step), "--step")
+        raise ParameterError(named("--bounds must be two numbers separated by a comma, such as 0,100"))
+    lower, upper = (parse_signed(end, named("--bounds")) for end in ends)
+    width = parse_exact("1" if step is None else str(step), named("--step"))
     if not width:
-        raise ParameterError("--step must be a number > 0")
-    bounds_in_steps((lower, upper), width)
-    return {"bounds": (lower, upper), "step": width}
+        raise ParameterError(named("--step must be a number > 0"))
+    try:
+        bounds_in_steps((lower, upper), grid_step(width))
+    except ParameterError as error:
+        text = re.sub("(?:the )?granularity", "--step", str(error))
+    else:
+        return {"bounds": (lower, upper), "step": width}
+    raise ParameterError(named(re.sub("^bounds", "--bounds", text)))
 
 
 def grid_of_record(known: Mapping[str, Any]) -> dict[str, Any]:
@@ -862,7 +869,7 @@ def grid_texts(record: ReleaseRecord) -> tuple[str, str, str]:
 def require_noise(query: Query[Any, Any]) -> None:
     """Raise if the release would be the same for every table."""
     if query.task.needs_no_noise(query):
-        raise ParameterError("--k must be less than the number of candidates: all tables have the same release")
+        raise ParameterError(named("--k must be less than the number of candidates: all tables have the same release"))
 
 
 def least_noise_plan(query: Query[Any, UserUnit]) -> Plan[Any, UserUnit]:
@@ -882,17 +889,22 @@ def least_noise_plan(query: Query[Any, UserUnit]) -> Plan[Any, UserUnit]:
 def target_too_small_error(query: Query[Any, Any]) -> ParameterError:
     """Return the error for a target that no noise meets."""
     searched, several = query.task.searched, len(query.task.searched) > 1
-    options = [f"--{query.budget.main_symbol}", *(["--delta"] if several else [])]
+    options = f"--{query.budget.main_symbol}{' or --delta' if several else ''}"
     meet = "meet" if several else "meets"
-    return ParameterError(f"no finite {' and '.join(searched)} {meet} this small target: raise {' or '.join(options)}")
+    return ParameterError(named(f"no finite {' and '.join(searched)} {meet} this small target: raise {options}"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReleasePlan:
     """The plan of one release: the question, and the measurement with the least noise that meets its target."""
 
     question: Question
     plan: Plan[Any, UserUnit]
+
+    def __repr__(self) -> str:
+        scale, claim = parameters_of(self.measurement).get("scale"), self.claim
+        noise = "" if scale is None else f", scale={float(scale)!r}"
+        return f"ReleasePlan({self.question.kind}, {self.plan.name}{noise}, {claim.symbol}={claim.d_out})"
 
     @property
     def measurement(self) -> Measurement:

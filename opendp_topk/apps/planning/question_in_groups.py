@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from ...errors import ParameterError, SpaceError, checks
 from .files import items_as_integers, read_candidates
 from .groups import GroupedTask
-from .options import NO_OPTION, given_options, options_of
+from .options import NO_OPTION, given_options, named, options_of
 from .plan import Plan
 from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_number
 from .questions import record_question
@@ -27,13 +27,13 @@ class InGroups(Question):
     The privacy unit, the budget and alpha are those of the ``question``.
 
     What is asked:
-        group (COLUMN, rare, needs groups): Column of groups; each group gets a list. Such as the user's region. The
-            cost is that of --groups-per-person lists, not of all. Needs --groups.
+        group (COLUMN, rare, needs groups, excludes sum or other): Column of groups; each group gets a list. Such as the
+            user's region. The cost is that of --groups-per-person lists, not of all. Needs --groups.
         groups (FILE|N, rare, needs group): Public list of the groups: a file, or a number. A file as for --candidates;
             for a plan, their number is enough. Every group gets a list, even without users. Rows of other groups are
             ignored.
-        groups_per_person (N, rare, needs group): Most groups in which a user counts. Default: 1. They are drawn at
-            random among the groups of the user's rows. The cost is that of this many lists.
+        groups_per_person (N, rare, needs group, excludes rows_per_person): Most groups in which a user counts. Default:
+            1. They are drawn at random among the groups of the user's rows. The cost is that of this many lists.
     """
 
     question: Any = field(metadata=NO_OPTION)
@@ -52,6 +52,10 @@ class InGroups(Question):
         for name in ("unit", "budget", "alpha"):
             object.__setattr__(self, name, getattr(self.question, name))
         super().__post_init__()
+
+    def _given(self) -> dict[str, Any]:
+        """Return the options whose values are not the default, with those of the question, by name."""
+        return {**given_options(self.question), **given_options(self)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as a dictionary for JSON or TOML, with the names of its options."""
@@ -87,26 +91,22 @@ class InGroups(Question):
     @cached_property
     def columns(self) -> Columns:
         """Columns of the table that count."""
-        if self.question.sum is not None or self.question.other:
-            raise ParameterError("--group counts users: omit --sum and --other, or use make_partition_by")
         own: Columns = self.question.columns
         return replace(own, group=self.group)
 
     def task(self) -> GroupedTask:
         """Return the task: that of the question in each group."""
         rows, most = self.columns.is_row_level, self.groups_per_person
-        if rows and most is not None:
-            raise ParameterError("--rows-per-person counts rows, each in one group: omit --groups-per-person")
         number = listed_number(self.groups)
         groups = self.group_list if number is None else range(number)
-        own = 1 if most is None else checks.require_positive_int("--groups-per-person", most)
+        own = 1 if most is None else checks.require_positive_int(named("--groups-per-person"), most)
         return GroupedTask(self.question.task(), groups or (), own, None if rows else "random")
 
     def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
         """Return the plan for a table with these columns, with its groups in the type of the table's column."""
         query, groups = plan.query, self.group_list
         if groups is None:
-            raise ParameterError("a release needs --groups, the list itself instead of their number")
+            raise ParameterError(named("a release needs --groups, the list itself instead of their number"))
         if schema[str(self.group)].is_integer():
             groups = items_as_integers(groups, str(self.group), "groups")
         task = replace(query.task, groups=groups)

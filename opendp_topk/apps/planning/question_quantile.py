@@ -12,6 +12,7 @@ from ...errors import ParameterError, checks
 from ...numerics.arithmetic import to_fraction
 from ...transformations.quantile_scores import lowest_terms
 from ..ledger.amounts import parse_exact
+from .options import named
 from .plan import Plan
 from .quantile import NumericColumns, QuantilesTask, QuantileTask, quantile_phrase
 from .question import Question, grid_of_record, grid_texts, parse_grid
@@ -52,22 +53,21 @@ class Quantile(Question):
         """Columns of the table that count."""
         if self.quantile is None or self.column is None or self.bounds is None:
             raise ParameterError(
-                "give --quantile P, --column, the numbers, and --bounds LOWER,UPPER, the smallest and the largest that "
-                "may be released"
+                named("give --quantile P, --column and --bounds LOWER,UPPER, within which numbers are released")
             )
         given = self.quantile.split(",") if isinstance(self.quantile, str) else self.quantile
         texts = [str(one).strip() for one in (given if isinstance(given, list | tuple) else [given])]
-        asked = [parse_exact(f"0{one}" if one.startswith(".") else one, "--quantile") for one in texts]
+        asked = [parse_exact(f"0{one}" if one.startswith(".") else one, named("--quantile")) for one in texts]
         found = NumericColumns(
             self.unit.column,
             value=self.column,
-            quantiles=tuple(Fraction(*lowest_terms(one, "--quantile")) for one in asked),
-            max_rows=1 if self.max_rows is None else checks.require_positive_int("--max-rows", self.max_rows),
+            quantiles=tuple(Fraction(*lowest_terms(one, named("--quantile"))) for one in asked),
+            max_rows=1 if self.max_rows is None else checks.require_positive_int(named("--max-rows"), self.max_rows),
             **parse_grid(self.bounds, self.step),
         )
         QuantileTask.from_columns(found)  # raises unless the numbers of the grid are within the range of floats
         if any(recover_fraction(float(one)) != one for one in (found.step, *found.bounds)):
-            raise ParameterError("--step and --bounds must have at most 15 digits, as many as a record contains")
+            raise ParameterError(named("--step and --bounds must have at most 15 digits, as many as a record contains"))
         return found
 
     def task(self) -> QuantileTask:

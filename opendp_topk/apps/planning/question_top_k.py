@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ...errors import ParameterError, SpaceError, checks
 from ...spaces.measures import MaxDivergence
 from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanisms
+from .options import named
 from .plan import Plan, nth_largest_text
 from .question import BoundedQuestion, SummedQuestion
 from .question_in_groups import GroupableQuestion
@@ -47,18 +48,22 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     def task(self) -> TopKTask:
         """Return the task, with the mechanism of the question or all that come into question."""
-        kind, few = checks.require_choice("--release", self.release, RELEASES), self.max_items is not None
+        kind, few = checks.require_choice(named("--release"), self.release, RELEASES), self.max_items is not None
         made = TopKWithCountsTask if self.counts else TopKTask
         usual, *others = default_mechanisms(kind, counts=self.counts, few=few)
         task = made(self.required_k, self.required_candidates, kind, usual)
         if self.expect is not None and (kind == RELEASES[0] or self.counts or self.mechanism or self.sum):
-            raise ParameterError("--expect requires --release set without --counts, --mechanism and --sum: omit it")
+            raise ParameterError(
+                named("--expect requires --release set without --counts, --mechanism and --sum: omit it")
+            )
         if self.mechanism is None:
-            expected = None if self.expect is None else checks.require_positive_int("--expect", self.expect)
+            expected = None if self.expect is None else checks.require_positive_int(named("--expect"), self.expect)
             return replace(task, alternatives=tuple(others), expected=expected)
         task = with_mechanism(self.mechanism, task, few=few)
         if task.mechanism.options.get("gaussian") and self.task_budget.measure == MaxDivergence():
-            raise ParameterError(f"--mechanism {task.name} has no finite epsilon: also give --delta, or use --rho")
+            raise ParameterError(
+                named(f"--mechanism {task.name} has no finite epsilon: also give --delta, or use --rho")
+            )
         return task
 
     def fixed(self, plan: Plan[Any, UserUnit]) -> TopK:
@@ -140,7 +145,7 @@ def with_mechanism(name: str, task: TopKTask, *, few: bool = False) -> TopKTask:
     """
     rows = {row.name: row for row in all_mechanisms()}
     if name not in rows:
-        raise ParameterError(f"--mechanism must be one of {', '.join(rows)}")
+        raise ParameterError(named(f"--mechanism must be one of {', '.join(rows)}"))
     row, asked = rows[name], (task.k, task.n_candidates, task.release, task.counted, few)
     obstacle = row.release_obstacle(*asked)
     if obstacle is None:
@@ -155,5 +160,5 @@ def with_mechanism(name: str, task: TopKTask, *, few: bool = False) -> TopKTask:
     }[obstacle]
     one_of = "one of " if len(others) > 1 else ""
     raise ParameterError(
-        f"--mechanism {name} cannot make this release: {change}, or choose {one_of}{', '.join(others)}"
+        named(f"--mechanism {name} cannot make this release: {change}, or choose {one_of}{', '.join(others)}")
     )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ...errors import ParameterError, checks
 from ...measurements._key_selection import MOST_KEYS
+from .options import named
 from .plan import Plan
 from .question import ListedQuestion, SummedQuestion, TableItemsQuestion
 from .release_record import ReleaseRecord
@@ -22,8 +23,8 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
     With ``candidates``, only listed items are released, and those with fewer than ``minimum_users`` users never.
 
     What is asked:
-        candidates (FILE|N, rare): Release only items of this list: a file, or a number. With --minimum-users: a public
-            list of candidates, some of which may have too few users.
+        candidates (FILE|N, rare, needs minimum_users, excludes max_items): Release only items of this list: a file, or
+            a number. With --minimum-users: a public list of candidates, some of which may have too few users.
         limit (N): Items of the table that take part. Default: 10 k. They are the best ones. Choose the number without
             looking at the table. Default: ten times k, or all candidates if these are fewer.
     """
@@ -39,14 +40,10 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
 
     def task(self) -> UnknownDomainTask:
         """Return the task."""
-        if self.n_candidates is not None and self.minimum_users is None:
-            raise ParameterError("--candidates requires --minimum-users here: use top-k to release from a list")
-        if self.n_candidates is not None and self.max_items is not None:
-            raise ParameterError("--max-items does not lower the cost of --minimum-users with --candidates: omit it")
         if self.limit is not None:
-            limit = checks.require_positive_int("--limit", self.limit, at_most=MOST_KEYS, limit="2^22")
+            limit = checks.require_positive_int(named("--limit"), self.limit, at_most=MOST_KEYS, limit="2^22")
             if limit < self.required_k:
-                raise ParameterError(f"--limit must be at least k ({self.k})")
+                raise ParameterError(named(f"--limit must be at least k ({self.k})"))
         return UnknownDomainTask(self.required_k, self.limit, self.n_candidates)
 
     @classmethod

@@ -263,7 +263,3 @@ class SoftwareFields(OnlyFields):
 
     name: Text
     version: Text
-
-
-Software = Annotated[Mapping[str, str], Rule(SoftwareFields)]
-Mechanism = Annotated[Mapping[str, Any], Rule(ItemMechanism | NumberMechanism | NumbersMechanism)]

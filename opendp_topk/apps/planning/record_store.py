@@ -14,6 +14,7 @@ from ...errors.files import quote_path, write_atomically
 from ...markup.foreign import json_text
 from ..ledger import Ledger
 from ..ledger.files import FileLog
+from .options import named
 from .release_record import ReleaseRecord
 
 STDOUT = "-"
@@ -76,7 +77,9 @@ class RecordStore:
             _require_writable(self._folder)
             _require_own_records(self._folder, account)
         if self._beside is not None and self._beside.exists():
-            raise TableError(f"--out must have a new name, because its record {quote_path(str(self._beside))} exists")
+            raise TableError(
+                named(f"--out must have a new name, because its record {quote_path(str(self._beside))} exists")
+            )
 
     def store_record(self, record: ReleaseRecord) -> None:
         """Write the record. A failure is kept in ``failure`` instead of raised: the release is drawn and paid."""

@@ -48,8 +48,10 @@ from .questions import record_question
 from .record_fields import (
     Amount,
     Digest,
-    Mechanism,
+    ItemMechanism,
     Moment,
+    NumberMechanism,
+    NumbersMechanism,
     OnlyFields,
     PaymentFields,
     Positive,
@@ -57,7 +59,7 @@ from .record_fields import (
     QuestionFields,
     Rule,
     Seconds,
-    Software,
+    SoftwareFields,
     StatedFields,
     Text,
     Whole,
@@ -222,7 +224,7 @@ class ReleaseRecord(OnlyFields):
     neighbors: Literal["add_remove", "replace"]
     d_in: Positive
     d_out: Amount | tuple[Amount, Amount]
-    mechanism: Mechanism
+    mechanism: Annotated[Mapping[str, Any], Rule(ItemMechanism | NumberMechanism | NumbersMechanism)]
     scale: Amount | None
     accuracy: AccuracyGuarantee
     count_accuracy: AccuracyGuarantee | None = None
@@ -234,8 +236,8 @@ class ReleaseRecord(OnlyFields):
     padded: Seconds | None = None
     group_list: Digest | None = None
     stated: Annotated[Mapping[str, Any], Rule(StatedFields)] = field(default_factory=dict)
-    engine: Software
-    library: Software
+    engine: Annotated[Mapping[str, str], Rule(SoftwareFields)]
+    library: Annotated[Mapping[str, str], Rule(SoftwareFields)]
 
     @classmethod
     def from_release(

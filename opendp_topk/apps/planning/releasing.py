@@ -22,7 +22,7 @@ from ..ledger.journal import utc_timestamp
 from ..ledger.planned import Reservation, require_readable_data
 from ..ledger.stated import OWN, release_metadata, validate_metadata
 from .files import write_file_list
-from .options import NO_OPTION, OptionGroup
+from .options import NO_OPTION, OptionGroup, named
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
 from .release_record import (
@@ -61,9 +61,9 @@ class TableOptions(OptionGroup):
             Spark's own configuration, or this machine.
         files (FILE, rare): Write a private list of the files that are read. With their sizes, to a new file. It is as
             private as the table; the record contains its SHA-256.
-        pad (SECONDS, rare): Hold the answer back for this many seconds. From the time when the table begins to be
-            opened. If it takes longer, there is an error and no answer, and the budget stays spent. Choose the number
-            without looking at the table.
+        pad (SECONDS, rare, excludes files or from_record): Hold the answer back for this many seconds. From the time
+            when the table begins to be opened. If it takes longer, there is an error and no answer, and the budget
+            stays spent. Choose the number without looking at the table.
     """
 
     where: str | None = None
@@ -89,9 +89,9 @@ class PaymentOptions(OptionGroup):
         period (TEXT, rare): Period of the data, as one line of text.
         purpose (TEXT, rare): Purpose of the release, as one line of text.
         again (rare): Pay again for a --label and --period. Even if the --ledger has already paid for them.
-        from_record (RECORD, rare, needs ledger): Return the answer in this record, at no cost. Of a release that the
-            --ledger has paid for and that answers the same question (measurement, candidates, unit and label). Nothing
-            is drawn or paid, and the table is not read.
+        from_record (RECORD, rare, needs ledger, excludes files): Return the answer in this record, at no cost. Of a
+            release that the --ledger has paid for and that answers the same question (measurement, candidates, unit and
+            label). Nothing is drawn or paid, and the table is not read.
     """
 
     ledger: str | None = None
@@ -103,7 +103,7 @@ class PaymentOptions(OptionGroup):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseOptions:
+class ReleaseOptions(OptionGroup):
     """All options of a release that are not part of its question."""
 
     reading: TableOptions = field(default_factory=TableOptions)
@@ -130,25 +130,17 @@ class TableRelease:
 
 def require_release_options(options: ReleaseOptions, question: Any) -> None:
     """Raise if options of a release are not valid or not compatible with each other or the question."""
-    reading, payment = options.reading, options.payment
+    reading = options.reading
     if reading.pad is not None:
-        parse_seconds(reading.pad, "--pad")
-        if reading.files is not None or payment.from_record is not None:
-            raise ParameterError(
-                "--pad cannot be combined with --files, whose list is written as soon as the table has been counted, "
-                "or with --from-record, which does not read the table: omit one"
-            )
+        parse_seconds(reading.pad, named("--pad"))
     if question.unit.user is None and question.columns.user != ROW:
         raise ParameterError(
-            "give --user, the column that identifies users, or --rows-per-person N, the maximum number of rows of one "
-            "person, if there is no such column"
+            named("give --user, the column that identifies users, or --rows-per-person N if there is no such column")
         )
     if not question.numbers and question.to_dict().get("item", "") == "":
-        raise ParameterError("give --item, the column of items")
+        raise ParameterError(named("give --item, the column of items"))
     if reading.engine != ENGINES[0] and (question.columns.is_row_level or question.columns.parts):
-        raise ParameterError("--rows-per-person, and --item with several columns, require --engine polars")
-    if payment.from_record is not None and reading.files is not None:
-        raise ParameterError("--files lists files, but --from-record reads no table: omit one of them")
+        raise ParameterError(named("--rows-per-person, and --item with several columns, require --engine polars"))
 
 
 def release_table(
@@ -304,7 +296,7 @@ def hold_until_deadline(pad: float | None, compute: Callable[[], Answer]) -> Ans
     if pad is None:
         return compute()
     try:
-        return run_until_deadline(parse_seconds(pad, "--pad"), compute)
+        return run_until_deadline(parse_seconds(pad, named("--pad")), compute)
     except KeyboardInterrupt:
         raise Interrupted("interrupted before the deadline: there is no answer, and the cost is spent") from None
 
@@ -332,7 +324,7 @@ def open_paying_ledger(
     """Open the ledger that pays for the release, if one is given, and check that it can pay for ``query``."""
     if ledger is None:
         if words["at_most"] is not None and not query.unit.columns.is_row_level:
-            raise ParameterError("--at-most requires --ledger, which defines what a person is")
+            raise ParameterError(named("--at-most requires --ledger, which defines what a person is"))
         metadata_for_record(words, None)  # raises before the table is read if they are invalid
         yield None
         return
@@ -349,7 +341,7 @@ def open_paying_ledger(
 def require_neighbors(account: Ledger, neighbors: str) -> None:
     """Raise unless the ledger's neighbouring relation is ``neighbors``."""
     if account.metric != repr(UserDistance(neighbors)):
-        raise ParameterError(f"--neighbors must match the metric of the ledger, {account.metric}")
+        raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
 
 
 def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
@@ -357,14 +349,18 @@ def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
     own = account.user is None or account.user == column
     if own and column == ROW:
         raise ParameterError(
-            "--at-most requires a ledger that defines what a person is: create it with `ledger create --user PERSON`"
+            named("--at-most requires a ledger with a person: create it with `ledger create --user PERSON`")
         )
     if own and at_most is not None:
-        raise ParameterError("--at-most is only for a release whose user column differs from the ledger's: omit it")
+        raise ParameterError(
+            named("--at-most is only for a release whose user column differs from the ledger's: omit it")
+        )
     if not own and at_most is None:
         raise ParameterError(
-            f"in the ledger a person is a {account.person}: give --user {account.user}, or state with "
-            f"--at-most how many values of {column} the rows of one {account.person} have at most"
+            named(
+                f"in the ledger a person is a {account.person}: give --user {account.user}, or state with "
+                f"--at-most how many values of {column} the rows of one {account.person} have at most"
+            )
         )
 
 
@@ -436,9 +432,11 @@ def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> No
     there = place is not None and place.is_file()
     which = f", {quote_path(str(place))}," if there else ""
     raise ParameterError(
-        f"entry {number} of the ledger has already paid for a release with this label and period. To repeat "
-        f"its answer, give its record{which} as --from-record; to pay for another release, add --again, or "
-        "choose another --label or --period"
+        named(
+            f"entry {number} of the ledger has already paid for a release with this label and period. To repeat "
+            f"its answer, give its record{which} as --from-record; to pay for another release, add --again, or "
+            "choose another --label or --period"
+        )
     )
 
 

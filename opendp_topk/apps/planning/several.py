@@ -21,7 +21,7 @@ from ..ledger import Ledger
 from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
 from ..ledger.report import ledger_protection_text
 from .comparison import bound_sort_key, format_rounded_up
-from .options import OptionGroup, given_options, option_name
+from .options import OptionGroup, given_options, named, option_name
 from .plan import Plan, Query, nth_largest_text, plan_query
 from .questions import question_from_dict
 from .top_k import TopKTask
@@ -317,8 +317,10 @@ class ReleaseSchedule:
         written = found.get("format")
         if isinstance(written, str) and written.startswith(FORMAT[:-1]) and written != FORMAT:
             raise ParameterError(
-                f"the file of --plan has the format {quote_path(written)}, but this library reads only "
-                f"{FORMAT}: make a new plan, or use the version of opendp_topk that wrote it"
+                named(
+                    f"the file of --plan has the format {quote_path(written)}, but this library reads only "
+                    f"{FORMAT}: make a new plan, or use the version of opendp_topk that wrote it"
+                )
             )
         with suppress(KeyError, TypeError, ValueError, AttributeError, ArithmeticError, TopKError):
             releases = checks.require_positive_int("releases", found["releases"])
@@ -326,7 +328,7 @@ class ReleaseSchedule:
             if 0 < made.scale < math.inf and made.as_dict() == dict(found) and made.single_release_plan():
                 return made
         raise ParameterError(
-            "the file of --plan must be a plan written by `opendp-topk plan top-k --releases N --out FILE`"
+            named("the file of --plan must be a plan written by `opendp-topk plan top-k --releases N --out FILE`")
         )
 
 
@@ -343,7 +345,7 @@ class Repeated:
         given = given_options(self.question)
         wrong = [option_name(name) for name in ("group", "other") if given.get(name)]
         if wrong:
-            raise ParameterError(f"--releases and --ledger cannot be combined with {wrong[0]}: omit one of them")
+            raise ParameterError(named(f"--releases and --ledger cannot be combined with {wrong[0]}: omit one of them"))
 
     @classmethod
     def within_ledger(cls, question: Any, account: Ledger, releases: int = 1) -> Repeated:
@@ -356,21 +358,29 @@ class Repeated:
         asked, budget, unit = cls(question, releases), question.budget, question.privacy_unit
         listed = not question.own_delta
         if (budget.epsilon, budget.rho, budget.delta) != (None, None, None):
-            raise ParameterError("--ledger plans within its remaining budget: omit --epsilon, --rho and --delta")
+            raise ParameterError(named("--ledger plans within its remaining budget: omit --epsilon, --rho and --delta"))
         if account.metric != repr(UserDistance(unit.neighbors)):
-            raise ParameterError(f"--neighbors must match the metric of the ledger, {account.metric}")
+            raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
         if account.d_in != unit.d_in:
-            raise ParameterError(f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}")
+            raise ParameterError(
+                named(f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}")
+            )
         left = RemainingBudget.from_ledger(account)
         if not (left.epsilon or left.rho):
-            raise ParameterError("--ledger has no budget left: plan within another one, or give --epsilon or --rho")
+            raise ParameterError(
+                named("--ledger has no budget left: plan within another one, or give --epsilon or --rho")
+            )
         if not (listed or left.delta):
             raise ParameterError(
-                "--ledger has no delta left for releases without --candidates, which --own-delta of `ledger "
-                "create` reserves: give --candidates, or plan within another ledger"
+                named(
+                    "--ledger has no delta left for releases without --candidates, which --own-delta of `ledger "
+                    "create` reserves: give --candidates, or plan within another ledger"
+                )
             )
         if listed and left.pairs:
-            raise ParameterError("--ledger only pays for releases without a list of candidates: plan another question")
+            raise ParameterError(
+                named("--ledger only pays for releases without a list of candidates: plan another question")
+            )
         main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
         whole = replace(budget, **main, delta=None if listed else float(left.delta))
         return replace(asked, question=replace(question, budget=whole), left=left)
@@ -384,9 +394,11 @@ class Repeated:
         """Total (epsilon, delta) of a new ledger."""
         budget = self.question.budget
         if self.question.own_delta and budget.epsilon is None:
-            raise ParameterError("--releases of a question with --delta of its own requires --epsilon: omit --rho")
+            raise ParameterError(
+                named("--releases of a question with --delta of its own requires --epsilon: omit --rho")
+            )
         return total_epsilon_delta(
-            self.query().budget, DELTA if budget.delta is None else parse_exact(budget.delta, "--delta")
+            self.query().budget, DELTA if budget.delta is None else parse_exact(budget.delta, named("--delta"))
         )
 
     def options(self) -> list[AccountingOption]:

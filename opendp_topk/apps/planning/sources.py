@@ -36,6 +36,7 @@ from ...tables.listing import FileList, is_address, is_parquet
 from ...tables.listing import list_hadoop_files as hadoop_listed
 from ...tables.rows import Rows
 from ...tables.where import STATISTICS, WhereCondition, parse_condition
+from .options import named
 
 ENGINES = ("polars", "duckdb", "spark")
 _PACKAGES = {"polars": "polars", "duckdb": "duckdb", "spark": "pyspark"}
@@ -118,9 +119,9 @@ class Engine:
     master: str | None = None
 
     def __post_init__(self) -> None:
-        checks.require_choice("--engine", self.name, ENGINES)
+        checks.require_choice(named("--engine"), self.name, ENGINES)
         if self.master is not None and self.name != "spark":
-            raise ParameterError("--master requires --engine spark")
+            raise ParameterError(named("--master requires --engine spark"))
 
     def engine_fields(self) -> dict[str, str]:
         """Return the engine's fields in a record: its name and version."""
@@ -144,7 +145,7 @@ class Engine:
                 )
             if found.dialect is None and reading.as_csv:
                 raise ParameterError(
-                    "--separator, --encoding, --types, --decimal and --date-format require CSV: omit them"
+                    named("--separator, --encoding, --types, --decimal and --date-format require CSV: omit them")
                 )
             where = reading.where
             require_column_names(
@@ -157,14 +158,16 @@ class Engine:
 def _open_in_duckdb(path: str) -> Iterator[OpenedTable]:
     files = _list_parquet_files(path, "duckdb")
     columns = common_columns(files)
-    duckdb = import_extra("duckdb", "--engine duckdb requires DuckDB", "duckdb>=1.1")
-    named = [glob.escape(place) for place in files.file_locations]
+    duckdb = import_extra("duckdb", named("--engine duckdb requires DuckDB"), "duckdb>=1.1")
+    patterns = [glob.escape(place) for place in files.file_locations]
     with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder, duckdb.connect() as connection:
         connection.execute("SET temp_directory = $folder", {"folder": folder})
         read = "SELECT file_name FROM parquet_file_metadata($files)"
-        taken = run_guarded(lambda: [row[0] for row in connection.execute(read, {"files": named}).fetchall()])
+        taken = run_guarded(lambda: [row[0] for row in connection.execute(read, {"files": patterns}).fetchall()])
         _require_same(taken, files.file_locations, "DuckDB")
-        frame: Any = run_guarded(lambda: connection.read_parquet(named, hive_partitioning=False, union_by_name=False))
+        frame: Any = run_guarded(
+            lambda: connection.read_parquet(patterns, hive_partitioning=False, union_by_name=False)
+        )
         yield OpenedTable(frame, _require_same_names(frame.columns, columns, "DuckDB"), files, None)
 
 
@@ -192,7 +195,7 @@ def _open_in_spark(path: str, master: str | None) -> Iterator[OpenedTable]:
 def _list_parquet_files(path: str, engine: str) -> FileList:
     files = None if path == STDIN else find_parquet_files(path)
     if files is None:
-        raise ParameterError(f"--engine {engine} requires .parquet files, because engines read CSV differently")
+        raise ParameterError(named(f"--engine {engine} requires .parquet files, because engines read CSV differently"))
     return files
 
 
@@ -200,16 +203,20 @@ def _require_same(taken: list[str], wanted: list[str], engine: str) -> None:
     """Raise unless the engine reads exactly the files that were listed."""
     if sorted(taken) != sorted(wanted):
         raise TableError(
-            f"path must name files that {engine} can read, but it selects other files: it may skip names that "
-            "begin with _ or interpret some characters as a pattern. Rename them, or omit --engine"
+            named(
+                f"path must name files that {engine} can read, but it selects other files: it may skip names that "
+                "begin with _ or interpret some characters as a pattern. Rename them, or omit --engine"
+            )
         )
 
 
 def _require_same_names(found: Sequence[str], columns: tuple[str, ...] | None, engine: str) -> tuple[str, ...]:
     if columns is not None and tuple(found) != columns:
         raise TableError(
-            f"path must name files whose columns {engine} distinguishes, but it changes some names. Rename "
-            "columns that differ only in capital letters, or omit --engine"
+            named(
+                f"path must name files whose columns {engine} distinguishes, but it changes some names. Rename "
+                "columns that differ only in capital letters, or omit --engine"
+            )
         )
     return tuple(found)
 
@@ -228,10 +235,12 @@ def _spark_session(master: str | None) -> Any:
 
 def require_spark() -> None:
     """Raise MissingExtraError, which explains what to install, if pyspark or Java is missing."""
-    import_extra("pyspark", "--engine spark requires pyspark", "opendp_topk[spark]")
+    import_extra("pyspark", named("--engine spark requires pyspark"), "opendp_topk[spark]")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
         raise MissingExtraError(
-            "--engine spark requires Java 17 or newer: on Debian and Ubuntu apt install "
-            "default-jre-headless, elsewhere install a Java runtime and set JAVA_HOME"
+            named(
+                "--engine spark requires Java 17 or newer: on Debian and Ubuntu apt install "
+                "default-jre-headless, elsewhere install a Java runtime and set JAVA_HOME"
+            )
         )
