@@ -64,12 +64,12 @@ def test_every_option_is_described_in_a_line(kind: str) -> None:
 @pytest.mark.parametrize("kind", ASKED)
 def test_an_option_that_needs_another_is_refused_alone(kind: str) -> None:
     options = options_of(question_class(kind))
-    apart = {name for key, one in options.items() if one.needs for name in (key, one.needs)}
+    apart = {name for key, one in options.items() if one.needs for name in (key, *one.needs)}
     kept = {name: value for name, value in ASKED[kind].to_dict().items() if name not in apart}
     for name, one in options.items():
         if one.needs:
             alone = {**kept, name: 1}
-            message = f"--{name.replace('_', '-')} requires --{one.needs.replace('_', '-')}"
+            message = f"{name} requires {one.needs[0]}"
             raises_exactly(ParameterError, lambda alone=alone: tk.planning.question_from_dict(alone), message)
 
 
@@ -131,7 +131,7 @@ def test_a_record_of_an_unknown_question_is_refused(question: dict[str, Any], me
 def test_an_option_that_a_release_does_not_have_is_named() -> None:
     raises_exactly(ParameterError, lambda: ASKED["top-k"].plan().release(ROWS, wheer="n = 1"), "no option wheer")
     anyone = dataclasses.replace(ASKED["top-k"], unit=tk.planning.TableUnit())
-    raises_exactly(ParameterError, lambda: anyone.plan().release(ROWS), "give --user")
+    raises_exactly(ParameterError, lambda: anyone.plan().release(ROWS), "give user")
 
 
 def test_several_releases_share_the_budget() -> None:
