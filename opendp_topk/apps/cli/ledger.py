@@ -142,7 +142,8 @@ def create(
 
     \b
     Example:
-      opendp-topk ledger create budget.ledger --dataset visits --epsilon 3 --user visitor
+      opendp-topk ledger create budget.ledger --dataset visits \\
+        --epsilon 3 --user visitor
       opendp-topk release top-k visits.parquet --user visitor --item page \\
         --candidates pages.txt --k 10 --epsilon 0.1 --ledger budget.ledger
     """

@@ -65,6 +65,8 @@ class QuestionCommand(TyperCommand):
                 if whole or not one.rare
             ]
             rare = ", ".join(option_name(name) for name, one in declared if one.rare)
+            if not declared:
+                continue
             with formatter.section(panel):
                 if rows:
                     formatter.write_dl(rows, col_max=_WIDEST)
@@ -100,6 +102,10 @@ class QuestionGroup(TyperGroup):
         summaries = {name: self.further.get(name) or question_class(name).summary for name in self.list_commands(ctx)}
         with formatter.section("Questions"):
             formatter.write_dl(list(summaries.items()))
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the example of the first question."""
+        formatter.write(f"\nExample:\n{self.made(question_kinds()[0]).example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in (*self.list_commands(ctx), "--help", "-h") and not ctx.resilient_parsing:
