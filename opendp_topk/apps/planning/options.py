@@ -58,7 +58,7 @@ class OptionGroup:
             if nested := _nested_group(one):
                 checks.require_instance(one.name, getattr(self, one.name), nested, f"a {nested.__name__}")
         given, declared = self._given(), options_of(type(self))
-        for name in given.keys() & declared.keys():
+        for name in (one for one in declared if one in given):
             needs, excluded = declared[name].needs, [one for one in declared[name].excludes if one in given]
             if needs and given.keys().isdisjoint(needs):
                 needed = (f"{option_name(one)} {declared[one].metavar}".strip() for one in needs)
