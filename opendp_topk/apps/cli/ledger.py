@@ -416,5 +416,5 @@ def _entry_dictionaries(account: Ledger) -> list[dict[str, Any]]:
 
 
 _IN_FILES = ledger_files.backup, ledger_files.repair
-for command in (create, show_ledger, report, verify, head, reserve, accept, settle, export, *_IN_FILES):
+for command in (create, show_ledger, verify, head, reserve, accept, settle, export, report, *_IN_FILES):
     ledger.command(command.__name__.removesuffix("_ledger"))(with_exit_codes(command))
