@@ -4,6 +4,7 @@ import importlib as _importlib
 import typing as _typing
 
 from .core.public_names import HOMES as _HOMES
+from .core.public_names import IN_OPENDP as _IN_OPENDP
 from .core.public_names import NAMESPACES as _NAMESPACES
 from .errors.extras import LOADING as _LOADING
 
@@ -19,7 +20,9 @@ def __getattr__(name: str) -> _typing.Any:
         if name == "__version__":
             return _importlib.import_module(".core.version", __name__).version()
         if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            here = _IN_OPENDP.get(name.replace("then_", "make_", 1), "")
+            hint = f": use {here}" if here else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
         value = getattr(_importlib.import_module(_HOMES[name], __name__), name)  # [from-its-home]
         globals()[name] = value
         return value

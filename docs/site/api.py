@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import opendp_topk as tk
 from opendp_topk import proof
@@ -18,10 +21,10 @@ _GROUPS = {
     "measurements": "Measurements",
     "combinators": "Combinators",
     "core": "Measurements and searches",
-    "noise": "Noises: tk.noise",
-    "tables": "Files: tk.tables",
-    "planning": "Planning: tk.planning",
     "ledger": "Ledger: tk.ledger",
+    "planning": "Planning: tk.planning",
+    "tables": "Files: tk.tables",
+    "noise": "Noises: tk.noise",
     "audit": "Audit: tk.audit",
     "opendp": "OpenDP: tk.opendp",
     "errors": "Errors: tk.errors",
@@ -97,10 +100,12 @@ def _linked(documents: Iterable[str]) -> str:
     return ", ".join(f"[{name}](../proofs/{name}.md)" for name in documents)
 
 
+def _value(name: str) -> Any:
+    return functools.reduce(getattr, name.split(".")[1:], tk)
+
+
 def _entry(name: str) -> str:
-    value = tk
-    for part in name.split(".")[1:]:
-        value = getattr(value, part)
+    value = _value(name)
     kind = "autoexception" if _is_error(value) else "autoclass" if isinstance(value, type) else "autofunction"
     options = "   :members:\n   :show-inheritance:\n" if isinstance(value, type) else ""
     return f"```{{eval-rst}}\n.. {kind}:: {name}\n{options}```\n"
@@ -111,7 +116,17 @@ def _is_error(value: object) -> bool:
 
 
 def _index(groups: dict[str, list[str]]) -> str:
+    """The list of all names but ``then_`` constructors, with a sentence each, in the order of the field."""
     text = "# API reference\n\nAll public names, from their docstrings. `import opendp_topk as tk`.\n"
+    named = pages()
     for group, listed in groups.items():
-        text += f"\n```{{toctree}}\n:caption: {group}\n:maxdepth: 1\n" + "\n".join(listed) + "\n```\n"
+        text += f"\n## {group}\n\n"
+        text += "".join(_line(page, name) for page in listed for name in named[page] if ".then_" not in name)
+        text += "\n```{toctree}\n:hidden:\n" + "\n".join(listed) + "\n```\n"
     return text
+
+
+def _line(page: str, name: str) -> str:
+    summary = " ".join((inspect.getdoc(_value(name)) or "").partition("\n\n")[0].split())
+    sentence = re.split(r"(?<=[.])\s(?=[A-Z])", re.sub(r":\w+:(?=`)", "", summary).replace("``", "`"))[0]
+    return f"- [`{name.removeprefix('opendp_topk.')}`]({page}.md): {sentence}\n"

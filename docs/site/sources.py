@@ -54,7 +54,8 @@ def write(room: Path, root: Path, pdf: bool = False, audit: bool = True) -> None
         (room / folder).mkdir(parents=True, exist_ok=True)
     (room / "repository").symlink_to(root, target_is_directory=True)
     shutil.copyfile(root / "docs" / "site" / "conf.py", room / "conf.py")
-    shutil.copyfile(root / "docs" / "site" / "site.css", room / "_static" / "site.css")
+    for name in ("site.css", "copy.js"):
+        shutil.copyfile(root / "docs" / "site" / name, room / "_static" / name)
     pages = _pages(root)
     for file, name in pages.items():
         _copy(root, room, file, name, pages)

@@ -101,11 +101,15 @@ def partial_constructor(
 # end-proof-region: partials
 
 
+_OPENDP_ARGUMENTS = {"negate": "optimize"}
+
+
 def _unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:
     """Return a message about the first keyword that is not accepted; empty if there is none."""
     known = list(accepted)
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            own = [_OPENDP_ARGUMENTS[name]] if _OPENDP_ARGUMENTS.get(name) in known else []
+            near = own or difflib.get_close_matches(name, known, n=1)
             return f"there is no argument {name!r}" + "".join(f" (did you mean {one!r}?)" for one in near)
     return ""

@@ -84,3 +84,9 @@ NAMESPACES = {
     "tables": ".tables",
 }
 """The package of each namespace: its ``__all__`` lists more public names."""
+
+IN_OPENDP = {
+    "make_noisy_max": "make_report_noisy_top_k with k=1, or make_permute_and_flip",
+    "make_noisy_top_k": "make_report_noisy_top_k",
+}
+"""The name here of each constructor of OpenDP that has another one there."""

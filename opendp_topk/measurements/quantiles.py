@@ -51,7 +51,7 @@ def make_quantiles(
     *,
     quantiles: Sequence[Number],
     scale: Number,
-    places: int = 64,
+    places: int | None = None,
 ) -> Measurement:
     """Release several quantiles of counted numbers, with a privacy loss per level of halving, not per quantile.
 
@@ -76,8 +76,8 @@ def make_quantiles(
             fraction l of its part, the scale is 2 max(l, 1 - l) times as large. If 0, the quantiles are exact up to the
             spreading, and the privacy loss is infinite.
         places: The number of places over which the rows of one number are spread, from 1 to 2^24 / d. The default is
-            64. It is public. More places make quantiles more accurate if many rows share a number, but increase the
-            logarithm in the accuracy bound.
+            64, or 2^24 / d if that is less. It is public. More places make quantiles more accurate if many rows share a
+            number, but increase the logarithm in the accuracy bound.
 
     Returns:
         A :class:`Measurement` whose releases are int64 arrays: for each quantile the index of its number, ascending.
@@ -131,9 +131,11 @@ def make_quantiles(
     require_measure(output_measure, *SCALAR, PrivacyProfile)  # [check-measure]
     shares = _parse_quantiles(quantiles)  # [shares]
     tau = to_fraction(checks.require_scale(scale))  # [check-scale]
-    places = checks.require_positive_int(
-        "places", places, at_most=WIDEST // size, limit="2^24 / size"
-    )  # [check-places]
+    most = WIDEST // size
+    if most == 0:
+        raise ParameterError("input_domain must have at most 2^24 numbers: choose a larger step between numbers")
+    spread = min(64, most) if places is None else places
+    places = checks.require_positive_int("places", spread, at_most=most, limit="2^24 / size")  # [check-places]
     levels, mechanism = len(shares).bit_length(), one_shot_mechanism(Gumbel())  # [levels]
 
     def choice_for_share(share: Fraction) -> Choice:

@@ -393,7 +393,7 @@ def _to_narwhals_table(frame: Any) -> Any:
         return table
     raise DataTypeError(
         "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) with distinct column names, "
-        f"not {kind}. To read a file, use read_table(path)"
+        f"not {kind}. To read a file, use tk.tables.read_table(path)"
     )
 
 

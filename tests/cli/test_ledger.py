@@ -188,6 +188,7 @@ def test_export_and_report(command: Command, library: Library, file: Path) -> No
     with (library.folder / "all.csv").open(encoding="utf-8", newline="") as stream:
         assert [row["spent"] for row in csv.DictReader(stream)] == ["0.5", "0.75"]
     assert "Emma" not in (library.folder / "all.jsonl").read_text("utf-8"), "no data in a ledger"
+    assert command("ledger", "report", file).out == command("ledger", "show", file, "--history").out
     page = library.folder / "report.html"
     assert command("ledger", "report", file, "--to", page).code == 0
     assert "Privacy budget of loans" in page.read_text("utf-8")

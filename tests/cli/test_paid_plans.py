@@ -290,6 +290,7 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
     assert command(*paid, "--label", "release 2 of 2", "--out", "top.json").code == 0
     assert json.loads((here / "top.json").read_text())["scale"] == kept["scale"]
     assert command("verify", "top.json", "--ledger", "b").code == 0
+    assert "1 of 2 releases left, paid by entry 1" in " ".join(command("ledger", "show", "b").out.split())
     command(*paid, "--label", "release 2 of 2").complains(1, "already drawn")
     command(*drawn).complains(2, "--planned ENTRY")
     (here / "pages.txt").write_text("/page/1\n/page/2\n/page/3\n")

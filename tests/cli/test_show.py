@@ -186,6 +186,7 @@ def test_the_page_holds_the_list_and_the_words(command: Command, library: Librar
     ranks = [one.text for one in page if one.attributes.get("class") == "rank"]
     assert ranks == (["1", "2", "3"] if record["release"] == "ranking" else ["", "", ""])
     text = page.text.replace(UNBROKEN, " %")
+    assert text.index(record["items"][-1]) < text.index("a person is"), "the list comes first"
     assert record["accuracy"]["words"][1:] in text
     share = float(re.search(r"With it, at most ([\d.]+) %", text)[1])  # type: ignore[index]
     assert share == claim_attack_accuracy(ReleaseRecord.from_dict(record).claim)

@@ -51,6 +51,9 @@ def test_an_unknown_keyword_is_named_before_what_is_missing() -> None:
         "there is no argument 'zzz'; its signature",
     )
     raises_exactly(tk.errors.ParameterTypeError, lambda: then(measure, scale=1.0), "missing a required", "'k'")
+    raises_exactly(
+        tk.errors.ParameterTypeError, lambda: then(measure, k=2, scale=1.0, negate=True), "(did you mean 'optimize'?)"
+    )
 
 
 def test_type_hints_of_public_names_can_be_read() -> None:

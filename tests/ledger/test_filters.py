@@ -335,6 +335,7 @@ def test_planned_releases_are_one_debit_and_drawn_once_from_any_process(path: Pa
     with tk.ledger.Ledger(path) as again:
         other = again.planned(1)
         assert other.left() == ("week 1", "week 3")
+        raises_exactly(tk.errors.ParameterError, lambda: other.reserve("W2"), "that are left: 'week 1', 'week 3'")
         raises_exactly(tk.errors.ParameterError, lambda: other.reserve("week 1"), "measurement must be given")
         louder = SPACE >> tk.then_permute_and_flip(PURE, scale=29)
         raises_exactly(tk.errors.ParameterError, lambda: other.release("week 1", SCORES, louder), "must not lose more")

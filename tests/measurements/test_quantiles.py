@@ -369,3 +369,12 @@ def test_the_tutorial_has_what_both_are_off_by(case: tuple[int, int, int]) -> No
     other = farthest(counts, joint(counts, epsilon, shares), shares)
     own = farthest(counts, halving.distribution(counts), shares)
     assert f"| {number} | {size} | {epsilon} | {own:.2f} | {other:.2f} |" in TUTORIAL.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("d", "places"), [(3, 64), (2**18, 64), (2**20, 16), (2**24, 1)])
+def test_the_default_number_of_places_is_one_that_is_allowed(d: int, places: int) -> None:
+    assert build(d=d, places=None).parameters["places"] == places
+
+
+def test_too_many_numbers_are_told_from_too_many_places() -> None:
+    raises_exactly(tk.errors.ParameterError, lambda: build(d=2**24 + 1, places=None), "input_domain must have at most")

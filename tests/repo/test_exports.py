@@ -12,6 +12,7 @@ import pytest
 
 import opendp_topk
 from opendp_topk.core.public_names import NAMESPACES
+from tests.concepts.sentinels import raises_exactly
 
 PUBLIC = {name: getattr(opendp_topk, name) for name in opendp_topk.__all__} | {
     name: getattr(getattr(opendp_topk, space), name)
@@ -129,3 +130,10 @@ def test_every_constructor_says_where_it_is_proved_and_what_it_costs() -> None:
             builds = inspect.signature(PUBLIC[name]).return_annotation
             assert "\nPrivacy:" in text or builds == "Transformation", name
             assert hasattr(PUBLIC[name], "proof_name"), name
+
+
+@pytest.mark.parametrize("name", ["make_noisy_max", "then_noisy_max", "make_noisy_top_k", "then_noisy_top_k"])
+def test_a_name_of_opendp_is_answered_with_the_name_here(name: str) -> None:
+    raises_exactly(
+        AttributeError, lambda: getattr(opendp_topk, name), f"has no attribute '{name}': use make_report_noisy_top_k"
+    )

@@ -11,9 +11,10 @@ from ...errors import ParameterError
 from ...numerics.arithmetic import round_up
 from ...spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...spaces.metrics import UserDistance
-from ..ledger import Ledger
+from ..ledger import Entry, Ledger
 from ..ledger.amounts import Filter
-from ..ledger.report import csv_table, format_distance, json_lines, ledger_summary, release_title
+from ..ledger.planned import PLANNED
+from ..ledger.report import csv_table, format_distance, json_lines, ledger_page, ledger_summary, release_title
 from ..ledger.stated import LINES, TITLES
 from ..planning.question import NEIGHBORS
 from ..planning.record_file import read_fields
@@ -186,6 +187,22 @@ def show_ledger(
             print_json({**ledger_summary(account), **({"entries": _entry_dictionaries(account)} if history else {})})
         else:
             _print_ledger(account, history=history)
+
+
+def report(
+    file: File,
+    to: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A new .html file. Default: print a summary.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write an HTML page for a privacy officer: the budget over time, every entry, and the amount left."""
+    if to is None:
+        show_ledger(file, history=True, as_json=as_json)
+        return
+    ledger_files.require_file_ending(to, (".html",))
+    with Ledger(file) as account:
+        ledger_files.write_text_file(to, ledger_page(account), as_json=as_json)
 
 
 def verify(
@@ -366,6 +383,7 @@ def _print_ledger(account: Ledger, *, history: bool) -> None:
             *([("file system", f"{', '.join(kinds)}: accepted, without guarantees")] if kinds else []),
             ("spent", f"{format_distance(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
             ("left", format_distance(account.remaining())),
+            *(("planned", _planned_text(account, one)) for one in account.history() if one.measurement == PLANNED),
             *((f"sum of {one.adds}", _filter_sum_text(one)) for one in account.filters()),
             *([("would fit", ", or ".join(f"{name} {most}" for name, most in room.items()))] if room else []),
         ]
@@ -382,6 +400,11 @@ def _print_ledger(account: Ledger, *, history: bool) -> None:
         )
 
 
+def _planned_text(account: Ledger, entry: Entry) -> str:
+    planned = account.planned(entry.number)
+    return f"{len(planned.left())} of {len(planned.labels)} releases left, paid by entry {entry.number}"
+
+
 def _filter_sum_text(one: Filter) -> str:
     spent, limit = (f"{round_up(part):.6g}" if part < float("inf") else "inf" for part in (one.spent, one.limit))
     return (
@@ -393,6 +416,6 @@ def _entry_dictionaries(account: Ledger) -> list[dict[str, Any]]:
     return [one.as_dict() for one in account.history()]
 
 
-_IN_FILES = ledger_files.report, ledger_files.backup, ledger_files.repair
-for command in (create, show_ledger, verify, head, reserve, accept, settle, export, *_IN_FILES):
+_IN_FILES = ledger_files.backup, ledger_files.repair
+for command in (create, show_ledger, verify, head, reserve, accept, settle, export, report, *_IN_FILES):
     ledger.command(command.__name__.removesuffix("_ledger"))(with_exit_codes(command))

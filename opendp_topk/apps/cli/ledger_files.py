@@ -12,7 +12,6 @@ from ...markup.foreign import json_text
 from ..ledger import Ledger
 from ..ledger.files import write_report
 from ..ledger.logs import resolve_path
-from ..ledger.report import ledger_page
 from ..planning.record_store import STDOUT
 from . import show
 
@@ -30,15 +29,6 @@ KeyOption = Annotated[
     ),
 ]
 New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
-
-
-def report(
-    file: Source, to: Annotated[str, typer.Option(metavar="FILE", help="A new .html file.")], as_json: Json = False
-) -> None:
-    """Write an HTML page for a privacy officer: the budget over time, every entry, and the amount left."""
-    require_file_ending(to, (".html",))
-    with Ledger(file) as account:
-        write_text_file(to, ledger_page(account), as_json=as_json)
 
 
 def backup(file: Source, new: New, as_json: Json = False) -> None:

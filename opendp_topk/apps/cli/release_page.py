@@ -24,9 +24,9 @@ def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> 
         el("p", f"Released {words.format_time(record.time)}", class_="soft"),
         el(
             "section",
-            _definition_list(words.release_facts(record)),
             el("p", asked.method(record)),
             *_render_items(record),
+            _definition_list(words.release_facts(record)),
         ),
         _render_section(
             "How accurate is it?", *(el("p", _as_sentence(said)) for said in words.accuracy_texts(record).values())

@@ -329,7 +329,8 @@ class PlannedReleases(EntryFollower):
         key = label_key(validate_label(label))
         found = [place for place in places if label_key(self.labels[place]) == key]
         if not found:
-            raise ParameterError("label must be the label of a planned release")
+            left = ", ".join(map(repr, self.left())) or "none"
+            raise ParameterError(f"label must be that of a planned release; those that are left: {left}")
         return found[:1]
 
     def _is_within_plan(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import struct
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -150,6 +151,11 @@ class PrivacyCurve:
 
     def __repr__(self) -> str:
         return f"PrivacyCurve({', '.join(map(repr, self.bounds))})"
+
+    def __str__(self) -> str:
+        """Return the bounds with every fraction as a number that is rounded up."""
+        fraction = r"Fraction\((\d+), (\d+)\)"
+        return re.sub(fraction, lambda one: repr(round_up(Fraction(*map(int, one.groups())))), repr(self))
 
 
 # proof-region: evaluation

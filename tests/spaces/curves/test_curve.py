@@ -76,6 +76,8 @@ def test_curves_are_values() -> None:
     assert one != 0.5
     assert pickle.loads(pickle.dumps(one)) == one
     assert repr(one) == "PrivacyCurve(ZCDPBound(rho=0.5), ApproximateDP(epsilon=2, delta=0))"
+    third = tk.PrivacyCurve(ZCDPBound(Fraction(1, 3)))
+    assert str(third) == f"PrivacyCurve(ZCDPBound(rho={math.nextafter(1 / 3, 1)!r}))", "rounded up"
     with pytest.raises(AttributeError):
         one.anything = 1  # type: ignore[attr-defined]
 
