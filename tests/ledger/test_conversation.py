@@ -366,7 +366,7 @@ def test_what_is_no_label_is_told(path: Path) -> None:
     plan = ledger.reserve_all([(costing(0.5), "a")])
     for strange in ([], np.array(["a"]), np.array(["a", "b"]), 7):
         raises_exactly(tk.errors.ParameterError, lambda one=strange: plan.reserve(one), wrong)
-    raises_exactly(tk.errors.ParameterError, lambda: plan.reserve("b"), "label of a planned release")
+    raises_exactly(tk.errors.ParameterError, lambda: plan.reserve("b"), "that of a planned release")
 
 
 @pytest.mark.parametrize("how", ["plan", "conversation"])
