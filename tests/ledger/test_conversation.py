@@ -366,7 +366,10 @@ def test_what_is_no_label_is_told(path: Path) -> None:
     plan = ledger.reserve_all([(costing(0.5), "a")])
     for strange in ([], np.array(["a"]), np.array(["a", "b"]), 7):
         raises_exactly(tk.errors.ParameterError, lambda one=strange: plan.reserve(one), wrong)
-    raises_exactly(tk.errors.ParameterError, lambda: plan.reserve("b"), "that of a planned release")
+    raises_exactly(tk.errors.ParameterError, lambda: plan.reserve("b"), "that of a planned release", "left: 'a'")
+    many = ledger.reserve_all([(costing(0.1), f"w{week}") for week in range(8)])
+    left = "left: 'w0', 'w1', 'w2', 'w3', 'w4' and 3 more"
+    raises_exactly(tk.errors.ParameterError, lambda: many.reserve("b"), left)
 
 
 @pytest.mark.parametrize("how", ["plan", "conversation"])

@@ -329,8 +329,10 @@ class PlannedReleases(EntryFollower):
         key = label_key(validate_label(label))
         found = [place for place in places if label_key(self.labels[place]) == key]
         if not found:
-            left = ", ".join(map(repr, self.left())) or "none"
-            raise ParameterError(f"label must be that of a planned release; those that are left: {left}")
+            left = self.left()
+            more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+            first = ", ".join(map(repr, left[:5])) or "none"
+            raise ParameterError(f"label must be that of a planned release; those that are left: {first}{more}")
         return found[:1]
 
     def _is_within_plan(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:
