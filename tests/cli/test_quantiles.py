@@ -266,7 +266,7 @@ def test_several_that_are_the_same_number_agree(command: Command, readers: Path,
     edits: list[tuple[tuple[Any, ...], Any, str]] = [
         (("items",), [20, 21, 20], "items"),
         (("items",), [20, 20, 121], "items"),
-        (("items",), [20, 20, 20.5], "items"),
+        (("items",), [20, 20, "41/2"], "items"),
         (("mechanism", "quantiles"), ["1/4", "1/2", "4/5"], "accuracy"),
         (("mechanism", "quantiles"), ["1/2", "1/2", "3/4"], "measurement"),
         (("mechanism", "places"), 32, "accuracy"),
