@@ -21,6 +21,7 @@ from opendp_topk.sampling.samplers.upper_tail import BLOCK
 from tests.machine.certified import Recorder
 
 from ..samplers.adversaries import CASES, canonical
+from ..samplers.paths import SCANNED, up_to
 from ..samplers.streams import Streams
 from . import certified
 from .certified import Known
@@ -64,7 +65,7 @@ def repeated(release: certified.Release, streams: Streams, digits: int) -> certi
 
 @pytest.mark.slow
 def test_the_race_has_the_list_of_its_reference(built: Path) -> None:
-    """Of the 60 one has more scores than the short path takes; ``python -m tests.machine --race N`` takes N."""
+    """Of the 60 one has more scores than are bounded one by one; ``python -m tests.machine --race N`` takes N."""
     same_lists(built, range(60))
 
 
@@ -92,7 +93,8 @@ def test_faults_are_found(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(one.digits for one in releases[0].known) > 128
 
     blocks = np.array([23] * BLOCK + [30] * 8, dtype=np.int64)
-    releases.append(recorded(blocks, noise, 5, Streams(1)))
+    with up_to(SCANNED):
+        releases.append(recorded(blocks, noise, 5, Streams(1)))
     assert any(not one.is_drawn for one in releases[1].known)
 
     ahead = Streams(0, {0: "0" * 10 + "1", 1: "1" * 3 + "0"})
@@ -107,7 +109,8 @@ def test_faults_are_found(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         levels = scan.Scan.required_levels
         patch.setattr(scan.Scan, "required_levels", lambda *arguments: np.minimum(levels(*arguments) + 5, 16))
-        faulty.append(recorded(blocks, noise, 5, Streams(1)))
+        with up_to(SCANNED):
+            faulty.append(recorded(blocks, noise, 5, Streams(1)))
     with monkeypatch.context() as patch:
         table = short.padded_table(noise).copy()
         table[:, ahead.digits(0, 16)] = 30.0
