@@ -237,6 +237,7 @@ def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
     processed = replace(
         allowed,
         function=ComposedFunction(allowed.function, then),  # [post-process]
+        parameters={**allowed.parameters, **getattr(then, "shown_parameters", {})},
         declared=replace(allowed.declared, decode=lambda outcome: then(decode(outcome)), steps=None),  # [decode]
     )
     return attach_claim(

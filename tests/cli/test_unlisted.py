@@ -6,7 +6,6 @@ import json
 import math
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -89,17 +88,13 @@ def test_the_plan_meets_the_target_with_the_least_noise(command: Command, neighb
     scale, threshold = (float(result.field(name).split()[0]) for name in ("scale", "threshold"))
     metric = tk.KeyedCountDistance(monotonic=neighbors == "add_remove")
 
-    def loss(scale: float, threshold: float) -> Any:
-        measure = tk.Approximate(tk.MaxDivergence())
-        return tk.make_unknown_domain_top_k(
-            tk.KeyedCountsDomain(), metric, measure, k=5, limit=50, scale=scale, threshold=threshold
-        ).map(users)
+    def delta(threshold: float) -> float:
+        measured = tk.make_unknown_domain_top_k(
+            tk.KeyedCountsDomain(), metric, tk.PrivacyProfile(), k=5, limit=50, scale=scale, threshold=threshold
+        )
+        return measured.map(users).delta(1)
 
-    epsilon, delta = loss(scale, threshold)
-    assert epsilon <= 1
-    assert delta <= 1e-6
-    assert loss(math.nextafter(scale, 0), threshold)[0] > 1
-    assert loss(scale, threshold - 1e-6)[1] > 1e-6
+    assert delta(threshold) <= 1e-6 < delta(threshold - 1e-3)
     near = accuracy(Gumbel(), 51, 5, Fraction(scale), 0.05)
     assert f"more than {math.floor(threshold + near)} users" in result.field("accuracy")
     assert f"within {math.floor(near)} users" in result.field("accuracy")
@@ -160,6 +155,35 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
     assert "scale of noise" not in page.out
     with tk.ledger.Ledger(book) as again:
         assert 0 < again.spent()[1] <= 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "mechanism", "sentence"),
+    [
+        (("--k", 30), "unknown_domain_top_k", "The choice used random noise of scale"),
+        (("--k", 2, "--max-items", 1), "stable_histogram", "those that then reached a threshold the largest were"),
+    ],
+    ids=["curve", "histogram"],
+)
+def test_the_best_are_recorded_shown_verified_and_paid(
+    command: Command, searches: Path, tmp_path: Path, more: tuple[object, ...], mechanism: str, sentence: str
+) -> None:
+    book, out = tmp_path / "budget.ledger", tmp_path / "best.json"
+    tk.ledger.Ledger.create(
+        book, budget=(9, 1e-5), measure=tk.Approximate(tk.MaxDivergence()), dataset="searches", metric=tk.UserDistance()
+    ).close()
+    assert command(*release(searches, *more, *SOME, "--out", out, "--ledger", book)).code == 0
+    record = record_of(out.read_text(encoding="utf-8"))
+    assert record["mechanism"]["mechanism"] == mechanism
+    assert (record["items"][0], record["release"], "counts" in record) == ("rain", "ranking", False)
+    assert (record["measure"], record["d_out"][0]) == ("Approximate(MaxDivergence)", pytest.approx(3))
+    verified = command("verify", out, "--ledger", book)
+    assert verified.code == 0
+    assert "does not agree" not in verified.out
+    assert sentence in command("show", out, "--html", "--to", "-").flat
+    with tk.ledger.Ledger(book) as again:
+        assert again.spent() == tuple(record["d_out"])
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_a_plan_meets_the_budget_and_its_measurement_says_so(name: str) -> None:
     assert plan.measurement.map(2) == plan.loss
     assert plan.measurement.check(2, plan.query.budget.d_out)
     main, allowed = (one[0] if isinstance(one, tuple) else one for one in (plan.loss, plan.query.budget.d_out))
-    assert main == pytest.approx(allowed, rel=1e-9)
+    assert main == pytest.approx(allowed, rel=1e-7)
 
 
 @pytest.mark.further
@@ -57,6 +57,8 @@ def test_with_less_noise_it_would_not(name: str) -> None:
     less, parameters = math.nextafter(found.scale, 0), found.measurement.parameters
     if name in ("top k", "counts"):
         built = found.query.task.build_measurement(found.query.unit.map_only_scores(50), tk.MaxDivergence(), less)
+    elif name == "unknown domain":
+        built = found.query.task.build_within_budget(found.query, found.scale, 0.999 * parameters["threshold"])
     else:
         built = found.query.task.build_measurement(found.query, less, parameters["threshold"])
     assert not built.check(2, found.query.budget.d_out)

@@ -146,7 +146,7 @@ class GroupedTask:
         """Return the chain from a table to the released items."""
         return self.build_measurement(plan.query, parameters_of(plan.measurement)["scale"], items)
 
-    def choice_reason(self, plan: Plan[GroupedTask, UserUnit]) -> str:
+    def choice_reason(self, plan: Plan[GroupedTask, UserUnit], tried: Sequence[Plan[GroupedTask, UserUnit]]) -> str:
         """Return an empty text, as for one list."""
         return ""
 

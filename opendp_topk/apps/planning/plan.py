@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -398,8 +398,8 @@ class ReleaseTask(Protocol):
     def describe_mechanism(self, plan: Plan[Any, Any]) -> str:
         """Return the mechanism in words."""
 
-    def choice_reason(self, plan: Plan[Any, Any]) -> str:
-        """Return the reason for the plan in a sentence; empty if there is none."""
+    def choice_reason(self, plan: Plan[Any, Any], tried: Sequence[Plan[Any, Any]]) -> str:
+        """Return the reason for the plan among those that were tried, in a sentence; empty if there is none."""
 
     def accuracy_guarantees(self, plan: Plan[Any, Any]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantees of one release, by their names in the record."""

@@ -16,7 +16,14 @@ from typing import Any, ClassVar, Self
 from ...core.measurement import Measurement
 from ...errors import ParameterError, SearchError, checks
 from ...errors.checks import plain_number
-from ...spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from ...spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    PrivacyProfile,
+    ZeroConcentratedDivergence,
+    is_pure,
+    without_delta,
+)
 from ...transformations.bound_contributions import RULES
 from ...transformations.sum_by_item import bounds_in_steps, grid_step
 from ..ledger.amounts import parse_exact
@@ -426,7 +433,9 @@ class Question(OptionGroup):
         parameters = parameters_of(plan.measurement)
         counts = f", and {plain_value(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
         smallest = f"the smallest that meet{'' if counts else 's'} the target"
-        chosen = "approximately the smallest, chosen together with the threshold" if "delta" in parameters else smallest
+        by_curve = "limit" in parameters and is_pure(without_delta(plan.query.budget.measure))
+        together = "approximately the smallest, chosen together with the threshold"
+        chosen = together if by_curve or "delta" in parameters else smallest
         rows = [("scale", f"{parameters['scale']}{counts} ({chosen})")]
         if "threshold" in parameters:
             least = parameters.get("minimum_users", 1)

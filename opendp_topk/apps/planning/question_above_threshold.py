@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .plan import Plan
 from .question import AllItemsQuestion, SummedQuestion
 from .release_record import ReleaseRecord
-from .units import UserUnit, recover_fraction
+from .units import UserUnit
 from .unknown_domain import StableHistogramTask
 
 
@@ -28,15 +28,16 @@ class AboveThreshold(AllItemsQuestion, SummedQuestion):
         return StableHistogramTask()
 
     @classmethod
+    def owns(cls, known: Mapping[str, Any]) -> bool:
+        """Return True if these parameters of a record's mechanism are those of this question."""
+        return super().owns(known) and "k" not in known
+
+    @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
         """Yield the plan of the record."""
         known, task = record.mechanism, StableHistogramTask(record.mechanism.get("gaussian") is True)
         query = cls.record_query(record, task)
-        if "epsilon" in known:
-            budget = recover_fraction(known["epsilon"]), recover_fraction(known["delta"])
-            yield Plan(query, task.build_within_budget(query, *budget))
-        else:
-            yield Plan(query, task.build_measurement(query, float(record.scale or 0), known["threshold"]))
+        yield Plan(query, task.rebuild_measurement(query, known, record.scale))
 
     def reach_text(self, plan: Plan[Any, Any]) -> str:
         """Return the two amounts whose distance the accuracy theorem bounds."""

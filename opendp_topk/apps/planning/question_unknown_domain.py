@@ -13,7 +13,7 @@ from .plan import Plan
 from .question import ListedQuestion, SummedQuestion, TableItemsQuestion
 from .release_record import ReleaseRecord
 from .units import UserUnit
-from .unknown_domain import UnknownDomainTask
+from .unknown_domain import HistogramTopKTask, UnknownDomainTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
     summary: ClassVar[str] = "The k items that most users have, without a list of candidates."
     plan_example: ClassVar[str] = "--k 10 --epsilon 1 --delta 1e-8"
     release_example: ClassVar[str] = "--item term --k 10 --epsilon 1 --delta 1e-8"
-    mechanisms: ClassVar[tuple[str, ...]] = ("unknown_domain_top_k",)
+    mechanisms: ClassVar[tuple[str, ...]] = ("unknown_domain_top_k", "stable_histogram")
 
     def task(self) -> UnknownDomainTask:
         """Return the task."""
@@ -44,19 +44,36 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
             limit = checks.require_positive_int(named("--limit"), self.limit, at_most=MOST_KEYS, limit="2^22")
             if limit < self.required_k:
                 raise ParameterError(named(f"--limit must be at least k ({self.k})"))
-        return UnknownDomainTask(self.required_k, self.limit, self.n_candidates)
+        capped = self.max_items is not None and self.limit is None and self.n_candidates is None
+        histograms = (HistogramTopKTask(k=self.required_k),) if capped else ()
+        return UnknownDomainTask(self.required_k, self.limit, self.n_candidates, histograms)
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
         """Return True if these parameters of a record's mechanism are those of this question."""
-        return super().owns(known) and "limit" in known
+        return super().owns(known) and "k" in known
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
         """Yield the plan of the record."""
-        known = record.mechanism
-        query = cls.record_query(record, UnknownDomainTask(int(record.k or 0), known["limit"], known["candidates"]))
-        yield Plan(query, query.task.build_measurement(query, float(record.scale or 0), known["threshold"]))
+        known, k = record.mechanism, int(record.k or 0)
+        if known["mechanism"] == "stable_histogram":
+            task = HistogramTopKTask(k=k, gaussian=known.get("gaussian") is True)
+            query = cls.record_query(record, task)
+            yield Plan(query, task.rebuild_measurement(query, known, record.scale))
+        else:
+            query = cls.record_query(record, UnknownDomainTask(k, known["limit"], known["candidates"]))
+            yield Plan(query, query.task.build_within_budget(query, float(record.scale or 0), known["threshold"]))
+
+    @classmethod
+    def noise_sentence(cls, record: ReleaseRecord) -> str:
+        """Return the beginning of the sentence on the noise."""
+        if record.mechanism["mechanism"] != "stable_histogram":
+            return super().noise_sentence(record)
+        return (
+            f"Independent noise{cls.choice_noise(record)} was added to the {record.score_noun} of every item, and of "
+            "those that then reached a threshold the largest were released"
+        )
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:

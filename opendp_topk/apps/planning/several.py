@@ -45,9 +45,9 @@ def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
     ways = getattr(query.task, "mechanism_variants", ())
     if len(ways) < 2:
         found = plan_query(query)
-        return replace(found, why=query.task.choice_reason(found))
+        return replace(found, why=query.task.choice_reason(found, [found]))
     known: dict[Any, float] = {}
-    tried: list[Plan[TopKTask, Any]] = []
+    tried: list[Plan[Any, Any]] = []
     failure: Exception | None = None
     for task in ways:
         try:
@@ -57,6 +57,9 @@ def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
     if not tried:
         assert failure is not None
         raise failure
+    if not isinstance(_listed_task(tried[0]), TopKTask):
+        best = min(tried, key=lambda plan: plan.query.task.error_bound(plan))  # ties go to the first
+        return replace(best, why=best.query.task.choice_reason(best, tried))
     best = best_plan(tried)
     return replace(best, why=_choice_reason(best, tried))
 

@@ -6,7 +6,7 @@ Proof: proofs/planning/comparison.tex
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -157,7 +157,7 @@ class TopKTask:
         bound = self.rounded_error_bound(plan)
         return math.inf if bound is None else bound
 
-    def choice_reason(self, plan: Plan[TopKTask, PrivacyUnit]) -> str:
+    def choice_reason(self, plan: Plan[TopKTask, PrivacyUnit], tried: Sequence[Plan[TopKTask, PrivacyUnit]]) -> str:
         """Return an empty text: ``most_accurate_plan`` gives the reason if there are several mechanisms."""
         return ""
 

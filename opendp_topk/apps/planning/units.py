@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from ...core.transformation import Transformation
 from ...errors import DataError, DataTypeError, ParameterError
+from ...numerics.arithmetic import round_down
 from ...spaces.domains import FrameDomain, VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile, without_delta
 from ...spaces.metrics import L01InfDistance, ScoreMetric, UserDistance
@@ -331,6 +332,11 @@ class Budget:
     def delta(self) -> Any:
         """Delta of the budget; None if it has none."""
         return self.d_out[1] if isinstance(self.d_out, tuple) else None
+
+    @property
+    def delta_below(self) -> float:
+        """Delta of the budget as a float64, rounded down."""
+        return round_down(parse_exact(self.delta, "delta"))
 
     @property
     def main_symbol(self) -> str:

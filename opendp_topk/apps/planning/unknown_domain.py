@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar, Protocol
 
+from ...combinators.conversions import make_fix_delta
 from ...core.binary_search import binary_search_chain, binary_search_param
 from ...core.measurement import Measurement
+from ...core.releases import Release
 from ...errors import ParameterError, SearchError, checks
 from ...measurements._key_selection import MOST_KEYS
 from ...measurements._key_shares import per_partition_budget
@@ -20,17 +22,19 @@ from ...measurements.partition_selection import release_probabilities, then_part
 from ...measurements.stable_histogram import then_stable_histogram
 from ...measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from ...measurements.weighted_partition_selection import SCALES, UNIT, make_weighted_partition_selection
-from ...numerics.arithmetic import round_down, to_fraction
+from ...numerics.arithmetic import exp_up, round_down, round_up, to_fraction
+from ...sampling.distributions import one_shot_accuracy
 from ...sampling.distributions.discrete import largest_fall
+from ...sampling.noises.gumbel import Gumbel
 from ...spaces.curves.closed_forms import normal_tail_bound
 from ...spaces.domains import FrameDomain
-from ...spaces.measures import is_pure, without_delta
+from ...spaces.measures import PrivacyProfile, is_pure, without_delta
 from ...spaces.metrics import UserDistance
 from ...transformations.bound_contributions import make_bound_contributions
 from ...transformations.minimum_users import add_to_counts
 from ..ledger.amounts import parse_exact
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, finite_bound, nth_largest_text
-from .units import Columns, UserUnit
+from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, finite_bound, least_scale, nth_largest_text
+from .units import Columns, UserUnit, recover_fraction
 
 # Protocols of tasks whose items come from the table, or whose number of items depends on it.
 
@@ -51,9 +55,23 @@ class VariableSizeTask(Protocol):
         """Return the measurement of the plan, which needs no list of items."""
         return plan.measurement
 
-    def choice_reason(self, plan: Plan[Any, UserUnit]) -> str:
-        """Return an empty text."""
-        return ""
+    def choice_reason(self, plan: Plan[Any, UserUnit], tried: Sequence[Plan[Any, UserUnit]]) -> str:
+        """Return in a sentence which score an item needs by ``plan`` and by the next of the plans that were tried."""
+        columns = plan.query.unit.columns
+        others = [other for other in tried if other.name != plan.name]
+        if not others:
+            return ""
+        other = min(others, key=lambda other: other.query.task.error_bound(other))
+        near, far = (one.query.task.needed_score_text(one) for one in (plan, other))
+        return (
+            f"to be released with probability at least {confidence_text(plan.query.alpha)}, unless {plan.query.task.k} "
+            f"others precede it, an item needs a {columns.score_noun} of {near}; with {other.name}, of {far}"
+        )
+
+    def needed_score_text(self, plan: Plan[Any, UserUnit]) -> str:
+        """Return the error bound in words."""
+        bound: float = plan.query.task.error_bound(plan)
+        return plan.query.unit.columns.difference_text(bound if bound == math.inf else math.ceil(bound))
 
 
 class ThresholdTask(VariableSizeTask, Protocol):
@@ -82,6 +100,9 @@ class ThresholdTask(VariableSizeTask, Protocol):
 # Top-k of an unknown domain.
 
 _LIMIT = 10  # limit per k: the count of the first item beyond it is small, and its logarithm costs little
+_SHARE = Fraction(
+    1, 2
+)  # of delta for the threshold; the lead that an item needs is within 1 % of that at the best share
 
 
 @dataclass(frozen=True)
@@ -89,12 +110,14 @@ class UnknownDomainTask(ThresholdTask):
     """Task: release the ``k`` best of the ``limit`` best items of the table. The default limit is 10 k.
 
     If ``n_candidates`` is given, candidates are listed, but a minimum of users leaves some of them out. The best of the
-    others are then released in the same way.
+    others are then released in the same way. ``most_accurate_plan`` uses one of the ``alternatives`` if an item then
+    needs a lower score to be released.
     """
 
     k: int
     limit: int | None = None
     n_candidates: int | None = None
+    alternatives: tuple[Any, ...] = ()
 
     name: ClassVar[str] = "unknown_domain_top_k"
 
@@ -105,6 +128,11 @@ class UnknownDomainTask(ThresholdTask):
             checks.require_positive_int("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
 
     @property
+    def mechanism_variants(self) -> tuple[Any, ...]:
+        """The task without alternatives, and each of them."""
+        return replace(self, alternatives=()), *self.alternatives
+
+    @property
     def participating_items(self) -> int:
         """Number of items of the table that take part."""
         if self.limit is not None:
@@ -112,22 +140,86 @@ class UnknownDomainTask(ThresholdTask):
         return min(_LIMIT * self.k, MOST_KEYS, MOST_KEYS if self.n_candidates is None else self.n_candidates)
 
     def build_measurement(
-        self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
+        self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None, measure: Any = None
     ) -> Measurement:
-        """Return the chain from a table to the items, or to those of a list if it is given."""
+        """Return the chain from a table to the items, or to those of a list, under ``measure`` if it is given."""
         named = items is not None or self.n_candidates is None
         scores: Any = (
             query.unit.score_transformation(items) if named else query.unit.map_only_scores(self.n_candidates or 0)
         )
         measurement: Measurement = scores >> then_unknown_domain_top_k(
-            query.budget.measure, k=self.k, scale=scale, limit=self.participating_items, threshold=threshold
+            measure or query.budget.measure,
+            k=self.k,
+            scale=scale,
+            limit=self.participating_items,
+            threshold=threshold,
         )
         return measurement
+
+    # proof-region: unlisted_plan
+    def build_within_budget(
+        self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
+    ) -> Measurement:
+        """Return the chain with the loss of its map or, if that exceeds the budget, of its curve at this delta."""
+        found = self.build_measurement(query, scale, threshold, items)
+        if not is_pure(without_delta(query.budget.measure)) or found.check(query.unit.d_in, query.budget.d_out):
+            return found  # [by-map]
+        curved = self.build_measurement(query, scale, threshold, items, PrivacyProfile())
+        return make_fix_delta(curved, delta=query.budget.delta_below)  # [by-curve]
+
+    def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
+        """Return the chain that needs the least lead to release an item, by its map or by its curve.
+
+        Raises:
+            SearchError: No scale and threshold meet the budget.
+        """
+        found = [super().calibrate_measurement(query, known)]
+        if is_pure(without_delta(query.budget.measure)):
+            with suppress(SearchError):
+                found.append(self._calibrate_by_curve(query))
+        return min(found, key=lambda one: self.error_bound(Plan(query, one)))
+
+    def _calibrate_by_curve(self, query: Query[Any, UserUnit]) -> Measurement:
+        """Return the chain whose threshold gets a share of delta, and the curve of its ranking the rest."""
+        d_in, epsilon, delta = query.unit.d_in, query.budget.main_distance, to_fraction(query.budget.delta_below)
+
+        def build_without_stop(scale: float) -> Measurement:
+            return self.build_measurement(query, scale, _FAR, measure=PrivacyProfile())
+
+        ranking = least_scale(build_without_stop, d_in, (epsilon, delta * (1 - _SHARE)))
+        scale, rest = ranking.parameters["scale"], delta - to_fraction(ranking.map(d_in).delta(epsilon))
+        threshold = binary_search_param(
+            lambda level: self.build_measurement(query, scale, level), d_in, (math.inf, round_down(rest))
+        )
+        found = self.build_within_budget(query, scale, threshold)
+        if not found.check(d_in, query.budget.d_out):  # [within]
+            raise SearchError("delta must be larger: the rounded loss exceeds it")
+        return found
+
+    def error_bound(self, plan: Plan[Any, UserUnit]) -> float:
+        """Return a score at which an item is released with probability at least 1 - alpha, unless k others precede it.
+
+        If the (limit + 1)-th largest score is above that of items that are left out, the item needs as much more.
+        """
+        known, left_out = plan.measurement.parameters, plan.query.unit.columns.left_out
+        scale, level = to_fraction(known["scale"]), to_fraction(known["threshold"])
+        dummies = self.participating_items * exp_up(-level / scale)  # [dummies]
+        beside = one_shot_accuracy.accuracy(
+            Gumbel(), 1, 1, scale, to_fraction(plan.query.alpha) / (1 + dummies)
+        )  # [stop]
+        return beside if beside == math.inf else round_up(left_out + level + to_fraction(beside))
+
+    # end-proof-region: unlisted_plan
+
+    def needed_score_text(self, plan: Plan[Any, UserUnit]) -> str:
+        """Return the error bound in words."""
+        beyond = nth_largest_text(self.participating_items + 1)
+        return f"{super().needed_score_text(plan)} beyond the {beyond} {plan.query.unit.columns.score_noun}"
 
     def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
         """Return the chain for the candidates ``items``."""
         known = plan.measurement.parameters
-        return self.build_measurement(plan.query, known["scale"], known["threshold"], items)
+        return self.build_within_budget(plan.query, known["scale"], known["threshold"], items)
 
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """Return a bound, for every t, on the distance of the t-th released score from the t-th largest score."""
@@ -189,7 +281,7 @@ class StableHistogramTask(ThresholdTask):
     """
 
     gaussian: bool = False
-    k: ClassVar[None] = None
+    k: ClassVar[Any] = None
     counted: ClassVar[bool] = True
     name: ClassVar[str] = "stable_histogram"
 
@@ -235,6 +327,12 @@ class StableHistogramTask(ThresholdTask):
             query, parse_exact(budget.main_distance, "epsilon"), parse_exact(budget.delta, "delta")
         )
 
+    def rebuild_measurement(self, query: Query[Any, UserUnit], known: Mapping[str, Any], scale: Any) -> Measurement:
+        """Return the chain with the parameters of a record."""
+        if "epsilon" in known:
+            return self.build_within_budget(query, *(recover_fraction(known[name]) for name in ("epsilon", "delta")))
+        return self.build_measurement(query, float(scale or 0), known["threshold"])
+
     def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
         """Return the smallest integer threshold that meets the budget at this scale."""
         built, d_in, budget = self.build_measurement, query.unit.d_in, query.budget.d_out
@@ -268,13 +366,52 @@ class StableHistogramTask(ThresholdTask):
         """Return the accuracy guarantee: the score at which an item is released."""
         columns, least = plan.query.unit.columns, plan.accuracy
         assert least is not None
+        unless = "" if self.k is None else f", unless {self.k} others precede it,"
         gets_in = (
-            f"an item is released if its {columns.score_noun} is at least "
+            f"an item is released{unless} if its {columns.score_noun} is at least "
             f"{columns.difference_text(least)}{columns.truncation_clause}"
         )
         words = f"with probability at least {confidence_text(plan.query.alpha)}, {gets_in}"
         within = finite_bound(least) if columns.value is None else None
         return {"accuracy": AccuracyGuarantee(words, within, float(plan.query.alpha))}
+
+
+@dataclass(frozen=True)
+class ReleaseLargest:
+    """Post-processing of a stable histogram: the first ``k`` items, without their counts."""
+
+    k: int
+
+    @property
+    def shown_parameters(self) -> Mapping[str, Any]:
+        """Parameters that the chain displays with those of its measurement."""
+        return {"k": self.k}
+
+    def __call__(self, released: Release) -> Release:
+        return Release(items=list(released)[: self.k])
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistogramTopKTask(StableHistogramTask):
+    """Task: release the ``k`` items with the largest noisy counts among those that reach the threshold."""
+
+    k: int  # type: ignore[misc]
+    counted: ClassVar[bool] = False
+
+    def _build_chain(self, query: Query[Any, UserUnit], **options: Any) -> Measurement:
+        return super()._build_chain(query, **options) >> ReleaseLargest(self.k)
+
+    def error_bound(self, plan: Plan[Any, UserUnit]) -> float:
+        """Return the score at which an item is released with probability at least 1 - alpha, unless k precede it."""
+        return self.accuracy_bound(plan)
+
+    def question_text(self, columns: Columns) -> str:
+        """Return the question in words."""
+        return UnknownDomainTask(self.k).question_text(columns)
+
+    def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
+        """Return the mechanism in words."""
+        return f"{super().describe_mechanism(plan)}; of the items that reach the threshold, the {self.k} largest"
 
 
 # Partition selection: all items of a table that enough users have, without counts.
@@ -353,11 +490,7 @@ class PartitionSelectionTask(VariableSizeTask):
         return replace(self, rounds=2 if several else 1)._calibrate_rounds(query)
 
     def _calibrate_rounds(self, query: Query[Any, UserUnit]) -> Measurement:
-        d_in, main, delta = (
-            query.unit.d_in,
-            query.budget.main_distance,
-            round_down(parse_exact(query.budget.delta, "delta")),
-        )
+        d_in, main, delta = query.unit.d_in, query.budget.main_distance, query.budget.delta_below
         if is_pure(without_delta(query.budget.measure)):
             both_ways = self.rounds is None and query.unit.neighbors == "replace"
             loss = round_down(to_fraction(main) / (d_in * (2 if both_ways else 1)))
@@ -394,26 +527,37 @@ class PartitionSelectionTask(VariableSizeTask):
         where = "" if rounds == 1 else ", in a second round for items that seemed to have too few users in the first"
         return f"{plan.measurement.parameters['mechanism']}: Gaussian noise on weights of users{where}{capped}"
 
-    def choice_reason(self, plan: Plan[Any, UserUnit]) -> str:
-        """Return, in words, how many users an item would need if fewer items of a user counted.
+    def choice_reason(self, plan: Plan[Any, UserUnit], tried: Sequence[Plan[Any, UserUnit]]) -> str:
+        """Return, in words, how many users an item would need if fewer items of a user counted, or with noisy counts.
 
         Return an empty text if it would not need fewer.
         """
-        query, most = plan.query, plan.query.unit.columns.max_items or 1
+        query, most, needed = plan.query, plan.query.unit.columns.max_items or 1, plan.accuracy or 0
         found = []
         for cap in (cap for cap in self.fewer if cap < most):
             columns = replace(query.unit.columns, max_items=cap)
             users = Plan(
                 query, self.calibrate_measurement(replace(query, unit=replace(query.unit, columns=columns)))
             ).accuracy
-            if users is not None and users < (plan.accuracy or 0):
+            if users is not None and users < needed:
                 found.append(f"{users:.0f} if {f'at most {cap} items' if cap > 1 else '1 item'} of each user counted")
-        if not found:
-            return ""
-        return (
-            "the items of a user share the budget, so an item would need fewer users with a smaller "
-            f"--max-items: {' and '.join(found)}"
+        said = (
+            [
+                "the items of a user share the budget, so an item would need fewer users with a smaller "
+                f"--max-items: {' and '.join(found)}"
+            ]
+            if found
+            else []
         )
+        with suppress(ParameterError, SearchError):
+            counted = StableHistogramTask().calibrate_measurement(query)
+            users = query.unit.columns.left_out + counted.parameters["threshold"]
+            if users <= needed:
+                said.append(
+                    f"`above-threshold`, which also releases counts, needs {users} users for the same probability: ask "
+                    f"it instead, unless most users have fewer than {most} items"
+                )
+        return "; ".join(said)
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantee: the number of users that an item needs."""
