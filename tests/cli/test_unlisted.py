@@ -24,8 +24,11 @@ TERMS = {"rain": 90, "snow": 70, "=hail": 30, "my own name": 1}
 
 @pytest.fixture
 def searches(tmp_path: Path) -> Path:
-    rows = [(user, term) for term, users in TERMS.items() for user in range(users)]
-    file = tmp_path / "searches.parquet"
+    return written(tmp_path / "searches.parquet", TERMS)
+
+
+def written(file: Path, terms: dict[str, int]) -> Path:
+    rows = [(user, term) for term, users in terms.items() for user in range(users)]
     pl.DataFrame(rows, schema=["who", "term"], orient="row").write_parquet(file)
     return file
 
@@ -167,9 +170,10 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
     ids=["curve", "histogram"],
 )
 def test_the_best_are_recorded_shown_verified_and_paid(
-    command: Command, searches: Path, tmp_path: Path, more: tuple[object, ...], mechanism: str, sentence: str
+    command: Command, tmp_path: Path, more: tuple[object, ...], mechanism: str, sentence: str
 ) -> None:
     book, out = tmp_path / "budget.ledger", tmp_path / "best.json"
+    searches = written(tmp_path / "searches.parquet", {"rain": 4000, "snow": 2000, "hail": 1})  # surely in this order
     tk.ledger.Ledger.create(
         book, budget=(9, 1e-5), measure=tk.Approximate(tk.MaxDivergence()), dataset="searches", metric=tk.UserDistance()
     ).close()

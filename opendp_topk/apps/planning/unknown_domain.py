@@ -100,9 +100,7 @@ class ThresholdTask(VariableSizeTask, Protocol):
 # Top-k of an unknown domain.
 
 _LIMIT = 10  # limit per k: the count of the first item beyond it is small, and its logarithm costs little
-_SHARE = Fraction(
-    1, 2
-)  # of delta for the threshold; the lead that an item needs is within 1 % of that at the best share
+_SHARE = Fraction(1, 2)  # of delta for the threshold: the lead that an item needs is within 1 % of the least
 
 
 @dataclass(frozen=True)
