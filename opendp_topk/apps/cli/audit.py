@@ -8,11 +8,11 @@ import inspect
 import json
 import shlex
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from ... import proof
@@ -24,26 +24,21 @@ from ..audit.html import render_audit, write_report
 from ..audit.registry import append_signoff, tests_are_here
 from ..audit.report import REFUTED, TONES
 from ..ledger.files import write_new_file
+from ..planning.units import count_with_noun
 from . import show
 from .exit_codes import DATA, with_exit_codes
+from .options import Json, value_option
 from .proofs import resolve_document
 
 # ``opendp-topk audit --html``: the report as a folder of pages.
-
-
-def require_html(html: str | None, *, pdf: bool, force: bool) -> None:
-    """Raise if an option of the report is given without --html."""
-    for name, given in (("--pdf", pdf), ("--force", force)):
-        if given and html is None:
-            raise ParameterError(f"{name} requires --html FOLDER")
 
 
 def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: bool, budget: int) -> bool:
     """Write the report and print a summary. Return whether no proof is stale or missing and no check failed."""
     if pdf and missing_tex_message():
         show.print_note(f"The pages will contain the proofs as LaTeX only: {missing_tex_message()}.")
-    with _ProgressBars() as bars:
-        made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=bars.move_bar)
+    with _show_progress_bars() as move_bar:
+        made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=move_bar)
     states = [claim.status for claim in made.claims]
     bad = sum(state in show.BAD for state in states)
     pairs = [
@@ -57,27 +52,19 @@ def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: b
     return not bad and not made.refuted and not made.unbuilt
 
 
-class _ProgressBars:
-    """Progress bars, one for each kind of work, on standard error if that is a terminal."""
+@contextlib.contextmanager
+def _show_progress_bars() -> Iterator[Callable[[str, int, int], None]]:
+    """Show progress bars, one for each kind of work, on standard error if that is a terminal; yield what moves them."""
+    screen, tasks = show.open_console(stderr=True), dict[str, TaskID]()
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
 
-    def __init__(self) -> None:
-        screen: Console = show.open_console(stderr=True)
-        columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        self._progress = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
-        self._tasks: dict[str, TaskID] = {}
+        def move_bar(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=total)
+            progress.update(tasks[what], completed=done)
 
-    def __enter__(self) -> _ProgressBars:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def move_bar(self, what: str, done: int, total: int) -> None:
-        """Move the bar of ``what``."""
-        if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[what], completed=done)
+        yield move_bar
 
 
 # ``opendp-topk audit``: the claims as a reviewer sees them, and their sign-offs.
@@ -86,19 +73,11 @@ _SURE = 1 - 1e-9  # confidence of a repeated audit: a report of a fault should l
 
 audit = typer.Typer(name="audit", add_completion=False, rich_markup_mode=None)
 
-Signoffs = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="File of sign-offs, written by `audit accept`.", show_default=False),
-]
-
 
 def list_claims(
     context: typer.Context,
-    signoffs: Signoffs = None,
-    html: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Write a report as HTML pages into this folder.", show_default=False),
-    ] = None,
+    signoffs: Annotated[str | None, value_option("File of sign-offs, written by `audit accept`.", "FILE")] = None,
+    html: Annotated[str | None, value_option("Write a report as HTML pages into this folder.", "FOLDER")] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="With --html: also build the proofs as PDFs (needs TeX).")] = False,
     force: Annotated[bool, typer.Option("--force", help="With --html: allow a folder that is not empty.")] = False,
     budget: Annotated[
@@ -121,7 +100,9 @@ def list_claims(
     """
     if context.invoked_subcommand is not None:
         return
-    require_html(html, pdf=pdf, force=force)
+    for name, given in (("--pdf", pdf), ("--force", force)):
+        if given and html is None:
+            raise ParameterError(f"{name} requires --html FOLDER")
     if html is not None:
         if not write_audit_report(html, signoffs=signoffs, pdf=pdf, force=force, budget=budget):
             raise typer.Exit(DATA)
@@ -134,8 +115,8 @@ def list_claims(
             (
                 one.constructor,
                 show.status_text(one.status),
-                _count_with_noun(len(one.foundations), "document"),
-                _count_with_noun(len(one.tests), "file") if tests_are_here() else "not here",
+                count_with_noun(len(one.foundations), "document"),
+                count_with_noun(len(one.tests), "file") if tests_are_here() else "not here",
                 *([one.signers] if signoffs else []),
             )
             for one in found
@@ -170,23 +151,16 @@ def sign_proof(
     show.print_paragraphs(f"{made.by} accepts proofs/{document}.tex at {made.digest}, written to {file}.")
 
 
-def _count_with_noun(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def audit_function_claim(
     function: Annotated[
         str, typer.Argument(metavar="MODULE:NAME", help="A function of one input that returns one release.")
     ],
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            help="Epsilon of the claim, > 0. Default: the privacy map, if the function is a measurement.",
-            show_default=False,
-        ),
+        value_option("Epsilon of the claim, > 0. Default: the privacy map, if the function is a measurement."),
     ] = None,
     delta: Annotated[float, typer.Option(help="Delta of the claim.")] = 0.0,
-    rho: Annotated[float | None, typer.Option(help="Rho of the claim, instead of epsilon.", show_default=False)] = None,
+    rho: Annotated[float | None, value_option("Rho of the claim, instead of epsilon.")] = None,
     on: Annotated[
         str,
         typer.Option(
@@ -195,9 +169,7 @@ def audit_function_claim(
             "pairs, or a function that returns one.",
         ),
     ] = "vectors",
-    size: Annotated[
-        int | None, typer.Option(min=1, help="Length of the generated vectors. Default: 2 to 6.", show_default=False)
-    ] = None,
+    size: Annotated[int | None, value_option("Length of the generated vectors. Default: 2 to 6.", min=1)] = None,
     d_in: Annotated[
         float, typer.Option(help="Maximum distance between neighbours; for vectors, the largest change of a score.")
     ] = 1.0,
@@ -214,21 +186,11 @@ def audit_function_claim(
         bool, typer.Option("--timed", help="Append the time of each call to its release, as the last value.")
     ] = False,
     pair: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PAIR",
-            help="Audit only this pair, as an earlier audit printed it: a number, or JSON.",
-            show_default=False,
-        ),
+        str | None, value_option("Audit only this pair, as an earlier audit printed it: a number, or JSON.", "PAIR")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Json = False,
     html: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write an HTML page with the two output distributions to this new file.",
-            show_default=False,
-        ),
+        str | None, value_option("Write an HTML page with the two output distributions to this new file.", "FILE")
     ] = None,
 ) -> None:
     """Try to refute a privacy claim about a function, from its releases only.
@@ -242,33 +204,22 @@ def audit_function_claim(
     """
     given = None if on == "vectors" else _import_attribute(on, "--on")
     pairs, audited = given() if callable(given) else given, _import_attribute(function, "MODULE:NAME")
-    claim: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "rho": rho,
-        "size": size,
-        "d_in": d_in,
-        "batched": batched,
-        "timed": timed,
-    }
+    claim: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "size": size, "d_in": d_in}
+    claim |= {"batched": batched, "timed": timed}
     settings: dict[str, Any] = {**claim, "pairs": pairs, "samples": samples, "confidence": confidence}
-    found = (
-        auditing.audit_claim(audited, **settings)
-        if pair is None
-        else audit_pair(audited, _parse_pair(pair), **settings)
-    )
-    again = (
-        _repeat_command(function, found, {**claim, "on": on, "samples": samples}) if found.verdict == REFUTED else None
-    )
+    if pair is None:
+        found = auditing.audit_claim(audited, **settings)
+    else:
+        found = audit_pair(audited, _parse_pair(pair), **settings)
+    repeated = {**claim, "on": on, "samples": samples}
+    again = _repeat_command(function, found, repeated) if found.verdict == REFUTED else None
     if html is not None:
         write_new_file(Path(html), render_audit(function, found, again).encode())
     if as_json:
         typer.echo(json.dumps({**found.as_dict(), "again": again}, indent=2))
     else:
-        word, _, why = found.lines[0].partition(": ")
-        show.print_rows(
-            [("verdict", show.status_text(word, TONES[word])), ("why", why), *map(_split_label, found.lines[1:])]
-        )
+        (word, why), *more = ((name, value) for name, _, value in (line.partition(": ") for line in found.lines))
+        show.print_rows([("verdict", show.status_text(word, TONES[word])), ("why", why), *more])
         if again:
             show.print_paragraphs("", "To audit this pair again with fresh samples, at an error probability of 1e-9:")
             typer.echo(again)  # unwrapped, so that it can be copied
@@ -290,11 +241,6 @@ def _parse_pair(pair: str) -> Any:
     with contextlib.suppress(ValueError):
         return json.loads(pair)
     raise ParameterError("--pair must be a number, or two lists in JSON, such as [[0, 1], [1, 0]]")
-
-
-def _split_label(line: str) -> tuple[str, str]:
-    name, _, value = line.partition(": ")
-    return name, value
 
 
 def _import_attribute(name: str, option: str) -> Any:

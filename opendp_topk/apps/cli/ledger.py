@@ -22,48 +22,14 @@ from ..planning.record_store import STDOUT
 from ..planning.release_record import record_digest
 from . import ledger_files, show
 from .exit_codes import DATA, with_exit_codes
-from .ledger_files import Json, KeyOption, print_json, print_result
+from .ledger_files import KeyOption, print_json, print_result
+from .options import Json, value_option
 from .schedules import reserve_schedule
 
 File = Annotated[
     str,
     typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name (extra postgres)."),
 ]
-Dataset = Annotated[str, typer.Option(metavar="NAME", help="Name of the data set that the budget protects.")]
-UsersOption = Annotated[
-    int,
-    typer.Option(
-        metavar="D_IN",
-        min=1,
-        help="Number of users in which neighbouring data sets differ: the size of the protected group.",
-    ),
-]
-EpsilonOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="X", help="Total epsilon of the budget, an exact number. Give this or --rho.", show_default=False
-    ),
-]
-RhoOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="X", help="Total rho of the budget, an exact number. Give this or --epsilon.", show_default=False
-    ),
-]
-
-
-NeighborsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="|".join(NEIGHBORS),
-        help="add_remove: a neighbouring table has one user more or fewer. replace: the rows of one user are replaced "
-        "by those of another.",
-    ),
-]
-
-
-def _line_option(name: str) -> Any:
-    return typer.Option(metavar="TEXT", help=LINES[name].meaning, show_default=False)
 
 
 class _ShowFirst(TyperGroup):
@@ -89,53 +55,57 @@ ledger = typer.Typer(
 
 def create(
     file: File,
-    dataset: Dataset,
-    epsilon: EpsilonOption = None,
-    rho: RhoOption = None,
+    dataset: Annotated[str, typer.Option(metavar="NAME", help="Name of the data set that the budget protects.")],
+    epsilon: Annotated[
+        str | None, value_option("Total epsilon of the budget, an exact number. Give this or --rho.", "X")
+    ] = None,
+    rho: Annotated[
+        str | None, value_option("Total rho of the budget, an exact number. Give this or --epsilon.", "X")
+    ] = None,
     delta: Annotated[
         str | None,
-        typer.Option(
-            metavar="D",
-            show_default=False,
-            help="With --epsilon: a budget (epsilon, delta), which pays for releases under --epsilon and under --rho.",
+        value_option(
+            "With --epsilon: a budget (epsilon, delta), which pays for releases under --epsilon and under --rho.", "D"
         ),
     ] = None,
     own_delta: Annotated[
         str | None,
-        typer.Option(
-            metavar="D",
-            show_default=False,
-            help="With --delta: the part of it for releases with a delta of their own, and for plans. Default: 0.",
+        value_option(
+            "With --delta: the part of it for releases with a delta of their own, and for plans. Default: 0.", "D"
         ),
     ] = None,
-    neighbors: NeighborsOption = NEIGHBORS[0],
-    users: UsersOption = 1,
+    neighbors: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(NEIGHBORS),
+            help="add_remove: a neighbouring table has one user more or fewer. replace: the rows of one user are "
+            "replaced by those of another.",
+        ),
+    ] = NEIGHBORS[0],
+    users: Annotated[
+        int,
+        typer.Option(
+            metavar="D_IN",
+            min=1,
+            help="Number of users in which neighbouring data sets differ: the size of the protected group.",
+        ),
+    ] = 1,
     user: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            show_default=False,
-            help="The column that identifies users. A release that uses another column is refused, or needs --at-most.",
+        value_option(
+            "The column that identifies users. A release that uses another column is refused, or needs --at-most.",
+            "COLUMN",
         ),
     ] = None,
     person: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD",
-            show_default=False,
-            help="Word for one user, such as reader. Default: the name of the column --user.",
-        ),
+        str | None, value_option("Word for one user, such as reader. Default: the name of the column --user.", "WORD")
     ] = None,
-    publisher: Annotated[str | None, _line_option("publisher")] = None,
-    period: Annotated[str | None, _line_option("period")] = None,
-    purpose: Annotated[str | None, _line_option("purpose")] = None,
+    publisher: Annotated[str | None, value_option(LINES["publisher"].meaning, "TEXT")] = None,
+    period: Annotated[str | None, value_option(LINES["period"].meaning, "TEXT")] = None,
+    purpose: Annotated[str | None, value_option(LINES["purpose"].meaning, "TEXT")] = None,
     accept_file_system: Annotated[
         str | None,
-        typer.Option(
-            metavar="KIND",
-            show_default=False,
-            help="Accept this kind of file system, as it is named in the error that refused it.",
-        ),
+        value_option("Accept this kind of file system, as it is named in the error that refused it.", "KIND"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -169,10 +139,7 @@ def create(
         period=period,
         purpose=purpose,
     ) as account:
-        if as_json:
-            print_json(ledger_summary(account))
-        else:
-            _print_ledger(account, history=False)
+        _print_ledger(account, history=False, as_json=as_json)
 
 
 def show_ledger(
@@ -182,18 +149,12 @@ def show_ledger(
 ) -> None:
     """Show the budget, the amount spent and the amount left."""
     with Ledger(file) as found:
-        account = found.at_one_moment()
-        if as_json:
-            print_json({**ledger_summary(account), **({"entries": _entry_dictionaries(account)} if history else {})})
-        else:
-            _print_ledger(account, history=history)
+        _print_ledger(found.at_one_moment(), history=history, as_json=as_json)
 
 
 def report(
     file: File,
-    to: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A new .html file. Default: print a summary.", show_default=False)
-    ] = None,
+    to: Annotated[str | None, value_option("A new .html file. Default: print a summary.", "FILE")] = None,
     as_json: Json = False,
 ) -> None:
     """Write an HTML page for a privacy officer: the budget over time, every entry, and the amount left."""
@@ -207,12 +168,7 @@ def report(
 
 def verify(
     file: File,
-    head: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HEAD", show_default=False, help="A head that `ledger head` printed earlier and you kept."
-        ),
-    ] = None,
+    head: Annotated[str | None, value_option("A head that `ledger head` printed earlier and you kept.", "HEAD")] = None,
     key: KeyOption = None,
     as_json: Json = False,
 ) -> None:
@@ -231,12 +187,7 @@ def verify(
 def head(
     file: File,
     sign: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            show_default=False,
-            help="Sign the head with the private Ed25519 key in this file, in PEM (extra sign).",
-        ),
+        str | None, value_option("Sign the head with the private Ed25519 key in this file, in PEM (extra sign).", "KEY")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -276,21 +227,15 @@ def accept(
 def reserve(
     file: File,
     amount: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X",
-            help="Exact amount to charge, in the measure of the ledger; X,DELTA for a pair.",
-            show_default=False,
-        ),
+        str | None, value_option("Exact amount to charge, in the measure of the ledger; X,DELTA for a pair.", "X")
     ] = None,
     label: Annotated[str, typer.Option(metavar="TEXT", help="One line that describes the entry.")] = "",
     plan: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Instead of an amount: charge all releases of this plan at once, written by `plan --releases N --out "
+        value_option(
+            "Instead of an amount: charge all releases of this plan at once, written by `plan --releases N --out "
             "FILE`.",
-            show_default=False,
+            "FILE",
         ),
     ] = None,
     as_json: Json = False,
@@ -320,11 +265,10 @@ def settle(
     ] = False,
     record: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Record of the release. Its digest is stored in the entry, if that was not possible when the release "
+        value_option(
+            "Record of the release. Its digest is stored in the entry, if that was not possible when the release "
             "was made.",
-            show_default=False,
+            "FILE",
         ),
     ] = None,
     as_json: Json = False,
@@ -358,13 +302,13 @@ def export(
     ledger_files.require_file_ending(to, (".jsonl", ".csv"))
     with Ledger(file) as account:
         text = csv_table(account) if to.lower().endswith(".csv") else json_lines(account)
-    if to == STDOUT:
-        typer.echo(text, nl=False)
-    else:
-        ledger_files.write_text_file(to, text)
+    ledger_files.write_text_file(to, text)
 
 
-def _print_ledger(account: Ledger, *, history: bool) -> None:
+def _print_ledger(account: Ledger, *, history: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({**ledger_summary(account), **({"entries": _entry_dictionaries(account)} if history else {})})
+        return
     entries = account.count()
     mixes = account.counted != account.measure
     kinds = [kind for kind in account.accepted if " " not in kind]  # entries with a blank are servers

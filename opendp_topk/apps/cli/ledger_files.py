@@ -14,18 +14,15 @@ from ..ledger.files import write_report
 from ..ledger.logs import resolve_path
 from ..planning.record_store import STDOUT
 from . import show
+from .options import Json, value_option
 
 Source = Annotated[
     str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 KeyOption = Annotated[
     str | None,
-    typer.Option(
-        "--key",
-        metavar="PUB",
-        help="With --head: a file with the public Ed25519 key, in PEM, that must verify the signature of the head.",
-        show_default=False,
+    value_option(
+        "With --head: a file with the public Ed25519 key, in PEM, that must verify the signature of the head.", "PUB"
     ),
 ]
 New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
@@ -67,7 +64,10 @@ def write_output_file(to: str, option: str, text: str) -> None:
 
 
 def write_text_file(to: str, text: str, *, as_json: bool = False) -> None:
-    """Write ``text`` to a new file and print a confirmation."""
+    """Write ``text`` to a new file and print a confirmation, or print it if ``to`` is -."""
+    if to == STDOUT:
+        typer.echo(text, nl=False)
+        return
     write_output_file(to, "--to", text)
     print_action({"written": to}, f"Written to {to}.", as_json=as_json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +20,7 @@ from ..planning.questions import WRAPPED, question_class, question_kinds
 from .exit_codes import with_exit_codes
 from .log import LogFormat, log_as_json
 
-_MOST = 2**20  # most bytes of a configuration file
+_MOST = 2**20  # most bytes of a configuration file or a plan; a typical one has a few hundred
 _WIDEST = 22  # columns of the names of options in the short help
 _CONFIG = Option(
     "Read options from this file; those given here win.",
@@ -34,6 +35,12 @@ _LOG = (
 _ALL = "Explain all options."
 
 Run = Callable[[str, Mapping[str, Any]], None]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def value_option(words: str, metavar: str | None = None, **limits: Any) -> Any:
+    """Return an option with a value, whose help does not show its default."""
+    return typer.Option(metavar=metavar, help=words, show_default=False, **limits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,13 +131,7 @@ def question_group(
 
 
 def question_command(
-    name: str,
-    about: str,
-    example: str,
-    groups: Iterable[type],
-    run: Callable[[str, Mapping[str, Any]], None],
-    *,
-    table: bool,
+    name: str, about: str, example: str, groups: Iterable[type], run: Run, *, table: bool
 ) -> QuestionCommand:
     """Return the command ``name`` with the options of these ``groups``.
 
@@ -218,6 +219,19 @@ def _flag_text(parameter: Any, one: Option) -> str:
 # Configuration files.
 
 
+def read_mapping(path: str, option: str, parse: Callable[[str], Any]) -> dict[str, Any] | None:
+    """Return the mapping in the file of an option; None if the file has another content.
+
+    Raises:
+        TableError: The file cannot be read.
+    """
+    content = read_regular_file(path, f"the file of {option}", TableError, at_most=_MOST)
+    with contextlib.suppress(ValueError, RecursionError):
+        found = parse(content.decode("utf-8"))
+        return found if isinstance(found, dict) else None
+    return None
+
+
 def read_config(path: str, question: str, known: Iterable[str]) -> dict[str, Any]:
     """Return the options in a TOML file, by name.
 
@@ -225,11 +239,7 @@ def read_config(path: str, question: str, known: Iterable[str]) -> dict[str, Any
         TableError: The file cannot be read, or is not TOML.
         ParameterError: It is for another question, or has an unknown option.
     """
-    content = read_regular_file(path, "the file of --config", TableError, at_most=_MOST)
-    try:
-        found = tomllib.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError):
-        found = None
+    found = read_mapping(path, "--config", tomllib.loads)
     if found is None:
         raise TableError(f"the file of --config {quote_path(path)} is not TOML")
     if found.pop("question", question) != question:

@@ -28,7 +28,7 @@ from ..planning.question import Question, ReleasePlan, require_noise, target_too
 from ..planning.questions import question_class
 from ..planning.several import CURVES, PURE, RHOS, AccountingOption, Repeated, best_plan, format_stated_number
 from ..planning.top_k import TopKTask
-from ..planning.units import UserUnit
+from ..planning.units import UserUnit, count_with_noun
 from . import show
 from .files import Counts, read_public_counts
 from .ledger_files import write_output_file
@@ -88,9 +88,10 @@ def rank_mechanisms(
         ParameterError: The release would be the same for every table, or no scale meets the target.
     """
     require_noise(query)
-    rows = []
-    for plan in mechanism_plans(query, far):
-        rows.append(Option(plan, None if proxy is None else plan.query.task.exact_top_k_probability(plan, proxy)))
+    rows = [
+        Option(plan, None if proxy is None else plan.query.task.exact_top_k_probability(plan, proxy))
+        for plan in mechanism_plans(query, far)
+    ]
     if not rows:
         raise target_too_small_error(query)
     return sorted(rows, key=_option_rank)
@@ -263,7 +264,7 @@ def show_several_releases(question: Question, options: RepeatOptions) -> None:
     what = task.question_text(query.unit.columns).removesuffix("?")
     release = "" if task.k is None or question.numbers else f" ({task.release})"
     show.print_paragraphs(
-        f"{_times_text(query.releases)}: {what}{release}, fixed in advance, within a total of {within}", ""
+        f"{count_with_noun(query.releases, 'time')}: {what}{release}, fixed in advance, within a total of {within}", ""
     )
     show.print_table(
         ["way", "total budget", "cost of each", "scale", "within"],
@@ -304,7 +305,7 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
     asked = _option_words(given, _NOT_ASKED)
     protected = _option_words({name: value for name, value in given.items() if name in ("users", "neighbors")}, ())
     protected += ["--user", user] if rows else []
-    often = f"  # {_times_text(repeated.releases)}"
+    often = f"  # {count_with_noun(repeated.releases, 'time')}"
     for way in found:
         typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
         if repeated.left is None:
@@ -332,10 +333,6 @@ def _option_words(given: Mapping[str, Any], without: Iterable[str]) -> list[str]
             text = repr(value).removesuffix(".0") if isinstance(value, float) else str(serialize_option(value))
             words += [option_name(name)] if value is True else [option_name(name), text]
     return words
-
-
-def _times_text(releases: int) -> str:
-    return "1 time" if releases == 1 else f"{releases} times"
 
 
 def _cost_options(plan: Plan[Any, UserUnit]) -> list[str]:
@@ -425,22 +422,19 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
     if several:
         show_several_releases(question, repeat)
         return
-    if compared.like is None and not compared.compare:
-        with show.show_progress("planning"):
-            ready = question.plan()
-        show_plan(ready)
-        return
-    query = question.query()
-    scores = None if compared.like is None else read_public_counts(compared.like, query.task.n_candidates)
+    like = compared.like
+    scores = None if like is None else read_public_counts(like, question.query().task.n_candidates)
     if compared.compare:
-        show_comparison(query, scores, compared.plot)
+        show_comparison(question.query(), scores, compared.plot)
         return
     with show.show_progress("planning"):
         ready = question.plan()
-    assert scores is not None
-    with show.show_progress("computing"):
-        found = simulate_accuracy(ready.plan, scores)
-    show_plan(ready, [("on the shape", shape_text(found, query.task))])
+    more = []
+    if scores is not None:
+        with show.show_progress("computing"):
+            found = simulate_accuracy(ready.plan, scores)
+        more = [("on the shape", shape_text(found, ready.plan.query.task))]
+    show_plan(ready, more)
 
 
 def _require_comparable(given: Mapping[str, Any], several: bool) -> None:
@@ -476,7 +470,7 @@ def _other_users_row(question: Question) -> list[tuple[str, str]]:
     count = question.other_users_count
     if count is None:
         return []
-    users = show.users_text(count.count_error_bound(question.exact_alpha))
+    users = count_with_noun(count.count_error_bound(question.exact_alpha), "user")
     near = f"within {users} of the true number {show.other_cost_text(count, 'more')}"
     likely = confidence_text(question.exact_alpha)
     return [("other", f"with probability at least {likely}, the noisy number of users with another item is {near}")]

@@ -57,8 +57,7 @@ def _list_proofs() -> list[str]:
     if others:
         show.print_paragraphs("", "Documents on which these rely:", "")
         show.print_table(
-            ("proof", "status"),
-            ((name, show.status_text(state)) for name, state in zip(others, states, strict=True)),
+            ("proof", "status"), ((name, show.status_text(state)) for name, state in zip(others, states, strict=True))
         )
     show.print_paragraphs(
         "",

@@ -77,10 +77,7 @@ def protected_people(record: ReleaseRecord) -> int:
 
 def protection_text(record: ReleaseRecord) -> str:
     """Return the protected unit, with the stated bound that it relies on, if any."""
-    whom, stated = (
-        protected_unit_text(record.claim.neighbors, protected_people(record), record.person),
-        record.stated,
-    )
+    whom, stated = (protected_unit_text(record.claim.neighbors, protected_people(record), record.person), record.stated)
     if "at_most" not in stated:
         return whom
     if record.is_row_level:

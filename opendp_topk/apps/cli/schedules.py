@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 from ...errors import TableError
-from ...errors.files import quote_path, read_regular_file
+from ...errors.files import quote_path
 from ..ledger import Ledger
 from ..planning.several import ReleaseSchedule
-
-_MOST = 2**20  # most bytes of a plan; a typical one has a few hundred
+from .options import read_mapping
 
 
 def read_schedule(path: str) -> ReleaseSchedule:
@@ -19,12 +18,8 @@ def read_schedule(path: str) -> ReleaseSchedule:
         TableError: The file cannot be read, or is not JSON.
         ParameterError: The JSON is not a plan.
     """
-    content = read_regular_file(path, "the file of --plan", TableError, at_most=_MOST)
-    try:
-        found = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+    found = read_mapping(path, "--plan", json.loads)
+    if found is None:
         raise TableError(f"the plan {quote_path(path)} cannot be read: it is not JSON")
     return ReleaseSchedule.from_dict(found)
 

@@ -209,8 +209,3 @@ def document_lines(states: Iterable[tuple[Any, str]]) -> Text:
         lines.append(f"{name} (").append(status_text(state)).append(")\n")
     lines.rstrip()
     return lines
-
-
-def users_text(number: float) -> str:
-    """Return a number of users in words: 1 user, 2 users."""
-    return "1 user" if number == 1 else f"{number} users"

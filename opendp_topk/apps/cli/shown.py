@@ -19,31 +19,20 @@ from ..planning.units import format_grid_score
 from . import record_words as words
 from . import show as terminal
 from .ledger_files import write_text_file
-from .options import config_text
+from .options import config_text, value_option
 from .release_page import render_release_page
 
 
 def show(
     record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file written by `release --out`.")],
     html: Annotated[
-        bool,
-        typer.Option("--html", help="Write an HTML page, beside the record unless --to is given."),
+        bool, typer.Option("--html", help="Write an HTML page, beside the record unless --to is given.")
     ] = False,
     to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --html: a new .html file; - prints the page on standard output.",
-            show_default=False,
-        ),
+        str | None, value_option("With --html: a new .html file; - prints the page on standard output.", "FILE")
     ] = None,
     ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEDGER",
-            help="The ledger that paid for the release; its remaining budget is shown, too.",
-            show_default=False,
-        ),
+        str | None, value_option("The ledger that paid for the release; its remaining budget is shown, too.", "LEDGER")
     ] = None,
     config: Annotated[
         bool, typer.Option("--config", help="Print the options of the release as TOML, for `release --config`.")
@@ -73,13 +62,11 @@ def show(
             _require_paid(fields, account)
         if not html:
             _print_record(found, account)
-        elif to == STDOUT:
-            typer.echo(render_release_page(found, account), nl=False)
-        else:
-            target = str(Path(record).with_suffix(".html")) if to is None else to
-            if Path(target).suffix.lower() != ".html":
-                raise ParameterError("--to must be a name that ends in .html")
-            write_text_file(target, render_release_page(found, account))
+            return
+        target = str(Path(record).with_suffix(".html")) if to is None else to
+        if target != STDOUT and Path(target).suffix.lower() != ".html":
+            raise ParameterError("--to must be a name that ends in .html")
+        write_text_file(target, render_release_page(found, account))
 
 
 def _release_options(record: ReleaseRecord) -> dict[str, Any]:

@@ -12,24 +12,17 @@ from ..planning.record_file import read_fields
 from ..planning.verification import DISAGREES, verify_record
 from . import show
 from .exit_codes import DATA
-from .ledger_files import Json, KeyOption, print_json
+from .ledger_files import KeyOption, print_json
+from .options import Json, value_option
 
 
 def verify(
     record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file written by `release --out`.")],
     ledger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEDGER", help="The ledger that is claimed to have paid for the release.", show_default=False
-        ),
+        str | None, value_option("The ledger that is claimed to have paid for the release.", "LEDGER")
     ] = None,
     head: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HEAD",
-            help="With --ledger: a head that `ledger head` printed earlier and you kept.",
-            show_default=False,
-        ),
+        str | None, value_option("With --ledger: a head that `ledger head` printed earlier and you kept.", "HEAD")
     ] = None,
     key: KeyOption = None,
     as_json: Json = False,

@@ -19,7 +19,7 @@ from ...transformations.bound_contributions import make_keep_groups
 from .plan import AccuracyGuarantee, Plan, Query, confidence_text, least_scale
 from .release_record import parameters_of
 from .top_k import TopKTask
-from .units import Columns, UserUnit
+from .units import Columns, UserUnit, count_with_noun
 
 _CHOSEN = {
     "random": "drawn at random",
@@ -152,9 +152,8 @@ class GroupedTask:
 
     def question_text(self, columns: Columns) -> str:
         """Return the question in words."""
-        return (
-            f"{self.task.question_text(columns).removesuffix('?')}, in each of {_group_count_text(len(self.groups))}?"
-        )
+        groups = count_with_noun(len(self.groups), "group")
+        return f"{self.task.question_text(columns).removesuffix('?')}, in each of {groups}?"
 
     def describe_mechanism(self, plan: Plan[GroupedTask, UserUnit]) -> str:
         """Return the mechanism in words."""
@@ -185,7 +184,3 @@ class GroupedTask:
             )
             for name, told in found.items()
         }
-
-
-def _group_count_text(groups: int) -> str:
-    return "1 group" if groups == 1 else f"{groups} groups"

@@ -393,7 +393,11 @@ class UserUnit:
         return self.columns.score_transformation(self.neighbors, candidates)
 
 
+def count_with_noun(number: float, noun: str) -> str:
+    """Return a number with its noun: 1 user, 2 users."""
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def describe_neighbors(neighbors: str, d_in: int) -> str:
     """Return in words by how many users neighbouring tables differ."""
-    users = "1 user" if d_in == 1 else f"{d_in} users"
-    return f"{users} {'added or removed' if neighbors == 'add_remove' else 'replaced'}"
+    return f"{count_with_noun(d_in, 'user')} {'added or removed' if neighbors == 'add_remove' else 'replaced'}"
