@@ -198,7 +198,7 @@ def test_noise_on_all_counts_is_open_to_groups_too() -> None:
 
 def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -> None:
     lists = [Release(items=["a", "b"], counts=[5, 3]), Release(items=["a", "c"], counts=[0, 0])]
-    found = ReleasedItems.from_group_outputs(["Ulm", "Jena"], lists)
+    found = ReleasedItems.from_output(lists, ["Ulm", "Jena"])
     assert (found.groups, found.items) == (["Ulm", "Ulm", "Jena", "Jena"], ["a", "b", "a", "c"])
     assert found.group_lists == [
         ("Ulm", ReleasedItems(["a", "b"], [5, 3])),

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from opendp_topk.apps.planning import sources as engines
+from opendp_topk.apps.planning.releasing import TableOptions
 from opendp_topk.tables.capping import count_rows_by_number
 from opendp_topk.tables.frames import identifier_columns
 from opendp_topk.tables.keyed import totals_by_item
@@ -248,7 +249,7 @@ def kept_numbers(engine: str, path: Path, conditions: Sequence[str]) -> list[lis
         return _kept_in_spark(path, conditions)
     found = []
     for condition in conditions:
-        reading = engines.TableReadOptions.from_options(",", "utf-8", condition)
+        reading = engines.TableReadOptions.from_options(TableOptions(where=condition))
         with engines.Engine(engine).open_engine_table(str(path), reading, ["n", "i"]) as table:
             found.append(sorted(identifier_columns(table.frame, {"user": "n", "item": "i"}).collect()["n"].to_list()))
     return found
@@ -274,7 +275,7 @@ def _kept_in_spark(path: Path, conditions: Sequence[str]) -> list[list[int]]:
 
 def sums_and_numbers(engine: str, path: Path, condition: str) -> tuple[dict[int, int], list[int]]:
     """The sums of x by item, and how often each number of a grid occurs, of the rows that are kept."""
-    reading = engines.TableReadOptions.from_options(",", "utf-8", condition)
+    reading = engines.TableReadOptions.from_options(TableOptions(where=condition))
     with engines.Engine(engine).open_engine_table(str(path), reading, ["u", "i", "x"]) as table:
         sums = totals_by_item(identifier_columns(table.frame, {"user": "u", "item": "i"}, "x"), STEP, FARTHEST, BOUNDS)
         found = {item: total for item, total in dict(sums).items() if total}

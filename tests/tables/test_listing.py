@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from opendp_topk.apps.planning.releasing import TableOptions
 from opendp_topk.errors import MissingExtraError, TableError
 from opendp_topk.tables.listing import list_files
 
@@ -90,7 +91,7 @@ def made(case: str, folder: Path) -> Path:
 
 def readers(engine: str, path: object) -> set[int]:
     """The users in the table as this engine reads it."""
-    reading = engines.TableReadOptions.from_options(",", "utf-8", None)
+    reading = engines.TableReadOptions.from_options(TableOptions())
     with engines.Engine(engine).open_engine_table(str(path), reading, ("reader", "book")) as table:
         frame = table.frame
         if engine == "polars":

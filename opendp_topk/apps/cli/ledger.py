@@ -307,9 +307,10 @@ def export(
 
 def _print_ledger(account: Ledger, *, history: bool, as_json: bool) -> None:
     if as_json:
-        print_json({**ledger_summary(account), **({"entries": _entry_dictionaries(account)} if history else {})})
+        entries = {"entries": [one.as_dict() for one in account.history()]} if history else {}
+        print_json({**ledger_summary(account), **entries})
         return
-    entries = account.count()
+    count = account.count()
     mixes = account.counted != account.measure
     kinds = [kind for kind in account.accepted if " " not in kind]  # entries with a blank are servers
     room = account.room()
@@ -325,7 +326,7 @@ def _print_ledger(account: Ledger, *, history: bool, as_json: bool) -> None:
             *limit,
             *((kind.partition(" ")[0], kind.partition(" ")[2]) for kind in account.accepted if " " in kind),
             *([("file system", f"{', '.join(kinds)}: accepted, without guarantees")] if kinds else []),
-            ("spent", f"{format_distance(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
+            ("spent", f"{format_distance(account.spent())} on {count} {'entry' if count == 1 else 'entries'}"),
             ("left", format_distance(account.remaining())),
             *(("planned", _planned_text(account, one)) for one in account.history() if one.measurement == PLANNED),
             *((f"sum of {one.adds}", _filter_sum_text(one)) for one in account.filters()),
@@ -354,10 +355,6 @@ def _filter_sum_text(one: Filter) -> str:
     return (
         f"{spent} of {limit}, at delta {round_up(one.delta):.3g}{'' if one.alive else ': accepts no further release'}"
     )
-
-
-def _entry_dictionaries(account: Ledger) -> list[dict[str, Any]]:
-    return [one.as_dict() for one in account.history()]
 
 
 _IN_FILES = ledger_files.backup, ledger_files.repair

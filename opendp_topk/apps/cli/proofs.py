@@ -39,7 +39,12 @@ def proofs(
         raise ParameterError("--pdf requires the NAME of a constructor or document: opendp-topk proofs lists them")
     if out is not None and not pdf:
         raise ParameterError("--out requires --pdf: it is the folder of the PDF")
-    states = _list_proofs() if name is None else _show_note_or_document(name, pdf, out)
+    if name is None:
+        states = _list_proofs()
+    elif _document_stem(name) in proof.note_names():
+        states = _show_note(_document_stem(name), pdf, out)
+    else:
+        states = _show_document(name, pdf, out)
     if any(state in show.BAD for state in states):
         raise typer.Exit(DATA)
 
@@ -103,14 +108,6 @@ def resolve_document(name: str) -> str:
 
 def _document_stem(name: str) -> str:
     return name.removeprefix("proofs/").removesuffix(".tex")
-
-
-def _show_note_or_document(name: str, pdf: bool, out: str | None) -> list[str]:
-    return (
-        _show_note(_document_stem(name), pdf, out)
-        if _document_stem(name) in proof.note_names()
-        else _show_document(name, pdf, out)
-    )
 
 
 def _show_note(name: str, pdf: bool, out: str | None) -> list[str]:

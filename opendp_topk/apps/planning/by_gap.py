@@ -21,7 +21,7 @@ from ...sampling.noises.gumbel import Gumbel
 from ...sampling.noises.noise import Noise
 from ...sampling.noises.standard import find_standard_noise
 from ...spaces.measures import is_pure, without_delta
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, finite_bound
+from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, guarantee_field
 from .units import Columns, UserUnit
 from .unknown_domain import ThresholdTask
 
@@ -54,12 +54,7 @@ class GapTask(ThresholdTask):
         scores: Any = unit.map_only_scores(self.n_candidates) if items is None else unit.score_transformation(items)
         usual = Exponential() if is_pure(without_delta(measure)) else Gumbel()  # the cheaper one under the measure
         measurement: Measurement = scores >> then_top_k_by_gap(
-            measure,
-            k=self.k,
-            scale=scale,
-            test_scale=self.test_scale,
-            threshold=threshold,
-            noise=self.noise or usual,
+            measure, k=self.k, scale=scale, test_scale=self.test_scale, threshold=threshold, noise=self.noise or usual
         )
         return measurement if items is None else measurement >> index_candidates(items)
 
@@ -72,17 +67,12 @@ class GapTask(ThresholdTask):
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """Return a gap at which a set is released with probability at least 1 - alpha."""
         known = plan.measurement.parameters
-        noise, failing, test = (
-            find_standard_noise(known["noise"]),
-            to_fraction(plan.query.alpha) / 2,
-            to_fraction(known["test_scale"]),
-        )
+        noise, failing = find_standard_noise(known["noise"]), to_fraction(plan.query.alpha) / 2
+        test = to_fraction(known["test_scale"])
         beside = self.gap_error_bound(plan), accuracy(noise, 1, 1, test, failing)  # [both]
-        return (
-            round_up(to_fraction(known["threshold"]) + sum(map(to_fraction, beside)))
-            if max(beside) < math.inf
-            else math.inf
-        )
+        if max(beside) == math.inf:
+            return math.inf
+        return round_up(to_fraction(known["threshold"]) + sum(map(to_fraction, beside)))
 
     def gap_error_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """Return how far the gap of the released set may be below the largest gap."""
@@ -114,7 +104,7 @@ class GapTask(ThresholdTask):
         columns, alpha, least = plan.query.unit.columns, plan.query.alpha, plan.accuracy
         assert least is not None
         if least == math.inf:
-            return {"accuracy": AccuracyGuarantee(NO_BOUND, None, float(alpha))}
+            return guarantee_field(plan, NO_BOUND)
         whole, near = math.ceil(least), math.floor(self.gap_error_bound(plan))
         nearly = f"within {columns.difference_text(near)} of the largest" if near else "the largest"
         words = (
@@ -123,6 +113,4 @@ class GapTask(ThresholdTask):
             f"the first {self.k} gaps between consecutive {columns.score_noun}s is at least "
             f"{columns.difference_text(whole)}, and the gap below it is {nearly} of these gaps"
         )
-        return {
-            "accuracy": AccuracyGuarantee(words, finite_bound(whole) if columns.value is None else None, float(alpha))
-        }
+        return guarantee_field(plan, words, whole)

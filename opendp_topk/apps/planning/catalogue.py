@@ -104,7 +104,7 @@ class Mechanism:
 
     def build_curve_partial(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
         """Return a partial under ``PrivacyProfile()`` with the releases of :meth:`build_partial` under ``measure``."""
-        options = _noise_option(default_noise(measure)) if self.by_measure else self.options
+        options = {"noise": default_noise(measure)} if self.by_measure else self.options
         return self._call_constructor(self.loaded_constructor, PrivacyProfile(), k, scale, release, options)
 
     def _call_constructor(
@@ -138,15 +138,10 @@ _ALL = "independent discrete {noise} noise on the count of every candidate; the 
 _SET = RELEASES[1:]  # all kinds except rankings
 
 
-def _noise_option(noise: Noise) -> Mapping[str, Any]:
-    """Return the option with which a constructor takes a noise."""
-    return {"noise": noise}
-
-
 def _one_shot_mechanism(noise: Noise) -> Mechanism:
     """Return the row of one-shot selection with a noise, named after the noise."""
     name = f"report_noisy_top_k_{noise.words.lower().replace('-', '_')}"
-    return Mechanism(name, RELEASES, _SUMS, "report_noisy_top_k", _noise_option(noise))
+    return Mechanism(name, RELEASES, _SUMS, "report_noisy_top_k", {"noise": noise})
 
 
 def _histogram_mechanism(noise: str) -> Mechanism:
@@ -158,19 +153,14 @@ def _histogram_mechanism(noise: str) -> Mechanism:
 
 def _canonical_mechanism(name: str, noise: Noise) -> Mechanism:
     """Return the row of one choice among all sets with a noise."""
-    return Mechanism(name, _SET, _SETS, "canonical_top_k", _noise_option(noise), ranked=False, numbered=True)
+    return Mechanism(name, _SET, _SETS, "canonical_top_k", {"noise": noise}, ranked=False, numbered=True)
 
 
 # Rows with equal error bounds keep this order. Before each choice with Gumbel noise is the one with exponential noise,
 # which dominates it: at the same scale its winner is stochastically better.
 DESCRIBED = (
     Mechanism(
-        "report_noisy_top_k",
-        RELEASES,
-        _SUMS,
-        then_report_noisy_top_k,
-        counted="select_then_count",
-        by_measure=True,
+        "report_noisy_top_k", RELEASES, _SUMS, then_report_noisy_top_k, counted="select_then_count", by_measure=True
     ),
     _canonical_mechanism("canonical_exponential", Exponential()),
     _canonical_mechanism("canonical", Gumbel()),

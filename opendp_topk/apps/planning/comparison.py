@@ -49,52 +49,9 @@ Line = tuple[str, Points]
 Value = Callable[[TopKPlan], float | None]
 
 
-def new_figure() -> Any:
-    """Return a new figure for two plots."""
-    return _load_pyplot().figure(figsize=SIZE, layout="constrained")
-
-
 def new_axes() -> Any:
     """Return the axes of a new figure."""
     return _load_pyplot().subplots(figsize=(SIZE[0] / 2, SIZE[1]), layout="constrained")[1]
-
-
-def side_by_side_axes(figure: Any) -> Any:
-    """Return two axes of the figure, side by side."""
-    return figure.subplots(1, 2)
-
-
-def draw_privacy_curves(rows: Sequence[TopKPlan], query: Query[TopKTask, PrivacyUnit], axes: Any) -> Any:
-    """Draw delta of all releases together against epsilon."""
-    groups = [(label, composed_loss(_PROFILE, curve, query.releases)) for label, curve in _distinct_curves(rows)]
-    ends = [_largest_drawn_epsilon(curve) for _, curve in groups]
-    last = max((end for end in ends if end < math.inf), default=1.0)
-    epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
-    lines = [(label, [(at, curve.delta(at)) for at in epsilons]) for label, curve in groups]
-    shown = [(label, [point for point in points if point[1] >= _SMALLEST]) for label, points in lines]
-    axes.set(
-        xlabel="epsilon (privacy loss)",
-        ylabel="delta (probability)",
-        yscale="log",
-        xlim=(0, 1.02 * last),
-        ylim=(_SMALLEST, 2),
-    )
-    axes.set_title(f"Privacy of {_release_count_text(query.releases)}; each line is a mechanism at its scale")
-    return draw_labelled_lines(axes, shown)
-
-
-def draw_release_epsilons(rows: Sequence[TopKPlan], counts: Sequence[int], delta: Number, axes: Any) -> Any:
-    """Draw epsilon at one delta against the number of releases."""
-    lines = [
-        (label, [(float(n), composed_loss(_PROFILE, curve, n).epsilon(delta)) for n in counts])
-        for label, curve in _distinct_curves(rows)
-    ]
-    finite = [(label, [point for point in found if 0 < point[1] < math.inf]) for label, found in lines]
-    axes.set(xlabel="number of releases", ylabel=f"epsilon at delta = {float(delta):g}", xscale="log", yscale="log")
-    axes.set_title("Total privacy loss of several releases")
-    axes.set_xticks(list(counts), labels=[str(n) for n in counts])
-    axes.set_xticks([], minor=True)
-    return draw_labelled_lines(axes, finite)
 
 
 def requested_budgets(budgets: Iterable[Number] | None, query: Query[TopKTask, PrivacyUnit]) -> list[Number]:
@@ -108,52 +65,13 @@ def requested_budgets(budgets: Iterable[Number] | None, query: Query[TopKTask, P
     return found
 
 
-def draw_accuracy_lines(
-    rows: Sequence[TopKPlan], query: Query[TopKTask, PrivacyUnit], budgets: Sequence[Number], axes: Any
-) -> Any:
-    """Draw the bound of the accuracy theorem against the budget."""
-    lines = _value_lines(rows, budgets, lambda row: row.accuracy)
-    sure = f"{float(100 * (1 - to_fraction(query.alpha))):g} %"
-    axes.set(xlabel=_budget_label(query), ylabel="largest shortfall of a winner (units of the scores)")
-    axes.set(xscale="log", yscale="log")
-    axes.set_title(f"Accuracy against cost: bounds for all scores, at {sure}")
-    return _mark_budget_ticks(draw_labelled_lines(axes, lines), budgets)
-
-
-def draw_success_lines(
-    rows: Sequence[TopKPlan],
-    query: Query[TopKTask, PrivacyUnit],
-    budgets: Sequence[Number],
-    wanted: tuple[Any, str],
-    axes: Any,
-) -> Any:
-    """Draw a lower bound on the probability of success on given scores against the budget."""
-    scores, event = wanted
-    scores = rows[0].measurement.input_domain.validate(scores)
-
-    def success_lower_bound(row: TopKPlan) -> float | None:
-        found = goal_probability(row.measurement, scores, event)
-        return None if found is None else found.lower
-
-    lines = _value_lines(rows, budgets, success_lower_bound)
-    article = "an" if event == "exact" else "a"
-    axes.set(xlabel=_budget_label(query), ylabel=f"probability of {article} {event} release")
-    axes.set(xscale="log", ylim=(-0.02, 1.02))
-    axes.set_title(f"Success against cost: {query.task.release}s of {query.task.k}, on these scores")
-    return _mark_budget_ticks(draw_labelled_lines(axes, lines, _last_spread_budget(lines)), budgets)
-
-
 def _distinct_curves(rows: Sequence[TopKPlan]) -> list[tuple[str, PrivacyCurve]]:
     """Return the visibly different curves, each with the names of its mechanisms."""
     names: dict[tuple[float, ...], list[TopKPlan]] = {}
     for row in rows:
         key = tuple(float(f"{row.curve.delta(part * _largest_drawn_epsilon(row.curve)):.5g}") for part in _PARTS)
         names.setdefault((*key, float(f"{_largest_drawn_epsilon(row.curve):.5g}")), []).append(row)
-    return [(_mechanism_label(found), found[0].curve) for found in names.values()]
-
-
-def _mechanism_label(rows: Sequence[TopKPlan]) -> str:
-    return wrap_mechanism_names([row.name for row in rows])
+    return [(wrap_mechanism_names([row.name for row in found]), found[0].curve) for found in names.values()]
 
 
 def wrap_mechanism_names(names: Sequence[str]) -> str:
@@ -201,10 +119,6 @@ def _draw_line_labels(axes: Any, lines: Sequence[Line], at: float) -> None:
 def _label_anchor(points: Points, at: float) -> tuple[float, float]:
     """Return the last point of a line that is not right of ``at``; the first point if there is none."""
     return max((point for point in points if point[0] <= at), default=points[0])
-
-
-def _release_count_text(times: int) -> str:
-    return "one release" if times == 1 else f"{times} releases"
 
 
 def _last_spread_budget(lines: Sequence[Line]) -> float:
@@ -302,10 +216,8 @@ class Comparison:
             f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {_times_text(query.releases)} at "
             f"d_in = {query.unit.d_in} within {budget.d_out} under {budget.measure!r}, alpha = {query.alpha}"
         )
-        lines = [
-            ("mechanism", "scale", budget.measure.symbol, "accuracy", "decided by"),
-            *map(_comparison_cells, self.rows),
-        ]
+        headers = "mechanism", "scale", budget.measure.symbol, "accuracy", "decided by"
+        lines = [headers, *map(_comparison_cells, self.rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         named = {row.name for row in self.rows}
@@ -343,14 +255,10 @@ class Comparison:
             raise ParameterError(f"goal={chosen!r} requires a proxy: scores that are public or made up")
         domain: Any = self.rows[0].measurement.input_domain
         scores = None if proxy is None else replace(domain, size=self.query.task.n_candidates).validate(proxy)
-        options = sorted((_evaluate_option(row, scores, chosen) for row in self.rows), key=_option_sort_key(chosen))
-        best = _option_sort_key(chosen)(options[0])[0]
-        rest = [
-            one
-            for one in options
-            if _option_sort_key(chosen)(one)[0] > best and (chosen == NEAR or one.success is not None)
-        ]
-        other = rest[0] if rest else None
+        sort_key = _option_sort_key(chosen)
+        options = sorted((_evaluate_option(row, scores, chosen) for row in self.rows), key=sort_key)
+        worse = (one for one in options if sort_key(one)[0] > sort_key(options[0])[0])
+        other = next((one for one in worse if chosen == NEAR or one.success is not None), None)
         needed = None if other is None else _matching_loss(other, options[0], scores, chosen)
         return Recommendation(self.query, chosen, tuple(options), other, needed)
 
@@ -366,7 +274,18 @@ class Comparison:
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
         """
-        return draw_privacy_curves(self.rows, self.query, new_axes() if axes is None else axes)
+        axes, releases = new_axes() if axes is None else axes, self.query.releases
+        groups = [(label, composed_loss(_PROFILE, curve, releases)) for label, curve in _distinct_curves(self.rows)]
+        ends = [_largest_drawn_epsilon(curve) for _, curve in groups]
+        last = max((end for end in ends if end < math.inf), default=1.0)
+        epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
+        lines = [(label, [(at, curve.delta(at)) for at in epsilons]) for label, curve in groups]
+        shown = [(label, [point for point in points if point[1] >= _SMALLEST]) for label, points in lines]
+        axes.set(xlabel="epsilon (privacy loss)", ylabel="delta (probability)")
+        axes.set(yscale="log", xlim=(0, 1.02 * last), ylim=(_SMALLEST, 2))
+        together = "one release" if releases == 1 else f"{releases} releases"
+        axes.set_title(f"Privacy of {together}; each line is a mechanism at its scale")
+        return draw_labelled_lines(axes, shown)
 
     def plot_releases(self, counts: Iterable[int] = COUNTS, *, delta: Number | None = None, axes: Any = None) -> Any:
         """Draw epsilon at one delta against the number of releases, one line per mechanism at the scale of its row.
@@ -385,7 +304,17 @@ class Comparison:
         """
         asked = [checks.require_positive_int("counts", count) for count in counts]
         at = checks.require_probability(delta if delta is not None else self.query.budget.delta or DELTA, "delta")
-        return draw_release_epsilons(self.rows, asked, at, new_axes() if axes is None else axes)
+        axes = new_axes() if axes is None else axes
+        lines = [
+            (label, [(float(n), composed_loss(_PROFILE, curve, n).epsilon(at)) for n in asked])
+            for label, curve in _distinct_curves(self.rows)
+        ]
+        finite = [(label, [point for point in found if 0 < point[1] < math.inf]) for label, found in lines]
+        axes.set(xlabel="number of releases", ylabel=f"epsilon at delta = {float(at):g}", xscale="log", yscale="log")
+        axes.set_title("Total privacy loss of several releases")
+        axes.set_xticks(asked, labels=[str(n) for n in asked])
+        axes.set_xticks([], minor=True)
+        return draw_labelled_lines(axes, finite)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw :meth:`plot_curves` and :meth:`plot_releases` side by side.
@@ -401,8 +330,8 @@ class Comparison:
         Raises:
             MissingExtraError: No figure is given and matplotlib is not installed (extra ``plot``).
         """
-        drawn = new_figure() if figure is None else figure
-        left, right = side_by_side_axes(drawn)
+        drawn = _load_pyplot().figure(figsize=SIZE, layout="constrained") if figure is None else figure
+        left, right = drawn.subplots(1, 2)
         self.plot_curves(axes=left)
         self.plot_releases(axes=right)
         return drawn
@@ -422,8 +351,14 @@ class Comparison:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
             ParameterError: No budget is given, or one is 0, infinite or not a number >= 0.
         """
-        drawn = new_axes() if axes is None else axes
-        return draw_accuracy_lines(self.rows, self.query, requested_budgets(budgets, self.query), drawn)
+        axes, query = new_axes() if axes is None else axes, self.query
+        asked = requested_budgets(budgets, query)
+        lines = _value_lines(self.rows, asked, lambda row: row.accuracy)
+        sure = f"{float(100 * (1 - to_fraction(query.alpha))):g} %"
+        axes.set(xlabel=_budget_label(query), ylabel="largest shortfall of a winner (units of the scores)")
+        axes.set(xscale="log", yscale="log")
+        axes.set_title(f"Accuracy against cost: bounds for all scores, at {sure}")
+        return _mark_budget_ticks(draw_labelled_lines(axes, lines), asked)
 
     def plot_success(
         self, scores: Any, event: str = "exact", budgets: Iterable[Number] | None = None, *, axes: Any = None
@@ -448,10 +383,20 @@ class Comparison:
             DataError: ``scores`` is not a member of the input domain.
         """
         wanted = checks.require_choice("event", event, EVENTS)
-        drawn = new_axes() if axes is None else axes
-        return draw_success_lines(
-            self.rows, self.query, requested_budgets(budgets, self.query), (scores, wanted), drawn
-        )
+        axes, query = new_axes() if axes is None else axes, self.query
+        asked = requested_budgets(budgets, query)
+        scores = self.rows[0].measurement.input_domain.validate(scores)
+
+        def success_lower_bound(row: TopKPlan) -> float | None:
+            found = goal_probability(row.measurement, scores, wanted)
+            return None if found is None else found.lower
+
+        lines = _value_lines(self.rows, asked, success_lower_bound)
+        article = "an" if wanted == "exact" else "a"
+        axes.set(xlabel=_budget_label(query), ylabel=f"probability of {article} {wanted} release")
+        axes.set(xscale="log", ylim=(-0.02, 1.02))
+        axes.set_title(f"Success against cost: {query.task.release}s of {query.task.k}, on these scores")
+        return _mark_budget_ticks(draw_labelled_lines(axes, lines, _last_spread_budget(lines)), asked)
 
 
 def compare(
@@ -653,13 +598,9 @@ class Recommendation:
     @property
     def why(self) -> str:
         """Reason for the recommendation, in words."""
-        best = self.options[0]
+        best, sort_key = self.options[0], _option_sort_key(self.goal)
         said = f"{best.name} with scale {format_rounded_up(best.row.scale)}: {_goal_text(best, self.goal)}."
-        alike = [
-            one.name
-            for one in self.options[1:]
-            if _option_sort_key(self.goal)(one)[0] == _option_sort_key(self.goal)(best)[0]
-        ]
+        alike = [one.name for one in self.options[1:] if sort_key(one)[0] == sort_key(best)[0]]
         said += f" Equally good: {', '.join(alike)}." if alike else ""
         if self.next_best is None:
             return said
@@ -716,21 +657,14 @@ def _option_sort_key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
 
 def _matching_loss(option: Option, best: Option, scores: Any, goal: str) -> Any:
     """Return the loss of ``option`` at a scale at which it does as well as ``best``; None if no scale is found."""
-    query = option.row.query
+    query, sort_key = option.row.query, _option_sort_key(goal)
+    space = query.unit.map_only_scores(query.task.n_candidates)
 
     def plan_at_scale(scale: float) -> TopKPlan:
-        return Plan(
-            query,
-            query.task.build_measurement(
-                query.unit.map_only_scores(query.task.n_candidates), query.budget.measure, scale
-            ),
-        )
+        return Plan(query, query.task.build_measurement(space, query.budget.measure, scale))
 
     def reaches_goal(scale: float) -> bool:
-        return (
-            _option_sort_key(goal)(_evaluate_option(plan_at_scale(scale), scores, goal))[0]
-            <= _option_sort_key(goal)(best)[0]
-        )
+        return sort_key(_evaluate_option(plan_at_scale(scale), scores, goal))[0] <= sort_key(best)[0]
 
     scale = _largest_passing_scale(reaches_goal, option.row.scale)
     return None if scale is None else _plan_loss(plan_at_scale(scale))

@@ -21,12 +21,13 @@ from .release_record import parameters_of
 from .top_k import TopKTask
 from .units import Columns, UserUnit, count_with_noun
 
-_CHOSEN = {
+KEPT_GROUPS = {
     "random": "drawn at random",
     "order": "first in alphabetical order",
     "rows": "with the most rows",
     None: "first in the list",
 }
+"""Groups in which a user counts, in words, by the rule that chooses them."""
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,7 @@ class GroupedTask:
     def _describe_contribution(self, columns: Columns) -> str:
         if columns.is_row_level:
             return "a row counts in its group, if the group is listed"
-        most = "1 listed group" if self.most == 1 else f"{self.most} listed groups"
-        return f"a user counts in at most {most}, {_CHOSEN[self.rule]}"
+        return f"a user counts in at most {count_with_noun(self.most, 'listed group')}, {KEPT_GROUPS[self.rule]}"
 
     def accuracy_guarantees(self, plan: Plan[GroupedTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantees for all groups at once: a union bound with an equal share of alpha each."""

@@ -511,6 +511,14 @@ def plan_guarantees(plan: Plan[Any, UserUnit]) -> dict[str, AccuracyGuarantee]:
     return found
 
 
+def guarantee_field(
+    plan: Plan[Any, UserUnit], words: str, bound: float | None = None, name: str = "accuracy"
+) -> dict[str, AccuracyGuarantee]:
+    """Return an accuracy guarantee by its name in the record, with its error bound unless that is one of sums."""
+    users = finite_bound(bound) if plan.query.unit.columns.value is None else None
+    return {name: AccuracyGuarantee(words, users, float(plan.query.alpha))}
+
+
 def goal_probability(measurement: Measurement, scores: Any, goal: str) -> Enclosure | None:
     """Return bounds on the probability that a release reaches the goal on ``scores``; None if unknown or too slow."""
     try:

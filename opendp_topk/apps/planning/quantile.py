@@ -26,7 +26,7 @@ from ...spaces.metrics import UserDistance
 from ...transformations.quantile_scores import make_count_by_number, make_quantile_scores
 from ...transformations.sum_by_item import bounds_in_steps
 from .catalogue import ONE_SHOT
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, confidence_text, finite_bound
+from .plan import NO_BOUND, AccuracyGuarantee, Plan, confidence_text, finite_bound, guarantee_field
 from .top_k import TopKTask
 from .units import Columns, PrivacyUnit, Space, UserUnit, serialize_grid_number
 
@@ -194,7 +194,7 @@ class QuantileTask(TopKTask):
         """Return the accuracy guarantee: the rank error of the released number among the rows that count."""
         rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
         if rows is None:
-            return {"accuracy": AccuracyGuarantee(NO_BOUND, None, float(alpha))}
+            return guarantee_field(plan, NO_BOUND)
         below, above, near = columns.quantiles[0], 1 - columns.quantiles[0], serialize_grid_number(rows)
         words = (
             f"with probability at least {confidence_text(alpha)}, at most {below} N + {near} of the N counted "
@@ -277,7 +277,7 @@ class QuantilesTask(QuantileTask):
         """Return the accuracy guarantee: the rank errors of the released numbers among the rows that count."""
         rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
         if rows is None:
-            return {"accuracy": AccuracyGuarantee(NO_BOUND, None, float(alpha))}
+            return guarantee_field(plan, NO_BOUND)
         words = (
             f"with probability at least {confidence_text(alpha)}, for q = {join_with_and(self.shares)} at "
             "once, at most q N + b of the N counted rows are below the number released for q, and at most (1 "
@@ -285,7 +285,7 @@ class QuantilesTask(QuantileTask):
             f"started block of {self.places} rows beyond the first {self.places} rows with the same number; "
             f"{columns.contribution_clause}, and numbers are rounded to multiples within the bounds"
         )
-        return {"accuracy": AccuracyGuarantee(words, None, float(alpha))}
+        return guarantee_field(plan, words)
 
 
 def numeric_columns(plan: Plan[Any, Any]) -> NumericColumns:

@@ -32,7 +32,7 @@ from .options import OptionGroup, build_options, given_options, named, options_o
 from .plan import Plan, Query, ReleaseTask, plan_guarantees
 from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, parameters_of, plain_value
 from .several import most_accurate_plan
-from .units import ROW, Budget, Columns, UserUnit, join_item_parts, parse_signed, recover_fraction
+from .units import KEPT_ITEMS, ROW, Budget, Columns, UserUnit, join_item_parts, parse_signed, recover_fraction
 
 NEIGHBORS = ("add_remove", "replace")
 
@@ -286,10 +286,7 @@ class Question(OptionGroup):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as a dictionary for JSON or TOML, with the names of its options."""
-        return {
-            "question": self.kind,
-            **{name: serialize_option(value) for name, value in given_options(self).items()},
-        }
+        return {"question": self.kind, **{name: serialize_option(value) for name, value in given_options(self).items()}}
 
     @classmethod
     def build(cls, values: Mapping[str, Any]) -> "Question":
@@ -573,11 +570,7 @@ class ItemQuestion(Question):
         if most is None:
             counts = "counts for each item" if words else "counts once for each item, regardless of the number of rows"
             return " ".join([*words, f"Nothing was truncated: a {one} {counts}."])
-        rule = {
-            "random": "drawn at random",
-            "rows": "those with the most rows",
-            "value": "those with the largest totals",
-        }.get(str(known.get("by", "order")), "the first in alphabetical order")
+        rule = KEPT_ITEMS.get(str(known.get("by")), KEPT_ITEMS["order"])
         cut = f"Of one {one} at most {most} items were counted, {rule}: the counts of items of people with more items "
         return " ".join([*words, f"{cut}are too low."])
 
@@ -606,11 +599,8 @@ class ItemQuestion(Question):
                 f"noise, so that an item of lower rank can have the larger {noun}. You can sort by the {noun}s at no "
                 "cost."
             )
-        missing = (
-            "the last item in the list"
-            if cls.exact_number
-            else "one in the list: it was not certain to be common enough"
-        )
+        missing = "one in the list: it was not certain to be common enough"
+        missing = "the last item in the list" if cls.exact_number else missing
         return [
             *words,
             f"An item that is not in the list may be as common as {missing}.",
@@ -701,11 +691,8 @@ class TableItemsQuestion(BoundedQuestion):
     def ending(cls, record: ReleaseRecord) -> list[tuple[str, str]]:
         """Return the row that reports an empty release, or whether a ranking is complete."""
         if record.k is None:
-            return (
-                []
-                if record.released.items
-                else [("none", "no item was released: none was certain to have enough users")]
-            )
+            none = ("none", "no item was released: none was certain to have enough users")
+            return [] if record.released.items else [none]
         short = cls.shortfall(record)
         fewer = f"{short} fewer than {record.k} items: no further item was certain to have enough users"
         return [("end", fewer if short else "complete")]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ...errors import ParameterError, SpaceError, checks
 from .files import items_as_integers, read_candidates
-from .groups import GroupedTask
+from .groups import KEPT_GROUPS, GroupedTask
 from .options import NO_OPTION, given_options, named, options_of
 from .plan import Plan
 from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_number
@@ -66,9 +66,8 @@ class InGroups(Question):
         """Listed groups; None if only their number is known."""
         if listed_number(self.groups) is not None:
             return None
-        return (
-            read_candidates(self.groups, what="groups") if isinstance(self.groups, str | Path) else tuple(self.groups)
-        )
+        named = isinstance(self.groups, str | Path)
+        return read_candidates(self.groups, what="groups") if named else tuple(self.groups)
 
     @property
     def n_candidates(self) -> int | None:
@@ -171,11 +170,7 @@ class InGroups(Question):
         """Explain which users count in which group, and how the data were truncated."""
         known = record.mechanism["partition"]
         most = known.get("max_groups", 1)
-        which = {
-            "random": "drawn at random",
-            "order": "first in alphabetical order",
-            "rows": "with the most rows",
-        }.get(str(known.get("by")), "first in the list")
+        which = KEPT_GROUPS.get(known.get("by"), KEPT_GROUPS[None])
         groups = "1 of these groups" if most == 1 else f"{most} of these groups"
         counts = f"A {record.person} counts in at most {groups}, {which}; rows in other groups were not counted."
         said = (

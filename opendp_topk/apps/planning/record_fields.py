@@ -133,44 +133,45 @@ class ItemMechanism(MechanismFields):
 
 
 @dataclass(kw_only=True)
-class NumberMechanism(MechanismFields):
-    """Parameters of a mechanism that releases a quantile.
+class GridMechanism(MechanismFields):
+    """Parameters of a mechanism that releases numbers.
 
     Args:
         value: Column of numbers.
         lower: Least number that may be released.
         upper: Largest number that may be released.
         granularity: Step of numbers.
-        quantile: The quantile.
-        max_rows: Most rows of a user that count.
     """
 
     value: Text
     lower: Number
     upper: Number
     granularity: Amount
+
+
+@dataclass(kw_only=True)
+class NumberMechanism(GridMechanism):
+    """Parameters of a mechanism that releases a quantile.
+
+    Args:
+        quantile: The quantile.
+        max_rows: Most rows of a user that count.
+    """
+
     quantile: Share
     max_rows: Positive
 
 
 @dataclass(kw_only=True)
-class NumbersMechanism(MechanismFields):
+class NumbersMechanism(GridMechanism):
     """Parameters of a mechanism that releases several quantiles.
 
     Args:
-        value: Column of numbers.
-        lower: Least number that may be released.
-        upper: Largest number that may be released.
-        granularity: Step of numbers.
         quantiles: The quantiles.
         places: Most rows that count with the same number.
         max_rows: Most rows of a user that count.
     """
 
-    value: Text
-    lower: Number
-    upper: Number
-    granularity: Amount
     quantiles: Annotated[list[Share], Rule(min_length=1)]
     places: Positive
     max_rows: Positive

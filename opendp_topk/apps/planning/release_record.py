@@ -86,8 +86,13 @@ class ReleasedItems:
     groups: list[Any] | None = None
 
     @classmethod
-    def from_output(cls, released: Any) -> ReleasedItems:
-        """Return the items of a release: a :class:`Release`, a list or a tuple of items, or one item."""
+    def from_output(cls, released: Any, groups: Sequence[Any] | None = None) -> ReleasedItems:
+        """Return the items of a release: a :class:`Release`, a list or a tuple of items, or one item.
+
+        With ``groups``, the release has one of these for each of them, which become one list after the other.
+        """
+        if groups is not None:
+            return cls._from_group_outputs(groups, released)
         if not isinstance(released, Release):
             return cls(list(released) if isinstance(released, list | tuple) else [released])
         counts, gaps = released.counts, released.gaps
@@ -98,8 +103,7 @@ class ReleasedItems:
         )
 
     @classmethod
-    def from_group_outputs(cls, groups: Sequence[Any], released: Sequence[Any]) -> ReleasedItems:
-        """Return the items that were released for each of ``groups``, one list after the other."""
+    def _from_group_outputs(cls, groups: Sequence[Any], released: Sequence[Any]) -> ReleasedItems:
         lists = list(map(cls.from_output, released))
 
         def concatenate_field(name: str) -> Any:
@@ -481,12 +485,8 @@ def proof_summary(measurement: Measurement) -> dict[str, Any]:
 def _document_summary(proof: Proof) -> dict[str, Any]:
     path = proof.path
     digest = None if path is None else "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    return {
-        "document": proof.name,
-        "status": proof.status,
-        "digest": digest,
-        "claim": _optional_claim_digest(proof.name),
-    }
+    claim = _optional_claim_digest(proof.name)
+    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": claim}
 
 
 def _optional_claim_digest(name: str | None) -> str | None:
@@ -523,11 +523,11 @@ class OtherUsersCount:
     def scale(self) -> float:
         """Scale of the noise."""
         domain = FrameDomain("user", "item")
-        return float(
-            binary_search_param(
-                lambda scale: self._count_measurement(domain, (), scale), self.unit.d_in, self.count_loss
-            )
-        )
+
+        def make(scale: float) -> Measurement:
+            return self._count_measurement(domain, (), scale)
+
+        return float(binary_search_param(make, self.unit.d_in, self.count_loss))
 
     def append_count(self, plan: Plan[T_co, U_co]) -> Plan[T_co, U_co]:
         """Return the plan, followed by the count."""
@@ -555,10 +555,6 @@ class OtherUsersCount:
         pure = is_pure(self.whole.measure)
         metric = L1Distance() if pure else L2Distance()
         outside = make_count_outside(domain, UserDistance(self.unit.neighbors), items=items, output_metric=metric)
-        noise = (
-            then_laplace(MaxDivergence(), scale=scale)
-            if pure
-            else then_gaussian(ZeroConcentratedDivergence(), scale=scale)
-        )
-        counted: Measurement = outside >> noise
+        then, measure = (then_laplace, MaxDivergence()) if pure else (then_gaussian, ZeroConcentratedDivergence())
+        counted: Measurement = outside >> then(measure, scale=scale)
         return counted

@@ -25,13 +25,7 @@ from .files import write_file_list
 from .options import NO_OPTION, OptionGroup, named
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
-from .release_record import (
-    ReleasedItems,
-    ReleaseRecord,
-    engine_fields,
-    list_digest,
-    parameters_of,
-)
+from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, parameters_of
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
 from .steps import log_step
 from .units import ROW, UserUnit, split_item_parts
@@ -170,20 +164,16 @@ def release_table(
     items, groups, others = question.item_list, question.group_list, question.other_users_count
     listing, grouping = (None if one is None else list_digest(one) for one in (items, groups))
     engine = Engine(reading.engine, reading.master)
-    read_as = TableReadOptions.from_options(
-        reading.separator,
-        reading.encoding,
-        reading.where,
-        reading.types,
-        reading.decimal,
-        reading.date_format,
-        columns.value,
-    )
+    read_as = TableReadOptions.from_options(reading, columns.value)
     with open_paying_ledger(payment.ledger, plan.query, words) as account:
         if payment.from_record is not None:
+            from .record_file import read_fields
+            from .verification import answer_from_record, question_fields
+
+            assert account is not None
             whole = plan if others is None else others.append_count(plan)
-            asked = whole, reading.where, listing, metadata_for_record(words, account), grouping
-            found = TableRelease(_answer_from_record(payment.from_record, account, asked))
+            asked = question_fields(whole, reading.where, listing, metadata_for_record(words, account), grouping)
+            found = TableRelease(answer_from_record(read_fields(payment.from_record), account, asked))
             finish(found)
             return found
         started, store, hidden = utc_timestamp(), RecordStore(account, out), reading.pad is not None
@@ -224,18 +214,10 @@ def release_table(
                             )
                         return made if reading.pad is None else replace(made, time=started)
 
-                    kept_at_once = {} if reading.pad is not None else {"keep": store.store_record}
-                    return draw_and_record(
-                        whole,
-                        rows,
-                        account,
-                        words,
-                        build_record,
-                        options.planned,
-                        again=payment.again,
-                        hidden=hidden,
-                        **kept_at_once,
-                    )
+                    how: dict[str, Any] = {"planned": options.planned, "again": payment.again, "hidden": hidden}
+                    if reading.pad is None:
+                        how["keep"] = store.store_record
+                    return draw_and_record(whole, rows, account, words, build_record, **how)
 
         parts.watcher.set(report if reading.pad is None else lambda done, of: None)
         record, unsettled = hold_until_deadline(reading.pad, compute_answer)
@@ -257,33 +239,21 @@ def _open_source(engine: Engine, table: Any, reading: TableReadOptions, columns:
     yield SourceTable(table if where is None else where.filter_rows(table, columns), None)
 
 
-def _released_items(released: Any, plan: Plan[Any, UserUnit], others: Any) -> ReleasedItems:
+def _released_items(released: Any, plan: Plan[Any, UserUnit], others: OtherUsersCount | None) -> ReleasedItems:
     """Return the released items of one list or of each group, with the count of all other users if there is one."""
-    groups = getattr(plan.query.task, "groups", None)
-    if groups is not None:
-        return ReleasedItems.from_group_outputs(groups, released)
-    return ReleasedItems.from_output(released) if others is None else others.released_with_count(released)
-
-
-def _answer_from_record(path: str, account: Ledger | None, asked: tuple[Any, ...]) -> ReleaseRecord:
-    """Return the record in the file ``path`` if ``account`` has paid for it and it answers the same question."""
-    from .record_file import read_fields
-    from .verification import answer_from_record, question_fields
-
-    assert account is not None
-    return answer_from_record(read_fields(path), account, question_fields(*asked))
+    if others is not None:
+        return others.released_with_count(released)
+    return ReleasedItems.from_output(released, getattr(plan.query.task, "groups", None))
 
 
 def _unstored_error(store: RecordStore, record: ReleaseRecord, ledger: str | None, unsettled: str) -> TableError | None:
     """Return the error if the record of a paid release, or its state in the ledger, could not be written; else None."""
     settled = f"opendp-topk ledger settle {ledger} {record.ledger['entry']} --record" if record.ledger else ""
     told = [store.failure] if store.failure else []
-    told += (
-        [f"{unsettled}: run `{settled} {store.path or 'RECORD'}` when the ledger can be written"] if unsettled else []
-    )
-    return (
-        TableError(f"the release above was drawn, and its cost is spent, but {', and '.join(told)}") if told else None
-    )
+    if unsettled:
+        told.append(f"{unsettled}: run `{settled} {store.path or 'RECORD'}` when the ledger can be written")
+    drawn = "the release above was drawn, and its cost is spent"
+    return TableError(f"{drawn}, but {', and '.join(told)}") if told else None
 
 
 def hold_until_deadline(pad: float | None, compute: Callable[[], Answer]) -> Answer:
@@ -397,13 +367,11 @@ def draw_and_record(
     delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:
         with log_step("paying", hidden=hidden):
-            reserved = (
-                account.reserve(
-                    measurement, d_in=query.unit.d_in, delta=delta, once=_is_repeat_refused(words, again), **words
-                )
-                if planned is None
-                else _reserve_planned(account, planned, words["label"], measurement)
-            )
+            if planned is None:
+                once = _is_repeat_refused(words, again)
+                reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=once, **words)
+            else:
+                reserved = _reserve_planned(account, planned, words["label"], measurement)
 
         def build_record_digest(released: Any) -> str:
             made.append(recorded(released, reserved.payment_fields, reserved.metadata_fields))

@@ -25,7 +25,7 @@ from .options import OptionGroup, given_options, named, option_name
 from .plan import Plan, Query, nth_largest_text, plan_query
 from .questions import question_from_dict
 from .top_k import TopKTask
-from .units import Budget, UserUnit
+from .units import Budget, UserUnit, count_with_noun
 
 # The most accurate mechanism of a task, by the error bounds of theorems.
 
@@ -100,7 +100,7 @@ def _choice_reason(best: Plan[Any, Any], found: list[Plan[Any, Any]]) -> str:
     columns, task, other = best.query.unit.columns, _listed_task(best), best_plan(others)
     near, far = (_error_bound_text(plan) for plan in (best, other))
     if kinds[best.name][0] or kinds[other.name][0]:
-        items = "1 item" if columns.max_items == 1 else f"{columns.max_items} items"
+        items = count_with_noun(columns.max_items or 0, "item")
         because = (
             f"at most {items} of each user count, so noise on all {columns.score_noun}s costs less than a selection"
             if task.mechanism.few
@@ -166,10 +166,7 @@ def accounting_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fract
     whole = "--epsilon", format_stated_number(epsilon), "--delta", format_stated_number(delta)
     if isinstance(asked.measure, Approximate):  # the releases get all of delta, or half of it if rhos are added
         own = Fraction(format_rounded_down(delta / 2))
-        for name, share in (
-            (PURE, (epsilon, delta)),
-            (RHOS, (largest_rho(epsilon, delta - own), own)),
-        ):
+        for name, share in ((PURE, (epsilon, delta)), (RHOS, (largest_rho(epsilon, delta - own), own))):
             yield _summed_option(query, name, share, (*whole, "--own-delta", format_stated_number(share[1])))
         return
     yield _summed_option(query, PURE, (epsilon,), whole[:2])

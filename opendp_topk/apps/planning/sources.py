@@ -18,8 +18,6 @@ from urllib.parse import unquote
 from ...errors import MissingExtraError, ParameterError, TableError, checks
 from ...errors.extras import import_extra
 from ...tables.files import (
-    ISO,
-    POINT,
     STDIN,
     ColumnTypes,
     Dialect,
@@ -46,6 +44,7 @@ _AS_LISTED = {
     "mergeSchema": "false",
     "parquet.page.verify-checksum.enabled": "true",
 }
+_CSV = "separator", "encoding", "types", "decimal", "date_format"  # options that only .csv files have
 _LOCAL = re.compile("^file:/+")
 
 
@@ -58,24 +57,13 @@ class TableReadOptions:
     as_csv: bool = False
 
     @classmethod
-    def from_options(
-        cls,
-        separator: str,
-        encoding: str,
-        where: str | None,
-        types: str | None = None,
-        decimal: str = POINT,
-        date_format: str = ISO,
-        number: str | None = None,
-    ) -> TableReadOptions:
-        """Build the settings from --separator, --encoding, --where, --types, --decimal and --date-format.
-
-        The column ``number`` has the type decimal unless another type is declared for it.
-        """
-        known = {} if number is None else {number: "decimal"}
-        dialect = Dialect(separator, encoding, ColumnTypes(known | parse_column_types(types), decimal, date_format))
-        as_csv = (separator, encoding, types, decimal, date_format) != (",", "utf-8", None, POINT, ISO)
-        return cls(dialect, None if where is None else parse_condition(where), as_csv)
+    def from_options(cls, options: Any, number: str | None = None) -> TableReadOptions:
+        """Return the settings of :class:`TableOptions`; ``number`` is a decimal column unless another type is given."""
+        types = {} if number is None else {number: "decimal"}
+        types |= parse_column_types(options.types)
+        dialect = Dialect(options.separator, options.encoding, ColumnTypes(types, options.decimal, options.date_format))
+        as_csv = any(getattr(options, name) != getattr(type(options), name) for name in _CSV)
+        return cls(dialect, None if options.where is None else parse_condition(options.where), as_csv)
 
 
 @dataclass(frozen=True)

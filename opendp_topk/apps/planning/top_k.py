@@ -30,8 +30,8 @@ from .plan import (
     Plan,
     Query,
     confidence_text,
-    finite_bound,
     goal_probability,
+    guarantee_field,
     least_scale,
     nth_largest_text,
 )
@@ -180,8 +180,7 @@ class TopKTask:
                 f"{words}; so an item {below} the {nth_largest_text(self.k)} {columns.score_noun} would not be released"
             )
             words += columns.truncation_clause
-        within = finite_bound(users) if columns.value is None else None
-        return {"accuracy": AccuracyGuarantee(words, within, float(plan.query.alpha))}
+        return guarantee_field(plan, words, users)
 
     def _guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
         columns, users = plan.query.unit.columns, self.rounded_error_bound(plan)
@@ -262,16 +261,12 @@ class TopKWithCountsTask(TopKTask):
 
     def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantees of the selection and of the noisy counts."""
-        query, columns, users = plan.query, plan.query.unit.columns, self.count_error_bound(plan)
-        near = f"within {columns.difference_text(users)} of" if users else "exactly"
-        words = (
-            NO_BOUND
-            if users == math.inf
-            else f"with probability at least {confidence_text(query.alpha)}, every noisy {columns.score_noun} is "
-            f"{near} the true {columns.score_noun}{columns.truncation_clause}"
-        )
-        within = finite_bound(users) if columns.value is None else None
-        return {
-            **super().accuracy_guarantees(plan),
-            "count_accuracy": AccuracyGuarantee(words, within, float(query.alpha)),
-        }
+        columns, users, words = plan.query.unit.columns, self.count_error_bound(plan), NO_BOUND
+        if users < math.inf:
+            near = f"within {columns.difference_text(users)} of" if users else "exactly"
+            words = (
+                f"with probability at least {confidence_text(plan.query.alpha)}, every noisy {columns.score_noun} is "
+                f"{near} the true {columns.score_noun}{columns.truncation_clause}"
+            )
+        counts = guarantee_field(plan, words, users, "count_accuracy")
+        return {**super().accuracy_guarantees(plan), **counts}

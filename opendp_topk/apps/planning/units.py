@@ -105,6 +105,13 @@ def add_joined_column(frame: Any, names: Sequence[str]) -> Any:
 # The columns of a table that count: users, items and, for sums, numbers; and the contribution bounds of a user.
 
 _PARTS = 10**6  # the largest denominator of a fraction that a record contains as a float64
+KEPT_ITEMS = {
+    "order": "the first in alphabetical order",
+    "random": "drawn at random",
+    "rows": "those with the most rows",
+    "value": "those with the largest totals",
+}
+"""Items of a user that count, in words, by the rule that chooses them."""
 _DIGITS = Context(prec=40)  # digits of an amount in texts: more than any 64-bit sum has
 
 
@@ -164,20 +171,11 @@ class Columns:
 
     @property
     def _max_items_phrase(self) -> str:
-        which = {
-            "order": "the first in alphabetical order",
-            "random": "drawn at random",
-            "rows": "those with the most rows",
-            "value": "those with the largest totals",
-        }[self.keep]
-        items = "1 item" if self.max_items == 1 else f"{self.max_items} items"
-        return f"at most {items}, {which}"
+        return f"at most {count_with_noun(self.max_items or 0, 'item')}, {KEPT_ITEMS[self.keep]}"
 
     def difference_text(self, steps: float) -> str:
         """Return a difference of scores in words."""
-        if self.value is None:
-            return "1 user" if steps == 1 else f"{steps} users"
-        return format_grid_score(int(steps), self.step)
+        return count_with_noun(steps, "user") if self.value is None else format_grid_score(int(steps), self.step)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -230,12 +228,7 @@ class Columns:
         if self.value is None:
             return make_count_by_item(domain, metric, candidates=candidates, max_items=self.max_items)
         return make_sum_by_item(
-            domain,
-            metric,
-            candidates=candidates,
-            bounds=self.bounds,
-            granularity=self.step,
-            max_items=self.max_items,
+            domain, metric, candidates=candidates, bounds=self.bounds, granularity=self.step, max_items=self.max_items
         )
 
     def map_only_scores(self, neighbors: str, n_candidates: int) -> Transformation:

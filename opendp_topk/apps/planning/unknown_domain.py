@@ -33,7 +33,17 @@ from ...spaces.metrics import UserDistance
 from ...transformations.bound_contributions import make_bound_contributions
 from ...transformations.minimum_users import add_to_counts
 from ..ledger.amounts import parse_exact
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, finite_bound, least_scale, nth_largest_text
+from .plan import (
+    NO_BOUND,
+    AccuracyGuarantee,
+    Plan,
+    Query,
+    confidence_text,
+    finite_bound,
+    guarantee_field,
+    least_scale,
+    nth_largest_text,
+)
 from .units import Columns, UserUnit, recover_fraction
 
 # Protocols of tasks whose items come from the table, or whose number of items depends on it.
@@ -141,16 +151,12 @@ class UnknownDomainTask(ThresholdTask):
         self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None, measure: Any = None
     ) -> Measurement:
         """Return the chain from a table to the items, or to those of a list, under ``measure`` if it is given."""
-        named = items is not None or self.n_candidates is None
-        scores: Any = (
-            query.unit.score_transformation(items) if named else query.unit.map_only_scores(self.n_candidates or 0)
-        )
+        if items is not None or self.n_candidates is None:
+            scores: Any = query.unit.score_transformation(items)
+        else:
+            scores = query.unit.map_only_scores(self.n_candidates)
         measurement: Measurement = scores >> then_unknown_domain_top_k(
-            measure or query.budget.measure,
-            k=self.k,
-            scale=scale,
-            limit=self.participating_items,
-            threshold=threshold,
+            measure or query.budget.measure, k=self.k, scale=scale, limit=self.participating_items, threshold=threshold
         )
         return measurement
 
@@ -242,20 +248,15 @@ class UnknownDomainTask(ThresholdTask):
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantee."""
-        columns, near = plan.query.unit.columns, plan.accuracy
+        near = plan.accuracy
         assert near is not None
-        within = finite_bound(math.floor(near) if near < math.inf else near) if columns.value is None else None
-        return {"accuracy": AccuracyGuarantee(self._guarantee_text(plan, near), within, float(plan.query.alpha))}
+        return guarantee_field(plan, self._guarantee_text(plan, near), near)
 
     def _guarantee_text(self, plan: Plan[Any, UserUnit], near: float) -> str:
-        columns = plan.query.unit.columns
-        lead = (
-            math.floor(to_fraction(plan.measurement.parameters["threshold"]) + to_fraction(near))
-            if near < math.inf
-            else near
-        )
-        if lead == math.inf:
+        if near == math.inf:
             return NO_BOUND
+        columns, threshold = plan.query.unit.columns, plan.measurement.parameters["threshold"]
+        lead = math.floor(to_fraction(threshold) + to_fraction(near))
         amount, noun = columns.difference_text, columns.score_noun
         beyond = f", and {amount(columns.left_out)}," if columns.left_out else ""
         return (
@@ -370,8 +371,7 @@ class StableHistogramTask(ThresholdTask):
             f"{columns.difference_text(least)}{columns.truncation_clause}"
         )
         words = f"with probability at least {confidence_text(plan.query.alpha)}, {gets_in}"
-        within = finite_bound(least) if columns.value is None else None
-        return {"accuracy": AccuracyGuarantee(words, within, float(plan.query.alpha))}
+        return guarantee_field(plan, words, least)
 
 
 @dataclass(frozen=True)
@@ -515,15 +515,12 @@ class PartitionSelectionTask(VariableSizeTask):
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the mechanism in words."""
-        rounds = plan.measurement.parameters.get("rounds")
-        capped = plan.query.unit.columns.contribution_clause
-        if rounds is None:
-            return (
-                f"{plan.measurement.parameters['mechanism']}: each item is released with the largest possible "
-                f"probability{capped}"
-            )
-        where = "" if rounds == 1 else ", in a second round for items that seemed to have too few users in the first"
-        return f"{plan.measurement.parameters['mechanism']}: Gaussian noise on weights of users{where}{capped}"
+        known, capped = plan.measurement.parameters, plan.query.unit.columns.contribution_clause
+        if "rounds" not in known:
+            return f"{known['mechanism']}: each item is released with the largest possible probability{capped}"
+        second = ", in a second round for items that seemed to have too few users in the first"
+        where = "" if known["rounds"] == 1 else second
+        return f"{known['mechanism']}: Gaussian noise on weights of users{where}{capped}"
 
     def choice_reason(self, plan: Plan[Any, UserUnit], tried: Sequence[Plan[Any, UserUnit]]) -> str:
         """Return, in words, how many users an item would need if fewer items of a user counted, or with noisy counts.
@@ -534,19 +531,12 @@ class PartitionSelectionTask(VariableSizeTask):
         found = []
         for cap in (cap for cap in self.fewer if cap < most):
             columns = replace(query.unit.columns, max_items=cap)
-            users = Plan(
-                query, self.calibrate_measurement(replace(query, unit=replace(query.unit, columns=columns)))
-            ).accuracy
+            capped = self.calibrate_measurement(replace(query, unit=replace(query.unit, columns=columns)))
+            users = Plan(query, capped).accuracy
             if users is not None and users < needed:
                 found.append(f"{users:.0f} if {f'at most {cap} items' if cap > 1 else '1 item'} of each user counted")
-        said = (
-            [
-                "the items of a user share the budget, so an item would need fewer users with a smaller "
-                f"--max-items: {' and '.join(found)}"
-            ]
-            if found
-            else []
-        )
+        shared = "the items of a user share the budget, so an item would need fewer users with a smaller --max-items"
+        said = [f"{shared}: {' and '.join(found)}"] if found else []
         with suppress(ParameterError, SearchError):
             counted = StableHistogramTask().calibrate_measurement(query)
             users = query.unit.columns.left_out + counted.parameters["threshold"]
@@ -561,12 +551,10 @@ class PartitionSelectionTask(VariableSizeTask):
         """Return the accuracy guarantee: the number of users that an item needs."""
         users = plan.accuracy
         assert users is not None
-        among = "or more have it among their counted items"
         number = "1 user" if users == 1 else f"{users:.0f} users"
-        words = f"with probability at least 50 %, an item is released if {number} {among}"
-        return {
-            "accuracy": AccuracyGuarantee(NO_BOUND if users == math.inf else words, finite_bound(users), float(_HALF))
-        }
+        enough = f"{number} or more have it among their counted items"
+        words = f"with probability at least 50 %, an item is released if {enough}" if users < math.inf else NO_BOUND
+        return {"accuracy": AccuracyGuarantee(words, finite_bound(users), float(_HALF))}
 
 
 # proof-region: likely_users

@@ -148,11 +148,7 @@ def _computed_findings(
     other = f"made by {made}, from other sources than the installed ones: only those can repeat the computations"
     yield RecordFinding("library", AGREES if same else UNKNOWN, f"{made}, as installed" if same else other)
     own = canonical_json(record.as_dict()) == canonical_json(fields)
-    yield RecordFinding(
-        "fields",
-        AGREES if own else DISAGREES,
-        "exactly the fields of a release record" if own else "it has fields that no release writes",
-    )
+    yield _finding("fields", own, "exactly the fields of a release record", "it has fields that no release writes")
     if found is None:
         none = "this library builds no measurement with these parameters, number of items and measure"
         yield RecordFinding("measurement", DISAGREES if same else UNKNOWN, none if same else _LATER)
@@ -161,39 +157,29 @@ def _computed_findings(
     yield _cost_finding(record.claim, found.claim, same, found.plan.query.unit.protected_users)
     for name in sorted({*record.promises, *found.promises}):
         told, computed = record.promises.get(name), found.promises.get(name)
-        yield _compare_finding(
-            name.replace("_", " "), told == computed, same, "the theorem gives this text and this number"
-        )
-    yield _compare_finding(
-        "items",
-        _is_release_consistent(record, found),
-        same,
-        "their number and the numbers with them match the measurement",
-    )
+        theorem = "the theorem gives this text and this number"
+        yield _compare_finding(name.replace("_", " "), told == computed, same, theorem)
+    numbers = "their number and the numbers with them match the measurement"
+    yield _compare_finding("items", _is_release_consistent(record, found), same, numbers)
     state = f"{found.proof['status']}, as in the record"
     yield _compare_finding("proof", record.proof["status"] == found.proof["status"], same, state)
     told, here = record.proof["documents"], found.proof["documents"]
     for place in range(max(len(told), len(here))):
         one, other = (dict(enumerate(documents)).get(place, {}) for documents in (told, here))
         name = str(other.get("document", one.get("document")))
-        yield _compare_finding(
-            f"proof {name}",
-            canonical_json(one) == canonical_json(other),
-            same,
-            "its digests are those of this library",
-        )
+        alike = canonical_json(one) == canonical_json(other)
+        yield _compare_finding(f"proof {name}", alike, same, "its digests are those of this library")
+
+
+def _finding(what: str, agrees: bool, why: str, why_not: str) -> RecordFinding:
+    return RecordFinding(what, AGREES if agrees else DISAGREES, why if agrees else why_not)
 
 
 def _compare_finding(what: str, agrees: bool, same: bool, why: str) -> RecordFinding:
-    if agrees:
-        return RecordFinding(what, AGREES, why)
-    if not same:
+    if not agrees and not same:
         return RecordFinding(what, UNKNOWN, _LATER)
-    return RecordFinding(
-        what,
-        DISAGREES,
-        "the same version of the library gives a different result: the record or the library was edited",
-    )
+    edited = "the same version of the library gives a different result: the record or the library was edited"
+    return _finding(what, agrees, why, edited)
 
 
 def _cost_finding(told: PrivacyClaim, computed: PrivacyClaim, same: bool, whom: str) -> RecordFinding:
@@ -283,19 +269,15 @@ def _entry_findings(
         "state": (RELEASED, entry.state),
     }
     others = [name for name, (one, other) in expected.items() if one != other]
-    why = f"different {', '.join(others)}" if others else f"number {entry.number} has this data set, time and claim"
-    yield RecordFinding("entry", DISAGREES if others else AGREES, why)
+    why = f"number {entry.number} has this data set, time and claim"
+    yield _finding("entry", not others, why, f"different {', '.join(others)}")
 
 
 def _metadata_findings(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[RecordFinding]:
     """Compare the metadata of the record with that of the ledger."""
     same = canonical_json(dict(record.stated)) == canonical_json(dict(said))
-    why = (
-        "the entry and its ledger contain the same metadata"
-        if same
-        else "the entry or its ledger contains different metadata"
-    )
-    yield RecordFinding("words", AGREES if same else DISAGREES, why)
+    why_not = "the entry or its ledger contains different metadata"
+    yield _finding("words", same, "the entry and its ledger contain the same metadata", why_not)
 
 
 def _debit_findings(found: RebuiltPlan | None, entry: Entry) -> Iterator[RecordFinding]:
@@ -303,12 +285,10 @@ def _debit_findings(found: RebuiltPlan | None, entry: Entry) -> Iterator[RecordF
     if found is None:
         return
     measurement = found.plan.measurement
-    if lines_without_proofs(entry.measurement) != lines_without_proofs(repr(measurement)):
-        yield RecordFinding("debit", DISAGREES, "the entry was charged for another measurement")
-    elif entry.claim != measurement_claim(measurement):
-        yield RecordFinding("debit", AGREES, _OTHER_SOURCES)
-    else:
-        yield RecordFinding("debit", AGREES, "the entry was charged for this measurement, by the installed sources")
+    alike = lines_without_proofs(entry.measurement) == lines_without_proofs(repr(measurement))
+    installed = "the entry was charged for this measurement, by the installed sources"
+    why = installed if entry.claim == measurement_claim(measurement) else _OTHER_SOURCES
+    yield _finding("debit", alike, why, "the entry was charged for another measurement")
 
 
 def lines_without_proofs(shown: str) -> list[str]:
@@ -319,9 +299,8 @@ def lines_without_proofs(shown: str) -> list[str]:
 def _digest_finding(entry: Entry, digest: str) -> RecordFinding:
     if entry.record is None:
         return RecordFinding("digest", UNKNOWN, "the entry contains no digest: it was settled without a record")
-    if entry.record != digest:
-        return RecordFinding("digest", DISAGREES, "the record is not the one that was made at the release")
-    return RecordFinding("digest", AGREES, "the record is, in every field, the one that was made at the release")
+    why = "the record is, in every field, the one that was made at the release"
+    return _finding("digest", entry.record == digest, why, "the record is not the one that was made at the release")
 
 
 def _ledger_finding(ledger: Ledger, head: str | None, key: str | None) -> RecordFinding:
@@ -389,13 +368,34 @@ def question_fields(
 ) -> dict[str, Any]:
     """Return the fields that identify a question: of ``plan``, rows, digests of lists, and metadata as in records."""
     known, task = parameters_of(plan.measurement), plan.query.task
+    counted, claim = getattr(task, "counted", False), PrivacyClaim.from_plan(plan)
+    return _identifying_fields(task, counted, claim, known, known["scale"], (where, candidates, groups), words)
+
+
+def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
+    """Return the fields of the question that a record answers."""
+    counted, read = record.released.counts is not None, (record.where, record.candidate_list, record.group_list)
+    return _identifying_fields(record, counted, record.claim, record.mechanism, record.scale, read, record.stated)
+
+
+def _identifying_fields(
+    asked: Any,
+    counted: bool,
+    claim: PrivacyClaim,
+    known: Mapping[str, Any],
+    scale: Any,
+    read: tuple[str | None, str | None, str | None],
+    words: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the fields that identify a question, with the names that an error shows for them."""
+    where, candidates, groups = read
     return {
-        "k": task.k,
-        "counts": getattr(task, "counted", False),
-        "kind of release": task.release,
-        "cost": asdict(PrivacyClaim.from_plan(plan)),
+        "k": asked.k,
+        "counts": counted,
+        "kind of release": asked.release,
+        "cost": asdict(claim),
         "mechanism": {name: plain_value(value) for name, value in known.items() if name != "scale"},
-        "scale": plain_value(known["scale"]),
+        "scale": plain_value(scale),
         "rows": where,
         "candidates": candidates,
         "groups": groups,
@@ -404,35 +404,11 @@ def question_fields(
     }
 
 
-def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
-    """Return the fields of the question that a record answers."""
-    stated = record.stated
-    return {
-        "k": record.k,
-        "counts": record.released.counts is not None,
-        "kind of release": record.release,
-        "cost": asdict(record.claim),
-        "mechanism": {name: plain_value(value) for name, value in record.mechanism.items()},
-        "scale": record.scale,
-        "rows": record.where,
-        "candidates": record.candidate_list,
-        "groups": record.group_list,
-        "label": stated.get("label"),
-        "words": {name: word for name, word in stated.items() if name != "label"},
-    }
-
-
 # A release from Python, with the record that the command writes and whose digest the ledger stores.
 
 
 def release_with_record(
-    ledger: Ledger,
-    measurement: Measurement,
-    data: Any,
-    *,
-    alpha: float = 0.05,
-    d_in: Any = None,
-    **words: Any,
+    ledger: Ledger, measurement: Measurement, data: Any, *, alpha: float = 0.05, d_in: Any = None, **words: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Make a release that ``ledger`` pays for, with its record, which ``opendp-topk verify`` and ``show`` read as JSON.
 
@@ -476,7 +452,6 @@ def release_with_record(
     times = words.get("at_most")
     if d_in is None and times is not None:
         distance *= checks.require_positive_int("at_most", times) * (2 if words.get("shared") else 1)
-    groups = _partition_groups(measurement)
     draft = _draft_record(measurement, distance, alpha, data)
     found = rebuild_plan(draft)
     if found is None or lines_without_proofs(repr(found.plan.measurement)) != lines_without_proofs(repr(measurement)):
@@ -489,9 +464,8 @@ def release_with_record(
 
     def digest(released: Any) -> str:
         written = _release_as_written(released, found.plan.query.unit.columns)
-        listed = (
-            ReleasedItems.from_output(written) if groups is None else ReleasedItems.from_group_outputs(groups, written)
-        )
+        parted = _partition_function(measurement)
+        listed = ReleasedItems.from_output(written, None if parted is None else parted.groups)
         made.append(_finish_record(draft, found, listed, add_salt(reserved.payment_fields), reserved.metadata_fields))
         return made[0].digest
 
@@ -505,26 +479,16 @@ def _partition_function(measurement: Measurement) -> ReleaseByGroup | None:
     return found if isinstance(found, ReleaseByGroup) else None
 
 
-def _partition_groups(measurement: Measurement) -> tuple[Any, ...] | None:
-    parted = _partition_function(measurement)
-    return None if parted is None else parted.groups
-
-
-def _group_measurement(measurement: Measurement) -> Measurement:
-    """Return the measurement of each group; without groups, the measurement itself."""
-    parted = _partition_function(measurement)
-    return measurement if parted is None else parted.plan.members[0]
-
-
 def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
     """Return the record before the release, with as many empty items as there will be."""
     known, metric, measure = parameters_of(measurement), measurement.input_metric, measurement.output_measure
-    groups = _partition_groups(measurement)
+    parted = _partition_function(measurement)
+    groups, member = (None, measurement) if parted is None else (parted.groups, parted.plan.members[0])
     asked = quantiles_of(known)
     column = "value" if asked else "item"
     if not isinstance(metric, UserDistance) or not {"user", column, "candidates"} <= known.keys():
         raise ParameterError("measurement must start from a table of users and items, or numbers, for a record")
-    last = getattr(_group_measurement(measurement).function, "then", None)
+    last = getattr(member.function, "then", None)
     items = last.items if isinstance(last, IndexCandidates | BestCounts) else None
     if known["candidates"] is not None and "minimum_users" in known:
         raise ParameterError(
@@ -540,18 +504,15 @@ def _draft_record(measurement: Measurement, d_in: Any, alpha: float, data: Any) 
     if isinstance(last, BestCounts):
         k, counted = last.k, True
     length = (k or 0) * len(groups or [None])
-    claim: dict[str, Any] = vars(
-        PrivacyClaim(measure_name(measure), measure.symbol, metric.neighbors, int(d_in), measurement.map(d_in))
-    )
+    claim = PrivacyClaim(measure_name(measure), measure.symbol, metric.neighbors, int(d_in), measurement.map(d_in))
+    is_set = known["mechanism"].endswith(("partition_selection", "quantiles", "by_gap"))
     return ReleaseRecord(
         time="",
         items=[""] * length,
         counts=[0] * length if counted else None,
         k=k,
-        release="set"
-        if known["mechanism"].endswith(("partition_selection", "quantiles", "by_gap"))
-        else known.get("release", "ranking"),
-        **claim,
+        release="set" if is_set else known.get("release", "ranking"),
+        **vars(claim),
         mechanism={name: plain_value(value) for name, value in known.items() if name != "scale"},
         scale=plain_value(known.get("scale")),
         accuracy=AccuracyGuarantee("", None, float(checks.require_probability(alpha, "alpha"))),
