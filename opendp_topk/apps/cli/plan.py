@@ -6,7 +6,7 @@ import io
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -225,7 +225,7 @@ def format_probability(enclosure: Enclosure | None) -> str:
 
 # Several equal releases within one budget: what each may cost under every accounting option, and the commands.
 
-_NOT_ASKED = "epsilon", "rho", "delta", "alpha", "user", "item", "at_most", "shared", "candidates"
+_NOT_ASKED = {"epsilon", "rho", "delta", "alpha", "user", "item", "at_most", "shared", "candidates"}
 _PLAN, _BOOK = "plan.json", "budget.ledger"
 _WHY = {
     PURE: "the epsilons of all releases are added",
@@ -253,12 +253,12 @@ def show_several_releases(question: Question, options: RepeatOptions) -> None:
     else:
         within = f"the remaining budget of {options.ledger}"
     scheduled = repeated.schedule(found)
-    if options.out is not None and scheduled is None:
-        raise ParameterError(
-            "--out requires releases with a privacy curve, and a --ledger with delta left for a plan: omit --out with "
-            "--counts (unless with --max-items) and for questions whose --delta is required"
-        )
-    if options.out is not None and scheduled is not None:
+    if options.out is not None:
+        if scheduled is None:
+            raise ParameterError(
+                "--out requires releases with a privacy curve, and a --ledger with delta left for a plan: omit --out "
+                "with --counts (unless with --max-items) and for questions whose --delta is required"
+            )
         write_output_file(options.out, "--out", json_text(scheduled.as_dict()) + "\n")
     task = query.task
     what = task.question_text(query.unit.columns).removesuffix("?")
@@ -302,9 +302,8 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
         book, user, entry = str(options.ledger), repeated.left.user or user, repeated.left.entries + 1
     columns = ["TABLE", *([] if rows else ["--user", user])]
     columns += [] if question.numbers else ["--item", str(given.get("item", "item")).upper()]
-    asked = _option_words(given, _NOT_ASKED)
-    protected = _option_words({name: value for name, value in given.items() if name in ("users", "neighbors")}, ())
-    protected += ["--user", user] if rows else []
+    asked = _option_words(given, given.keys() - _NOT_ASKED)
+    protected = _option_words(given, {"users", "neighbors"}) + (["--user", user] if rows else [])
     often = f"  # {count_with_noun(repeated.releases, 'time')}"
     for way in found:
         typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
@@ -315,8 +314,8 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
             _print_command_line("release", question.kind, *words, "--ledger", book, after=often)
             continue
         if out is None:
-            target = {name: value for name, value in given.items() if name in ("epsilon", "rho", "delta")}
-            within = _option_words(target, ()) if repeated.left is None else ["--ledger", book]
+            target = _option_words(given, {"epsilon", "rho", "delta"})
+            within = target if repeated.left is None else ["--ledger", book]
             several = ["--releases", str(repeated.releases), "--out", _PLAN]
             _print_command_line("plan", question.kind, *listed, *asked, *within, *several)
         plan = _PLAN if out is None else out
@@ -325,11 +324,11 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
         _print_command_line("release", "planned", *columns, *list_of, *each, after=often)
 
 
-def _option_words(given: Mapping[str, Any], without: Iterable[str]) -> list[str]:
-    """Return options as words of a command line."""
+def _option_words(given: Mapping[str, Any], names: Set[str]) -> list[str]:
+    """Return the options with these names as words of a command line."""
     words: list[str] = []
     for name, value in given.items():
-        if name not in without:
+        if name in names:
             text = repr(value).removesuffix(".0") if isinstance(value, float) else str(serialize_option(value))
             words += [option_name(name)] if value is True else [option_name(name), text]
     return words

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...markup.elements import Markup, bind_percent_signs, el, join_markup
+from ...markup.elements import Markup, bind_percent_signs, el, join_markup, page_head
 from ..ledger import Ledger
 from ..planning.release_record import ReleaseRecord
 from . import record_words as words
-
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> str:
@@ -50,13 +48,8 @@ def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> 
             class_="small",
         ),
     )
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-    )
-    style = Path(__file__).with_name("release_page.css").read_text(encoding="utf-8")
-    tops = join_markup((Markup(head), el("title", title), el("style", Markup(style))))
-    return f'<!doctype html>\n<html lang="en">{el("head", tops)}{bind_percent_signs(str(el("body", body)))}</html>\n'
+    head = page_head(title, Path(__file__).with_name("release_page.css"))
+    return f'<!doctype html>\n<html lang="en">{head}{bind_percent_signs(str(el("body", body)))}</html>\n'
 
 
 def _render_section(title: str, *parts: Markup) -> Markup:

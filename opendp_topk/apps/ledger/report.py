@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
 from typing import Any
 
-from ...markup.elements import bind_percent_signs
+from ...markup.elements import bind_percent_signs, page_head
 from ...markup.foreign import escape_html as escape
 from ...markup.foreign import json_text, spreadsheet_cell
 from ...numerics.arithmetic import round_up, to_fraction
@@ -316,7 +316,6 @@ def format_distance(distance: Any) -> str:
 
 _KEY = '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>the whole budget</span></p>'
 _LISTED = 2000  # maximum number of entries in the table of a page
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def ledger_page(ledger: Ledger) -> str:
@@ -343,13 +342,9 @@ def ledger_page(ledger: Ledger) -> str:
         "<h2>Amounts in the ledger</h2>",
         _amounts_html(ledger, names),
     ]
-    style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
+    head = page_head(f"Privacy budget of {ledger.dataset}", Path(__file__).with_name("report.css"))
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>Privacy budget of {escape(ledger.dataset)}</title><style>{style}</style></head>"
-        f"<body><main>{bind_percent_signs(''.join(body))}</main></body></html>\n"
+        f'<!doctype html><html lang="en">{head}<body><main>{bind_percent_signs("".join(body))}</main></body></html>\n'
     )
 
 

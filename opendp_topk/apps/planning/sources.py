@@ -127,18 +127,17 @@ class Engine:
         with contextlib.ExitStack() as stack:
             if self.name == "polars":
                 found = open_table(path, reading.dialect)
+            elif self.name == "duckdb":
+                found = stack.enter_context(_open_in_duckdb(path))
             else:
-                found = stack.enter_context(
-                    _open_in_duckdb(path) if self.name == "duckdb" else _open_in_spark(path, self.master)
-                )
+                found = stack.enter_context(_open_in_spark(path, self.master))
             if found.dialect is None and reading.as_csv:
                 raise ParameterError(
                     named("--separator, --encoding, --types, --decimal and --date-format require CSV: omit them")
                 )
             where = reading.where
-            require_column_names(
-                found.columns, (*columns, *(where.column_names if where else ())), found.dialect, found.files
-            )
+            needed = (*columns, *(where.column_names if where else ()))
+            require_column_names(found.columns, needed, found.dialect, found.files)
             yield SourceTable(where.filter_rows(found.frame, columns) if where else found.frame, found.files)
 
 
