@@ -10,7 +10,7 @@ hash covers; it is read and never run. Covered are:
 - all code of the package that is reached in this way, except code that a document on which this one relies covers:
   that document answers for it;
 - statements of a module that bind no name, with every name of that module;
-- statements of any module that may change covered code when they are loaded (``hands.py``);
+- statements of any module that may change covered code when they are loaded (``loading.py``);
 - statements of any module that make a claim by this document outside of its regions, or by no named document outside of
   all regions.
 
@@ -38,10 +38,9 @@ import functools
 import gc
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..errors import ProofError
 from . import library
@@ -112,18 +111,25 @@ def short_sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def hashed_code_texts(document: str) -> list[str]:
+    """Return the hashed text of each code hash of ``document``."""
+    with pause_garbage_collection():
+        return [hashed_code_text(document, pin.region) for pin in code_hashes(document)]
+
+
+@library.remembered
 def hashed_code_text(document: str, name: str) -> str:
     """Return all that the code hash of a region by ``document`` covers, as one text."""
-    package = library.package_folder()
     with pause_garbage_collection():
-        return _build_hashed_text(package, document, name)
-
-
-def all_hashed_texts(documents: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the hashed text of each code hash of each document."""
-    package = library.package_folder()
-    with pause_garbage_collection():
-        return [_hashed_texts(package, document) for document in documents]
+        inside, beyond = region_closure(document, name)
+        marks = _mark_known_statements(document) | {one: f"#{number}" for number, one in enumerate([*inside, *beyond])}
+        lines = [f"[{tag}] {place}" for tag, place in _locate_tags(name, marks)]
+        for one in [*inside, *beyond]:
+            form, read = canonical_form(one)
+            lines.append(f"{marks[one]}\n{form}")
+            lines += [f"{key} = {_describe_origin(origin, marks)}" for key, origin in read]
+            lines += [f"with {marks[loose]}" for loose in _nonbinding_statements(one)]
+        return "\n".join(lines)
 
 
 @contextmanager
@@ -138,30 +144,10 @@ def pause_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-@library.remembered
-def _hashed_texts(package: Path, document: str) -> tuple[str, ...]:
-    return tuple(_build_hashed_text(package, document, pin.region) for pin in code_hashes(document))
-
-
-@library.remembered
-def _build_hashed_text(package: Path, document: str, name: str) -> str:
-    inside, beyond = _cached_region_closure(package, document, name)
-    marks = _mark_known_statements(package, document) | {
-        one: f"#{number}" for number, one in enumerate([*inside, *beyond])
-    }
-    lines = [f"[{tag}] {place}" for tag, place in _locate_tags(package, name, marks)]
-    for one in [*inside, *beyond]:
-        form, read = canonical_form(package, one)
-        lines.append(f"{marks[one]}\n{form}")
-        lines += [f"{key} = {_describe_origin(package, origin, marks)}" for key, origin in read]
-        lines += [f"with {marks[loose]}" for loose in _nonbinding_statements(package, one)]
-    return "\n".join(lines)
-
-
-def _locate_tags(package: Path, name: str, marks: dict[Statement, str]) -> Iterator[tuple[str, str]]:
+def _locate_tags(name: str, marks: dict[Statement, str]) -> Iterator[tuple[str, str]]:
     """Yield the tags of a region, each with the place of the innermost statement on its line."""
-    inside, cut = _split_region_statements(package, name)
-    found = locate_region(package, name)
+    inside, cut = _split_region_statements(name)
+    found = locate_region(name)
     for number, line in enumerate(found.lines, start=found.start + 1):
         for tag in ordered_tags(line):
             holding = (one for one in [*inside, *cut] if number <= (one.node.end_lineno or one.node.lineno))
@@ -169,12 +155,12 @@ def _locate_tags(package: Path, name: str, marks: dict[Statement, str]) -> Itera
             yield tag, "" if one is None else f"{marks[one]}:{one.innermost_number(number)}"
 
 
-def _describe_origin(package: Path, origin: Origin, marks: dict[Statement, str]) -> str:
+def _describe_origin(origin: Origin, marks: dict[Statement, str]) -> str:
     """Return what a name leads to: its origin outside of the package, or the statements that make it and its number.
 
     If a module is used as a value, its names can be looked up as strings, so all of them are included.
     """
-    made = _defining_statements(package, origin)
+    made = _defining_statements(origin)
     if not made:
         return origin.name
     if not origin.name:
@@ -185,18 +171,13 @@ def _describe_origin(package: Path, origin: Origin, marks: dict[Statement, str])
     )
 
 
+@library.remembered
 def region_closure(document: str, name: str) -> tuple[list[Statement], list[Statement]]:
     """Return the statements in a region, and those outside that its code hash covers, in the order of their numbers."""
-    inside, beyond = _cached_region_closure(library.package_folder(), document, name)
-    return [*inside], [*beyond]
-
-
-@library.remembered
-def _cached_region_closure(package: Path, document: str, name: str) -> tuple[list[Statement], list[Statement]]:
-    inside, cut = _split_region_statements(package, name)
-    known = _mark_known_statements(package, document).keys()
+    inside, cut = _split_region_statements(name)
+    known = _mark_known_statements(document).keys()
     beyond = cut + reachable_statements([*inside, *cut], known)
-    while added := _find_mutating_statements(package, document, [*inside, *beyond], known):
+    while added := _find_mutating_statements(document, [*inside, *beyond], known):
         beyond += added + reachable_statements([*inside, *beyond, *added], known)
     return inside, beyond
 
@@ -206,30 +187,28 @@ def reached_titles(pin: CodeHash) -> list[str]:
     return sorted({one.title for one in region_closure(pin.document, pin.region)[1]})
 
 
-def _find_mutating_statements(
-    package: Path, document: str, proved: list[Statement], known: Set[Statement]
-) -> list[Statement]:
+def _find_mutating_statements(document: str, proved: list[Statement], known: Set[Statement]) -> list[Statement]:
     """Return the statements that may change ``proved`` or ``known`` ones when loaded, or that make claims."""
     made = {(one.module, name) for one in [*proved, *known] for name in one.names}
     made |= {(module, "") for module, _ in made}
     found = [
         hand.statement
-        for hand in find_mutators(package)
+        for hand in find_mutators()
         if hand.statement not in proved and (hand.changed is None or not hand.changed.isdisjoint(made))
     ]
-    found += [one for one in _claims_outside_regions(package, document) if one not in proved and one not in found]
-    return sorted(found, key=lambda one: canonical_form(package, one)[0])
+    found += [one for one in _claims_outside_regions(document) if one not in proved and one not in found]
+    return sorted(found, key=lambda one: canonical_form(one)[0])
 
 
 @library.remembered
-def _claims_outside_regions(package: Path, document: str) -> tuple[Statement, ...]:
+def _claims_outside_regions(document: str) -> tuple[Statement, ...]:
     """Return the statements that claim by ``document`` outside of its regions, or by none outside of all regions.
 
     A statement names a document if it contains the document's name as a string.
     """
-    held = _regions_by_statement(package)
+    held = _regions_by_statement()
     found = []
-    for one, named in _claiming_statements(package).items():
+    for one, named in _claiming_statements().items():
         holding = {name for name, _ in held.get(one, ())}
         if (document in named and document not in holding) or not (named or holding):
             found.append(one)
@@ -237,14 +216,14 @@ def _claims_outside_regions(package: Path, document: str) -> tuple[Statement, ..
 
 
 @library.remembered
-def _claiming_statements(package: Path) -> dict[Statement, frozenset[str]]:
+def _claiming_statements() -> dict[Statement, frozenset[str]]:
     """Return the statements that use a function that makes claims, each with the documents that it names."""
     documents, found = frozenset(library.document_names()), {}
-    for home in all_modules(package):
+    for home in all_modules():
         for one in home.statements:
             constants = [part for part in ast.walk(one.node) if isinstance(part, ast.Constant)]
             named = documents.intersection(part.value for part in constants if isinstance(part.value, str))
-            if not _CLAIMING.isdisjoint(origin for _, origin in external_origins(package, one)) and not any(
+            if not _CLAIMING.isdisjoint(origin for _, origin in external_origins(one)) and not any(
                 Origin(home.name, name) in _CLAIMING for name in one.names
             ):
                 found[one] = named
@@ -253,25 +232,19 @@ def _claiming_statements(package: Path) -> dict[Statement, frozenset[str]]:
 
 def describe_origins(one: Statement) -> list[str]:
     """Return the origin of each name that a statement reads: its name there, and the regions that contain it."""
-    package, documents = library.package_folder(), library.document_names()
     found = []
-    for name, origin in external_origins(package, one):
-        regions = [
-            region
-            for made in _defining_statements(package, origin)
-            for region in _regions_of_statement(package, documents, made)
-        ]
-        found.append(
-            f"{name} = {origin.name or 'module'}" + (f" of {', '.join(sorted({*regions}))}" if regions else "")
-        )
+    for name, origin in external_origins(one):
+        made = _defining_statements(origin)
+        regions = sorted({region for below in made for _, region in _regions_by_statement().get(below, ())})
+        found.append(f"{name} = {origin.name or 'module'}" + (f" of {', '.join(regions)}" if regions else ""))
     return found
 
 
 @library.remembered
-def _split_region_statements(package: Path, name: str) -> tuple[list[Statement], list[Statement]]:
+def _split_region_statements(name: str) -> tuple[list[Statement], list[Statement]]:
     """Return the top-level statements of a module inside a region, and those that contain it or are cut by it."""
-    source, start, lines = locate_region(package, name)
-    end, home = start + len(lines) + 1, find_module(package, dotted_module_name(source))
+    source, start, lines = locate_region(name)
+    end, home = start + len(lines) + 1, find_module(dotted_module_name(source))
     inside, cut = [], []
     for one in home.statements if home else ():
         first, last = one.first_line, one.node.end_lineno or one.first_line
@@ -284,11 +257,11 @@ def _split_region_statements(package: Path, name: str) -> tuple[list[Statement],
 
 def reachable_statements(roots: Iterable[Statement], known: Set[Statement]) -> list[Statement]:
     """Return the statements of the package that ``roots`` reach without ``known`` ones, in the order of the search."""
-    package, waiting = library.package_folder(), [*roots]
+    waiting = [*roots]
     given = len(waiting)
     found = set(waiting)
     for one in waiting:
-        for below in _direct_dependencies(package, one):
+        for below in _direct_dependencies(one):
             if below not in found and below not in known:
                 found.add(below)
                 waiting.append(below)
@@ -296,43 +269,43 @@ def reachable_statements(roots: Iterable[Statement], known: Set[Statement]) -> l
 
 
 @library.remembered
-def _direct_dependencies(package: Path, one: Statement) -> list[Statement]:
+def _direct_dependencies(one: Statement) -> list[Statement]:
     """Return the statements that make what this one reads, and those in its module that bind no name."""
-    found = [made for _, origin in canonical_form(package, one)[1] for made in _defining_statements(package, origin)]
-    return [*found, *_nonbinding_statements(package, one)]
+    found = [made for _, origin in canonical_form(one)[1] for made in _defining_statements(origin)]
+    return [*found, *_nonbinding_statements(one)]
 
 
-def _nonbinding_statements(package: Path, one: Statement) -> tuple[Statement, ...]:
-    home = find_module(package, one.module)
+def _nonbinding_statements(one: Statement) -> tuple[Statement, ...]:
+    home = find_module(one.module)
     return home.loose if home else ()
 
 
 @library.remembered
-def _defining_statements(package: Path, origin: Origin) -> list[Statement]:
+def _defining_statements(origin: Origin) -> list[Statement]:
     """Return the statements that make a name, or all statements of a module that is used as a value.
 
     Empty for names outside of the package, of this folder, and for the list of public names.
     """
-    there = None if origin.module is None else find_module(package, origin.module)
+    there = None if origin.module is None else find_module(origin.module)
     if there is None or there.name.partition(".")[0] == _TOOL or origin == PUBLIC:
         return []
     return there.bound.get(origin.name, there.bound.get("__getattr__", [])) if origin.name else list(there.statements)
 
 
 @library.remembered
-def _mark_known_statements(package: Path, document: str) -> dict[Statement, str]:
+def _mark_known_statements(document: str) -> dict[Statement, str]:
     """Return the mark of each statement that the document's foundations answer for or that its own regions contain."""
     found: dict[Statement, list[str]] = {
-        one: [] for one in (*_document_statements(package, document), *foundation_closure(document))
+        one: [] for one in (*_document_statements(document), *foundation_closure(document))
     }
     for name in (document, *library.document_foundations(document)):
         for pin in code_hashes(name) if library.document_path(name) else ():
-            for one, mark in _number_by_shape(f"known {pin.region}", _region_statements(package, pin)):
+            for one, mark in _number_by_shape(f"known {pin.region}", _region_statements(pin)):
                 if one in found:
                     found[one].append(mark)
     for name in library.document_foundations(document):
         first = next((pin.region for pin in code_hashes(name)), "") if library.document_path(name) else ""
-        for one, mark in _number_by_shape(f"known beyond {first}", _cached_document_closure(package, name)):
+        for one, mark in _number_by_shape(f"known beyond {first}", document_closure(name)):
             if one in found:
                 found[one].append(f"~{mark}")
     return {one: min(marks) for one, marks in found.items()}
@@ -346,51 +319,40 @@ def _number_by_shape(place: str, statements: Iterable[Statement]) -> Iterator[tu
         yield one, f"{place} {one.shape} {counts[one.shape]}"
 
 
-def _regions_of_statement(package: Path, documents: Collection[str], one: Statement) -> list[str]:
-    """Return the regions of ``documents`` that contain a statement or cut it, sorted."""
-    return sorted({region for document, region in _regions_by_statement(package).get(one, ()) if document in documents})
-
-
 @library.remembered
-def _regions_by_statement(package: Path) -> dict[Statement, list[tuple[str, str]]]:
+def _regions_by_statement() -> dict[Statement, list[tuple[str, str]]]:
     """Return every statement that a region contains or cuts, with pairs of a document and its region."""
     found: dict[Statement, list[tuple[str, str]]] = {}
     for document in library.document_names():
         for pin in code_hashes(document):
-            for one in _region_statements(package, pin):
+            for one in _region_statements(pin):
                 found.setdefault(one, []).append((document, pin.region))
     return found
 
 
-def _region_statements(package: Path, pin: CodeHash) -> list[Statement]:
+def _region_statements(pin: CodeHash) -> list[Statement]:
     try:
-        inside, cut = _split_region_statements(package, pin.region)
+        inside, cut = _split_region_statements(pin.region)
     except ProofError:
         return []
     return [*inside, *cut]
 
 
 @library.remembered
-def _document_statements(package: Path, document: str) -> dict[Statement, None]:
+def _document_statements(document: str) -> dict[Statement, None]:
     """Return the statements that the regions of a document contain or cut, in its order."""
     found = code_hashes(document) if library.document_path(document) else ()
-    return dict.fromkeys(one for pin in found for one in _region_statements(package, pin))
+    return dict.fromkeys(one for pin in found for one in _region_statements(pin))
 
 
+@library.remembered
 def foundation_closure(document: str) -> frozenset[Statement]:
     """Return the statements that the foundations of ``document`` answer for."""
-    return _cached_foundation_closure(library.package_folder(), document)
+    return frozenset().union(*map(document_closure, library.document_foundations(document)))
 
 
 @library.remembered
-def _cached_foundation_closure(package: Path, document: str) -> frozenset[Statement]:
-    return frozenset().union(
-        *(_cached_document_closure(package, one) for one in library.document_foundations(document))
-    )
-
-
-@library.remembered
-def _cached_document_closure(package: Path, document: str) -> tuple[Statement, ...]:
+def document_closure(document: str) -> tuple[Statement, ...]:
     """Return the statements that a document answers for: those in its regions, and all that they reach.
 
     A document that relies on itself through others answers for none.
@@ -399,5 +361,5 @@ def _cached_document_closure(package: Path, document: str) -> tuple[Statement, .
         document in library.document_foundations(one) for one in library.document_foundations(document)
     ):
         return ()
-    own = _document_statements(package, document)
+    own = _document_statements(document)
     return (*own, *reachable_statements(own, foundation_closure(document)))

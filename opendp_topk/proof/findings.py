@@ -38,13 +38,10 @@ Found = dict[str, Finding]
 """Findings by the name of the document."""
 
 
+@library.remembered
 def sources_digest() -> str:
     """Return the SHA-256 of all sources of the package and all documents; empty if other code may run."""
-    return _compute_sources_digest(library.package_folder(), library.documents_folder())
-
-
-@library.remembered
-def _compute_sources_digest(package: Path, folder: Path) -> str:
+    package, folder = library.package_folder(), library.documents_folder()
     total = hashlib.sha256()
     for root, endings in ((package, (".py",)), (folder, (".tex", ".json", ".jsonl"))):
         for path in sorted(_list_source_files(root, endings)):
@@ -72,7 +69,7 @@ def _is_unchecked(source: Path) -> bool:
 
 def load_or_derive_findings(names: Iterable[str], derive: Callable[[str], Finding]) -> Found:
     """Return stored findings for these sources and documents, and derive missing ones."""
-    known = _load_stored_findings(library.documents_folder() / BUILT, _findings_cache_path(), sources_digest())
+    known = _load_stored_findings()
     new = {one: derive(one) for one in names if one not in known}
     if new:
         known.update(new)
@@ -81,8 +78,9 @@ def load_or_derive_findings(names: Iterable[str], derive: Callable[[str], Findin
 
 
 @library.remembered
-def _load_stored_findings(built: Path, beside: Path, state: str) -> Found:
-    return _parse_findings_file(built).get(state, {}) | _parse_findings_file(beside).get(state, {})
+def _load_stored_findings() -> Found:
+    files, state = (library.documents_folder() / BUILT, _findings_cache_path()), sources_digest()
+    return {name: found for file in files for name, found in _parse_findings_file(file).get(state, {}).items()}
 
 
 def _store_findings(new: Found) -> None:

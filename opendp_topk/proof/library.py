@@ -69,10 +69,10 @@ _CACHES: list[Any] = []
 
 
 def remembered(function: Callable[P, T]) -> Callable[P, T]:
-    """Cache the results of a function until :func:`clear_cache`."""
-    made = functools.cache(function)
-    _CACHES.append(made)
-    return made  # type: ignore[return-value]
+    """Cache the results of a function, for each package folder, until :func:`clear_cache`."""
+    cached = functools.cache(lambda package, *args: function(*args))  # type: ignore[call-arg]
+    _CACHES.append(cached)
+    return functools.wraps(function)(lambda *args: cached(_PACKAGE, *args))  # type: ignore[return-value]
 
 
 def clear_cache() -> None:
@@ -97,15 +97,11 @@ def use_package_folder(place: Path) -> Iterator[None]:
         _PACKAGE = here
 
 
+@remembered
 def documents_folder() -> Path:
     """Return the folder of the proof documents: inside an installed wheel, beside the package in a checkout."""
-    return _find_documents_folder(package_folder())
-
-
-@remembered
-def _find_documents_folder(package: Path) -> Path:
-    installed = package / "proof" / "documents"
-    return installed if installed.is_dir() else package.parent / "proofs"
+    installed = _PACKAGE / "proof" / "documents"
+    return installed if installed.is_dir() else _PACKAGE.parent / "proofs"
 
 
 def document_path(name: str) -> Path | None:
@@ -130,11 +126,12 @@ def document_source(name: str) -> str:
     path = document_path(name)
     if path is None:
         raise ProofError(f"there is no proof document {name}.tex; opendp-topk proofs lists all documents")
-    return _read_text(path)
+    return read_text(path)
 
 
 @remembered
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the content of a file."""
     return path.read_text(encoding="utf-8")
 
 
@@ -155,13 +152,13 @@ def reliance_record_path() -> Path:
 
 def recorded_reliances(name: str) -> dict[str, str]:
     """Return the statements that ``name`` relied on when it was last read, each with its digest."""
-    path = reliance_record_path()
-    return dict(_load_reliance_record(path).get(name, {})) if path.is_file() else {}
+    return dict(_load_reliance_record().get(name, {}))
 
 
 @remembered
-def _load_reliance_record(path: Path) -> dict[str, dict[str, str]]:
-    return dict(json.loads(_read_text(path)))
+def _load_reliance_record() -> dict[str, dict[str, str]]:
+    path = reliance_record_path()
+    return dict(json.loads(read_text(path))) if path.is_file() else {}
 
 
 def current_reliances(name: str) -> dict[str, str]:
@@ -174,24 +171,20 @@ def relation_key(relation: Relation) -> str:
     return "#".join(part for part in relation if part)
 
 
+@remembered
 def document_foundations(name: str) -> list[str]:
     """Return all documents that ``name`` relies on, directly or through others, sorted."""
-    return _collect_foundations(documents_folder(), name)
-
-
-@remembered
-def _collect_foundations(root: Path, name: str) -> list[str]:
     found: set[str] = set()
     waiting = [name]
     while waiting:
-        below = _direct_foundations(root, waiting.pop())
+        below = _direct_foundations(waiting.pop())
         waiting += sorted(below - found)
         found |= below
     return sorted(found - {name})
 
 
 @remembered
-def _direct_foundations(root: Path, name: str) -> frozenset[str]:
+def _direct_foundations(name: str) -> frozenset[str]:
     """Return the documents that one relies on directly."""
     return frozenset(target for target, _ in _relations(document_text(name))) if document_path(name) else frozenset()
 

@@ -6,7 +6,6 @@ import ast
 import builtins
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from .library import remembered
@@ -42,22 +41,18 @@ class Mutator(NamedTuple):
 
 
 @remembered
-def find_mutators(package: Path) -> tuple[Mutator, ...]:
+def find_mutators() -> tuple[Mutator, ...]:
     """Return the mutators in all modules, whether a process loads the modules or not."""
-    homes = all_modules(package)
-    found = [Mutator(one, _changed_names(package, one)) for home in homes for one in home.statements]
-    found += [Mutator(one, _non_partial_constructors(package, home, one)) for home in homes for one in home.statements]
-    return tuple(
-        hand for hand in [*found, *_public_name_mutators(package, homes)] if hand.changed is None or hand.changed
-    )
+    homes = all_modules()
+    found = [Mutator(one, _changed_names(one)) for home in homes for one in home.statements]
+    found += [Mutator(one, _non_partial_constructors(home, one)) for home in homes for one in home.statements]
+    return tuple(hand for hand in [*found, *_public_name_mutators(homes)] if hand.changed is None or hand.changed)
 
 
-def _non_partial_constructors(package: Path, home: Module, one: Statement) -> frozenset[Name]:
+def _non_partial_constructors(home: Module, one: Statement) -> frozenset[Name]:
     """Return the constructors whose ``then_`` form a statement makes by anything but ``partial_constructor``."""
     makes = {then: then.replace("then_", "make_", 1) for then in one.names if then.startswith("then_")}
-    if not makes or ("partial_constructor", Origin("core.partials", "partial_constructor")) in external_origins(
-        package, one
-    ):
+    if not makes or ("partial_constructor", Origin("core.partials", "partial_constructor")) in external_origins(one):
         makes = {
             then: make
             for then, make in makes.items()
@@ -66,17 +61,13 @@ def _non_partial_constructors(package: Path, home: Module, one: Statement) -> fr
     return frozenset((home.name, make) for make in makes.values() if make in home.bound)
 
 
-def _public_name_mutators(package: Path, homes: Iterable[Module]) -> Iterator[Mutator]:
+def _public_name_mutators(homes: Iterable[Module]) -> Iterator[Mutator]:
     """Yield the list of public names if it does not lead to each constructor, or if another module makes one too."""
-    listing = find_module(package, PUBLIC.module or "")
+    listing = find_module(PUBLIC.module or "")
     for one in listing.bound.get(PUBLIC.name, []) if listing else ():
         try:
             public = ast.literal_eval(getattr(one.node, "value", None) or one.node)
-            leads = {
-                name: resolve_origin(package, Origin(at, name))
-                for at, names in public.items()
-                for name in names.split()
-            }
+            leads = {name: resolve_origin(Origin(at, name)) for at, names in public.items() for name in names.split()}
         except (ValueError, TypeError, AttributeError):
             yield Mutator(one, None)
             continue
@@ -87,26 +78,26 @@ def _public_name_mutators(package: Path, homes: Iterable[Module]) -> Iterator[Mu
         yield Mutator(one, frozenset((home, name) for home, name in made if name in astray))
 
 
-def _changed_names(package: Path, one: Statement) -> frozenset[Name] | None:
-    if not is_inert(package, one):
+def _changed_names(one: Statement) -> frozenset[Name] | None:
+    if not is_inert(one):
         return None
     if is_binding_only(one.node):
-        return _names_changed_by_binding(package, one)
-    read = _to_module_names(origin for _, origin in external_origins(package, one))
+        return _names_changed_by_binding(one)
+    read = _to_module_names(origin for _, origin in external_origins(one))
     return None if not read or any(chain[0] in _REFLECTION for chain in one.read_chains) else read
 
 
-def _names_changed_by_binding(package: Path, one: Statement) -> frozenset[Name] | None:
+def _names_changed_by_binding(one: Statement) -> frozenset[Name] | None:
     stored, given = _stored_and_passed_names(one)
     if not stored and not given:
         return frozenset()
-    read = external_origins(package, one)
+    read = external_origins(one)
     found = {origin for name, origin in read if name.partition(".")[0] in stored}
     if any(origin.module is None for origin in found):
         return None
     own = {name for name, origin in read if origin.module is not None}
     what = {one for to, one in given if to in own}
-    handed = {origin for name, origin in read if name in what and _is_class_or_module(package, origin)}
+    handed = {origin for name, origin in read if name in what and _is_class_or_module(origin)}
     return _to_module_names(found | handed)
 
 
@@ -183,9 +174,9 @@ def _find_base_name(node: ast.expr) -> Iterator[str]:
         yield node.id
 
 
-def _is_class_or_module(package: Path, origin: Origin) -> bool:
+def _is_class_or_module(origin: Origin) -> bool:
     """Return True if the origin is a class or a module of the package."""
-    there = None if origin.module is None else find_module(package, origin.module)
+    there = None if origin.module is None else find_module(origin.module)
     made = there.bound.get(origin.name, []) if there else []
     return not origin.name or any(isinstance(one.node, ast.ClassDef) for one in made)
 
@@ -223,11 +214,10 @@ _OPEN_MODULES = _split_words("os sys builtins importlib gc ctypes inspect marsha
 class NameResolver:
     """Origins of the names in a statement, including those in its annotations."""
 
-    def __init__(self, package: Path, one: Statement) -> None:
-        self._package = package
-        self._home = find_module(package, one.module)
+    def __init__(self, one: Statement) -> None:
+        self._home = find_module(one.module)
         self._read: dict[str, list[Origin]] = {}
-        for name, origin in external_origins(package, one):
+        for name, origin in external_origins(one):
             self._read.setdefault(name, []).append(origin)
 
     def __call__(self, name: str) -> list[Origin]:
@@ -235,12 +225,12 @@ class NameResolver:
         home = self._home
         if name in self._read or home is None:
             return self._read.get(name, [])
-        known = [resolve_origin(self._package, home.imports[name])] if name in home.imports else []
+        known = [resolve_origin(home.imports[name])] if name in home.imports else []
         return known + ([Origin(home.name, name)] if name in home.bound else [])
 
     def is_definition(self, origin: Origin) -> bool:
         """Return True for a module, class or function of the package, and for all names from outside of it."""
-        there = None if origin.module is None else find_module(self._package, origin.module)
+        there = None if origin.module is None else find_module(origin.module)
         made = there.bound.get(origin.name, []) if there else []
         return not origin.name or origin.module is None or any(isinstance(one.node, _DEFINITIONS) for one in made)
 
@@ -270,9 +260,9 @@ def load_time_expressions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
             yield from load_time_expressions(one)
 
 
-def is_inert(package: Path, one: Statement) -> bool:
+def is_inert(one: Statement) -> bool:
     """Return True if the code that a statement runs on loading is known to change only what it stores into."""
-    node, read = one.node, NameResolver(package, one)
+    node, read = one.node, NameResolver(one)
     if isinstance(node, ast.Import | ast.ImportFrom):
         return not is_foreign_import(node)
     if not one.mentioned_names.isdisjoint(_NOWHERE):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .library import CHECKED, statement_text
+from .library import CHECKED, read_text, statement_text
 
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 _REQUIRE = re.compile(r"From Machine Require Import ([^.]*)\.")
@@ -93,7 +93,7 @@ def machine_sources_folder() -> Path:
 def load_compiled_record() -> dict[str, dict[str, str]]:
     """Return the record of the compilation: the digests of the ``sources``, and the ``types`` of marked theorems."""
     path = machine_sources_folder() / "compiled.json"
-    return dict(json.loads(_read_text(path))) if path.is_file() else {"sources": {}, "types": {}}
+    return dict(json.loads(read_text(path))) if path.is_file() else {"sources": {}, "types": {}}
 
 
 def source_digest(name: str) -> str:
@@ -144,9 +144,4 @@ def _read_machine_source(name: str) -> str:
     path = machine_sources_folder() / f"{name}.v"
     if not path.is_file():
         raise ProofError(f"there is no proofs/machine/{name}.v, which a document calls checked by machine")
-    return _read_text(path)
-
-
-@library.remembered
-def _read_text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    return read_text(path)

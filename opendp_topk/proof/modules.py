@@ -13,11 +13,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..errors import ProofError
 from ..errors.extras import LOADING
-from .library import remembered
+from .library import package_folder, remembered
 from .normal import (
     Chain,
     NameRead,
@@ -132,17 +131,18 @@ class Module:
     above: str
 
 
-def find_module(package: Path, name: str) -> Module | None:
+def find_module(name: str) -> Module | None:
     """Return the module ``name`` (dotted, below the package; empty for the package itself), or None if there is none.
 
     Statements are compared by identity, so all threads must get the same ones.
     """
     with LOADING:
-        return _read_module(package, name)
+        return _read_module(name)
 
 
 @remembered
-def _read_module(package: Path, name: str) -> Module | None:
+def _read_module(name: str) -> Module | None:
+    package = package_folder()
     base = package.joinpath(*name.split(".")) if name else package
     path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     if not path.is_file():
@@ -151,10 +151,11 @@ def _read_module(package: Path, name: str) -> Module | None:
     return _parse_module(path.read_text(encoding="utf-8"), name, above)
 
 
-def all_modules(package: Path) -> list[Module]:
+def all_modules() -> list[Module]:
     """Return all modules of the package, loaded or not, so that all processes find the same."""
+    package = package_folder()
     names = sorted(dotted_module_name(path.relative_to(package).as_posix()) for path in package.rglob("*.py"))
-    return [home for name in names if (home := find_module(package, name))]
+    return [home for name in names if (home := find_module(name))]
 
 
 def dotted_module_name(source: str) -> str:
@@ -271,20 +272,20 @@ def _import_base(node: ast.ImportFrom, above: str) -> str | None:
     return ".".join(inside[1:]) if inside[0] == NAME else None
 
 
-def resolve_origin(package: Path, origin: Origin) -> Origin:
+def resolve_origin(origin: Origin) -> Origin:
     """Return the origin where a name is made, through modules that only import it.
 
     A module itself has the empty name. If a name is not found, the last known origin is returned.
     """
     seen: set[Origin] = set()
     while origin.module is not None and origin.name:
-        there = find_module(package, origin.module)
+        there = find_module(origin.module)
         if there is not None and origin.name in there.bound:
             return origin
         if there is not None and origin.name in there.imports and origin not in seen:
             seen.add(origin)  # a package that imports its own module leads in a circle
             origin = there.imports[origin.name]
-        elif find_module(package, inner := f"{origin.module}.{origin.name}".strip(".")) is not None:
+        elif find_module(inner := f"{origin.module}.{origin.name}".strip(".")) is not None:
             return Origin(inner, "")
         else:
             return origin
@@ -292,36 +293,36 @@ def resolve_origin(package: Path, origin: Origin) -> Origin:
 
 
 @remembered
-def external_origins(package: Path, statement: Statement) -> tuple[tuple[str, Origin], ...]:
+def external_origins(statement: Statement) -> tuple[tuple[str, Origin], ...]:
     """Return the names that the statement reads from outside of itself, each with an origin.
 
     A name can have several origins. Names that the module neither makes nor imports are Python's own and are left out.
     """
-    return tuple(dict.fromkeys((name, origin) for _, name, origin in _resolve_name_reads(package, statement)))
+    return tuple(dict.fromkeys((name, origin) for _, name, origin in _resolve_name_reads(statement)))
 
 
-def _resolve_name_reads(package: Path, statement: Statement) -> Iterator[tuple[ast.expr | None, str, Origin]]:
+def _resolve_name_reads(statement: Statement) -> Iterator[tuple[ast.expr | None, str, Origin]]:
     """Yield each name that a statement reads: its node, the name as written, and its origin.
 
     Names that the statement binds by importing them are read as well; their node is None.
     """
-    home = find_module(package, statement.module)
+    home = find_module(statement.module)
     if home is None:
         return
     for read in statement.name_reads:
         for known in _possible_origins(home, statement, read.chain[0]):
-            origin, used = _follow_chain(package, known, read.chain)
+            origin, used = _follow_chain(known, read.chain)
             yield read.parts[used - 1], ".".join(read.chain[:used]), origin
     for name in sorted(statement.names & statement.imports.keys()):
         for known in statement.imports[name]:
-            yield None, name, resolve_origin(package, known)
+            yield None, name, resolve_origin(known)
 
 
-def _follow_chain(package: Path, known: Origin, chain: Chain) -> tuple[Origin, int]:
+def _follow_chain(known: Origin, chain: Chain) -> tuple[Origin, int]:
     """Return the origin of a chain that starts with a known name, and the length of the part that leads there."""
-    origin, used = resolve_origin(package, known), 1
+    origin, used = resolve_origin(known), 1
     while origin.module is not None and not origin.name and used < len(chain):
-        origin, used = resolve_origin(package, Origin(origin.module, chain[used])), used + 1
+        origin, used = resolve_origin(Origin(origin.module, chain[used])), used + 1
     return origin, used
 
 
@@ -337,7 +338,7 @@ def _possible_origins(home: Module, statement: Statement, name: str) -> Iterator
 
 
 @remembered
-def canonical_form(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, Origin], ...]]:
+def canonical_form(statement: Statement) -> tuple[str, tuple[tuple[str, Origin], ...]]:
     """Return the normal form of a statement, independent of its place, and the origin of each name that it reads.
 
     Names that the package makes are numbered in the order of their first use.
@@ -345,13 +346,13 @@ def canonical_form(package: Path, statement: Statement) -> tuple[str, tuple[tupl
     numbers: dict[Origin, str] = {}
     found: dict[tuple[str, Origin], None] = {}
     instead: dict[ast.AST, str] = {}
-    for node, name, origin in _resolve_name_reads(package, statement):
+    for node, name, origin in _resolve_name_reads(statement):
         if origin.module is not None:
             number = numbers.setdefault(origin, f"<{len(numbers)}>")
             if node is not None:
                 instead[node] = f"{instead.get(node, '')}{number}"
         found[numbers.get(origin, name), origin] = None
-    home = find_module(package, statement.module)
+    home = find_module(statement.module)
     if home is not None and statement.imports:
         importing = _imports_within(home.importing, statement.node)
         instead |= {one: _ambiguous_imports(statement, one) for one in importing if _is_package_import(one, home)}

@@ -63,13 +63,10 @@ def review_log_path() -> Path:
     return library.documents_folder() / "readings.jsonl"
 
 
-def read_review_log() -> list[Line]:
-    """Return all lines, oldest first."""
-    return list(_parse_review_log(review_log_path()))
-
-
 @library.remembered
-def _parse_review_log(path: Path) -> tuple[Line, ...]:
+def read_review_log() -> tuple[Line, ...]:
+    """Return all lines, oldest first."""
+    path = review_log_path()
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return tuple(_parse_review_line(number, line) for number, line in enumerate(lines, start=1))
 

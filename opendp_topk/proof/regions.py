@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import ProofError
@@ -25,17 +24,17 @@ class LocatedRegion(NamedTuple):
 
 def read_region(name: str) -> str:
     """Return the lines between ``# proof-region: name`` and ``# end-proof-region: name``."""
-    return _join_region_lines(list(locate_region(library.package_folder(), name).lines))
+    return "\n".join(locate_region(name).lines).strip("\n") + "\n"
 
 
 def region_file(name: str) -> str:
     """Return a region's file below the package, ``measurements/peeled_top_k.py``."""
-    return locate_region(library.package_folder(), name).source
+    return locate_region(name).source
 
 
 def first_region_line(name: str) -> int:
     """Return the line number of a region's first line in its file."""
-    found = locate_region(library.package_folder(), name)
+    found = locate_region(name)
     return found.start + 1 + next((at for at, line in enumerate(found.lines) if line), 0)
 
 
@@ -50,16 +49,16 @@ def ordered_tags(code: str) -> list[str]:
 
 
 @library.remembered
-def locate_region(package: Path, name: str) -> LocatedRegion:
+def locate_region(name: str) -> LocatedRegion:
     """Return a region of the package."""
-    sources = _index_region_files(package).get(name, [])
+    sources = _index_region_files().get(name, [])
     start, end = f"# proof-region: {name}", f"# end-proof-region: {name}"
     if len(sources) != 1:
         where = f"it stands in {', '.join(sources)}" if sources else "it does not stand there"
         raise ProofError(
             f"a proof pins the region {name}: {start!r} must stand exactly once in the package, and {where}"
         )
-    lines = [line.rstrip() for line in (package / sources[0]).read_text(encoding="utf-8").splitlines()]
+    lines = [line.rstrip() for line in (library.package_folder() / sources[0]).read_text(encoding="utf-8").splitlines()]
     stripped = [line.strip() for line in lines]
     if stripped.count(end) != 1 or start not in stripped[: stripped.index(end)]:
         raise ProofError(f"{sources[0]} must hold {end!r} exactly once, below {start!r}")
@@ -68,14 +67,11 @@ def locate_region(package: Path, name: str) -> LocatedRegion:
 
 
 @library.remembered
-def _index_region_files(package: Path) -> dict[str, list[str]]:
+def _index_region_files() -> dict[str, list[str]]:
     """Return the names of all regions, each with the file of every mark."""
+    package = library.package_folder()
     found: dict[str, list[str]] = {}
     for path in sorted(package.rglob("*.py")):
         for name in _MARK.findall(path.read_text(encoding="utf-8")):
             found.setdefault(name, []).append(path.relative_to(package).as_posix())
     return found
-
-
-def _join_region_lines(lines: list[str]) -> str:
-    return "\n".join(lines).strip("\n") + "\n"

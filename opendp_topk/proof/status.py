@@ -20,7 +20,7 @@ from ..errors import ProofError
 from ..errors.extras import LOADING
 from ..markup import elements
 from . import findings, library
-from .closures import all_hashed_texts, code_hashes
+from .closures import code_hashes, hashed_code_texts
 from .library import (
     Relation,
     document_foundations,
@@ -48,10 +48,7 @@ def supporting_documents(name: str) -> list[str]:
     Empty if no statement has the label for privacy, for example if the document is not about a measurement. In folders
     of documents about measurements only, all statements support privacy if none has the label.
     """
-    if (
-        PRIVACY not in _split_statement_blocks(library.documents_folder(), name)[0]
-        and name.partition("/")[0] not in _COMBINING
-    ):
+    if PRIVACY not in _split_statement_blocks(name)[0] and name.partition("/")[0] not in _COMBINING:
         return []
     return sorted({document for document, _ in supporting_statements(name, PRIVACY)})
 
@@ -68,37 +65,33 @@ def other_foundations(name: str) -> list[str]:
     )
 
 
+@library.remembered
 def supporting_statements(name: str, label: str) -> list[Relation]:
     """Return a statement and all statements that it relies on, as pairs of a document and a label, sorted."""
-    return _collect_supporting(library.documents_folder(), name, label)
-
-
-@library.remembered
-def _collect_supporting(root: Path, name: str, label: str) -> list[Relation]:
     found: set[Relation] = set()
     waiting = [(name, label)]
     while waiting:
         one = waiting.pop()
         if one not in found and library.document_path(one[0]) is not None:
             found.add(one)
-            waiting += _statement_citations(root, *one)
+            waiting += _statement_citations(*one)
     return sorted(found)
 
 
 @library.remembered
-def _statement_citations(root: Path, name: str, label: str) -> set[Relation]:
+def _statement_citations(name: str, label: str) -> set[Relation]:
     """Return the citations of one statement and of the common text.
 
     If the label is unknown, return all citations in the document; if it is in the common text, only those of that text.
     """
-    blocks, homes, common = _split_statement_blocks(root, name)
+    blocks, homes, common = _split_statement_blocks(name)
     cited = [blocks[home] for home in ([homes[label]] if label in homes else blocks) if home]
     own = {(name, home) for text in cited for one in _split_labels(_CITED, text) if (home := homes.get(one))}
     return own | {one for text in [common, *cited] for one in find_relations(text)}
 
 
 @library.remembered
-def _split_statement_blocks(root: Path, name: str) -> tuple[dict[str, str], dict[str, str], str]:
+def _split_statement_blocks(name: str) -> tuple[dict[str, str], dict[str, str], str]:
     """Return each statement's text with its proofs, the statement of each label, and the other text."""
     text = library.document_text(name)
     blocks: dict[str, list[str]] = defaultdict(list)
@@ -211,7 +204,7 @@ def _derive_finding(name: str) -> findings.Finding:
             and all(pin.is_current for pin in code_hashes(name))
             and not drifted_statements(name)
         )
-        (texts,) = all_hashed_texts([name])
+        texts = hashed_code_texts(name)
     except ProofError:
         return findings.Finding(False, "")
     return findings.Finding(current, hashlib.sha256("\n".join(texts).encode()).hexdigest())
@@ -230,6 +223,6 @@ def claim_digest(name: str) -> str:
         found = findings.load_or_derive_findings(needed, _derive_finding)
     for one in needed:
         if not found[one].code:
-            all_hashed_texts([one])  # raises the reason why there is none
+            hashed_code_texts(one)  # raises the reason why there is none
         whole.update(f"{one}\n{' '.join(texts[one].split())}\n{found[one].code}\n".encode())
     return whole.hexdigest()[:16]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from opendp_topk.proof import findings
+from opendp_topk.proof import findings, library
 
 from .fault import Fault
 
@@ -48,9 +48,9 @@ class Checkout:
         kept.parent.mkdir(parents=True, exist_ok=True)
         names = [path.relative_to(proofs).with_suffix("").as_posix() for path in proofs.glob("*/**/*.tex")]
         stale = findings.Finding(False, "0" * 64)
-        findings.write_findings_file(
-            kept, {findings._compute_sources_digest.__wrapped__(package, proofs): dict.fromkeys(names, stale)}
-        )
+        with library.use_package_folder(package):
+            state = findings.sources_digest.__wrapped__()
+        findings.write_findings_file(kept, {state: dict.fromkeys(names, stale)})
 
 
 def write(path: Path, text: str) -> None:

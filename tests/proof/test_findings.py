@@ -35,7 +35,7 @@ def kept(house: Path) -> Iterator[Path]:
 
 
 def underived(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status, "all_hashed_texts", lambda names: pytest.fail(f"{names} were derived"))
+    monkeypatch.setattr(status, "hashed_code_texts", lambda name: pytest.fail(f"{name} was derived"))
 
 
 def test_what_was_found_is_read(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -251,10 +251,10 @@ def test_a_patch_in_a_room(package: Path, room: str) -> None:
 @pytest.mark.untraced
 def test_what_runs_besides_making_names() -> None:
     """Commands are registered, and forks are watched; no more than that."""
-    assert {hand.statement.module for hand in find_mutators(PACKAGE)} == {
+    assert {hand.statement.module for hand in find_mutators()} == {
         "apps.cli.__main__", "apps.cli.audit", "apps.cli.ledger", "core.home", "apps.ledger.turns", "proof.library"
     }  # fmt: skip
-    for hand in find_mutators(PACKAGE):
+    for hand in find_mutators():
         assert hand.changed is not None
         room = hand.statement.module.partition(".")[0]
         assert {place.partition(".")[0] for place, _ in hand.changed} <= {room}

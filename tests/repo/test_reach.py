@@ -119,19 +119,19 @@ def test_a_name_that_leads_elsewhere(copy: Path, file: str, old: str, new: str, 
 
 def statements() -> Iterator[tuple[str, Statement]]:
     for source in SOURCES:
-        home = find_module(PACKAGE, dotted_module_name(source))
+        home = find_module(dotted_module_name(source))
         assert home is not None
         yield from ((source, one) for one in home.statements)
 
 
 def answered() -> set[Statement]:
-    return set().union(*(closures._cached_document_closure(PACKAGE, name) for name in proof.document_names()))
+    return set().union(*(closures.document_closure(name) for name in proof.document_names()))
 
 
 def read_at_run_time() -> set[str]:
     """The names that any statement of the package reads; annotations read nothing."""
     code = [one for _, one in statements() if not is_alias(one)]
-    return {str(origin) for one in code for _, origin in external_origins(PACKAGE, one)}
+    return {str(origin) for one in code for _, origin in external_origins(one)}
 
 
 def is_alias(one: Statement) -> bool:

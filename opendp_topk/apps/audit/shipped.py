@@ -48,6 +48,7 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "threshold": (3,),
 }
 ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
+Merge = Callable[[Measurement], Callable[[Any], Any]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
 METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
 # Metrics of mechanisms for users with few items, or for scores that a user changes by different amounts.
@@ -71,29 +72,27 @@ def _node_sums_distribution(measurement: Measurement) -> Callable[[Any], Any]:
     return distribution_of_nodes
 
 
+_AT_DISTANCE_1: tuple[ScorePair, ...] = (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))
+_AT_DISTANCE_2: tuple[ScorePair, ...] = (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))
 # Constructors whose releases have infinitely many values: their merged distributions, and pairs to try. For quantiles,
-# normalised scores and sets above a gap, which have few values: pairs that are likely to be worst.
-MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
-    "make_laplace": (merged_laws.noisy_score_distribution, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
-    "make_gaussian": (merged_laws.noisy_score_distribution, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
-    "make_noisy_histogram": (
-        merged_laws.noisy_score_distribution,
-        1,
-        (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0))),
-    ),
-    "make_continual_top_k": (_node_sums_distribution, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
+# normalised scores and sets above a gap, which have few values: None, and pairs that are likely to be worst.
+MERGED: Mapping[str, tuple[Merge | None, int, tuple[ScorePair, ...]]] = {
+    "make_laplace": (merged_laws.noisy_score_distribution, 2, _AT_DISTANCE_2),
+    "make_gaussian": (merged_laws.noisy_score_distribution, 2, _AT_DISTANCE_2),
+    "make_noisy_histogram": (merged_laws.noisy_score_distribution, 1, _AT_DISTANCE_1),
+    "make_continual_top_k": (_node_sums_distribution, 1, _AT_DISTANCE_1),
     "make_select_then_count": (
         merged_laws.winner_count_distribution,
         1,
         (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1))),
     ),
     "make_quantiles": (
-        lambda measurement: measurement.distribution,
+        None,
         1,
         (((0, 4, 0), (0, 4, 1)), ((0, 4, 0), (1, 4, 0)), ((0, 0, 0), (0, 0, 1)), ((0, 12, 0), (0, 12, 1))),
     ),
     "make_normalised_top_k": (
-        lambda measurement: measurement.distribution,
+        None,
         1,
         (
             ((1000, 0, -22), (901, 1, -23)),
@@ -103,7 +102,7 @@ MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, t
         ),
     ),
     "make_top_k_by_gap": (
-        lambda measurement: measurement.distribution,
+        None,
         1,
         (((0, 1, 1), (1, 1, 1)), ((0, 1, -9), (1, 1, -9)), ((9, 0, 0), (9, 1, 0)), ((4, 2, 0), (4, 3, 0))),
     ),
@@ -121,11 +120,16 @@ KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
     ({"a": 3, "b": 1}, {"a": 4, "b": 1, "c": 1}),
 )
 # The merged distributions of constructors on counts by key that have infinitely many releases.
-KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
+KEYED_MERGED: Mapping[str, Merge] = {
     "make_stable_histogram": merged_laws.released_item_distribution,
     "make_unknown_domain_counts": merged_laws.item_count_distribution,
 }
-_WITH_DELTA = (Approximate(MaxDivergence()),)
+_WITH_DELTA = Approximate(MaxDivergence())
+# Users with at most two keys, the number in which the pairs of KEYED differ, and tables of users and items.
+_OTHER_SPACES = (
+    ((KeyedCountsDomain(), KeyedCountDistance(max_items=2)), _WITH_DELTA),
+    ((FrameDomain("user", "item"), UserDistance()), _WITH_DELTA),
+)
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,7 @@ def shipped_examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example
     """
     for name, make in find_constructors().items():
         for options in _argument_combinations(make):
-            for space, measure in (*_score_spaces(name, options, measures), *_keyed_count_spaces(), *_table_spaces()):
+            for space, measure in (*_score_spaces(name, options, measures), *_OTHER_SPACES):
                 try:
                     yield Example(name, options, make(*space, measure, **options))
                 except (ParameterError, SpaceError):
@@ -153,17 +157,7 @@ def shipped_examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example
 
 def _score_spaces(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
     spaces = [(_score_domain(name, options), metric) for metric in (*METRICS, *OWN.get(name, ()))]
-    return itertools.product(spaces, (*measures, *_WITH_DELTA))
-
-
-def _keyed_count_spaces() -> Iterable[Any]:
-    """Yield users with at most two keys, the number of keys in which the pairs of :data:`KEYED` differ."""
-    return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _WITH_DELTA)
-
-
-def _table_spaces() -> Iterable[Any]:
-    """Yield tables of users and items, for constructors that do not take counts."""
-    return itertools.product([(FrameDomain("user", "item"), UserDistance())], _WITH_DELTA)
+    return itertools.product(spaces, (*measures, _WITH_DELTA))
 
 
 def _score_domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
@@ -204,17 +198,11 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
         measurement = example.measurement
         same = f"{example.constructor}, {measurement.input_domain}, {dict(measurement.parameters)}"
         known = laws.setdefault(same, {})  # the output distribution depends on neither the metric nor the measure
-        if example.constructor in MERGED:
-            merge, d_in, pairs = MERGED[example.constructor]
-            report = verify_with(known, measurement, d_in, merge(measurement), pairs, budget, None)
-        elif example.constructor in KEYED_MERGED:
-            law = KEYED_MERGED[example.constructor](measurement)
-            report = verify_with(known, measurement, 1, law, KEYED, budget, None)
-        elif measurement.declared.law is None:
-            report = None
-        elif measurement.input_domain == KeyedCountsDomain():
-            report = verify_with(known, measurement, 1, None, KEYED, budget, None)
-        else:
-            report = verify_with(known, measurement, 1, None, None, budget, None)
+        keyed = KEYED if measurement.input_domain == KeyedCountsDomain() else None
+        by_default = KEYED_MERGED.get(example.constructor), 1, keyed
+        merge, d_in, pairs = MERGED.get(example.constructor, by_default)
+        report = None
+        if merge is not None or measurement.declared.law is not None:
+            report = verify_with(known, measurement, d_in, merge and merge(measurement), pairs, budget, None)
         found.append((example, report))
     return found

@@ -325,15 +325,6 @@ class Filter(NamedTuple):
         return self.spent <= self.limit
 
 
-def largest_next_losses(found: list[Filter]) -> dict[str, float | int]:
-    """Return the largest epsilon, rho and number of steps that one more release may have, rounded down."""
-    left = {one.adds: remaining_rounded_down(one.limit, min(one.limit, one.spent)) for one in found}
-    order = next(one.order for one in found if one.order is not None)
-    pure = max(left.get("epsilon", 0.0), _largest_pure_epsilon(Fraction(repr(left["rho"])), order))
-    steps = {one.adds: int(one.limit - min(one.limit, one.spent)) for one in found if one.adds == "steps"}
-    return {"epsilon": pure, "rho": left["rho"], **steps}
-
-
 def _largest_pure_epsilon(rho: Fraction, order: Fraction) -> float:
     """Return about the largest epsilon whose divergence of ``order`` is at most that of ``rho``, rounded down."""
     low, high = Fraction(0), rho * order + 2  # since the divergence is at least T(epsilon) >= epsilon - 1
@@ -438,12 +429,17 @@ class BudgetAccount:
         return spent if self.order is None else (min(spent[0], spent[-1] / self.order), *spent[1:])
 
     def largest_next_losses(self, spent: Amount) -> dict[str, float | int]:
-        """Return the largest losses of one more release under ``PrivacyProfile()``; empty under other measures."""
-        return (
-            largest_next_losses(self.privacy_filters(self.spent_with_least_rho(spent)))
-            if self.has_mixed_measures
-            else {}
-        )
+        """Return the largest epsilon, rho and number of steps of one more release, rounded down.
+
+        Empty unless the budget is under ``PrivacyProfile()``.
+        """
+        if self.order is None:
+            return {}
+        found = self.privacy_filters(self.spent_with_least_rho(spent))
+        left = {one.adds: remaining_rounded_down(one.limit, min(one.limit, one.spent)) for one in found}
+        pure = max(left["epsilon"], _largest_pure_epsilon(Fraction(repr(left["rho"])), self.order))
+        steps = {one.adds: int(one.limit - min(one.limit, one.spent)) for one in found if one.adds == "steps"}
+        return {"epsilon": pure, "rho": left["rho"], **steps}
 
     def extend_to_filters(self, cost: Amount) -> Amount:
         """Return a stated amount as a charge. A rho > 0 exhausts the filters of epsilon and steps, if there are any."""

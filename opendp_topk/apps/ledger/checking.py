@@ -171,14 +171,11 @@ class _RecordTotals:
         if fields["kind"] == "debit":
             self._add_debit(fields, deserialize_amount(fields["cost"]))
         elif fields["kind"] not in (*_NOTES, "state") or (
-            fields["kind"] == "state" and not self._is_entry_number(fields["of"])
+            fields["kind"] == "state" and not 0 < fields["of"] <= self.entries
         ):
             raise ValueError
         if (fields["spent"], fields["entries"]) != (self.told, self.entries):  # [totals]
             raise ValueError
-
-    def _is_entry_number(self, number: int) -> bool:
-        return 0 < number <= self.entries
 
     def _add_debit(self, fields: dict[str, Any], cost: Amount) -> None:
         self.entries += 1
@@ -256,12 +253,7 @@ class _FilePiece(NamedTuple):
 
 
 def repair_file(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
-    """Repair the file at ``address`` under an exclusive lock, and return what was found, one line each.
-
-    Raises:
-        ParameterError: The address is that of a server.
-        LedgerError: Its charges cannot be determined, or it is not a ledger; the file is unchanged.
-    """
+    """Repair the file at ``address`` under an exclusive lock; see :meth:`Ledger.repair`."""
     checks.require_boolean("charge_rest", charge_rest)
     if isinstance(address, str) and address.startswith(SCHEMES):
         raise ParameterError("address must be a file: restore a table on a server from its backup")
@@ -292,7 +284,7 @@ def _repair_locked_file(log: FileLog, handle: int, data: bytes, *, charge_rest: 
     told += built.told
     if not told and not any(one.damaged for one in pieces):
         return []
-    kept = _damaged_copy_path(log.path)
+    kept = log.path.parent / f"{log.path.name[:60]}.{uuid.uuid4().hex[:8]}.damaged"
     built.finish_repair([*told, f"the damaged file is kept as {kept.name}"])
     _replace_damaged_file(log, handle, data, built, kept)
     return [*told, f"the damaged file is kept as {kept.name}"]
@@ -424,21 +416,10 @@ class _RepairedRecords:
         if what == WHAT:
             self._open.add(int(last.fields["entries"]) + 1)
         count, spent = int(last.fields["entries"]) + 1, add_amounts(deserialize_amount(last.fields["spent"]), cost)
-        said = {
-            "time": utc_timestamp(),
-            "operator": "unknown",
-            "label": "",
-            "measurement": what,
-            "proof": "none",
-            "claim": "",
-        }
-        made = {
-            "entries": count,
-            "cost": serialize_amount(cost),
-            "spent": serialize_amount(spent),
-            "d_in": str(self._unit.d_in),
-        }
-        self.texts.append(next_record_text(last, self._first.digest, kind="debit", **made, **said))
+        amounts = {"cost": serialize_amount(cost), "spent": serialize_amount(spent), "d_in": str(self._unit.d_in)}
+        said = {"operator": "unknown", "label": "", "measurement": what, "proof": "none", "claim": ""}
+        made = {"kind": "debit", "entries": count, **amounts, "time": utc_timestamp(), **said}
+        self.texts.append(next_record_text(last, self._first.digest, **made))
 
     def _append_repair_note(self, told: list[str]) -> None:
         self.texts.append(
@@ -478,11 +459,6 @@ def _lost_charge(after: Fraction, own: Fraction, before: Fraction) -> Fraction:
     if after < before + own:
         raise ValueError
     return after - own - before
-
-
-def _damaged_copy_path(path: Path) -> Path:
-    """Return the path of a new file beside the ledger."""
-    return path.parent / f"{path.name[:60]}.{uuid.uuid4().hex[:8]}.damaged"
 
 
 def _replace_damaged_file(log: FileLog, handle: int, data: bytes, built: _RepairedRecords, kept: Path) -> None:

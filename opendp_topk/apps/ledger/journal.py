@@ -139,29 +139,20 @@ def build_header(
     unit: LedgerPrivacyUnit, account: BudgetAccount, accepts: str | None = None, words: Mapping[str, str] | None = None
 ) -> str:
     """Return the first record of a new ledger."""
-    form = {
-        "number": 0,
-        "kind": "ledger",
-        "format": FORMAT,
-        "version": VERSION,
-        "id": uuid.uuid4().hex,
-        "time": utc_timestamp(),
-    }
+    form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION}
+    made = {"id": uuid.uuid4().hex, "time": utc_timestamp()}
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
     people = {} if unit.user is None else {"user": unit.user, "person": unit.person}
     (measure,) = [text for text, one in MEASURES.items() if one == account.measure]
-    promise: dict[str, Any] = {
-        "measure": measure,
-        "budget": serialize_amount(account.budget),
-        "limit": serialize_amount(account.limit),
-    }
+    amounts = {"budget": serialize_amount(account.budget), "limit": serialize_amount(account.limit)}
+    promise: dict[str, Any] = {"measure": measure, **amounts}
     promise |= {} if account.shares is None else {"shares": serialize_amount(account.shares)}
     promise |= {} if account.step is None else {"step": to_json(account.step)}
     promise |= {} if account.order is None else {"order": str(account.order)}
     stated = {} if accepts is None else {"accepted": [accepts]}
     said = {**people, **(words or {}), **stated}
     return seal_record(
-        {**form, **whom, **promise, "entries": 0, "spent": serialize_amount(account.zero_amount), **said}
+        {**form, **made, **whom, **promise, "entries": 0, "spent": serialize_amount(account.zero_amount), **said}
     )
 
 
@@ -201,23 +192,13 @@ class Journal:
                     self._epsilon_charge_text(cost),
                 )
             entry = {"kind": "debit", "time": utc_timestamp(), "operator": self.operator, **said, **more}
+            amounts = {"cost": serialize_amount(cost), "spent": serialize_amount(after)}
             count = int(last.fields["entries"]) + 1
-            return next_record_text(
-                last,
-                self.header.digest,
-                entries=count,
-                cost=serialize_amount(cost),
-                spent=serialize_amount(after),
-                **entry,
-            )
+            return next_record_text(last, self.header.digest, entries=count, **amounts, **entry)
 
         made = self._append_record(build_debit_record)  # [debit]
-        _LOG.info(
-            "%s: entry %s is debited, and %s is left",
-            self.log.place,
-            made.fields["entries"],
-            self._remaining_at_record(made),
-        )
+        left = self.remaining_amount(self.spent_at_record(made))
+        _LOG.info("%s: entry %s is debited, and %s is left", self.log.place, made.fields["entries"], left)
         return made
 
     def settle(self, number: int, state: str, record: str | None = None) -> None:
@@ -349,9 +330,6 @@ class Journal:
         return remaining_distance(
             self.account.counted_measure, self.account.limit[:2], self.account.spent_with_least_rho(spent)[:2]
         )
-
-    def _remaining_at_record(self, record: Record) -> Any:
-        return self.remaining_amount(self.spent_at_record(record))
 
     def _epsilon_charge_text(self, cost: Amount | None) -> str:
         """Return the charge of the epsilon filter for a message, if there is one and it is finite."""

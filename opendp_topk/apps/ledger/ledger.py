@@ -18,10 +18,8 @@ from ...numerics.arithmetic import round_up
 from ...spaces.measures import Measure
 from ...spaces.metrics import Metric
 from . import checking
-from . import checking as signing
 from .amounts import Filter, add_amounts, format_amount, open_account
 from .charges import charge_for_amount, charge_for_journal, measurement_step_curve, parse_user_amount, pay_once_check
-from .checking import find_ledger_problems, repair_file
 from .files import SEPARATOR, FileLog, parse_accepted_kind, write_report
 from .journal import Entry, Journal, build_header, operator_name
 from .logs import open_log, resolve_path, snapshot_log
@@ -38,38 +36,6 @@ from .planned import (
 )
 from .records import ledger_error, record_head, seal_record
 from .stated import LedgerPrivacyUnit, validate_metadata
-
-# Copies of a ledger's records.
-
-
-def copy_to_backup(journal: Journal, path: str | os.PathLike[str]) -> None:
-    """Copy all records of ``journal`` to a new file, which is a ledger itself."""
-    where, log = resolve_path(path, "path"), snapshot_log(journal.log)
-    found = find_ledger_problems(Journal(log, journal.operator))
-    if found:
-        raise ledger_error(log.place, "copied", found[0])
-    texts = (seal_record(record.fields) for record in log.iter_records())
-    write_report(where, (SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
-    if find_ledger_problems(Journal(FileLog(where))):
-        raise ledger_error(str(where), "copied", "the record that was read differs from the record that was written")
-
-
-# Notebook display of a ledger: its purpose, the amount spent, and the amount left.
-
-
-def ledger_html_table(ledger: Any) -> str:
-    """Return a table of the budget, without entries and data."""
-    ledger = ledger.at_one_moment()
-    rows = {
-        "left": ledger.remaining(),
-        "spent": ledger.spent(),
-        "budget": ledger.promise,
-        "entries": ledger.count(),
-        "protects": f"data sets at distance {ledger.d_in} under {ledger.metric}",
-        "measure": repr(ledger.measure),
-    }
-    return elements.facts_table(f"Privacy budget of {ledger.dataset}", rows.items())
-
 
 # Advice for a refused release: the noise scale with which it would fit.
 
@@ -498,7 +464,7 @@ class Ledger:
         found = None if number is None else self._journal.find_debit_record(number)
         last = self._journal.sync_last_record()  # records that are not on disk may be lost with the server
         line = record_head(found or last)
-        return line if sign is None else signing.sign_head(line, sign)
+        return line if sign is None else checking.sign_head(line, sign)
 
     def verify(self, head: str | None = None, *, key: str | os.PathLike[str] | None = None) -> list[str]:
         """Return the contradictions, one line each, after computing every digest, link and total again.
@@ -510,8 +476,16 @@ class Ledger:
         return checking.find_ledger_problems(self._journal, head, key)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the records to a new file, complete, checked and on disk."""
-        copy_to_backup(self._journal, path)
+        """Copy the records to a new file, which is a ledger itself: complete, checked and on disk."""
+        where, log = resolve_path(path, "path"), snapshot_log(self._journal.log)
+        found = checking.find_ledger_problems(Journal(log, self._journal.operator))
+        if found:
+            raise ledger_error(log.place, "copied", found[0])
+        texts = (seal_record(record.fields) for record in log.iter_records())
+        write_report(where, (SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
+        if checking.find_ledger_problems(Journal(FileLog(where))):
+            reason = "the record that was read differs from the record that was written"
+            raise ledger_error(str(where), "copied", reason)
 
     @staticmethod
     def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
@@ -528,7 +502,7 @@ class Ledger:
             ParameterError: ``address`` is that of a server.
             LedgerError: Its charges cannot be determined, or it is not a ledger. The file is unchanged.
         """
-        return repair_file(address, charge_rest=charge_rest)
+        return checking.repair_file(address, charge_rest=charge_rest)
 
     def at_one_moment(self) -> Ledger:
         """Return a read-only snapshot of this ledger, which is consistent despite concurrent debits."""
@@ -552,7 +526,17 @@ class Ledger:
             "a ledger cannot be copied or pickled: open it in the other process, with Ledger(address)"
         )
 
-    _repr_html_ = ledger_html_table
+    def _repr_html_(self) -> str:
+        ledger = self.at_one_moment()
+        rows = {
+            "left": ledger.remaining(),
+            "spent": ledger.spent(),
+            "budget": ledger.promise,
+            "entries": ledger.count(),
+            "protects": f"data sets at distance {ledger.d_in} under {ledger.metric}",
+            "measure": repr(ledger.measure),
+        }
+        return elements.facts_table(f"Privacy budget of {ledger.dataset}", rows.items())
 
     def __repr__(self) -> str:
         named = f"budget={self.budget}, measure={self.measure!r}, dataset={self.dataset!r}"

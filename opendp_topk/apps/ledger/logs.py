@@ -99,11 +99,9 @@ class LogSnapshot:
         raise ledger_error(self.place, "written", "it was opened read-only, in the state of one moment")
 
     def first_record(self) -> Record:
-        """Return the record with which the ledger was created."""
         return self._log.first_record()
 
     def last_record(self) -> Record:
-        """Return the last record of the snapshot."""
         return self._last
 
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
@@ -119,7 +117,6 @@ class LogSnapshot:
         return None if found is None or found.number > self._last.number else found
 
     def storage_flaws(self) -> list[str]:
-        """Return the defects of the storage of the records."""
         return self._log.storage_flaws()
 
     def sync_records(self) -> Record:
@@ -127,7 +124,6 @@ class LogSnapshot:
         return self._last
 
     def close(self) -> None:
-        """Close what is open."""
         self._log.close()
 
 

@@ -160,14 +160,8 @@ class Reservation:
     @property
     def payment_fields(self) -> dict[str, Any]:
         """Fields about the debit in a record of the release; ``head`` is the ledger's at the time of the debit."""
-        fields = self._made.fields
-        entry = {
-            "entry": self.number,
-            "time": fields["time"],
-            "claim": fields["claim"],
-            "head": record_head(self._made),
-        }
-        return {"dataset": self._journal.unit.dataset, **entry}
+        paid = {name: self._made.fields[name] for name in ("time", "claim")}
+        return {"dataset": self._journal.unit.dataset, "entry": self.number, **paid, "head": record_head(self._made)}
 
     @property
     def metadata_fields(self) -> dict[str, Any]:
@@ -232,14 +226,9 @@ def charge_planned_releases(
         cost = _compose_charges(journal, cost, curves, delta)
     elif delta is not None:
         raise ParameterError("delta requires a ledger with a budget under PrivacyProfile()")
-    told = {
-        "label": validate_label(label),
-        "measurement": PLANNED,
-        "proof": "",
-        "claim": "",
-        "d_in": str(to_fraction(distance)),
-    }
-    return Charge(cost, journal.amount_as_distance(cost), {**told, "places": places})
+    told = {"label": validate_label(label), "measurement": PLANNED, "proof": "", "claim": ""}
+    fields = {**told, "d_in": str(to_fraction(distance)), "places": places}
+    return Charge(cost, journal.amount_as_distance(cost), fields)
 
 
 def _compose_charges(journal: Journal, cost: Amount, curves: list[PrivacyCurve], delta: Any) -> Amount:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
@@ -31,52 +31,28 @@ from .stated import NOT_STATED, OWN, TITLES, metadata_lines
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 720, 270, 72, 16, 34  # in units of the SVG, which scales to the page
 _MOST = 600  # maximum number of points, more than a screen shows
-_CLASSES = ("first", "second")
 
 
-def spending_chart(entries: Sequence[Entry], limit: Any, names: Sequence[str]) -> str:
-    """Return an SVG of the spent share of each number of ``limit``, at the time of each entry."""
-    limits = limit if isinstance(limit, tuple) else (limit,)
-    times = [datetime.fromisoformat(one.time).timestamp() for one in entries]
-    places = _horizontal_positions(times)
-    lines = [
-        _step_path(places, [_share_of_limit(_as_tuple(one.spent)[at], top) for one in entries], _CLASSES[at])
-        for at, top in enumerate(limits)
-    ]
-    words = "; ".join(
-        f"{name}: {_final_share(entries, at, top):.0%} spent"
-        for at, (name, top) in enumerate(zip(names, limits, strict=True))
-    )
+def spending_chart(entries: Sequence[Entry], shares: Sequence[float]) -> str:
+    """Return an SVG of the ``shares`` of the budget that were spent up to each entry, at the times of the entries."""
+    shown = [min(share, 1.0) for share in shares]
+    words = f"the budget: {shown[-1] if shown else 0:.0%} spent"
+    line = _step_path(_horizontal_positions(entries), shown)
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(words)}">'
-        f"<title>{escape(words)}</title>{_grid_lines()}{''.join(lines)}{_date_labels(entries)}</svg>"
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{words}">'
+        f"<title>{words}</title>{_grid_lines()}{line}{_date_labels(entries)}</svg>"
     )
 
 
-def _as_tuple(value: Any) -> tuple[float, ...]:
-    return value if isinstance(value, tuple) else (value,)
-
-
-def _share_of_limit(spent: float, limit: float) -> float:
-    return min(spent / limit, 1.0) if limit > 0 else 0.0
-
-
-def _final_share(entries: Sequence[Entry], at: int, limit: float) -> float:
-    return _share_of_limit(_as_tuple(entries[-1].spent)[at], limit) if entries else 0.0
-
-
-def _horizontal_positions(times: Sequence[float]) -> list[float]:
+def _horizontal_positions(entries: Sequence[Entry]) -> list[float]:
     """Return the horizontal position of each entry. If a clock was set back, the line does not go back."""
-    latest, steady = float("-inf"), []
-    for time in times:
-        latest = max(latest, time)
-        steady.append(latest)
+    steady = list(itertools.accumulate((datetime.fromisoformat(one.time).timestamp() for one in entries), max))
     span = steady[-1] - steady[0] if steady else 0.0
     count = max(len(steady) - 1, 1)
     return [(one - steady[0]) / span if span else at / count for at, one in enumerate(steady)]
 
 
-def _step_path(places: Sequence[float], shares: Sequence[float], kind: str) -> str:
+def _step_path(places: Sequence[float], shares: Sequence[float]) -> str:
     every = max(len(places) // _MOST, 1)
     chosen = sorted({*range(0, len(places), every), *([len(places) - 1] if places else [])})
     path, height = [f"M{_LEFT} {_y_coordinate(0):.1f}"], _y_coordinate(0)
@@ -85,7 +61,7 @@ def _step_path(places: Sequence[float], shares: Sequence[float], kind: str) -> s
         height = _y_coordinate(shares[at])
         path.append(f"L{_x_coordinate(places[at]):.1f} {height:.1f}")
     path.append(f"L{_x_coordinate(1):.1f} {height:.1f}")
-    return f'<path class="{kind}" d="{"".join(path)}"/>'
+    return f'<path class="first" d="{"".join(path)}"/>'
 
 
 def _x_coordinate(place: float) -> float:
@@ -332,7 +308,7 @@ def ledger_page(ledger: Ledger) -> str:
         "<h2>What an attacker could find out</h2>",
         *_attack_paragraphs(ledger),
         "<h2>Spent over time</h2>",
-        spending_chart([replace(one, spent=parts[one.number][1]) for one in entries], 1.0, ["the budget"]),
+        spending_chart(entries, [parts[one.number][1] for one in entries]),
         _KEY,
         "<h2>Releases</h2>",
         *_omitted_entries_note(len(entries)),
