@@ -99,9 +99,8 @@ def _bound_parts(
 
     names = rows.collect_schema().names()
     roles = ("user", "item", "value")[: len(names)]
-    table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
-    known = table.drop_nulls(["user", "item"])  # [known-rows]
-    for part in iterate_user_parts(known, rows):
+    for known in iterate_user_parts(rows, *roles):
+        part = known.drop_nulls(["user", "item"])  # [known-rows]
         every = _weigh_pairs(part, types, by, step, farthest)
         chosen = _choose_pairs(every, most, random_ranks if by == "random" else None)
         if len(names) == 3:
@@ -208,19 +207,17 @@ def _count_by_number(
 ) -> NDArray[np.int64]:
     import narwhals as nw
 
-    if rows.implementation.is_pyspark():
-        rows = nw.from_native(cast_exact_columns(rows.to_native().toDF("user", "value"), "user"))  # [spark-columns]
-    placed = round_to_steps(rows, ("user",), types, step, farthest)
-    within = placed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
-    found = _collect_streaming(within.group_by("user", "value").agg(nw.len().alias("rows"))).sort(
-        "user", "value"
-    )  # [in-order]
-    sizes, numbers = (found[name].to_numpy().astype(np.int64) for name in ("rows", "value"))
-    require_below(float(sizes.sum(dtype=np.float64)), 32, "rows")  # [check-size]
-    counts = np.zeros(bounds[1] - bounds[0] + 1, dtype=np.int64)
-    np.add.at(
-        counts, numbers - bounds[0], _count_evenly_spaced(sizes, user_start_indices(found["user"]), most)
-    )  # [count]
+    counts, total = np.zeros(bounds[1] - bounds[0] + 1, dtype=np.int64), 0.0
+    for part in iterate_user_parts(rows, "user", "value"):  # [parts]
+        within = round_to_steps(part, types, step, farthest).with_columns(nw.col("value").clip(*bounds))  # [clamp]
+        found = _collect_streaming(within.group_by("user", "value").agg(nw.len().alias("rows"))).sort(
+            "user", "value"
+        )  # [in-order]
+        sizes, numbers = (found[name].to_numpy().astype(np.int64) for name in ("rows", "value"))
+        total += float(sizes.sum(dtype=np.float64))
+        require_below(total, 32, "rows")  # [check-size]
+        spaced = _count_evenly_spaced(sizes, user_start_indices(found["user"]), most)
+        np.add.at(counts, numbers - bounds[0], spaced)  # [count]
     return counts
 
 

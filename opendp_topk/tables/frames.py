@@ -14,7 +14,7 @@ from ..errors.extras import import_extra, require_threads
 from .guard import run_guarded
 from .packed import count_packed
 from .rows import AT_ONCE, Rows, arrow_values, iterate_batches, plain_schema, select_columns, to_plain_frame
-from .spark import count_listed_items, require_determinate
+from .spark import cast_exact_columns, count_listed_items, require_determinate
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Frame = TypeVar("Frame", "nw.DataFrame[Any]", "nw.LazyFrame[Any]")
 
-# Rows of a part. Sorting as many pairs of integers takes half a GiB; smaller parts need more passes over large files.
+# Rows of a part of users and items, and twice those of a part with a third column. Sorting as many pairs of integers
+# takes half a GiB, and no question more than 2 GiB; smaller parts need more passes over large files.
 _ROWS = 2**24
 _BYTES = 2**29  # Bytes of text of a part. Deduplicating its rows takes about three times as much memory.
 
@@ -35,17 +36,24 @@ watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", d
 
 
 # proof-region: counts_in_parts
-def iterate_user_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
-    """Yield ``pairs`` in one or more frames, to be read one after the other, with all rows of a user in the same frame.
+def iterate_user_parts(rows: nw.LazyFrame[Any], *roles: str) -> Iterator[nw.LazyFrame[Any]]:
+    """Yield the rows in one or more frames, to be read one after the other, with all rows of a user in the same frame.
 
     Args:
-        pairs: A frame with a column ``user`` of integers or strings (not categories). Rows with a null user may be in
-            any part, or in none.
-        rows: A frame of at least as many rows that is cheaper to count. Both are from the same snapshot.
+        rows: A snapshot. Rows with a null user may be in any part. Rows of Spark are in one part.
+        roles: New names of the columns, one of which is ``user``. All but ``value`` are columns of identifiers.
     """
+    import narwhals as nw
+
+    if rows.implementation.is_pyspark():
+        identifiers = [role for role in roles if role != "value"]
+        yield nw.from_native(cast_exact_columns(rows.to_native().toDF(*roles), *identifiers))  # [spark-part]
+        return
+    names = rows.collect_schema().names()
+    table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))  # [roles]
     passes = _count_passes(rows)
     for at in range(passes):
-        yield pairs if passes == 1 else _filter_part(pairs, passes, at)  # [part]
+        yield table if passes == 1 else _filter_part(table, passes, at)  # [part]
         told = watcher.get()
         if told is not None:
             told(at + 1, passes)
@@ -55,18 +63,19 @@ def _count_passes(rows: nw.LazyFrame[Any]) -> int:
     import polars as pl
 
     held: pl.LazyFrame = rows.to_native()
-    texts = [name for name, kind in held.collect_schema().items() if kind == pl.String]
+    schema = held.collect_schema()
+    texts = [name for name, kind in schema.items() if kind == pl.String]
     sizes = held.select(pl.len(), *(pl.col(name).str.len_bytes().sum().alias(f"bytes {name}") for name in texts))
     number, *lengths = map(int, sizes.collect(engine="streaming").row(0))
-    return max(1, -(-number // _ROWS), -(-sum(lengths) // _BYTES))
+    return max(1, -(-number * (len(schema) - 1) // _ROWS), -(-sum(lengths) // _BYTES))
 
 
-def _filter_part(pairs: nw.LazyFrame[Any], passes: int, at: int) -> nw.LazyFrame[Any]:
+def _filter_part(table: nw.LazyFrame[Any], passes: int, at: int) -> nw.LazyFrame[Any]:
     import narwhals as nw
     import polars as pl
 
-    chosen: pl.LazyFrame = pairs.to_native()
-    return copy_strings(nw.from_native(chosen.filter(pl.col("user").hash() % passes == at)))  # [by-user]
+    held: pl.LazyFrame = table.to_native()
+    return copy_strings(nw.from_native(held.filter(pl.col("user").hash() % passes == at)))  # [by-user]
 
 
 def copy_strings(frame: Frame) -> Frame:
@@ -296,19 +305,12 @@ def count_distinct_users(rows: Rows, candidates: Sequence[int] | Sequence[str]) 
 
 
 def _count_candidates(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[Any]) -> NDArray[Any]:
-    import narwhals as nw
-
     kind = exact_kind(types[1])
     if rows.implementation.is_pyspark():
         return _scores_at_places(count_listed_items(rows.to_native(), kind, candidates), len(candidates))  # [spark]
-    user, item = map(nw.col, rows.collect_schema().names())
-    pairs = rows.select(user.alias("user"), item.alias("item"))
-    integers = "String" not in types
-    if not integers:
-        pairs = pairs.drop_nulls()  # [drop-nulls]
     scores = np.zeros(len(candidates), dtype=np.int64)
-    for part in iterate_user_parts(pairs, rows):
-        scores += _count_part(part, kind, candidates, integers)  # [parts]
+    for part in iterate_user_parts(rows, "user", "item"):
+        scores += _count_part(part, kind, candidates, "String" not in types)  # [parts]
     return scores
 
 
@@ -318,8 +320,7 @@ def _count_part(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any], 
         counts = _count_packed_integers(_collect_streaming(pairs).drop_nulls(), candidates)  # [known-integers]
         if counts is not None:
             return counts  # [packed]
-        pairs = pairs.drop_nulls()  # [known-pairs]
-    return _scores_at_places(_count_by_join(pairs, kind, candidates), len(candidates))
+    return _scores_at_places(_count_by_join(pairs.drop_nulls(), kind, candidates), len(candidates))  # [known-pairs]
 
 
 def _scores_at_places(found: nw.DataFrame[Any], size: int) -> NDArray[Any]:

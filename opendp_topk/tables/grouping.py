@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,15 +14,14 @@ from .frames import (
     RANGES,
     _collect_streaming,
     column_kinds,
-    copy_strings,
     exact_kind,
     iterate_user_parts,
     kind_mismatch_message,
 )
 from .guard import require_below, run_guarded
 from .held import ColumnCounts
-from .keyed import keep_first_items, to_column_counts
-from .packed import CountsByGroup, build_cell_counts, count_packed_cells, count_repeated_cells
+from .keyed import add_up_parts, keep_first_items, to_column_counts
+from .packed import CountsByGroup, add_cell_counts, build_cell_counts, count_packed_cells, count_repeated_cells
 from .rows import Rows
 from .spark import count_cells, count_outside, split_spark_groups, sum_weights
 
@@ -51,8 +50,7 @@ def split_by_group(
     """
     types, held = _checked_group_types(rows, groups), rows.read_snapshot()  # [held]
     places = range(len(groups)) if chosen is None else chosen
-    tables = run_guarded(lambda: _rows_of_groups(held, types, groups, most, places))
-    return [Rows.from_frame(table) for table in tables]  # [each-table]
+    return run_guarded(lambda: _rows_of_groups(held, types, groups, most, places))
 
 
 def _checked_group_types(rows: Rows, groups: Sequence[Any]) -> list[str]:
@@ -67,28 +65,39 @@ def _checked_group_types(rows: Rows, groups: Sequence[Any]) -> list[str]:
 
 def _rows_of_groups(
     rows: nw.LazyFrame[Any], types: Sequence[str], groups: Sequence[Any], most: int, chosen: Sequence[int]
-) -> list[nw.LazyFrame[Any]]:
+) -> list[Rows]:
     import narwhals as nw
+    import polars as pl
 
     if rows.implementation.is_pyspark():
         tables = split_spark_groups(rows.to_native(), exact_kind(types[2]), groups, most)
-        return [nw.from_native(tables[at]) for at in chosen]  # [spark]
-    names = rows.collect_schema().names()
-    kept = _rows_of_first_groups(_rows_in_groups(rows), types, groups, most).sort("place")  # [in-order]
-    ends = np.searchsorted(kept["place"].to_numpy(), np.arange(len(groups) + 1)).tolist()  # [ends]
-    columns = [nw.col(role).alias(name) for role, name in zip(("user", "item"), names[:2], strict=True)]
-    sorted_rows = kept.select(columns)
-    return [sorted_rows[ends[at] : ends[at + 1]].lazy() for at in chosen]  # [split]
+        return [Rows.from_frame(nw.from_native(tables[at])) for at in chosen]  # [spark]
+    (user, one), (item, other), _ = rows.collect_schema().items()
+    ends: list[NDArray[np.int64]] = []
+
+    def sorted_parts() -> Iterator[pl.DataFrame]:
+        begin = 0
+        for part in _parts_in_groups(rows):
+            kept = _rows_of_first_groups(part, types, groups, most).sort("place")  # [in-order]
+            ends.append(begin + np.searchsorted(kept["place"].to_numpy(), np.arange(len(groups) + 1)))  # [ends]
+            begin += len(kept)
+            yield kept.select(nw.col("user").alias(user), nw.col("item").alias(item)).to_native()
+
+    kept = Rows(nw.Schema({user: one, item: other}), sorted_parts)
+    held: pl.LazyFrame = kept.to_native()  # [one-after-another]
+
+    def rows_of_group(at: int) -> pl.LazyFrame:
+        return pl.concat(held.slice(own[at], own[at + 1] - own[at]) for own in ends)  # [split]
+
+    return [Rows.from_frame(nw.from_native(rows_of_group(at)), kept) for at in chosen]  # [each-table]
 
 
-def _rows_in_groups(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """Return the rows with a non-null user and group, as columns user, item and group."""
+def _parts_in_groups(rows: nw.LazyFrame[Any]) -> Iterator[nw.DataFrame[Any]]:
+    """Yield the rows with a non-null user and group in parts, as columns user, item and group."""
     import narwhals as nw
 
-    roles = ("user", "item", "group")
-    names = rows.collect_schema().names()
-    table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
-    return _collect_streaming(table.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
+    for part in iterate_user_parts(rows, "user", "item", "group"):
+        yield _collect_streaming(part.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
 
 
 def _rows_of_first_groups(
@@ -141,7 +150,8 @@ def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any],
         cells = found["home"].to_numpy() * len(candidates) + found["place"].to_numpy()
         return build_cell_counts(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
     types, held = _checked_column_types(rows, groups, candidates), rows.read_snapshot()
-    return run_guarded(lambda: _counts_by_group(_rows_in_groups(held), types, groups, candidates, most))  # [held-cells]
+    parts = (_count_part(part, types, groups, candidates, most) for part in _parts_in_groups(held))  # [held-cells]
+    return run_guarded(lambda: functools.reduce(add_cell_counts, parts))  # [parts]
 
 
 def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any], most: int) -> DataFrame:
@@ -173,9 +183,10 @@ def _count_cells_in_spark(
     return count_cells(rows.to_native(), kinds, groups, candidates, most)  # [spark-cells-of]
 
 
-def _counts_by_group(
+def _count_part(
     known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
 ) -> CountsByGroup:
+    """Return the counts of one part."""
     import narwhals as nw
 
     if "String" not in types:
@@ -212,19 +223,22 @@ def _sum_capped_rows(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], m
 
     if rows.implementation.is_pyspark():
         return count_outside(rows.to_native(), kind, items, most)  # [spark]
-    user, item = map(nw.col, rows.collect_schema().names())
-    known = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
     dtype = getattr(nw, kind)()
-    counted = _collect_streaming(known.group_by("user", "item").agg(nw.len().alias("rows")))  # [pairs]
     listed = nw.from_dict(
         {"item": [one for one in items if kind == "String" or one in RANGES[kind]]},
         schema={"item": dtype},
-        backend=counted.implementation,
+        backend=rows.implementation,
     )
-    others = counted.with_columns(nw.col("item").cast(dtype)).join(listed, on="item", how="anti")  # [others]
-    require_below(float(others["rows"].to_numpy().astype(np.float64).sum()), 32, "rows")  # [check-size]
-    by_user = others.group_by("user").agg(nw.col("rows").sum())  # [by-user]
-    return int(np.minimum(by_user["rows"].to_numpy().astype(np.int64), most).sum())  # [most]
+    found, total = 0, 0.0
+    for part in iterate_user_parts(rows, "user", "item"):  # [parts]
+        known = part.drop_nulls()  # [known-rows]
+        counted = _collect_streaming(known.group_by("user", "item").agg(nw.len().alias("rows")))  # [pairs]
+        others = counted.with_columns(nw.col("item").cast(dtype)).join(listed, on="item", how="anti")  # [others]
+        total += float(others["rows"].to_numpy().astype(np.float64).sum())
+        require_below(total, 32, "rows")  # [check-size]
+        by_user = others.group_by("user").agg(nw.col("rows").sum())  # [by-user]
+        found += int(np.minimum(by_user["rows"].to_numpy().astype(np.int64), most).sum())  # [most]
+    return found
 
 
 # end-proof-region: outside
@@ -243,11 +257,14 @@ def distinct_items_per_user(rows: Rows) -> NDArray[np.int64]:
 def _count_items_per_user(rows: nw.LazyFrame[Any]) -> NDArray[np.int64]:
     import narwhals as nw
 
-    user, item = map(nw.col, rows.collect_schema().names())
-    pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-    counted = _collect_streaming(pairs.unique().group_by("user").agg(nw.len().alias("items")))  # [by-user]
-    require_below(len(counted), 32, "users")  # [check-users]
-    return counted["items"].to_numpy().astype(np.int64)
+    users, sizes = 0, []
+    for part in iterate_user_parts(rows, "user", "item"):  # [parts]
+        pairs = part.drop_nulls().unique()  # [known-rows]
+        counted = _collect_streaming(pairs.group_by("user").agg(nw.len().alias("items")))  # [by-user]
+        users += len(counted)
+        require_below(users, 32, "users")  # [check-users]
+        sizes.append(counted["items"].to_numpy().astype(np.int64))
+    return np.concatenate(sizes)
 
 
 # end-proof-region: breadth
@@ -297,10 +314,8 @@ class Baskets:
             shares = None if self._shares is None else self._shares.to_arrow()
             found = sum_weights(rows.to_native(), self._most, self._unit, shares).toArrow()  # [spark]
             return nw.from_native(pl.DataFrame(pl.from_arrow(found)))
-        user, item = map(nw.col, rows.collect_schema().names())
-        pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-        each = (copy_strings(self._weigh_part(part)) for part in iterate_user_parts(pairs, rows))
-        return functools.reduce(_add_parts, each)  # [parts]
+        parts = iterate_user_parts(rows, "user", "item")
+        return add_up_parts(self._weigh_part(part.drop_nulls()) for part in parts)  # [known-rows]
 
     def _weigh_part(self, pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
         """Return the sums of one part, which contains all rows of its users."""
@@ -319,14 +334,6 @@ class Baskets:
         weights = shared.join(users.with_columns(rates), on="user")
         weight = (nw.col("share") * nw.col("rate")).sum().alias("count")
         return weights.group_by("item").agg(weight, nw.len().alias("users"))  # [sum]
-
-
-def _add_parts(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """Return the combined sums of two parts."""
-    import narwhals as nw
-
-    both = nw.concat([one, other]).group_by("item")
-    return both.agg(nw.col("count").sum(), nw.col("users").sum())  # [together]
 
 
 def _largest_rates(squares: NDArray[np.int64], unit: int) -> NDArray[np.int64]:

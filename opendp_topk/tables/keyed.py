@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .frames import _collect_streaming, column_kinds, copy_strings, iterate_user_parts
 from .guard import require_below, run_guarded
 from .held import ColumnCounts
-from .spark import cast_exact_columns, count_all_items, sum_item_totals
+from .spark import count_all_items, sum_item_totals
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -109,14 +109,8 @@ def count_users_by_item(rows: Rows, most: int | None = None) -> Mapping[Any, int
 
 
 def _count_by_item(rows: nw.LazyFrame[Any], most: int | None) -> ColumnCounts:
-    import narwhals as nw
-
-    user, item = map(nw.col, rows.collect_schema().names())
-    pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-    counted = functools.reduce(
-        _add_counts, (copy_strings(_count_part(part, most)) for part in iterate_user_parts(pairs, rows))
-    )  # [parts]
-    return to_column_counts(counted)
+    parts = (_count_part(part.drop_nulls(), most) for part in iterate_user_parts(rows, "user", "item"))  # [known-rows]
+    return to_column_counts(add_up_parts(parts))
 
 
 def _count_part(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
@@ -144,11 +138,15 @@ def _count_distinct_users(pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     return counted.with_columns(nw.col("count").cast(nw.Int64()))
 
 
+def add_up_parts(parts: Iterable[nw.DataFrame[Any]]) -> nw.DataFrame[Any]:
+    """Return the sums by ``item`` of all other columns of one or more frames, which have the same columns."""
+    return functools.reduce(_add_counts, map(copy_strings, parts))  # [parts]
+
+
 def _add_counts(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """Return the combined counts of two parts."""
     import narwhals as nw
 
-    return nw.concat([one, other]).group_by("item").agg(nw.col("count").sum())  # [added]
+    return nw.concat([one, other]).group_by("item").agg(nw.col(*one.columns[1:]).sum())  # [added]
 
 
 def to_column_counts(counted: nw.DataFrame[Any]) -> ColumnCounts:
@@ -196,18 +194,24 @@ def _clamped_totals(
 ) -> Mapping[Any, int]:
     import narwhals as nw
 
+    def clamped(table: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        summed = totals_by_pair(table, types, step, farthest)
+        return summed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
+
+    totals = map(clamped, iterate_user_parts(rows, "user", "item", "value"))
     if rows.implementation.is_pyspark():
-        rows = nw.from_native(
-            cast_exact_columns(rows.to_native().toDF("user", "item", "value"), "user", "item")
-        )  # [spark-columns]
-    summed = totals_by_pair(rows, types, step, farthest)
-    found: Any = summed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
-    if rows.implementation.is_pyspark():
-        return sum_item_totals(found.to_native(), most)  # [spark]
-    if most is not None:
-        found = keep_first_items(_collect_streaming(found), most).lazy()  # [first-items]
-    sums = _collect_streaming(found.group_by("item").agg(nw.col("value").sum().alias("count")))  # [sum]
+        return sum_item_totals(next(totals).to_native(), most)  # [spark]
+    sums = add_up_parts(_sum_part(part, most) for part in totals)
     return to_column_counts(sums.filter(nw.col("count") != 0))  # [by-item]
+
+
+def _sum_part(totals: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
+    """Return the sums by item of one part, which contains all totals of its users."""
+    import narwhals as nw
+
+    if most is not None:
+        totals = keep_first_items(_collect_streaming(totals), most).lazy()  # [first-items]
+    return _collect_streaming(totals.group_by("item").agg(nw.col("value").sum().alias("count")))  # [sum]
 
 
 def _count_rows(rows: nw.LazyFrame[Any]) -> int:
@@ -223,23 +227,19 @@ def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farth
     """
     import narwhals as nw
 
-    placed = round_to_steps(rows, ("user", "item"), types, step, farthest)
+    placed = round_to_steps(rows, types, step, farthest)
     summed = placed.group_by("user", "item").agg(nw.col("value").sum())  # [total]
     return summed.with_columns(nw.col("value").cast(nw.Int64()))
 
 
-def round_to_steps(
-    rows: nw.LazyFrame[Any], roles: Sequence[str], types: list[str], step: float, farthest: int
-) -> nw.LazyFrame[Any]:
-    """Return the rows without null or NaN: columns renamed to ``roles``, and the last column in steps as ``value``."""
+def round_to_steps(rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int) -> nw.LazyFrame[Any]:
+    """Return the rows without null or NaN, with the last column, ``value``, in steps."""
     import narwhals as nw
 
-    *others, last = rows.collect_schema().names()
-    value = nw.col(last)
+    value = nw.col("value")
     if types[-1] == "Int64":
         value = value.clip(-_WHOLE, _WHOLE)  # [whole-floats]
-    named = [nw.col(name).alias(role) for name, role in zip(others, roles, strict=True)]
-    known = rows.select(*named, value.cast(nw.Float64()).alias("value")).drop_nulls()
+    known = rows.with_columns(value.cast(nw.Float64())).drop_nulls()
     numbers = known.filter(~nw.col("value").is_nan())  # [known-rows]
     near = (nw.col("value") / step).clip(-farthest, farthest)  # [steps]
     return numbers.with_columns(((near + 0.5).floor()).cast(nw.Int64()).alias("value"))  # [place]

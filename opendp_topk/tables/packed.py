@@ -175,16 +175,28 @@ class CountsByGroup:
 
 
 def build_cell_counts(cells: Integers, counts: Integers, width: int) -> CountsByGroup:
-    """Return the counts of distinct cells, given in any order."""
+    """Return the sums of ``counts`` by cell. The cells are in any order."""
     order = np.argsort(cells)
-    return CountsByGroup(width, cells[order], counts[order])  # [ascending]
+    ordered = cells[order]
+    first = _run_starts(ordered)
+    return CountsByGroup(width, ordered[first], np.add.reduceat(counts[order], first))  # [run-sums]
+
+
+def add_cell_counts(one: CountsByGroup, other: CountsByGroup) -> CountsByGroup:
+    """Return the combined counts of two parts."""
+    return build_cell_counts(np.append(one.cells, other.cells), np.append(one.counts, other.counts), one.width)
 
 
 def count_repeated_cells(cells: Integers, width: int) -> CountsByGroup:
     """Return how often each cell occurs in ``cells``, which has one entry for each distinct user of a cell."""
     ordered = np.sort(cells)
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    first = _run_starts(ordered)
     return CountsByGroup(width, ordered[first], np.diff(first, append=len(ordered)))  # [run-lengths]
+
+
+def _run_starts(ordered: Integers) -> Integers:
+    """Return the indices at which a new value begins."""
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])  # [starts]
 
 
 def count_packed_cells(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from opendp_topk.errors import DataTypeError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames, grouping, packed
 from opendp_topk.tables import frames as parts
+from opendp_topk.tables import rows as snapshots
+from opendp_topk.tables.capping import bound_contributions, count_rows_by_number
 from opendp_topk.tables.files import read_table
 from opendp_topk.tables.frames import count_distinct_users
 from opendp_topk.tables.grouping import count_by_group, split_by_group
-from opendp_topk.tables.keyed import count_users_by_item
+from opendp_topk.tables.keyed import count_users_by_item, totals_by_item
 from opendp_topk.tables.packed import count_packed
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
@@ -368,7 +371,7 @@ def test_every_row_is_in_one_part_and_every_user_too(kind: str, monkeypatch: pyt
     users = [user % 40 for user in range(200)]
     table = pl.LazyFrame({"user": users, "item": range(200)}).cast({"user": getattr(pl, kind)})
     rows = nw.from_native(table)
-    found = [part.collect() for part in parts.iterate_user_parts(rows, rows)]
+    found = [part.collect() for part in parts.iterate_user_parts(rows, "user", "item")]
     assert len(found) == 7
     assert sorted(item for part in found for item in part["item"]) == list(range(200))
     assert sum(len(set(part["user"])) for part in found) == 40
@@ -376,7 +379,7 @@ def test_every_row_is_in_one_part_and_every_user_too(kind: str, monkeypatch: pyt
 
 def test_parts_are_as_many_as_rows_and_texts_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def number(frame: Any) -> int:
-        return len(list(parts.iterate_user_parts(nw.from_native(frame), nw.from_native(frame))))
+        return len(list(parts.iterate_user_parts(nw.from_native(frame), "user", "item")))
 
     with monkeypatch.context() as patched:
         patched.setattr(parts, "_ROWS", 30)
@@ -386,6 +389,63 @@ def test_parts_are_as_many_as_rows_and_texts_ask_for(monkeypatch: pytest.MonkeyP
     for size, expected in ((0, 1), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)):
         texts = {"user": ["ä"] * size, "item": ["in ten b"] * size}
         assert number(pl.LazyFrame(texts, schema=dict.fromkeys(texts, pl.String))) == expected
+
+
+# For each question its columns and its answer, in a form that does not depend on the order of rows.
+QUESTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "listed": ("user item", lambda rows: count_distinct_users(rows, [1, 5, 77]).tolist()),
+    "items": ("user item", lambda rows: dict(count_users_by_item(rows))),
+    "first items": ("user item", lambda rows: dict(count_users_by_item(rows, 2))),
+    "sums": ("user item value", lambda rows: dict(totals_by_item(rows, 1.0, 2**31, (-2, 5)))),
+    "first sums": ("user item value", lambda rows: dict(totals_by_item(rows, 1.0, 2**31, (-2, 5), 2))),
+    "numbers": ("user value", lambda rows: count_rows_by_number(rows, 1.0, 2**31, (-3, 3), 2).tolist()),
+    "outside": ("user item", lambda rows: grouping.count_rows_outside(rows, [1, 5], 2)),
+    "breadth": ("user item", lambda rows: sorted(grouping.distinct_items_per_user(rows))),
+    "cells": ("user item group", lambda rows: count_by_group(rows, [3, 1], [5, 1], 2).dense_counts(0, 2).tolist()),
+    "groups": (
+        "user item group",
+        lambda rows: [Counter(one.collect().iter_rows()) for one in split_by_group(rows, [3, 0, 9, 1], 2, [0, 2, 3])],
+    ),
+    "kept": (
+        "user item value",
+        lambda rows: Counter(bound_contributions(rows, 2, "value", 1.0, 9, np.zeros_like).collect().iter_rows()),
+    ),
+    "weights": ("user item", lambda rows: dict(grouping.Baskets(rows, 2, 1000).sum_item_weights())),
+}
+
+
+@pytest.mark.parametrize("joined", [False, True], ids=["packed", "joined"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_reads_one_part_at_a_time_and_answers_as_for_the_whole(
+    question: str, joined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from polars.io.plugins import register_io_source
+
+    draw = random.Random(question)
+    known = {"user": range(400), "item": range(8), "group": range(4), "value": range(-5, 6)}
+    columns = {name: [draw.choice([*values, None]) for _ in range(2000)] for name, values in known.items()}
+    table = pl.DataFrame(columns, schema=dict.fromkeys(known, pl.Int64))
+    read: list[int] = []
+
+    def reader(columns: Any, predicate: Any, *_: Any) -> Any:
+        batch = table if predicate is None else table.filter(predicate)
+        if len(columns or table.columns) > 1:  # otherwise rows are only counted
+            read.append(len(batch))
+        yield batch if columns is None else batch.select(columns)
+
+    names, answer = QUESTIONS[question]
+    if joined:
+        monkeypatch.setattr(packed, "_MOST", 0)
+    frame = register_io_source(reader, schema=table.schema).select(names.split())
+    rows = snapshots.Rows.from_frame(nw.from_native(frame))
+    known_rows = len(table.select(names.split()).drop_nulls())
+    whole = answer(rows)
+    assert max(read) >= known_rows
+    read.clear()
+    monkeypatch.setattr(parts, "_ROWS", 200)
+    assert answer(rows) == whole
+    assert sum(read) >= known_rows
+    assert max(read) < known_rows // 2
 
 
 def test_the_watcher_is_told_how_many_parts_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,10 +472,9 @@ def test_what_is_left_of_a_part_keeps_no_other_texts(monkeypatch: pytest.MonkeyP
     pa = needs("pyarrow")
     texts = ["x" * 200 + f"{at % 1_000:03}" for at in range(8_000)]
     rows = pairs_of(pl.DataFrame({"member": range(8_000), "work": texts}))
-    pairs = rows.read_snapshot().select(nw.col("member").alias("user"), nw.col("work").alias("item"))
     size = sum(map(len, texts))
     monkeypatch.setattr(parts, "_BYTES", size // 8)
-    kept = [one.collect().to_native() for one in parts.iterate_user_parts(pairs, rows.read_snapshot())]
+    kept = [one.collect().to_native() for one in parts.iterate_user_parts(rows.read_snapshot(), "user", "item")]
     assert len(kept) >= 8
     same = sorted(text for one in kept for text in one["item"]) == sorted(texts)
     assert same  # without a comparison line by line

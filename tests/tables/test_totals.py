@@ -185,6 +185,10 @@ def test_more_users_or_rows_than_a_proof_allows_are_refused(what: str, monkeypat
     monkeypatch.setattr(f"opendp_topk.tables.{name}", lambda *_: found(limit))
     said = f"2^{limit.bit_length() - 1} {what.partition(',')[0]} or more"
     raises_exactly(tk.errors.DataError, lambda: release(TABLE), said, "split it")
+    if name.endswith("_collect_streaming"):  # half of them in each of two parts
+        monkeypatch.setattr("opendp_topk.tables.frames._count_passes", lambda _: 2)
+        monkeypatch.setattr(f"opendp_topk.tables.{name}", lambda *_: found(limit // 2))
+        raises_exactly(tk.errors.DataError, lambda: release(TABLE), said, "split it")
 
 
 def test_rows_are_counted_as_they_stand() -> None:
