@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
@@ -16,11 +17,11 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-STEP = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STEP = re.compile(r"(?<!-->\n)^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def printed(page: str, folder: Path) -> str:
-    """What the steps of a page print, done one after the other in a fresh folder."""
+    """What the steps of a page print, done one after the other in a fresh folder; marked commands are left out."""
     pytest.importorskip("typer", reason="the command needs typer and rich")
     pytest.importorskip("polars")
     shim = folder / "bin" / "opendp-topk"
@@ -30,7 +31,7 @@ def printed(page: str, folder: Path) -> str:
     path = f"{shim.parent}{os.pathsep}{os.environ['PATH']}"
     room = folder / "room"
     room.mkdir()
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / f"{page}.md").resolve().read_text(encoding="utf-8")
     found, names = "", {"__name__": page}
     for language, code in STEP.findall(text):
         if language == "python":
@@ -50,6 +51,25 @@ def printed(page: str, folder: Path) -> str:
         assert done.returncode == 0, f"{code}\n{done.stderr}"
         found += done.stdout
     return found
+
+
+@pytest.mark.slow
+def test_the_readme_runs_in_an_empty_folder(tmp_path: Path) -> None:
+    found, room = printed("../README", tmp_path).splitlines(), tmp_path / "room"
+    assert sorted(path.name for path in room.iterdir()) == ["imports.csv", "modules.txt", "top.html", "top.json"]
+    record = json.loads((room / "top.json").read_text(encoding="utf-8"))
+    assert (len(record["items"]), record["d_out"]) == (10, 1.0)
+    modules = (room / "modules.txt").read_text(encoding="utf-8").split()
+    rows = (room / "imports.csv").read_text(encoding="utf-8").splitlines()
+    assert (rows[0], "os,sys" in rows, {"os", "sys"} <= set(modules)) == ("module,imports", True, True)
+    at = found.index("0.5")
+    assert 29 < float(found[at + 1]) < 30
+    assert set(ast.literal_eval(found[at + 2])) <= {"Ada", "Bo", "Cy", "Di", "Ed", "Flo", "Gus"}
+    assert found[at + 3].startswith("proofs/measurements/report_noisy_top_k.tex (current)")
+    at = found.index("10.0 0.5")
+    assert set(ast.literal_eval(found[at + 1])) <= set(modules)
+    holds, claimed, ratio = found[-1].split()
+    assert (holds, float(claimed) > 1.6, 0.999 < float(ratio) <= 1) == ("True", True, True)
 
 
 @pytest.mark.slow
