@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,29 @@ def test_the_readme_runs_in_an_empty_folder(tmp_path: Path) -> None:
     assert set(ast.literal_eval(found[at + 1])) <= set(modules)
     holds, claimed, ratio = found[-1].split()
     assert (holds, float(claimed) > 1.6, 0.999 < float(ratio) <= 1) == ("True", True, True)
+
+
+@pytest.mark.further
+def test_every_line_of_the_cheat_sheet_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one process: commands are invoked, not started."""
+    pytest.importorskip("polars")
+    testing = pytest.importorskip("typer.testing", reason="the command needs typer and rich")
+    from opendp_topk.apps.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "howto" / "cheat_sheet.md").read_text("utf-8")
+    printed, names = "", {"__name__": "cheat_sheet"}
+    for language, code in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if language == "text":
+            assert printed == code
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile(code, "cheat_sheet", "exec"), names)
+            printed = out.getvalue()
+        else:
+            for line in code.splitlines():
+                done = testing.CliRunner().invoke(app, shlex.split(line.removeprefix("opendp-topk ")))
+                assert done.exit_code == 0, f"{line}\n{done.output}"
 
 
 @pytest.mark.slow
