@@ -15,7 +15,7 @@ from . import audit as audit_pages
 _ASSETS = (".png", ".svg", ".csv", ".json")
 _USE = ("tutorials", "howto", "explanation", "reference", "gallery")  # folders of pages, in the order of the list
 _RUN = ("tutorials/", "gallery/", "howto/")  # whose pages run
-_STILL = ("howto/opendp", "tutorials/tuning")  # but for those that need what the extra of the site does not bring
+_STILL = ("howto/opendp", "howto/coming_from", "tutorials/tuning")  # but for those that need more than the site
 _TITLES = {"howto": "How to"}
 _PAPERS = ("CONTRIBUTING.md", "SECURITY.md")
 _ORDER = {
@@ -37,7 +37,7 @@ _ORDER = {
             "ledger",
             "ledger_storage",
         ),
-        *("command", "own_parts", "parts_and_spark", "opendp", "audit"),
+        *("command", "cheat_sheet", "own_parts", "parts_and_spark", "coming_from", "opendp", "audit"),
     ),
     "reference": ("command", "names", "../api/index"),
 }  # what is read first; pages that are not listed come last

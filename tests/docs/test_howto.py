@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +18,11 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-STEP = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STEP = re.compile(r"(?<!-->\n)^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def printed(page: str, folder: Path) -> str:
-    """What the steps of a page print, done one after the other in a fresh folder."""
+    """What the steps of a page print, done one after the other in a fresh folder; marked commands are left out."""
     pytest.importorskip("typer", reason="the command needs typer and rich")
     pytest.importorskip("polars")
     shim = folder / "bin" / "opendp-topk"
@@ -30,7 +32,7 @@ def printed(page: str, folder: Path) -> str:
     path = f"{shim.parent}{os.pathsep}{os.environ['PATH']}"
     room = folder / "room"
     room.mkdir()
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / f"{page}.md").resolve().read_text(encoding="utf-8")
     found, names = "", {"__name__": page}
     for language, code in STEP.findall(text):
         if language == "python":
@@ -50,6 +52,48 @@ def printed(page: str, folder: Path) -> str:
         assert done.returncode == 0, f"{code}\n{done.stderr}"
         found += done.stdout
     return found
+
+
+@pytest.mark.slow
+def test_the_readme_runs_in_an_empty_folder(tmp_path: Path) -> None:
+    found, room = printed("../README", tmp_path).splitlines(), tmp_path / "room"
+    assert sorted(path.name for path in room.iterdir()) == ["imports.csv", "modules.txt", "top.html", "top.json"]
+    record = json.loads((room / "top.json").read_text(encoding="utf-8"))
+    assert (len(record["items"]), record["d_out"]) == (10, 1.0)
+    modules = (room / "modules.txt").read_text(encoding="utf-8").split()
+    rows = (room / "imports.csv").read_text(encoding="utf-8").splitlines()
+    assert (rows[0], "os,sys" in rows, {"os", "sys"} <= set(modules)) == ("module,imports", True, True)
+    at = found.index("0.5")
+    assert 29 < float(found[at + 1]) < 30
+    assert set(ast.literal_eval(found[at + 2])) <= {"Ada", "Bo", "Cy", "Di", "Ed", "Flo", "Gus"}
+    assert found[at + 3].startswith("proofs/measurements/report_noisy_top_k.tex (current)")
+    at = found.index("10.0 0.5")
+    assert set(ast.literal_eval(found[at + 1])) <= set(modules)
+    holds, claimed, ratio = found[-1].split()
+    assert (holds, float(claimed) > 1.6, 0.999 < float(ratio) <= 1) == ("True", True, True)
+
+
+@pytest.mark.further
+def test_every_line_of_the_cheat_sheet_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one process: commands are invoked, not started."""
+    pytest.importorskip("polars")
+    testing = pytest.importorskip("typer.testing", reason="the command needs typer and rich")
+    from opendp_topk.apps.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "howto" / "cheat_sheet.md").read_text("utf-8")
+    printed, names = "", {"__name__": "cheat_sheet"}
+    for language, code in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if language == "text":
+            assert printed == code
+        elif language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile(code, "cheat_sheet", "exec"), names)
+            printed = out.getvalue()
+        else:
+            for line in code.splitlines():
+                done = testing.CliRunner().invoke(app, shlex.split(line.removeprefix("opendp-topk ")))
+                assert done.exit_code == 0, f"{line}\n{done.output}"
 
 
 @pytest.mark.slow

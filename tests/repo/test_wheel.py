@@ -1,4 +1,7 @@
-"""An installed wheel holds everything: the typed package, the proofs, and a map from one to the other."""
+"""An installed wheel holds everything: the typed package, the proofs, and a map from one to the other.
+
+So does the source distribution: the wheel is built from it again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -37,26 +40,42 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path) -> Path:
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(wheel.parent / "site")
-    return wheel.parent / "site"
+    site = wheel.parent / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True, timeout=300)
+    return site
 
 
 @pytest.mark.slow
 def test_who_builds_the_wheel_again_gets_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
-    """From a copy of the sources in another folder, whose files are younger and whose owner alone may read them."""
+    """From the source distribution, unpacked into another folder: its files are younger, and their owner's alone."""
+    pack = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(pack, cwd=ROOT, check=True, capture_output=True, timeout=300)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
     sources = tmp_path / "elsewhere"
-    for name in ("opendp_topk", "proofs"):
-        shutil.copytree(
-            ROOT / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile
-        )
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copyfile(ROOT / name, sources / name)
+    shutil.copytree(tmp_path / archive.name.removesuffix(".tar.gz"), sources, copy_function=shutil.copyfile)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=sources, check=True, capture_output=True, umask=0o077)
+    subprocess.run(build, cwd=sources, check=True, capture_output=True, umask=0o077, timeout=300)
     (again,) = tmp_path.glob("*.whl")
     assert again.name == wheel.name
     assert again.read_bytes() == wheel.read_bytes()
+
+
+@pytest.mark.slow
+def test_the_installed_command_makes_the_release_of_the_demo(installed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("typer", reason="the command needs typer and rich")
+    pytest.importorskip("polars")
+    command = [str(installed / "bin" / "opendp-topk"), "demo"]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    found = subprocess.run(
+        command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True, timeout=300
+    )
+    listed = found.stdout.partition("3. The release")[2].partition("4. The same")[0]
+    assert [line.split()[0] for line in listed.splitlines() if line.startswith("   ")][:5] == list("12345")
+    assert listed.count("(current)") == 3
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from ..planning.question_unknown_domain import UnknownDomainTopK
 from ..planning.release_record import ReleasedItems, ReleaseRecord
 from ..planning.units import UserUnit
 from . import show
+from .ledger_files import write_output_file
 from .plan import show_plan
 from .shown import show_release
 
@@ -108,6 +109,10 @@ def demo(
     epsilon: Annotated[
         float, typer.Option(help="Privacy target: epsilon of pure differential privacy, > 0.", metavar="E")
     ] = 1.0,
+    write: Annotated[
+        str | None,
+        typer.Option(help="Also write imports.csv, the table, and modules.txt, the candidates.", metavar="FOLDER"),
+    ] = None,
 ) -> None:
     """Make a real release, offline, step by step.
 
@@ -117,6 +122,8 @@ def demo(
     items = public_modules()
     question = TopK(k=k, candidates=items, budget=PrivacyBudget(epsilon=epsilon), **_UNIT)
     ready = question.plan()
+    if write is not None:
+        write_output_file(os.path.join(write, "modules.txt"), "--write", "".join(f"{item}\n" for item in items))
     show.print_paragraphs("1. The table", style="bold")
     show.print_paragraphs(
         "The modules of this Python's standard library play the role of users. A row (module, name) means that the "
@@ -128,7 +135,9 @@ def demo(
     show.print_paragraphs("2. The plan, before the table is read", style="bold")
     show_plan(ready)
     with show.show_progress("parsing the standard library"):
-        table = import_table()
+        table: Any = import_table()
+    if write is not None:
+        write_output_file(os.path.join(write, "imports.csv"), "--write", table.write_csv())
     record = _release_record(question, ready.plan.bind_candidates(items), table)
     show.print_paragraphs("", f"3. The release: the {k} names that most modules import", style="bold")
     show_release(record)
