@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
 
+import opendp_topk as tk
 from opendp_topk.apps.cli import show
 
 from ..oracles import rhos
@@ -185,3 +188,68 @@ def test_a_cost_is_shown_in_twelve_digits_that_are_never_too_small(command: Comm
     for loss in (0.1 - 2**-57, 1 / 3, 5e-324, 1.7e308):
         shown = float(show.rounded_up(loss))
         assert loss <= shown <= loss * (1 + 1e-11) + 1e-323
+
+
+def in_six_digits(number: float) -> str:
+    """Rounded up, as the command shows it."""
+    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(number))):.6g}"
+
+
+def least_scale(then: Any, measure: Any, d_in: int, d_out: Any, most: int | None = None) -> str:
+    """The least scale of a selection from 50 candidates by the public functions, if ``most`` items of a user count."""
+    table = tk.FrameDomain("user", "item"), tk.UserDistance()
+    counts = table >> tk.then_count_by_item(candidates=range(50), max_items=most)
+    found = tk.binary_search_chain(lambda scale: counts >> then(measure, scale=scale), d_in, d_out)
+    return in_six_digits(found.parameters["scale"])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("given", "options", "measure", "d_in", "d_out"),
+    [
+        ("no user has", "--epsilon .7", tk.MaxDivergence(), 1, 0.7),
+        ("no user has", "--epsilon 1 --users 3", tk.MaxDivergence(), 3, 1),
+        ("each row has", "--rho .3 --rows-per-person 2", tk.ZeroConcentratedDivergence(), 2, 0.3),
+        ("", "--rho .3 --max-items 20", tk.ZeroConcentratedDivergence(), 1, 0.3),
+    ],
+)
+def test_the_plan_says_what_a_contribution_bound_does_to_the_scale(
+    command: Command, given: str, options: str, measure: Any, d_in: int, d_out: float
+) -> None:
+    def ranking(measure: Any, scale: float) -> Any:
+        return tk.then_report_noisy_top_k(measure, k=10, scale=scale)
+
+    whole = f"scale {least_scale(ranking, measure, d_in, d_out)}"
+    said = command("plan", "top-k", "--k", 10, "--candidates", 50, *options.split()).field("max items")
+    if not given:
+        assert whole == f"scale {least_scale(ranking, measure, d_in, d_out, 20)}"
+        assert said == f"{whole} also without --max-items: omit it, so that all items of a user count"
+        return
+    one = f"scale {least_scale(tk.then_noisy_histogram, measure, d_in, d_out, 1)}"
+    word = "one item, so" if d_in == 2 else "more than one item,"
+    start = f"if {given}" if d_in != 2 else given
+    assert said == f"{start} {word} --max-items 1 leaves out nothing and gives {one} instead of {whole}"
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    "options",
+    ["top-k --k 1 --candidates 9", "top-k --k 5 --candidates 9 --max-items 1", "gap --k 2 --candidates 9 --delta .1"],
+)
+def test_a_contribution_bound_that_changes_nothing_is_not_mentioned(command: Command, options: str) -> None:
+    result = command("plan", *options.split(), "--epsilon", 1)
+    assert result.code == 0
+    assert "--max-items" not in result.flat
+
+
+@pytest.mark.further
+def test_without_a_list_both_thresholds_are_named(command: Command) -> None:
+    result = command("plan", "unknown-domain", "--k", 3, "--epsilon", 1, "--delta", 1e-6)
+    one = tk.FrameDomain("user", "item"), tk.UserDistance()
+    counts = one >> tk.then_count_by_item(candidates=None, max_items=1)
+    histogram = counts >> tk.then_stable_histogram(tk.Approximate(tk.MaxDivergence()), epsilon=1, delta=1e-6)
+    least, own = histogram.parameters, [float(result.field(name).split()[0]) for name in ("scale", "threshold")]
+    assert result.field("max items").endswith(
+        f"gives scale {in_six_digits(least['scale'])} and threshold {least['threshold']} "
+        f"instead of scale {in_six_digits(own[0])} and threshold {in_six_digits(own[1])}"
+    )

@@ -449,12 +449,14 @@ def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:
     """Print a plan."""
     plan, question = ready.plan, ready.question
     task, of_rows = plan.query.task, plan.query.unit.columns.is_row_level
+    bounded = question.contribution_bound_text(plan)
     show.print_rows(
         [
             ("question", task.question_text(plan.query.unit.columns)),
             ("mechanism", task.describe_mechanism(plan)),
             *([("why", plan.why)] if plan.why else []),
             *question.noise_rows(plan),
+            *([("max items", bounded)] if bounded else []),
             ("cost", show.cost_text(ready.claim, of_rows=of_rows)),
             *show.guarantee_rows(plan_guarantees(plan)),
             *more,

@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -27,6 +28,7 @@ from ...spaces.measures import (
 from ...transformations.bound_contributions import RULES
 from ...transformations.sum_by_item import bounds_in_steps, grid_step
 from ..ledger.amounts import parse_exact
+from .comparison import format_rounded_up
 from .files import read_candidates
 from .options import OptionGroup, build_options, given_options, named, options_of, serialize_option
 from .plan import Plan, Query, ReleaseTask, plan_guarantees
@@ -440,6 +442,30 @@ class Question(OptionGroup):
             rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta){beyond}"))
         return rows
 
+    def with_max_items(self, most: int | None) -> "Question | None":
+        """Return the question with another contribution bound; None if it has none."""
+        return None
+
+    def contribution_bound_text(self, plan: Plan[Any, Any]) -> str:
+        """Return in words that ``--max-items`` does not lower the noise of ``plan``, or that 1 item of a user would.
+
+        Return an empty text if neither is true. The noise is that of a second plan, so no table is read.
+        """
+        most, row_level = plan.query.unit.columns.max_items, self.columns.is_row_level
+        with suppress(ParameterError):
+            other = self.with_max_items(1 if most is None else None)
+            if other is None:
+                return ""
+            second = other.least_noise_plan()
+            noise, other_noise = _noise_levels(plan), _noise_levels(second)
+            if most is None and other_noise["scale"] < noise["scale"]:
+                single = "each row has one item, so" if row_level else "if no user has more than one item,"
+                gain = f"{_noise_text(other_noise)} instead of {_noise_text(noise)}"
+                return f"{single} --max-items 1 leaves out nothing and gives {gain}"
+            if most is not None and plan.name == second.name and all(noise[one] >= other_noise[one] for one in noise):
+                return f"{_noise_text(noise)} also without --max-items: omit it, so that all items of a user count"
+        return ""
+
     def within_text(self, plan: Plan[Any, Any], likely: str) -> str:
         """Return what the column "within" of several plans means; ``likely`` is the probability."""
         return f"distance of {self.reach_text(plan)}, with probability at least {likely} each time"
@@ -651,6 +677,10 @@ class BoundedQuestion(ItemQuestion):
 
     max_items: int | None = None
     keep: str | None = None
+
+    def with_max_items(self, most: int | None) -> Question | None:
+        """Return the question with another contribution bound, for which items are drawn at random."""
+        return replace(self, max_items=most, keep=None)
 
     def column_options(self) -> dict[str, Any]:
         """Return further options of the columns."""
@@ -880,6 +910,16 @@ def least_noise_plan(query: Query[Any, UserUnit]) -> Plan[Any, UserUnit]:
     except SearchError:
         pass
     raise target_too_small_error(query)
+
+
+def _noise_levels(plan: Plan[Any, Any]) -> dict[str, float]:
+    """Return the scales and the threshold of a plan, by name."""
+    known = parameters_of(plan.measurement)
+    return {name: known[name] for name in ("scale", "count_scale", "threshold") if name in known}
+
+
+def _noise_text(noise: Mapping[str, float]) -> str:
+    return " and ".join(f"{name.replace('_', ' ')} {format_rounded_up(value)}" for name, value in noise.items())
 
 
 def target_too_small_error(query: Query[Any, Any]) -> ParameterError:

@@ -101,6 +101,11 @@ class InGroups(Question):
         own = 1 if most is None else checks.require_positive_int(named("--groups-per-person"), most)
         return GroupedTask(self.question.task(), groups or (), own, None if rows else "random")
 
+    def with_max_items(self, most: int | None) -> Question | None:
+        """Return the same with another contribution bound of the question; None if it has none."""
+        other = self.question.with_max_items(most)
+        return None if other is None else replace(self, question=other)
+
     def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
         """Return the plan for a table with these columns, with its groups in the type of the table's column."""
         query, groups = plan.query, self.group_list

