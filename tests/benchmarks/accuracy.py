@@ -59,12 +59,16 @@ class Score:
 
 @dataclass(frozen=True)
 class Row:
-    """The scores of all mechanisms for a cell, the name of the one that the plan recommends, and OpenDP's."""
+    """The scores of all mechanisms for a cell, the name of the one that the plan recommends, and OpenDP's.
+
+    ``informed`` is the name of the mechanism that it recommends for a set if the k-th largest count is expected.
+    """
 
     cell: Cell
     scores: Mapping[str, Score]
     chosen: str
-    opendp: Score | None
+    opendp: Score | None = None
+    informed: str | None = None
 
     @property
     def choice(self) -> Score:
@@ -79,7 +83,11 @@ class Row:
     @property
     def loses(self) -> bool:
         """Whether the plan finds less than the best by more than .02 and by more than two standard errors."""
-        return is_below(self.choice, self.scores[self.best], 0.02)
+        return self.is_worse(self.chosen)
+
+    def is_worse(self, name: str) -> bool:
+        """Whether this mechanism finds less than the best, as ``loses`` defines it for the plan."""
+        return is_below(self.scores[name], self.scores[self.best], 0.02)
 
 
 def is_below(one: Score, other: Score, by: float = 0.0) -> bool:
@@ -107,13 +115,15 @@ def score_releases(counts: Counts, k: int, drawn: Sequence[Iterable[Sequence[int
     return Score(float(shares.mean()), error, float(found[:, :, 1].mean()), float((shares == 1).mean()))
 
 
+def plan_listed(cell: Cell, size: int, **options: Any) -> Any:
+    """The plan of the command for ``size`` candidates."""
+    budget = PrivacyBudget(epsilon=cell.epsilon)
+    asked = TopK(k=cell.k, candidates=size, max_items=cell.cap, release=cell.question, budget=budget, **options)
+    return asked.plan().plan
+
+
 def listed_releases(cell: Cell, size: int) -> tuple[dict[str, Release], str]:
     """The mechanisms that can answer about ``size`` listed candidates, and the name of the plan's."""
-
-    def planned(mechanism: str | None = None) -> Any:
-        budget = PrivacyBudget(epsilon=cell.epsilon)
-        options = {"max_items": cell.cap, "release": cell.question, "mechanism": mechanism, "budget": budget}
-        return TopK(k=cell.k, candidates=size, **options).plan().plan
 
     def release(plan: Any) -> Release:
         space = tk.VectorDomain(tk.AtomDomain(int), size=size), tk.L01InfDistance(changes=1, monotonic=True)
@@ -125,12 +135,12 @@ def listed_releases(cell: Cell, size: int) -> tuple[dict[str, Release], str]:
 
         return draw
 
-    chosen, found = planned(), {}
+    chosen, found = plan_listed(cell, size), {}
     for name in dict.fromkeys((chosen.name, *_NAMES, *(_SEVERAL if cell.k > 1 else ()))):
         if name == "peeled_permute_and_flip" and cell.k * size > _PEELED:
             continue
         try:
-            found[name] = release(planned(name))
+            found[name] = release(plan_listed(cell, size, mechanism=name))
         except ParameterError:
             continue  # it cannot make this release
     return found, chosen.name
@@ -219,12 +229,15 @@ def measure_cell(table: RealTable, cell: Cell, releases: int, peer: bool) -> Row
         return score_releases(table.counts, cell.k, [list(release(counts, each)) for counts in tables])
 
     ways, chosen = unlisted_releases(cell) if cell.question == "unlisted" else listed_releases(cell, len(table.counts))
-    other = opendp_release(cell) if peer and cell.question != "set" else None
+    is_set = cell.question == "set"
+    other = opendp_release(cell) if peer and not is_set else None
+    kth = int(np.sort(table.counts)[-cell.k])
     return Row(
         cell,
         {name: scored(way, releases) for name, way in ways.items()},
         chosen,
         None if other is None else scored(other, min(releases, PEER * max(1, 100 // cell.k))),
+        plan_listed(cell, len(table.counts), expect=kth).name if is_set else None,
     )
 
 

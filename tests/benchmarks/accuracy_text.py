@@ -40,6 +40,7 @@ def markdown(rows: Sequence[Row], tables: Iterable[RealTable], minutes: float) -
         "| table | question | cap | k | epsilon | plan | found | best | found |",
         "|---|---|--:|--:|--:|---|--:|---|--:|",
         *map(_losing_line, losing[:_SHOWN]),
+        *_expected_text(rows),
         *_REASONS,
     ]
     return "\n".join(lines) + "\n"
@@ -80,6 +81,16 @@ def _opendp_text(rows: Iterable[Row]) -> str:
         f"In {len(both)} cells, plans find more than OpenDP by more than two standard errors in {above}, and less in "
         f"{len(below)}{f' ({named})' if below else ''}. Mean differences: {', '.join(each)}."
     )
+
+
+def _expected_text(rows: Iterable[Row]) -> list[str]:
+    sets = [(row, row.informed) for row in rows if row.informed is not None]
+    informed = sum(row.is_worse(name) for row, name in sets)
+    usual = sum(row.loses for row, _ in sets)
+    return [
+        "",
+        f"Of {len(sets)} cells of sets, the plan finds less in {usual}, and if it knows the k-th count in {informed}.",
+    ]
 
 
 def _losing_line(row: Row) -> str:
@@ -138,4 +149,16 @@ _LESS = """
 """.splitlines()
 
 _REASONS = """
+## Why, and what to do
+
+- **Sets.** The plan compares error bounds for the worst counts. One choice among all sets (`canonical_exponential`)
+  makes no error if the k-th count is far enough above the next, and finds little if it is not; noise on each count lies
+  between. Without the counts, no rule is right for both. Give `--expect`, a public guess of the k-th count.
+- **Limits.** Without a list and without a cap, the 10 k largest items take part. With `--limit` at 100 k, items lead
+  over a smaller count, but the threshold is higher. That finds more in long tails, and less on *planes*, which has 104
+  items. If the domain is known to have thousands of items, and counts are not far above the threshold, use 100 k.
+- **Caps.** A plan with a cap without a list is chosen by the count that an item needs. That does not measure
+  how well the items above it are ordered, nor what the cap leaves out. The row *max items* of a plan shows whether a
+  cap lowers the noise.
+- **Small shares.** If k / epsilon is not well below the k-th count, no mechanism finds much: lower k, or raise epsilon.
 """.splitlines()

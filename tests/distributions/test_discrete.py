@@ -65,6 +65,9 @@ def test_ends() -> None:
     assert largest_noise(Fraction(1, 10**400), 1, 0.9, gaussian=False) == 0
     assert largest_noise(Fraction(10**308), 10, 0.01, gaussian=False) == math.inf
     assert largest_noise(Fraction(10**200), 10, 0.01, gaussian=True) == math.inf
+    for scale in (10**306, 2 * 10**307, 10**308):  # twice the bound of the draws overflows at the second
+        finite = largest_range(Fraction(scale), 2, 0.01, gaussian=False) < math.inf
+        assert finite == (scale == 10**306)
 
 
 @pytest.mark.parametrize(("scale", "k", "alpha"), [(-1, 1, 0.5), (1, 0, 0.5), (1, 1, 0), (1, 1, 1), (1, 1, math.nan)])

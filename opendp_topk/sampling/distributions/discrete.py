@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import sys
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -178,7 +179,7 @@ def largest_range(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
     """Return a number that the largest minus the smallest of k draws exceeds with probability at most alpha.
 
     It is at most twice the value of :func:`largest_noise`. For 20 or more draws it is about 2 % above the smallest such
-    number. For fewer draws it is larger, because 0 is included among them.
+    number. For fewer draws it is larger, because 0 is included among them. It is infinity beyond the largest float64.
 
     Args:
         scale: The scale of the noise, >= 0.
@@ -192,8 +193,8 @@ def largest_range(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
     surely = 2 * largest_noise(scale, k, alpha, gaussian=gaussian)  # [surely]
     if k == 1 or surely == 0:
         return 0  # [one-draw]
-    if math.isinf(surely):
-        return surely
+    if surely > sys.float_info.max:
+        return math.inf  # [too-large]
     block = max(1, int(surely) // (2 * _WINDOWS))
     low, high = 0, int(surely) // block  # [widths]
     while high - low > 1:
