@@ -45,15 +45,7 @@ from dataclasses import dataclass
 from ..errors import ProofError
 from . import library
 from .loading import PUBLIC, find_mutators
-from .modules import (
-    Origin,
-    Statement,
-    all_modules,
-    canonical_form,
-    dotted_module_name,
-    external_origins,
-    find_module,
-)
+from .modules import Origin, Statement, all_modules, canonical_form, dotted_module_name, external_origins, find_module
 from .regions import locate_region, ordered_tags, region_file
 
 _TOOL = "proof"

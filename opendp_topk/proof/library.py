@@ -23,11 +23,13 @@ _PARTS = re.compile(r"\\(precondition|pseudocode|postcondition|proofs|runtimeerr
 Relation = tuple[str, str]
 
 
+@functools.cache
 def strip_comments(text: str) -> str:
     """Return the text of a document without its comments."""
     return "\n".join(_COMMENT.sub("", line) for line in text.splitlines())
 
 
+@functools.cache
 def find_relations(text: str) -> list[Relation]:
     """Return the documents on which ``text`` relies, each with the label of the theorem (empty: the whole document)."""
     return sorted({(target, label) for label, target in _RELIES.findall(text)})
@@ -51,6 +53,7 @@ def statement_text(text: str, label: str) -> str:
     return " ".join((parts.get("precondition", "") + " " + stated).split())
 
 
+@functools.cache
 def statement_digest(text: str, label: str) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of a statement."""
     return hashlib.sha256(statement_text(text, label).encode()).hexdigest()[:16]
@@ -137,12 +140,7 @@ def read_text(path: Path) -> str:
 
 def document_text(name: str) -> str:
     """Return the document ``name`` without its comments."""
-    return _uncommented(document_source(name))
-
-
-_uncommented = functools.cache(strip_comments)
-_relations = functools.cache(find_relations)
-_statement_digest = functools.cache(statement_digest)
+    return strip_comments(document_source(name))
 
 
 def reliance_record_path() -> Path:
@@ -163,7 +161,7 @@ def _load_reliance_record() -> dict[str, dict[str, str]]:
 
 def current_reliances(name: str) -> dict[str, str]:
     """Return the statements that ``name`` relies on, each with its present digest (empty if missing)."""
-    return {relation_key(relation): _current_statement_digest(relation) for relation in _relations(document_text(name))}
+    return {relation_key(one): _current_statement_digest(one) for one in find_relations(document_text(name))}
 
 
 def relation_key(relation: Relation) -> str:
@@ -185,10 +183,10 @@ def document_foundations(name: str) -> list[str]:
 
 @remembered
 def _direct_foundations(name: str) -> frozenset[str]:
-    """Return the documents that one relies on directly."""
-    return frozenset(target for target, _ in _relations(document_text(name))) if document_path(name) else frozenset()
+    text = document_text(name) if document_path(name) else ""
+    return frozenset(target for target, _ in find_relations(text))
 
 
 def _current_statement_digest(relation: Relation) -> str:
     target, label = relation
-    return "" if document_path(target) is None else _statement_digest(document_text(target), label)
+    return "" if document_path(target) is None else statement_digest(document_text(target), label)

@@ -14,6 +14,7 @@ from .modules import (
     Origin,
     Statement,
     all_modules,
+    binding_statements,
     external_origins,
     find_module,
     is_foreign_import,
@@ -63,8 +64,7 @@ def _non_partial_constructors(home: Module, one: Statement) -> frozenset[Name]:
 
 def _public_name_mutators(homes: Iterable[Module]) -> Iterator[Mutator]:
     """Yield the list of public names if it does not lead to each constructor, or if another module makes one too."""
-    listing = find_module(PUBLIC.module or "")
-    for one in listing.bound.get(PUBLIC.name, []) if listing else ():
+    for one in binding_statements(PUBLIC):
         try:
             public = ast.literal_eval(getattr(one.node, "value", None) or one.node)
             leads = {name: resolve_origin(Origin(at, name)) for at, names in public.items() for name in names.split()}
@@ -176,9 +176,7 @@ def _find_base_name(node: ast.expr) -> Iterator[str]:
 
 def _is_class_or_module(origin: Origin) -> bool:
     """Return True if the origin is a class or a module of the package."""
-    there = None if origin.module is None else find_module(origin.module)
-    made = there.bound.get(origin.name, []) if there else []
-    return not origin.name or any(isinstance(one.node, ast.ClassDef) for one in made)
+    return not origin.name or any(isinstance(one.node, ast.ClassDef) for one in binding_statements(origin))
 
 
 def _split_words(text: str) -> tuple[str, ...]:
@@ -230,8 +228,7 @@ class NameResolver:
 
     def is_definition(self, origin: Origin) -> bool:
         """Return True for a module, class or function of the package, and for all names from outside of it."""
-        there = None if origin.module is None else find_module(origin.module)
-        made = there.bound.get(origin.name, []) if there else []
+        made = binding_statements(origin)
         return not origin.name or origin.module is None or any(isinstance(one.node, _DEFINITIONS) for one in made)
 
 

@@ -272,6 +272,12 @@ def _import_base(node: ast.ImportFrom, above: str) -> str | None:
     return ".".join(inside[1:]) if inside[0] == NAME else None
 
 
+def binding_statements(origin: Origin) -> list[Statement]:
+    """Return the statements of the package that bind the name of an origin."""
+    home = None if origin.module is None else find_module(origin.module)
+    return home.bound.get(origin.name, []) if home else []
+
+
 def resolve_origin(origin: Origin) -> Origin:
     """Return the origin where a name is made, through modules that only import it.
 

@@ -1,4 +1,7 @@
-"""Audits of functions from samples of their releases."""
+"""Audits of functions from samples of their releases.
+
+Proof: proofs/audit/blackbox.tex
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,6 @@ from ...spaces.measures import Approximate, MaxDivergence, Measure, RangeDiverge
 from .report import NOT_REFUTED, NOT_TESTED, REFUTED
 
 # From bounds on probabilities of events to lower bounds on a privacy loss.
-#
-# Proof: proofs/audit/blackbox.tex
 
 # Eight per decade: the best of these orders gives almost the same bound as the best of all orders.
 ORDERS = tuple(1 + 10 ** (exponent / 8) for exponent in range(-24, 33))
@@ -67,8 +68,6 @@ def bernoulli_rho_bound(p: float, q: float, alpha: float) -> float:
 
 
 # Exact confidence bounds on a probability: Clopper and Pearson (1934), rounded to the safe side.
-#
-# Proof: proofs/audit/blackbox.tex
 
 # _STEPS: bisection ends sooner, at adjacent floats. _BLOCK: terms at a time, so that memory use stays small.
 # _SLACK: the rounding error of sums of up to MOST_TRIALS terms in float64; the first term has _DIGITS digits.
@@ -473,8 +472,6 @@ def flatten_outcome(outcome: Any) -> tuple[Any, ...]:
 
 
 # Drawing from a black box: call by call, in batches, or with times.
-#
-# Proof: proofs/audit/blackbox.tex
 
 _BATCH = 10_000  # releases at a time, so that memory use stays small
 
@@ -601,8 +598,6 @@ def _as_batch_function(
 
 
 # The black-box auditor: lower bounds on the privacy loss of a function, proved by samples.
-#
-# Proof: proofs/audit/blackbox.tex
 
 LEAST_SAMPLES = 100  # fewer samples prove no relevant loss at any confidence
 _OUTCOMES = 12  # number shown: a picture of two output distributions needs no more

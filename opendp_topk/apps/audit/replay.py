@@ -1,4 +1,7 @@
-"""Audits of functions by enumeration of their random digits."""
+"""Audits of functions by enumeration of their random digits.
+
+Proof: proofs/audit/replay.tex
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,6 @@ from .blackbox import RaisedOutcome, log_ratio
 from .report import FAILS, HOLDS, NOT_TESTED
 
 # Sources of randomness that branch instead of drawing: each draw has finitely many answers, and all of them are tried.
-#
-# Proof: proofs/audit/replay.tex
 
 _WIDEST = 2**16  # most answers of one draw; a draw with more is not enumerated
 _GRID = 2**53  # a float of random() is one of this many multiples of 2^-53
@@ -229,8 +230,6 @@ def _as_method(function: Any) -> Any:
 
 
 # The exact output distribution of a function that draws few digits: all digits, the same for both neighbours.
-#
-# Proof: proofs/audit/replay.tex
 
 SOURCES = ("generator", "random", "system")
 _MOST_PATHS = 10**6  # most pending paths, so that memory use stays small

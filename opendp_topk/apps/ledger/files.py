@@ -1,4 +1,7 @@
-"""Ledgers in files: accepted file systems, locks, and appending."""
+"""Ledgers in files: accepted file systems, locks, and appending.
+
+Proof: proofs/ledger/storage.tex
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,6 @@ from .turns import BUSY, LedgerLock, busy_debit_key
 # A signal handler may raise between any two calls: even if a file is open and its descriptor is not stored yet, or at
 # the start of the function that would close it. So a file is opened and wrapped into an object in one call, and the
 # object's own ``with`` closes it, without a line of Python in between.
-#
-# Proof: proofs/ledger/storage.tex
 
 # Opening must not block on a pipe. On other platforms these flags do not exist or have no effect.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"))
@@ -53,8 +54,6 @@ def iter_opened_file(path: Path, flags: int) -> Iterator[io.FileIO]:
 
 
 # Type of the file system of a file, as Linux reports it. A ledger cannot rely on some types.
-#
-# Proof: proofs/ledger/storage.tex
 
 _REMOTE = (
     *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs"),
@@ -143,8 +142,6 @@ def _read_proc_file(name: str) -> str | None:
 # A record is a separator, its text and a line feed. An append that a crash or a full disk interrupted stays in the file
 # and is not a record: it lacks the line feed or a matching digest. There are no other files, so a copy is complete, and
 # two names of one file are the same log.
-#
-# Proof: proofs/ledger/storage.tex
 
 T = TypeVar("T")
 SEPARATOR = b"\x1e"
@@ -455,8 +452,6 @@ def _sync_to_disk(handle: int) -> None:
 
 
 # Creation of a ledger's file: it is complete on disk before it gets its name.
-#
-# Proof: proofs/ledger/storage.tex
 
 
 # proof-region: creation

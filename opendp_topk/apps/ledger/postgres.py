@@ -1,4 +1,7 @@
-"""Ledgers in a table of a PostgreSQL server."""
+"""Ledgers in a table of a PostgreSQL server.
+
+Proof: proofs/ledger/storage.tex
+"""
 
 from __future__ import annotations
 
@@ -151,8 +154,6 @@ def _address_error(reason: str) -> LedgerError:
 
 
 # Table of ledgers on a PostgreSQL server: how it is created, and what is required of it and of the server.
-#
-# Proof: proofs/ledger/storage.tex
 
 Rows = list[tuple[Any, ...]]
 TABLE = "opendp_topk_ledger"
@@ -296,8 +297,6 @@ def execute_statements(connection: psycopg.Connection[Any], *statements: str) ->
 
 
 # Log of a ledger on a PostgreSQL server: one row per record, with a key that only one transaction can write.
-#
-# Proof: proofs/ledger/storage.tex
 
 T = TypeVar("T")
 

@@ -39,10 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="audit again the pairs that were refuted in the last run, at an error probability of 1e-9",
     )
     group.addoption(
-        "--dp-false-alarm",
-        type=float,
-        metavar="P",
-        help="maximum probability that a run refutes any true claim",
+        "--dp-false-alarm", type=float, metavar="P", help="maximum probability that a run refutes any true claim"
     )
     parser.addini("dp_false_alarm", "the default of --dp-false-alarm", default=str(_ALARM))
 
