@@ -193,7 +193,6 @@ def _search_given_pairs(
     delta: float,
     options: dict[str, Any],
 ) -> Found:
-    """Search among the pairs that the caller gives."""
     if measure is None:
         raise ParameterError("measure must be given, because function is not a measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta, options["timed"])

@@ -74,7 +74,6 @@ class UniformFloat:
         self._tape, self._low, self._high = tape, 0, _GRID
 
     def _is_index_below(self, count: int) -> bool:
-        """Return whether k < count."""
         if count <= self._low or count >= self._high:
             return count >= self._high
         share = Fraction(count - self._low, self._high - self._low)

@@ -140,7 +140,6 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
 
 
 def _draw_comparison(query: Query[TopKTask, UserUnit], rows: list[Option], plot: str) -> None:
-    """Write the two plots of the comparison to a file."""
     drawing = import_extra("matplotlib.figure", "--plot requires matplotlib", "opendp_topk[plot]")
     figure = Comparison(query, tuple(one.row for one in rows)).plot(drawing.Figure(figsize=SIZE, layout="constrained"))
     drawn = io.BytesIO()
@@ -467,7 +466,6 @@ def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:
 
 
 def _other_users_row(question: Question) -> list[tuple[str, str]]:
-    """Return the row for the count of all other users, if it is requested."""
     count = question.other_users_count
     if count is None:
         return []

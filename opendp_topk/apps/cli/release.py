@@ -92,7 +92,6 @@ release = question_group("release", _ABOUT, release_command, FURTHER)
 
 
 def _run_planned(table: str, given: Mapping[str, Any]) -> None:
-    """Make one release of a plan."""
     asked = build_options(PlannedOptions, given)
     if None in (asked.plan, asked.planned, asked.ledger):
         raise ParameterError("give --plan, --ledger and --planned ENTRY, the entry that paid for the plan")
@@ -158,7 +157,6 @@ def run_release(ready: ReleasePlan, table: str, given: Mapping[str, Any], option
 
 
 def _other_users_row(released: ReleasedItems, count: OtherUsersCount | None) -> list[tuple[str, str]]:
-    """Return the row for the count of all other users, if it was requested."""
     if count is None:
         return []
     return [

@@ -96,7 +96,6 @@ def _render_items(record: ReleaseRecord) -> list[Markup]:
 def _render_item(
     record: ReleaseRecord, place: int, counts: Sequence[float] | None, near: int | None, top: float
 ) -> Markup:
-    """Return one item of a list."""
     gaps, item = record.released.gaps, record.released.items[place]
     rank = "".join(str(values[place]) for _, values in record.asked.labels(record))
     parts = [el("span", rank, class_="rank")]

@@ -86,7 +86,6 @@ def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
 
 
 def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
-    """Print the record on the terminal."""
     asked = record.asked
     terminal.print_paragraphs(asked.title(record), asked.method(record), "")
     counts = words.count_amounts(record)
@@ -132,7 +131,6 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
 
 
 def _print_items(record: ReleaseRecord, counts: list[str] | None, head: str, *, ranked: bool = True) -> None:
-    """Print the released items, one per line."""
     released = record.released
     items = [(name, [terminal.item_text(one) for one in values]) for name, values in record.item_columns(head)]
     columns = [

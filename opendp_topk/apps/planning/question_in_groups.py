@@ -205,7 +205,6 @@ class InGroups(Question):
 
 
 def _inner_record(record: ReleaseRecord) -> ReleaseRecord:
-    """Return the record as that of the question in each group."""
     return replace(record, question=(record.question or {}).get("question"))
 
 

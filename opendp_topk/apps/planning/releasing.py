@@ -230,7 +230,6 @@ def release_table(
 
 @contextlib.contextmanager
 def _open_source(engine: Engine, table: Any, reading: TableReadOptions, columns: Any) -> Iterator[SourceTable]:
-    """Open a table: a path, or a frame."""
     if isinstance(table, str | Path):
         with engine.open_engine_table(str(table), reading, columns) as source:
             yield source

@@ -143,7 +143,6 @@ def verify_record(
 def _computed_findings(
     fields: Mapping[str, Any], record: ReleaseRecord, found: RebuiltPlan | None, same: bool
 ) -> Iterator[RecordFinding]:
-    """Yield the findings on what this library recomputes."""
     made = f"{record.library['name']} {record.library['version']}"
     other = f"made by {made}, from other sources than the installed ones: only those can repeat the computations"
     yield RecordFinding("library", AGREES if same else UNKNOWN, f"{made}, as installed" if same else other)
@@ -234,7 +233,6 @@ def _has_list_per_group(record: ReleaseRecord, columns: Columns) -> bool:
 def _payment_findings(
     record: ReleaseRecord, digest: str, found: RebuiltPlan | None, ledger: Ledger | None
 ) -> Iterator[RecordFinding]:
-    """Yield the findings from the ledger."""
     told = record.ledger
     if ledger is None or told is None:
         unpaid = told is None and ledger is not None
@@ -373,7 +371,6 @@ def question_fields(
 
 
 def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
-    """Return the fields of the question that a record answers."""
     counted, read = record.released.counts is not None, (record.where, record.candidate_list, record.group_list)
     return _identifying_fields(record, counted, record.claim, record.mechanism, record.scale, read, record.stated)
 

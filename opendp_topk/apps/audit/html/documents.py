@@ -168,7 +168,6 @@ def _load_region(pin: proof.CodeHash) -> PinnedRegion:
 
 
 def _document_title(text: str) -> str:
-    """Return the title without its commands."""
     start = _TITLE.search(text)
     if start is None:
         return ""
