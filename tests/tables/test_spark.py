@@ -22,7 +22,7 @@ from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames
 from opendp_topk.tables.capping import bound_contributions
 from opendp_topk.tables.frames import count_distinct_users
-from opendp_topk.tables.grouping import count_by_group, split_by_group
+from opendp_topk.tables.grouping import count_by_group, distinct_items_per_user, split_by_group
 from opendp_topk.tables.held import EngineCounts
 from opendp_topk.tables.keyed import count_users_by_item, totals_by_item
 from opendp_topk.tables.spark import require_determinate
@@ -212,6 +212,7 @@ def test_collations_do_not_fold_identifiers(spark: Any) -> None:
     rows = pairs_of(table)
     assert count_distinct_users(rows, ["a", "A"]).tolist() == [1, 2]
     assert dict(count_users_by_item(rows)) == {"a": 1, "A": 2}
+    assert sorted(distinct_items_per_user(rows)) == [1, 2]
 
 
 @pytest.mark.parametrize("by", ["order", "rows", "value", "random"])
