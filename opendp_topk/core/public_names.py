@@ -86,7 +86,28 @@ NAMESPACES = {
 """The package of each namespace: its ``__all__`` lists more public names."""
 
 IN_OPENDP = {
+    "Context": "planning.TopK with a ledger.Ledger",
+    "approximate": "Approximate",
+    "m": "the constructors in the module itself, such as make_laplace",
+    "atom_domain": "AtomDomain",
+    "l01inf_distance": "KeyedCountDistance",
+    "l1_distance": "L1Distance",
+    "l2_distance": "L2Distance",
+    "linf_distance": "LInfDistance",
+    "loss_of": "planning.PrivacyBudget",
+    "make_count_by": "make_count_by_item without a list of candidates",
+    "make_count_by_categories": "make_count_by_item",
+    "make_laplace_threshold": "make_stable_histogram, or make_unknown_domain_top_k",
+    "make_noise_threshold": "make_stable_histogram, or make_unknown_domain_top_k",
     "make_noisy_max": "make_report_noisy_top_k with k=1, or make_permute_and_flip",
     "make_noisy_top_k": "make_report_noisy_top_k",
+    "make_private_quantile": "make_quantile_scores, then make_report_noisy_top_k",
+    "make_sequential_composition": "make_adaptive_composition",
+    "max_divergence": "MaxDivergence",
+    "smoothed_max_divergence": "PrivacyProfile",
+    "symmetric_distance": "UserDistance, of a table",
+    "unit_of": "planning.TableUnit",
+    "vector_domain": "VectorDomain",
+    "zero_concentrated_divergence": "ZeroConcentratedDivergence",
 }
-"""The name here of each constructor of OpenDP that has another one there."""
+"""The name here of each name of OpenDP that is another one there."""

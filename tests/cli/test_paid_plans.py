@@ -287,11 +287,16 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
         "kept.json",
     )
     paid = (*drawn, "--ledger", "b", "--planned", 1)
-    assert command(*paid, "--label", "release 2 of 2", "--out", "top.json").code == 0
-    assert json.loads((here / "top.json").read_text())["scale"] == kept["scale"]
+    week = "--period", "2024-W02"
+    assert command(*paid, "--label", "release 2 of 2", *week, "--out", "top.json").code == 0
+    made = json.loads((here / "top.json").read_text())
+    assert (made["scale"], made["stated"]["period"]) == (kept["scale"], "2024-W02")
+    with tk.ledger.Ledger(here / "b") as ledger:
+        assert [entry.period for entry in ledger.history()] == [None, "2024-W02"]
     assert command("verify", "top.json", "--ledger", "b").code == 0
     assert "1 of 2 releases left, paid by entry 1" in " ".join(command("ledger", "show", "b").out.split())
-    command(*paid, "--label", "release 2 of 2").complains(1, "already drawn")
+    command(*paid, "--label", "release 2 of 2", "--period", "2024-W03").complains(1, "already drawn")
+    command(*paid, "--period", "a\nb").complains(2, "period must be one line")
     command(*drawn).complains(2, "--planned ENTRY")
     (here / "pages.txt").write_text("/page/1\n/page/2\n/page/3\n")
     command(*paid).complains(2, "12 candidates")

@@ -133,6 +133,22 @@ def test_it_shows_itself() -> None:
     assert all(option.name in shown for option in advice.options)
     assert "P(exact)" in shown
     assert "P(" not in best(3, 0.6)._repr_html_()
+    frame = advice.to_frame()
+    assert frame.columns == ["mechanism", "scale", "loss", "accuracy", "bound", "success"]
+    expected = [(one.name, one.row.scale, one.row.accuracy, one.success.lower) for one in advice.options]  # type: ignore[union-attr]
+    assert frame.select("mechanism", "scale", "accuracy", "success").rows() == expected
+    assert "success" not in best(3, 0.6).to_frame().columns
+
+
+@pytest.mark.further
+def test_a_comparison_is_a_frame_and_a_page() -> None:
+    found = tk.planning.compare(*SPACE, tk.PrivacyProfile(), k=1, d_out=(1, 1e-6))
+    expected = [(row.name, row.scale, list(row.loss), row.accuracy, row.bound) for row in found]
+    assert found.to_frame().rows() == expected
+    page, (title, _, header, *lines) = found._repr_html_(), repr(found).split("\n")
+    assert f">{title}</caption>" in page
+    assert re.findall(r"<th [^>]+>([^<]+)</th>", page) == re.split("  +", header)
+    assert re.findall(r"<td [^>]+>([^<]+)</td>", page) == re.split("\n|  +", "\n".join(lines[: len(found)]))
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
+import operator
 import pkgutil
+import re
 from typing import Any
 
 import pytest
 
 import opendp_topk
-from opendp_topk.core.public_names import NAMESPACES
+from opendp_topk.core.public_names import IN_OPENDP, NAMESPACES
 from tests.concepts.sentinels import raises_exactly
 
 PUBLIC = {name: getattr(opendp_topk, name) for name in opendp_topk.__all__} | {
@@ -132,8 +134,12 @@ def test_every_constructor_says_where_it_is_proved_and_what_it_costs() -> None:
             assert hasattr(PUBLIC[name], "proof_name"), name
 
 
-@pytest.mark.parametrize("name", ["make_noisy_max", "then_noisy_max", "make_noisy_top_k", "then_noisy_top_k"])
+@pytest.mark.quick
+@pytest.mark.parametrize("name", [*IN_OPENDP, "then_noisy_max", "then_noisy_top_k"])
 def test_a_name_of_opendp_is_answered_with_the_name_here(name: str) -> None:
-    raises_exactly(
-        AttributeError, lambda: getattr(opendp_topk, name), f"has no attribute '{name}': use make_report_noisy_top_k"
-    )
+    dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")
+    here = IN_OPENDP[name.replace("then_", "make_")]
+    raises_exactly(AttributeError, lambda: getattr(opendp_topk, name), f"has no attribute '{name}': use {here}")
+    assert any(hasattr(part, name) for part in (dp, dp.m, dp.c, dp.t))
+    for public in re.findall(r"\b(?:make_\w+|\w*[A-Z]\w*|\w+\.\w+)", here):
+        assert operator.attrgetter(public)(opendp_topk) is not None

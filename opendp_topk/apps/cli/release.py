@@ -51,6 +51,7 @@ class PlannedOptions(OptionGroup):
         planned (ENTRY): Entry of the ledger that paid for the plan. See `ledger reserve --plan`.
         ledger (LEDGER): Ledger that has paid for the plan.
         label (TEXT): Which of the releases. Default: the next.
+        period (TEXT): Period of the data, such as 2024-W01. Repeated in the record and the ledger.
 
     People:
         user (COLUMN): Column that identifies users.
@@ -60,6 +61,7 @@ class PlannedOptions(OptionGroup):
     planned: int | None = None
     ledger: str | None = None
     label: str = ""
+    period: str | None = None
     item: str | None = None
     candidates: str | None = None
     user: str | None = None
@@ -101,7 +103,7 @@ def _run_planned(table: str, given: Mapping[str, Any]) -> None:
     ready = ReleasePlan(schedule.question, schedule.single_release_plan())
     options = ReleaseOptions(
         reading=build_options(TableOptions, given),
-        payment=PaymentOptions(ledger=asked.ledger, label=asked.label),
+        payment=PaymentOptions(ledger=asked.ledger, label=asked.label, period=asked.period),
         planned=asked.planned,
     )
     run_release(ready, table, given, options)

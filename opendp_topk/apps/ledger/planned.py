@@ -35,7 +35,7 @@ from .amounts import (
 from .charges import Charge, charge_for_journal, label_key, validate_label
 from .journal import FAILED, RELEASED, Journal
 from .records import Record, damaged_log_error, is_durable_record, record_head
-from .stated import release_metadata
+from .stated import release_metadata, validate_metadata
 
 # Entries that later records continue, in this process or another one, until they are closed.
 #
@@ -266,18 +266,22 @@ class PlannedReleases(EntryFollower):
         super().__init__(journal, begun)
         self._measurements = dict(enumerate(planned))
 
-    def reserve(self, label: str | None = None, measurement: Measurement | None = None) -> Reservation:
+    def reserve(
+        self, label: str | None = None, measurement: Measurement | None = None, *, period: str | None = None
+    ) -> Reservation:
         """Draw the planned release of this label, to be made later.
 
         Args:
             label: One of ``labels``. If None, the first planned release that is free and that ``measurement`` fits.
             measurement: Measurement to release, which must not lose more than planned. The default is the planned one,
                 in the process that paid.
+            period: Period of the data, such as a week, as one line of text for the entry and the record.
 
         Raises:
             ParameterError: There is no such label, or the measurement loses more or is under another measure.
             QueryError: The planned release was drawn before, here or elsewhere, or none is free.
         """
+        lines = validate_metadata({"period": period})
         self._read_new_records()  # old records are read before locking
         places = self._find_places(label)
         chosen = self._measurements.get(places[0]) if measurement is None else measurement
@@ -300,7 +304,7 @@ class PlannedReleases(EntryFollower):
 
         nothing = self._journal.account.zero_amount
         made = self._journal.debit(
-            nothing, self._journal.amount_as_distance(nothing), said.said, draw_free_place
+            nothing, self._journal.amount_as_distance(nothing), {**said.said, **lines}, draw_free_place
         )  # [draw-first]
         return Reservation(self._journal, made, chosen)
 

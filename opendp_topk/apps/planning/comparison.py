@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.measurement import Measurement
 from ...core.spaces import require_space
@@ -27,6 +27,11 @@ from .catalogue import ONE_SHOT, RELEASES, all_mechanisms, capable_mechanisms
 from .plan import WORDS, Plan, Query, composed_loss, goal_probability, plan_query
 from .top_k import TopKPlan, TopKTask
 from .units import Budget, PrivacyUnit, ScoreUnit, has_contribution_bound
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+else:
+    DataFrame = Any  # so that type hints can be resolved without polars
 
 # Plots of a comparison: privacy curves, the loss of several releases, and accuracy and success against the budget.
 
@@ -210,14 +215,34 @@ class Comparison:
             raise ParameterError(f"no such row: the rows of the comparison are {', '.join(found)}")
         return found[name]
 
-    def __repr__(self) -> str:
+    def to_frame(self) -> DataFrame:
+        """Return a polars data frame with one row per mechanism (extra ``tables``).
+
+        The columns are ``mechanism``, ``scale``, ``loss`` (a list if it is a pair), ``accuracy`` and ``bound``.
+
+        Raises:
+            MissingExtraError: polars is not installed.
+        """
+        return _plans_frame(self.rows)
+
+    @property
+    def _title(self) -> str:
         query, task, budget = self.query, self.query.task, self.query.budget
-        head = (
+        return (
             f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {_times_text(query.releases)} at "
             f"d_in = {query.unit.d_in} within {budget.d_out} under {budget.measure!r}, alpha = {query.alpha}"
         )
-        headers = "mechanism", "scale", budget.measure.symbol, "accuracy", "decided by"
-        lines = [headers, *map(_comparison_cells, self.rows)]
+
+    @property
+    def _lines(self) -> list[tuple[str, ...]]:
+        header = ("mechanism", "scale", self.query.budget.measure.symbol, "accuracy", "decided by")
+        return [header, *map(_comparison_cells, self.rows)]
+
+    def _repr_html_(self) -> str:
+        return elements.columns_table(self._title, {name: cells for name, *cells in zip(*self._lines, strict=True)})
+
+    def __repr__(self) -> str:
+        task, lines = self.query.task, self._lines
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         named = {row.name for row in self.rows}
@@ -226,7 +251,7 @@ class Comparison:
         worst = f"accuracy: a bound for the worst scores{stand}"
         used = {row.bound for row in self.rows}
         legend = [worst, *(f"{word}: {meaning}" for word, meaning in WORDS.items() if word in used)]
-        return "\n".join(line.rstrip() for line in (head, "", *aligned, "", *legend))
+        return "\n".join(line.rstrip() for line in (self._title, "", *aligned, "", *legend))
 
     def best(self, proxy: Any = None, *, goal: str | None = None) -> Recommendation:
         """Recommend a mechanism, with the reason and the loss at which the next best one would do as well.
@@ -531,6 +556,19 @@ def _comparison_cells(row: TopKPlan) -> tuple[str, ...]:
     return row.name, format_rounded_up(row.scale), f"({shown})" if len(loss) > 1 else shown, near, row.bound
 
 
+def _plans_frame(rows: Sequence[TopKPlan], **more: list[Any]) -> DataFrame:
+    polars = import_extra("polars", "to_frame() requires polars", "opendp_topk[tables]")
+    columns = {
+        "mechanism": [row.name for row in rows],
+        "scale": [row.scale for row in rows],
+        "loss": [list(row.loss) if isinstance(row.loss, tuple) else row.loss for row in rows],
+        "accuracy": [row.accuracy for row in rows],
+        "bound": [row.bound for row in rows],
+    }
+    frame: DataFrame = polars.DataFrame({**columns, **more}, strict=False)
+    return frame
+
+
 def format_rounded_up(number: float) -> str:
     """Return the number in six digits, rounded up."""
     return f"{float(_SIX_UP.create_decimal(Decimal(repr(float(number))))):.6g}"
@@ -625,6 +663,14 @@ class Recommendation:
             "bound suggests: use a proxy to check."
         )
         return f"These bounds are for the worst scores.{stand if far else ''}{kept}"
+
+    def to_frame(self) -> DataFrame:
+        """Return a polars data frame with one row per mechanism, the best first; see :meth:`Comparison.to_frame`.
+
+        If the goal is an event, ``success`` is a lower bound on its probability on the proxy.
+        """
+        likely = [None if one.success is None else float(one.success.lower) for one in self.options]
+        return _plans_frame([one.row for one in self.options], **({} if self.goal == NEAR else {"success": likely}))
 
     @property
     def _has_contribution_bound(self) -> bool:

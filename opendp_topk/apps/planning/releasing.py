@@ -370,7 +370,7 @@ def draw_and_record(
                 once = _is_repeat_refused(words, again)
                 reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=once, **words)
             else:
-                reserved = _reserve_planned(account, planned, words["label"], measurement)
+                reserved = _reserve_planned(account, planned, words, measurement)
 
         def build_record_digest(released: Any) -> str:
             made.append(recorded(released, reserved.payment_fields, reserved.metadata_fields))
@@ -411,9 +411,9 @@ def _is_repeat_refused(words: Mapping[str, Any], again: bool) -> bool:
     return bool(words["label"]) and not again
 
 
-def _reserve_planned(account: Ledger, planned: int, label: str, measurement: Measurement) -> Reservation:
+def _reserve_planned(account: Ledger, planned: int, words: Mapping[str, Any], measurement: Measurement) -> Reservation:
     """Reserve the planned release with this label, or without a label the first that is not drawn yet."""
     paid = account.planned(planned)
     if not paid.left():
         raise ParameterError("all releases of this plan were drawn")
-    return paid.reserve(label or None, measurement)
+    return paid.reserve(words["label"] or None, measurement, period=words["period"])
