@@ -214,10 +214,10 @@ def release_table(
                             )
                         return made if reading.pad is None else replace(made, time=started)
 
-                    how: dict[str, Any] = {"planned": options.planned, "again": payment.again, "hidden": hidden}
+                    how: dict[str, Any] = {"again": payment.again, "hidden": hidden}
                     if reading.pad is None:
                         how["keep"] = store.store_record
-                    return draw_and_record(whole, rows, account, words, build_record, **how)
+                    return draw_and_record(whole, rows, account, words, build_record, options.planned, **how)
 
         parts.watcher.set(report if reading.pad is None else lambda done, of: None)
         record, unsettled = hold_until_deadline(reading.pad, compute_answer)
