@@ -84,7 +84,9 @@ def _opendp_text(rows: Iterable[Row]) -> str:
         f"{fmean(row.choice.found - other.found for row, other in both if row.cell.k == k):+.3f} at k = {k}"
         for k in sorted({row.cell.k for row, _ in both})
     ]
-    named = "; ".join(f"{c.table}, {_WORDS[c.question]}, cap {c.cap or '-'}, k = {c.k}, epsilon {c.epsilon:g}" for c in below)
+    named = "; ".join(
+        f"{c.table}, {_WORDS[c.question]}, cap {c.cap or '-'}, k = {c.k}, epsilon {c.epsilon:g}" for c in below
+    )
     tables = " and ".join(sorted({row.cell.table for row, _ in both}))
     return (
         f"In {len(both)} cells of {tables}, plans find more than OpenDP by more than two standard errors in {above}, "
