@@ -209,7 +209,10 @@ def quartiles(scale: float) -> PrivacyCurve:
 
 
 def stable(gaussian: bool, times_over: int, **given: float) -> tuple[PrivacyCurve, Bounds]:
-    """Keys with counts: each of the seven counts of a user, and the delta of the keys of nobody else."""
+    """Keys with counts: of the seven keys of a user, so many are of nobody else, and the counts of the others move.
+
+    The numbers may differ between releases: above several, there is the pair in which all seven do both.
+    """
     given = given or {"scale": 10.0, "threshold": 60 if gaussian else 220}
     made = KEYED >> tk.then_stable_histogram(PROFILE, **given, gaussian=gaussian)
     b, threshold = float(made.parameters["scale"]), made.parameters["threshold"]
@@ -220,8 +223,11 @@ def stable(gaussian: bool, times_over: int, **given: float) -> tuple[PrivacyCurv
     else:
         reached = math.exp((1 - threshold) / b) / (1 + math.exp(-1 / b))
     one = discrete_gaussian if gaussian else discrete_laplace_of_one
-    any_of_seven = -math.expm1(7 * math.log1p(-reached))
-    return made.map(1), of_pairs([(one(b)[1], 7 * times_over), (lost(any_of_seven), times_over)])
+    seen = [(lost(-math.expm1(own * math.log1p(-reached))), times_over) for own in range(8)]
+    moved = [[(one(b)[1], (7 - own) * times_over)] if own < 7 else [] for own in range(8)]
+    split = of_pairs(*([*before, own] for before, own in zip(moved, seen, strict=True)))
+    both = of_pairs([*moved[0], seen[7]])
+    return made.map(1), lambda high, delta: (both if high and times_over > 1 else split)(high, delta)
 
 
 def discrete_laplace_of_one(scale: float) -> Part:
