@@ -219,6 +219,7 @@ def test_bad_arguments() -> None:
         ({"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5}, "no neighbouring inputs"),
         *(({name: value}, name) for name, value in (("d_in", 0), ("d_in", -1), ("candidates", 0))),
         *(({name: value}, name) for name, value in (("samples", 99), ("scale", -1))),
+        ({"measure": pytest.importorskip("polars").Series([1, 2])}, "measure must be"),  # compared, it raises
     )
     for arguments, message in wrong:
         asked = partial(search, len, **{**SPACE, "measure": PURE, **arguments})

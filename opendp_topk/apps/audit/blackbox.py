@@ -819,7 +819,7 @@ def require_settings(
     if checks.require_positive_int("samples", samples, at_most=2 * MOST_TRIALS) < LEAST_SAMPLES:
         raise ParameterError(f"samples must be at least {LEAST_SAMPLES}")
     known = MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence(), Approximate(MaxDivergence())
-    if measure not in known:
+    if not isinstance(measure, Measure) or measure not in known:
         raise ParameterError(
             "measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() or "
             "Approximate(MaxDivergence())"
