@@ -359,6 +359,7 @@ _WORK = 3 * 2**25  # most products of a grid; the coarsest grid may take twice a
 _FINEST, _COARSEST = 128, 8
 _LOGS = 75  # deltas below e^-75 < 2^-108 are not needed
 _WIDEST = 64  # a step of a larger range gives no useful bound at practical epsilons
+_LEAST_RANGE = Fraction(1, 2**500)  # below it the arithmetic of the grid would slow down, with subnormal numbers
 
 
 # proof-region: range_steps
@@ -382,6 +383,7 @@ class AdaptiveRangeBound:
             return 0.0  # [beyond]
         if self.k == 1:
             return range_delta(a, e)  # [one-step]
+        a = max(a, _LEAST_RANGE)  # [tiny]
         cells = _cells_per_step(self.k, a)
         return (
             1.0
