@@ -107,8 +107,10 @@ def test_the_end_of_the_curve_is_compared_exactly() -> None:
 
 
 def test_tiny_and_large_ranges_stay_bounded() -> None:
-    assert 0 < AdaptiveRangeBound(3, 5e-324)(0.0) < 1e-320
-    assert 0 < AdaptiveRangeBound(3, Fraction(1, 10**400))(0.0) < 1e-320
+    """A range below 2^-500 is raised to it where there are several steps."""
+    assert 3 / 8 < AdaptiveRangeBound(3, Fraction(1, 2**500))(0.0) * 2.0**500 < 0.3751
+    assert AdaptiveRangeBound(3, 5e-324)(0.0) == AdaptiveRangeBound(3, Fraction(1, 2**500))(0.0)
+    assert AdaptiveRangeBound(3, Fraction(1, 10**400))(0.0) == AdaptiveRangeBound(3, Fraction(1, 2**500))(0.0)
     assert 0 < AdaptiveRangeBound(1, Fraction(1, 10**400))(0.0) < 1e-320
     assert 0.99 < AdaptiveRangeBound(3, 60.0)(100.0) <= 1
     assert 0 < AdaptiveRangeBound(3, 60.0)(179.999) < 1e-3
