@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -46,6 +47,11 @@ FORGETTING = (
 )
 
 TIERS = ("slow", "browser", "tex", "mutation", "foreign")
+
+# A build must end in time: where the environment says which day it is, a third of the tests that are not quick runs.
+# Each day run those that compare documents and records with the code, or cover what quick tests leave out.
+DAILY = ("tests/cli/", "tests/docs/", "tests/golden/", "tests/ledger/", "tests/repo/", "tests/tables/")
+DAYS = 3
 
 # Modules with most tests are taken first: a module of a few long ones would come last, and be waited for.
 LONG = (
@@ -126,7 +132,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Which instances of a test are quick, and which are traced.
 
     Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first
@@ -158,6 +164,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.untraced)
             if at not in {0, last} and not any(map(item.get_closest_marker, (*TIERS, "quick"))):
                 item.add_marker(pytest.mark.further)
+    if "OPENDP_TOPK_DAY" in os.environ:
+        others = of_other_days(items, int(os.environ["OPENDP_TOPK_DAY"]))
+        config.hook.pytest_deselected(items=others)
+        left = set(others)
+        items[:] = [item for item in items if item not in left]
+
+
+def of_other_days(items: list[pytest.Item], day: int) -> list[pytest.Item]:
+    """Tests that take turns and whose turn is not on this day, a number of days."""
+
+    def takes_turns(item: pytest.Item) -> bool:
+        tiers = ("tex", "mutation") if item.nodeid.startswith(DAILY) else ("slow", "further", "tex", "mutation")
+        return any(map(item.get_closest_marker, tiers))
+
+    return [item for at, item in enumerate(filter(takes_turns, items)) if (at - day) % DAYS]
 
 
 def pytest_collection_finish() -> None:

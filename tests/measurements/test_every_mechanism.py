@@ -30,7 +30,6 @@ from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.concepts.tried import specimens_of
-from tests.concepts.turns import in_turn
 from tests.oracles.chi_square import LARGEST_ERROR, ODDS, assert_follows, enough, p_value, smallest_error, tilted
 
 MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
@@ -358,10 +357,9 @@ SPECIMENS = [
     for name in sorted(shipped.find_constructors())
     for n, specimen in enumerate(specimens_of(name))
 ]
-SLOW = [one for one in SPECIMENS if one.marks]
 
 
-@pytest.mark.parametrize("specimen", [one for one in SPECIMENS if not one.marks] + in_turn(SLOW, 2))
+@pytest.mark.parametrize("specimen", SPECIMENS)
 def test_an_error_of_five_percent_would_be_noticed(specimen: Specimen) -> None:
     law = specimen.law(specimen.pair[0])
     counts = Counter(specimen.samples(enough(max(law.values()))))

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.concepts.turns import in_turn
 from tests.mutation import by_chance, functions, killers, nearest, page, reached, run
 from tests.mutation.checkout import ROOT
 from tests.mutation.control import harmless
@@ -280,6 +279,6 @@ def test_killers_pass_where_nothing_is_wrong(planted: Mutation) -> None:
 
 
 @pytest.mark.mutation
-@pytest.mark.parametrize("fault", in_turn(LIVE, 2), ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", LIVE, ids=lambda fault: fault.name)
 def test_every_fault_is_noticed(fault: Fault, planted: Mutation) -> None:
     assert not planted.outcome(fault, KILLERS.get(fault.name), search=False).survives, fault.what

@@ -21,7 +21,6 @@ from proofs.tools import form
 from proofs.tools.log import is_read
 from proofs.tools.renewal import MIGRATED
 from tests.concepts.copies import spoil
-from tests.concepts.turns import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
@@ -322,7 +321,7 @@ def require_tex() -> None:
 
 
 @pytest.mark.tex
-@pytest.mark.parametrize("name", in_turn(DOCUMENTS, 3))
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_document_builds(name: str, tmp_path: Path) -> None:
     require_tex()
     pdf = form.build_pdf(name, tmp_path / "new")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,3 +144,23 @@ def test_a_map_or_a_law_that_is_wrong_is_noticed() -> None:
         check_specimen(_altered(law=lambda x: right.law([*x[:2], x[2] + 1e-6])))
     with pytest.raises(AssertionError, match="excludes"):
         check_specimen(_altered(cell=lambda _, x: len(x)))
+
+
+@pytest.mark.further
+def test_in_three_days_each_slow_test_has_its_turn_once() -> None:
+    """Quick tests and those that are :data:`tests.conftest.DAILY` run each day."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m"]
+    files = ["tests/samplers/test_gaps.py", "tests/repo/test_wheel.py"]
+
+    def chosen(tier: str, **day: str) -> set[str]:
+        environment = {name: value for name, value in os.environ.items() if name != "OPENDP_TOPK_DAY"} | day
+        done = subprocess.run([*command, tier, *files], cwd=ROOT, env=environment, capture_output=True, check=True)
+        return {line for line in done.stdout.decode().splitlines() if "::" in line}
+
+    every = chosen("not slow and not further") | {name for name in chosen("") if name.startswith(files[1])}
+    days = [chosen("", OPENDP_TOPK_DAY=day) for day in ("20001", "20002", "20003")]
+    assert all(every <= day for day in days)
+    times = Counter(name for day in days for name in day - every)
+    assert set(times) == chosen("") - every
+    assert set(times.values()) == {1}
+    assert max(len(day) for day in days) <= min(len(day) for day in days) + 1

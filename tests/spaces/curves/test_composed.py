@@ -20,7 +20,6 @@ from opendp_topk.spaces.curves.closed_forms import ApproximateDP, LaplacePair, Z
 from opendp_topk.spaces.curves.composed import Composed, _tail_masses
 from opendp_topk.spaces.curves.covers import choose_grid
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from tests.concepts.turns import in_turn
 from tests.oracles.pairs import (
     Pair,
     binomial_delta,
@@ -245,7 +244,7 @@ def test_the_part_that_reaches_farthest_in_all_ends_on_a_node() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", in_turn(list(MAKERS), 2))
+@pytest.mark.parametrize("name", MAKERS)
 def test_a_curve_takes_little_time_and_memory_at_every_scale(name: str) -> None:
     few = [Case(name, scale, 2, 1) for scale in (TINY, 0.05, 50.0, HUGE)]
     many = Case(name, 1e-3, 10**4, 1), Case(name, 0.3, 10**6, 1), Case(name, 1.0, 2, 10**18)
