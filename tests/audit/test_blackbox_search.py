@@ -213,18 +213,28 @@ def test_noise_that_is_not_cut_is_not_accused() -> None:
 
 @pytest.mark.slow
 def test_bad_arguments() -> None:
+    column = pytest.importorskip("polars").Series([1, 2])  # asked whether it is true or equals anything, it raises
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"input_metric": None}, "must be given"),
         ({"input_metric": tk.UserDistance()}, "no neighbours can be generated"),
         ({"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5}, "no neighbouring inputs"),
         *(({name: value}, name) for name, value in (("d_in", 0), ("d_in", -1), ("candidates", 0))),
         *(({name: value}, name) for name, value in (("samples", 99), ("scale", -1))),
-        ({"measure": pytest.importorskip("polars").Series([1, 2])}, "measure must be"),  # compared, it raises
+        ({"measure": column}, "measure must be"),
     )
     for arguments, message in wrong:
         asked = partial(search, len, **{**SPACE, "measure": PURE, **arguments})
         raises_exactly(tk.errors.ParameterError, asked, message)
-    for name, value in (("input_domain", tk.AtomDomain(int)), ("batched", 1)):
+    for name, value in (
+        ("input_domain", tk.AtomDomain(int)),
+        ("batched", 1),
+        ("input_metric", column),
+        ("scale", column),
+    ):
         asked = partial(search, len, **{**SPACE, "measure": PURE, name: value})
         raises_exactly(tk.errors.ParameterTypeError, asked, name)
+    winner = tk.make_report_noisy_top_k(*SPACE.values(), PURE, k=1, scale=1.0)
+    for name in ("input_domain", "input_metric"):
+        raises_exactly(tk.errors.ParameterTypeError, partial(search, winner, **{name: column}), name)
+    raises_exactly(tk.errors.ParameterError, partial(search, winner, measure=column), "measure must be")
     raises_exactly(tk.errors.ParameterTypeError, lambda: search(7, **SPACE, measure=PURE), "function")  # type: ignore[arg-type]

@@ -55,6 +55,7 @@ FITTING: dict[str, tuple[Any, ...]] = {
     "output_measure": (PURE, ZCDP, PROFILE, tk.RangeDivergence(), tk.Approximate(PURE)),
     "measure": (PURE, ZCDP, PROFILE),
     "metric": (VOTES, USERS[1]),
+    "function": (TOP,),
     "measurement": (TOP, COUNT >> tk.then_report_noisy_top_k(ZCDP, k=1, scale=1.0)),
     "k": (1, 2),
     "scale": (1.0, 2, Fraction(1, 2)),

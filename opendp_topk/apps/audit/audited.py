@@ -153,7 +153,7 @@ def audit_claim(
     found = search(
         function,
         input_domain=VectorDomain(AtomDomain(float), size=size) if vectors else None,
-        input_metric=input_metric or (LInfDistance() if vectors else None),
+        input_metric=LInfDistance() if vectors and input_metric is None else input_metric,
         measure=measure,
         d_in=d_in,
         scale=scale,
@@ -171,7 +171,7 @@ def audit_claim(
 def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **settings: Any) -> Audited:
     """Audit one pair again with fresh samples: the pair ``Audited.pair``, or the one of this number among ``pairs``."""
     if isinstance(pair, int):
-        given = list(pairs or ())
+        given = [] if pairs is None else list(pairs)
         if not 0 <= pair < len(given):
             raise ParameterError("pair must be the number of a given pair: pairs are numbered from 0")
         chosen, number = given[pair], pair

@@ -124,11 +124,11 @@ def search(
     """
     checks.require_callable("function", function)
     options: dict[str, Any] = {"batched": batched, "timed": timed}
-    if isinstance(function, Measurement) and pairs is not None:
-        measure = measure or function.output_measure
-    elif isinstance(function, Measurement):
-        input_domain = input_domain or _require_vector_domain(function.input_domain)
-        input_metric, measure = input_metric or function.input_metric, measure or function.output_measure
+    if isinstance(function, Measurement):
+        measure = function.output_measure if measure is None else measure
+    if isinstance(function, Measurement) and pairs is None:
+        input_domain = _require_vector_domain(function.input_domain) if input_domain is None else input_domain
+        input_metric = function.input_metric if input_metric is None else input_metric
         scale = function.parameters.get("scale") if scale is None else scale
     if pairs is not None:
         return _search_given_pairs(function, pairs, measure, samples, confidence, delta, options)
@@ -136,10 +136,11 @@ def search(
         raise ParameterError("input_domain, input_metric and measure must be given: function is not a measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta, timed)
     distance = to_fraction(checks.require_distance(d_in, "d_in"))
-    told = None if scale is None or scale == 0 else to_fraction(checks.require_scale(scale))
+    told = None if scale is None else to_fraction(checks.require_scale(scale))
     if distance == 0:
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
-    is_within_distance(input_metric, (0,), (0,), distance)
+    metric = checks.require_instance("input_metric", input_metric, Metric, "a metric such as LInfDistance()")
+    is_within_distance(metric, (0,), (0,), distance)
     size = _require_vector_domain(input_domain).size
     sizes, edge_sizes = (_SIZES, _EDGE_SIZES) if size is None else ((size,), (size,))
     most = checks.require_positive_int("candidates", candidates)
@@ -150,15 +151,15 @@ def search(
     def can_audit_pair(pair: tuple[Any, Any]) -> bool:
         return _can_audit(function, validate_inputs([pair])[0], options)
 
-    edges = _find_edges(function, input_domain, input_metric, distance, edge_sizes, 2 * half, can_audit_pair, options)
+    edges = _find_edges(function, input_domain, metric, distance, edge_sizes, 2 * half, can_audit_pair, options)
     units = [told] if told else sorted({distance, *(edge.scale_estimate for edge in edges if edge.scale_estimate)})
     far = [
         pair
-        for pair in itertools.islice(extreme_pairs(input_domain, input_metric, distance, sizes), most // _EXTREME)
+        for pair in itertools.islice(extreme_pairs(input_domain, metric, distance, sizes), most // _EXTREME)
         if checks.require_boolean("extremes", extremes) and can_audit_pair(pair)
     ]
     share = -(-(most - len(far)) // len(units))
-    near = (first_pairs(input_domain, input_metric, distance, unit, sizes, share) for unit in units)
+    near = (first_pairs(input_domain, metric, distance, unit, sizes, share) for unit in units)
     made = [*itertools.islice(itertools.chain.from_iterable(near), most - len(far)), *far]
     if not made:
         raise ParameterError("input_domain: no neighbouring inputs at distance d_in could be generated; give pairs")
