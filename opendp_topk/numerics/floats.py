@@ -78,8 +78,7 @@ def _log1m_series(v: Floats) -> Floats:
 @functools.cache
 def _log_of_centres() -> Floats:
     with gmpy2.context(precision=53, round=gmpy2.RoundToNearest):
-        centres = [gmpy2.mpfr(0.5 + (cell + 0.5) / (2 * _CELLS)) for cell in range(_CELLS)]
-        return np.array([float(gmpy2.log(centre)) for centre in centres])
+        return np.array([float(gmpy2.log(0.5 + (cell + 0.5) / (2 * _CELLS))) for cell in range(_CELLS)])
 
 
 # Vectorised exponentials with a proven error bound, from IEEE 754 basic operations alone.

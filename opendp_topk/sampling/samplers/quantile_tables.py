@@ -38,7 +38,8 @@ def quantile_table(noise: Noise) -> QuantileTable:
     if not noise.is_proven:
         nodes = nodes[_is_round(np.minimum(nodes, _PREFIXES - nodes))]
     u = nodes / _PREFIXES  # [nodes]
-    lower, upper = noise.quantile_floats((u, u), (1 - u, 1 - u))  # [outward]
+    rest = 1 - u
+    lower, upper = noise.quantile_floats((u, u), (rest, rest))  # [outward]
     prefix = np.arange(_PREFIXES)
     tail = np.array([_PREFIXES - (_PREFIXES >> j) for j in range(DIGITS + 1)])  # [tail]
     return QuantileTable(
