@@ -166,7 +166,6 @@ def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type, b
 
 
 def _bound_indices(bounds: Any, T: type) -> tuple[int, int]:
-    """Return the indices of the bounds of a search."""
     fits = checks.is_integer if T is int else checks.is_real
     if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not all(map(fits, bounds)):
         raise ParameterTypeError(f"bounds must be a pair (low, high) of numbers of type {T.__name__}")
@@ -242,7 +241,6 @@ def _float_to_bits(value: float) -> int:
 
 
 def _bits_to_float(bits: int) -> float:
-    """Return the float64 with this bit pattern."""
     return float(struct.unpack("<d", struct.pack("<q", bits))[0])
 
 

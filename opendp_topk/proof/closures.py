@@ -86,7 +86,6 @@ class CodeHash:
 
 
 def code_hashes(name: str) -> list[CodeHash]:
-    """Return the code hashes in the document ``name``."""
     return [CodeHash(name, *match) for match in _pins_in(library.document_source(name))]
 
 
@@ -104,7 +103,6 @@ def short_sha256(text: str) -> str:
 
 
 def hashed_code_texts(document: str) -> list[str]:
-    """Return the hashed text of each code hash of ``document``."""
     with pause_garbage_collection():
         return [hashed_code_text(document, pin.region) for pin in code_hashes(document)]
 

@@ -125,7 +125,6 @@ def note_names() -> list[str]:
 
 
 def document_source(name: str) -> str:
-    """Return the text of the document ``name``."""
     path = document_path(name)
     if path is None:
         raise ProofError(f"there is no proof document {name}.tex; opendp-topk proofs lists all documents")
@@ -134,7 +133,6 @@ def document_source(name: str) -> str:
 
 @remembered
 def read_text(path: Path) -> str:
-    """Return the content of a file."""
     return path.read_text(encoding="utf-8")
 
 

@@ -175,7 +175,6 @@ def _find_base_name(node: ast.expr) -> Iterator[str]:
 
 
 def _is_class_or_module(origin: Origin) -> bool:
-    """Return True if the origin is a class or a module of the package."""
     return not origin.name or any(isinstance(one.node, ast.ClassDef) for one in binding_statements(origin))
 
 

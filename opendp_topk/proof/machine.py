@@ -52,7 +52,6 @@ class MachineCheck:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def format_mark(self, digest: str) -> str:
-        """Return the mark in the document, with this digest."""
         return rf"\checked{{{self.label}}}{{{self.theorem}}}{{{digest}}}{{{self.remark}}}"
 
     @property
@@ -97,7 +96,6 @@ def load_compiled_record() -> dict[str, dict[str, str]]:
 
 
 def source_digest(name: str) -> str:
-    """Return the SHA-256 of a whole source."""
     return hashlib.sha256(_read_machine_source(name).encode()).hexdigest()
 
 

@@ -377,5 +377,4 @@ def _ambiguous_imports(statement: Statement, node: _Import) -> str:
 
 
 def _is_package_import(node: _Import, home: Module) -> bool:
-    """Return True if an import statement imports only from the package."""
     return all(origin.module is not None for _, origin in _imported_origins([node], home.above))

@@ -305,7 +305,6 @@ def _collect_in_function(node: _Function | ast.Lambda, bound: frozenset[str], fo
 
 
 def parameter_names(arguments: ast.arguments) -> Iterator[str]:
-    """Yield the names of the parameters of a function."""
     for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
             yield one.arg

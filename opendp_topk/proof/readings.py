@@ -59,13 +59,11 @@ Line = ReviewEntry | Rewording | Migration
 
 
 def review_log_path() -> Path:
-    """Return the path of the log."""
     return library.documents_folder() / "readings.jsonl"
 
 
 @library.remembered
 def read_review_log() -> tuple[Line, ...]:
-    """Return all lines, oldest first."""
     path = review_log_path()
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return tuple(_parse_review_line(number, line) for number, line in enumerate(lines, start=1))

@@ -44,13 +44,11 @@ def region_tags(code: str) -> set[str]:
 
 
 def ordered_tags(code: str) -> list[str]:
-    """Return the tags of a region of code in order."""
     return [tag for found in TAGS.findall(code) for tag in TAG.findall(found)]
 
 
 @library.remembered
 def locate_region(name: str) -> LocatedRegion:
-    """Return a region of the package."""
     sources = _index_region_files().get(name, [])
     start, end = f"# proof-region: {name}", f"# end-proof-region: {name}"
     if len(sources) != 1:

@@ -192,7 +192,6 @@ def _derive_status(name: str) -> str:
 
 
 def _required_documents(name: str) -> list[str]:
-    """Return a document and all documents that it relies on."""
     return list(dict.fromkeys([name, *document_foundations(name), *([_THROUGH] if document_path(_THROUGH) else [])]))
 
 

@@ -515,7 +515,6 @@ def _require_polars() -> None:
 
 
 def _read_stdin() -> bytes:
-    """Return all of standard input."""
     if sys.stdin is None or _is_endless(sys.stdin.buffer):
         raise TableError("path is standard input, which must be a pipe, a file or a terminal")
     content: bytes = sys.stdin.buffer.read()

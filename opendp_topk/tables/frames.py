@@ -408,7 +408,6 @@ def _column_names(table: Any) -> list[str]:
 
 
 def _select_columns(table: Any, columns: list[str]) -> Any:
-    """Return these columns, in this order."""
     return table.select_columns(columns) if isinstance(table, Rows) else select_columns(table, columns)
 
 

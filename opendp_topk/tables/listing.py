@@ -41,7 +41,6 @@ class FileList:
 
     @property
     def file_locations(self) -> list[str]:
-        """Paths or addresses of the files."""
         return [file.place for file in self.files]
 
     def require_unchanged(self) -> None:
@@ -131,7 +130,6 @@ def _stat_file(place: str, name: str) -> TableFile:
 
 
 def _walk_parquet_files(folder: str) -> Iterator[str]:
-    """Yield the .parquet files of a folder and its subfolders."""
     waiting, seen = [folder], {os.path.realpath(folder)}
     while waiting:
         for entry, is_folder in _scan_folder(waiting.pop()):

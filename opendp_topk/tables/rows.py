@@ -97,7 +97,6 @@ class Rows:
         return self._held
 
     def collect(self) -> nw.DataFrame[Any]:
-        """Return the rows, in memory."""
         return self.read_snapshot().collect()
 
     def _store_batches(self, batches: Iterable[pl.DataFrame]) -> nw.LazyFrame[Any]:

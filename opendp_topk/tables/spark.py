@@ -568,7 +568,6 @@ def partition_worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Ite
 
 
 def build_answer_row(number: int, pickled: bytes, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return the row of the partition with this number."""
     import pyarrow as pa
 
     try:

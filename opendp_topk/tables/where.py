@@ -94,7 +94,6 @@ class WhereCondition:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Columns in the condition, each once."""
         return tuple(dict.fromkeys(test.column for test in _column_comparisons(self.condition)))
 
     def filter_rows(self, frame: Any, columns: Sequence[str]) -> Any:
@@ -103,7 +102,6 @@ class WhereCondition:
 
 
 def parse_condition(text: Any) -> WhereCondition:
-    """Parse the condition ``text``."""
     if not isinstance(text, str):
         raise ParameterTypeError(f"where must be a string, not {type(text).__name__}")
     return WhereCondition(text, _Parser(text).parse_whole_text())

@@ -513,7 +513,6 @@ class OutcomeSampler:
         self._raised_on: list[Any] = []
 
     def __call__(self, value: Any, count: int) -> list[Hashable]:
-        """Return ``count`` outcomes on ``value``."""
         outcomes = _draw_outcomes(self._function, self._batched, value, count)
         if not self._returned and count:
             self._returned = not all(isinstance(outcome, RaisedOutcome) for outcome in outcomes)
@@ -566,7 +565,6 @@ def _draw_outcomes(function: Callable[..., Any], batched: bool, value: Any, coun
 
 
 def _call_or_capture_error(function: Callable[..., Any], value: Any) -> Any:
-    """Return the release, or the error that was raised."""
     try:
         return function(value)
     except TopKError:

@@ -345,7 +345,6 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the ``pairs`` of a caller, one by one."""
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise ParameterTypeError(f"pairs must be a list of pairs of neighbours, not {type(pairs).__name__}")
     return map(_require_pair, pairs)

@@ -123,11 +123,9 @@ class EnumeratedRandom(random.Random):
         return UniformFloat(self._tape)
 
     def getrandbits(self, k: int, /) -> int:
-        """Return ``k`` bits."""
         return self._tape.draw_below(1 << k)
 
     def randbytes(self, n: int) -> bytes:
-        """Return ``n`` bytes."""
         return bytes(self._tape.draw_below(256) for _ in range(n))
 
     def seed(self, *_: Any, **__: Any) -> None:
@@ -157,7 +155,6 @@ class EnumeratedGenerator:
         return drawn.astype(np.int64) if plain else drawn
 
     def integers(self, low: int, high: int | None = None, size: Any = None, *, endpoint: bool = False) -> Any:
-        """Return uniform integers."""
         start, end = (0, low) if high is None else (low, high)
         return self._fill_array(size, lambda: int(start) + self._tape.draw_below(int(end) - int(start) + endpoint))
 
@@ -166,7 +163,6 @@ class EnumeratedGenerator:
         return self._fill_array(size, lambda: UniformFloat(self._tape))
 
     def bytes(self, length: int) -> bytes:
-        """Return uniform bytes."""
         return bytes(self._tape.draw_below(256) for _ in range(length))
 
     def choice(self, a: Any, size: Any = None, p: Any = None) -> Any:
@@ -186,7 +182,6 @@ class EnumeratedGenerator:
         return self._fill_array(size, draw_item)
 
     def permutation(self, x: Any) -> Any:
-        """Return a uniform permutation."""
         import numpy as np
 
         items = list(range(x)) if isinstance(x, int | np.integer) else list(x)

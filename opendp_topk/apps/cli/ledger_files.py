@@ -89,5 +89,4 @@ def print_result(fields: dict[str, Any], *words: str, as_json: bool) -> None:
 
 
 def print_json(fields: dict[str, Any]) -> None:
-    """Print ``fields`` as one line of JSON."""
     typer.echo(json_text(fields, ascii_only=True))

@@ -17,8 +17,6 @@ _begun: ContextVar[float | None] = ContextVar("begun", default=None)  # when the
 
 
 class LogFormat(StrEnum):
-    """Formats of the log."""
-
     json = "json"
 
 

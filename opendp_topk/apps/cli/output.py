@@ -113,7 +113,6 @@ class RecordDestination:
 
 
 def _require_file_name(out: str) -> str:
-    """Return ``out`` if it is a possible file name."""
     reason = ""
     try:
         os.fsencode(out)

@@ -157,7 +157,6 @@ def format_time(time: str) -> str:
 
 
 def mechanism_text(record: ReleaseRecord) -> str:
-    """Return the mechanism and its parameters."""
     known, hidden = record.mechanism, ("mechanism", "transformation", "partition")
     shown = [f"{name} = {value}" for name, value in known.items() if name not in hidden]
     partition = record.mechanism.get("partition")

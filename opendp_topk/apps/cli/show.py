@@ -187,7 +187,6 @@ def cost_text(claim: PrivacyClaim, *, of_rows: bool = False) -> str:
 
 
 def guarantee_rows(promises: Mapping[str, AccuracyGuarantee]) -> list[tuple[str, str]]:
-    """Return the rows for the accuracy guarantees."""
     names = {"accuracy": "accuracy", "count_accuracy": "counts"}
     return [(names[name], promise.words) for name, promise in promises.items()]
 
@@ -203,7 +202,6 @@ def proof_lines(proof: Proof) -> Text:
 
 
 def document_lines(states: Iterable[tuple[Any, str]]) -> Text:
-    """Return documents with their states, one per line."""
     lines = Text()
     for name, state in states:
         lines.append(f"{name} (").append(status_text(state)).append(")\n")

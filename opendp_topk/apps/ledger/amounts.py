@@ -160,7 +160,6 @@ def _format_rational(value: Fraction) -> str:
 
 
 def serialize_amount(value: Amount) -> list[str]:
-    """Return an amount as strings for a record."""
     if any(part != UNBOUNDED and part.denominator.bit_length() > _WRITTEN_BITS for part in value):
         raise ParameterError(
             "cost must have fewer digits, because the sum of all costs is stored exactly: give decimals of "
@@ -449,7 +448,6 @@ class BudgetAccount:
 
 
 def open_account(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve | None = None) -> BudgetAccount:
-    """Return the account of a new ledger."""
     checks.require_instance("measure", measure, Measure, "a measure such as MaxDivergence()")
     if measure not in MEASURES.values():  # [additive]
         raise ParameterError(

@@ -50,7 +50,6 @@ _MOST = 2**16  # maximum bytes of a key file
 
 
 def sign_head(head: str, key: str | os.PathLike[str]) -> str:
-    """Return ``head`` with its signature, in one line."""
     keys, kind = _load_cryptography()
     content = _read_key_file(key)
     try:
@@ -117,7 +116,6 @@ _NOTES = "accept", "repair"  # kinds of records that neither charge nor settle a
 def find_ledger_problems(
     journal: Journal, kept: str | None = None, key: str | os.PathLike[str] | None = None
 ) -> list[str]:
-    """Return the problems, one line each."""
     anchor, signature = (None, None) if kept is None else parse_head_line(kept)
     if key is None and signature is not None:
         raise ParameterError("head is signed: also give the key, or remove the signature from the head")

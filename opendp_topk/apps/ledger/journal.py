@@ -272,7 +272,6 @@ class Journal:
         self.settle(found.number, state, record)
 
     def find_entry(self, number: Any) -> Entry:
-        """Return one entry by its number."""
         (found,) = read_entries(
             self.log.place, self._iter_entry_records(self.find_debit_record(number)), self.amount_as_distance
         )
@@ -299,12 +298,10 @@ class Journal:
         return found
 
     def read_all_entries(self) -> list[Entry]:
-        """Return all entries, oldest first."""
         self._require_open()
         return read_entries(self.log.place, self.log.iter_records(), self.amount_as_distance)
 
     def total_spent(self) -> Amount:
-        """Return the total charge of all entries."""
         return self.spent_at_record(self.last_record())
 
     def has_room(self, cost: Amount) -> bool:
@@ -312,7 +309,6 @@ class Journal:
         return self.account.is_total_allowed(add_amounts(self.total_spent(), cost))
 
     def last_record(self) -> Record:
-        """Return the last record."""
         self._require_open()
         return self._require_own_record(self.log.last_record())
 
@@ -363,7 +359,6 @@ def entry_count_at(place: str, record: Record) -> int:
 
 
 def parse_header(place: str, first: Record) -> tuple[LedgerPrivacyUnit, BudgetAccount]:
-    """Return the unit and the account in the first record."""
     fields = first.fields
     if fields.get("format") != FORMAT:
         raise ledger_error(place, "opened", "it is not a ledger")

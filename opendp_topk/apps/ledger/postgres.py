@@ -73,7 +73,6 @@ class ServerAddress:
 
 
 def parse_address(address: str) -> ServerAddress:
-    """Parse ``address``."""
     text = str.__str__(address)
     head, _, fragment = text.partition("#")
     rest = head.partition("//")[2]
@@ -110,7 +109,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def _parse_schema_and_name(fragment: str) -> tuple[str, str]:
-    """Return the schema and the name; each has a default."""
     try:
         parts = [unquote(part, errors="strict") for part in fragment.split("/")]
     except UnicodeDecodeError:
@@ -163,12 +161,10 @@ _PATIENT, _ABANDONED = "120s", "60s"  # timeouts of a lock, and of a client that
 
 # proof-region: table
 def quoted_table_name(schema: str) -> str:
-    """Return the qualified name of the table in ``schema``."""
     return f'"{schema}"."{TABLE}"'  # [schema]
 
 
 def create_table_statement(schema: str) -> str:
-    """Return the statement that creates the table."""
     return (
         f'CREATE TABLE {quoted_table_name(schema)} (ledger text COLLATE "C" NOT NULL, number bigint NOT NULL,'
         ' record text COLLATE "C" NOT NULL, PRIMARY KEY (ledger, number)) USING heap'
@@ -554,7 +550,6 @@ class PostgresLog:
 
     @convert_to_ledger_error("read")
     def last_record(self) -> Record:
-        """Return the last record."""
         rows, lasting = self._read_checked_rows(lambda: self._end_queries()[2:], "read")
         self._parse_committed_rows(lasting)
         for last in self._parse_rows(rows):

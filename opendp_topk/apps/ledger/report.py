@@ -100,7 +100,6 @@ _FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, 
 
 
 def plural_noun(person: str) -> str:
-    """Return the plural of the word for a person."""
     if person in _PLURALS:
         return _PLURALS[person]
     if re.search("[^aeiou]y$", person):
@@ -295,7 +294,6 @@ _LISTED = 2000  # maximum number of entries in the table of a page
 
 
 def ledger_page(ledger: Ledger) -> str:
-    """Return the whole page."""
     ledger = ledger.at_one_moment()
     entries, problems = ledger.history(), ledger.verify()
     names, parts = _amount_symbols(ledger), entry_budget_shares(ledger)

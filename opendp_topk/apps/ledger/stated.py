@@ -83,7 +83,6 @@ class LedgerPrivacyUnit:
 
     @property
     def person_description(self) -> str:
-        """Definition of a person, in words."""
         return "not stated" if self.user is None else f"a {self.person}: the column {self.user}"
 
     def charged_distance(self, d_in: Any) -> Number:

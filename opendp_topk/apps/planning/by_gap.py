@@ -59,7 +59,6 @@ class GapTask(ThresholdTask):
         return measurement if items is None else measurement >> index_candidates(items)
 
     def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        """Return the chain for the candidates ``items``."""
         known = plan.measurement.parameters
         return self.build_measurement(plan.query, known["scale"], known["threshold"], items)
 
@@ -83,14 +82,12 @@ class GapTask(ThresholdTask):
     # end-proof-region: surely_passes
 
     def question_text(self, columns: Columns) -> str:
-        """Return the question in words."""
         return (
             f"which of {self.n_candidates} candidates, at most {self.k}, are above a large gap between their "
             f"{columns.score_noun}s?"
         )
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """Return the mechanism in words."""
         known, noun = plan.measurement.parameters, plan.query.unit.columns.score_noun
         noise = find_standard_noise(known["noise"]).words
         return (

@@ -55,7 +55,6 @@ Value = Callable[[TopKPlan], float | None]
 
 
 def new_axes() -> Any:
-    """Return the axes of a new figure."""
     return _load_pyplot().subplots(figsize=(SIZE[0] / 2, SIZE[1]), layout="constrained")[1]
 
 
@@ -80,12 +79,10 @@ def _distinct_curves(rows: Sequence[TopKPlan]) -> list[tuple[str, PrivacyCurve]]
 
 
 def wrap_mechanism_names(names: Sequence[str]) -> str:
-    """Return names of mechanisms as one label."""
     return "\n".join(textwrap.wrap(", ".join(names), _LETTERS))
 
 
 def _largest_drawn_epsilon(curve: PrivacyCurve) -> float:
-    """Return the largest epsilon at which a curve is drawn."""
     return curve.epsilon(1e-9)
 
 
@@ -596,7 +593,6 @@ class Option:
 
     @property
     def name(self) -> str:
-        """The name of the mechanism."""
         return self.row.name
 
 

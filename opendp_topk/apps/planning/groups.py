@@ -56,12 +56,10 @@ class GroupedTask:
 
     @property
     def release(self) -> str:
-        """``"ranking"`` or ``"set"``."""
         return self.task.release
 
     @property
     def name(self) -> str:
-        """The name of the mechanism."""
         return self.task.name
 
     @property
@@ -93,7 +91,6 @@ class GroupedTask:
     def build_group_measurement(
         self, query: Query[GroupedTask, UserUnit], scale: float, items: Any = None
     ) -> Measurement:
-        """Return the measurement of one group."""
         unit, size = self._single_group_query(query).unit, self.task.n_candidates
         scores = unit.map_only_scores(size) if items is None else unit.score_transformation(items)
         return self.task.build_measurement(scores, query.budget.measure, scale, items)  # [member]
@@ -152,12 +149,10 @@ class GroupedTask:
         return ""
 
     def question_text(self, columns: Columns) -> str:
-        """Return the question in words."""
         groups = count_with_noun(len(self.groups), "group")
         return f"{self.task.question_text(columns).removesuffix('?')}, in each of {groups}?"
 
     def describe_mechanism(self, plan: Plan[GroupedTask, UserUnit]) -> str:
-        """Return the mechanism in words."""
         return (
             f"{self.task.describe_mechanism(self.single_group_plan(plan))}; separately in each group, with independent "
             f"noise, even if no user is in it; {self._describe_contribution(plan.query.unit.columns)}"

@@ -256,7 +256,6 @@ class _ComposedCurves:
         self.seen: dict[tuple[type | None, float], float] = {}
 
     def composed_bounds(self, scale: float) -> tuple[Any, ...]:
-        """Return all bounds on all releases together."""
         curve: PrivacyCurve = composed_loss(PrivacyProfile(), self.make(scale).map(self.d_in), self.releases)
         return curve.bounds
 

@@ -30,7 +30,6 @@ class SimulatedMean:
 
     @classmethod
     def from_values(cls, values: NDArray[np.float64]) -> SimulatedMean:
-        """Return the mean of the values of all releases."""
         return cls(float(values.mean()), float(values.std() / np.sqrt(len(values))))
 
     def percent_text(self) -> str:

@@ -48,17 +48,14 @@ class NumericColumns(Columns):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of the columns that a table must have."""
         return (str(self.value),) if self.is_row_level else (self.user, str(self.value))
 
     @property
     def domain(self) -> Any:
-        """Domain of the tables with these columns."""
         return FrameDomain(self.user, value=self.value)
 
     @property
     def least_candidate(self) -> int:
-        """Least candidate, in steps."""
         return bounds_in_steps(self.bounds, self.step)[0]
 
     @property
@@ -73,7 +70,6 @@ class NumericColumns(Columns):
 
     @property
     def contribution_clause(self) -> str:
-        """The rows of a user that count, in words."""
         if self.is_row_level:
             return "every row is counted"
         if self.max_rows == 1:
@@ -93,7 +89,6 @@ class NumericColumns(Columns):
         return self.score_transformation(neighbors, None)
 
     def is_candidate(self, written: Any) -> bool:
-        """Return True if this is a candidate in the notation of records."""
         if not _WRITTEN.fullmatch(str(written)):
             return False
         number, (least, most) = Fraction(written), bounds_in_steps(self.bounds, self.step)
@@ -141,7 +136,6 @@ class QuantileTask(TopKTask):
 
     @classmethod
     def from_columns(cls, columns: NumericColumns) -> QuantileTask:
-        """Return the task for these columns."""
         if len(columns.quantiles) > 1:
             return QuantilesTask.by_halving(columns)
         return QuantileTask(1, columns.n_candidates, "set", ONE_SHOT)  # [one]
@@ -167,7 +161,6 @@ class QuantileTask(TopKTask):
         return measurement >> IndexGridNumbers(columns.least_candidate, columns.step)
 
     def question_text(self, columns: Columns) -> str:
-        """Return the question in words."""
         assert isinstance(columns, NumericColumns)
         verb = "are" if self.k > 1 else "is"
         return (
@@ -175,7 +168,6 @@ class QuantileTask(TopKTask):
         )
 
     def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        """Return the mechanism in words."""
         noise = plan.measurement.parameters["noise"]
         return f"{self._describe_scoring(plan)} the quantile; the largest score with independent {noise} noise wins"
 
@@ -236,7 +228,6 @@ class QuantilesTask(QuantileTask):
 
     @property
     def name(self) -> str:
-        """Name of the mechanism."""
         return "quantiles"
 
     @property
@@ -245,14 +236,12 @@ class QuantilesTask(QuantileTask):
         return self.k.bit_length()  # [levels]
 
     def build_measurement(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
-        """Return the measurement of the quantiles at this scale, which releases indices of candidates."""
         given: Any = {"quantiles": list(self.shares), "scale": scale, "places": self.places}
         counts: Any = space
         measurement: Measurement = counts >> then_quantiles(measure, **given)  # [halved]
         return measurement
 
     def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
-        """Return the measurement of the plan under ``PrivacyProfile()``."""
         space = plan.query.unit.map_only_scores(self.n_candidates)
         return self.build_measurement(space, PrivacyProfile(), plan.measurement.parameters["scale"])
 
@@ -267,14 +256,12 @@ class QuantilesTask(QuantileTask):
     # end-proof-region: planned_quantiles
 
     def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        """Return the mechanism in words."""
         return (
             f"{self._describe_scoring(plan)} a quantile; the middle quantile is chosen first, with independent Gumbel "
             "noise on each score, and then in the same way the quantiles of the rows below it and of the other rows"
         )
 
     def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """Return the accuracy guarantee: the rank errors of the released numbers among the rows that count."""
         rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
         if rows is None:
             return guarantee_field(plan, NO_BOUND)
@@ -289,7 +276,6 @@ class QuantilesTask(QuantileTask):
 
 
 def numeric_columns(plan: Plan[Any, Any]) -> NumericColumns:
-    """Return the columns of a plan for quantiles."""
     columns = plan.query.unit.columns
     assert isinstance(columns, NumericColumns)
     return columns

@@ -97,7 +97,6 @@ class TableUnit(UserUnitOptions):
 
     @property
     def column(self) -> str:
-        """Column that identifies users, or the marker for rows if every row counts as a user."""
         return super().column if self.rows_per_person is None else ROW
 
     @property
@@ -111,7 +110,6 @@ class TableUnit(UserUnitOptions):
 
     @property
     def stated_bound(self) -> int | None:
-        """Stated bound on the values of the user column, or on the rows, of one person."""
         return self.at_most if self.rows_per_person is None else self.rows_per_person
 
 
@@ -505,7 +503,6 @@ class ItemQuestion(Question):
 
     @cached_property
     def columns(self) -> Columns:
-        """Columns of the table that count."""
         names = self.item_column_names
         several = len(names) > 1
         item, parts = (join_item_parts(names), names) if several else (names[0], ())
@@ -517,13 +514,11 @@ class ItemQuestion(Question):
 
     @cached_property
     def other_users_count(self) -> OtherUsersCount | None:
-        """Count of the users with an item that is not released; None if it was not requested."""
         whole = self.budget.main
         return OtherUsersCount(whole, self.privacy_unit) if self.other else None
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
         known, found = record.mechanism, super().record_options(record)
         own = {
             "k": record.k,
@@ -568,7 +563,6 @@ class ItemQuestion(Question):
 
     @classmethod
     def method(cls, record: ReleaseRecord) -> str:
-        """Explain how the list was released, with which noise, and what was not released."""
         more = ""
         if record.released.counts is not None:
             noisy = "sum." if record.summed_column is not None else f"count of its {record.counted_noun}."
@@ -587,7 +581,6 @@ class ItemQuestion(Question):
 
     @classmethod
     def truncation(cls, record: ReleaseRecord) -> str:
-        """Explain how the data were truncated before they were counted."""
         known, one = record.mechanism, "row" if record.is_row_level else record.person
         words = cls.grid_sentences(record, one)
         most = known.get("max_items")
@@ -615,7 +608,6 @@ class ItemQuestion(Question):
 
     @classmethod
     def limits(cls, record: ReleaseRecord) -> list[str]:
-        """Return what cannot be concluded from the list."""
         noun, words = record.score_noun, ["It has no order."]
         if record.release == "ranking":
             words = [f"The order is random: items with similar {noun}s could have been released in the reverse order."]
@@ -635,7 +627,6 @@ class ItemQuestion(Question):
 
     @classmethod
     def public_check(cls, record: ReleaseRecord) -> str:
-        """Return the question to ask about what was chosen without the table."""
         if record.has_listed_candidates:
             return "Was the list of candidates made without looking at the table?"
         return super().public_check(record)
@@ -657,7 +648,6 @@ class SummedQuestion(ItemQuestion):
     step: Any = None
 
     def column_options(self) -> dict[str, Any]:
-        """Return further options of the columns."""
         more = super().column_options()
         return more if self.sum is None else more | {"value": self.sum} | parse_grid(self.bounds, self.step)
 
@@ -683,7 +673,6 @@ class BoundedQuestion(ItemQuestion):
         return replace(self, max_items=most, keep=None)
 
     def column_options(self) -> dict[str, Any]:
-        """Return further options of the columns."""
         found = super().column_options() | {"max_items": self.max_items}
         if self.max_items is not None:
             checks.require_positive_int(named("--max-items"), self.max_items)
@@ -709,7 +698,6 @@ class TableItemsQuestion(BoundedQuestion):
     own_delta: ClassVar[bool] = True
 
     def column_options(self) -> dict[str, Any]:
-        """Return further options of the columns."""
         found = super().column_options() | {"minimum_users": self.minimum_users}
         if found.get("bounds", (0, 0))[0] < 0 and self.item_list is None:
             raise ParameterError(named("--bounds must not be negative without --candidates"))
@@ -719,7 +707,6 @@ class TableItemsQuestion(BoundedQuestion):
 
     @classmethod
     def ending(cls, record: ReleaseRecord) -> list[tuple[str, str]]:
-        """Return the row that reports an empty release, or whether a ranking is complete."""
         if record.k is None:
             none = ("none", "no item was released: none was certain to have enough users")
             return [] if record.released.items else [none]
@@ -729,7 +716,6 @@ class TableItemsQuestion(BoundedQuestion):
 
     @classmethod
     def shortfall(cls, record: ReleaseRecord) -> int:
-        """Return by how many the released items are fewer than were asked for, if there may be fewer."""
         return 0 if record.k is None else record.k - len(record.released.items)
 
 
@@ -738,21 +724,18 @@ class AllItemsQuestion(TableItemsQuestion):
     """Base class of questions for all items of the table with enough users."""
 
     def column_options(self) -> dict[str, Any]:
-        """Return further options of the columns."""
         if self.max_items is None:
             raise ParameterError(named("give --max-items, the number of items of a user that count"))
         return super().column_options()
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
-        """Return what was asked, as the title of the release."""
         column = record.summed_column
         enough = f"enough {record.counted_noun}" if column is None else f"a large enough sum of {column}"
         return f"All items in the table with {enough}"
 
     @classmethod
     def heading(cls, record: ReleaseRecord) -> str:
-        """Return the heading of the released items."""
         return "item" if record.release == "ranking" else "items with enough users, in alphabetical or numerical order"
 
 
@@ -774,7 +757,6 @@ class ListedQuestion(ItemQuestion):
 
     @cached_property
     def n_candidates(self) -> int | None:
-        """Number of listed candidates; None if none are listed."""
         number = listed_number(self.candidates)
         if number is not None or self.candidates is None:
             return number
@@ -794,7 +776,6 @@ class ListedQuestion(ItemQuestion):
 
     @property
     def read_files(self) -> tuple[str, ...]:
-        """Files that the question names."""
         return (str(self.candidates),) if isinstance(self.candidates, str | Path) else ()
 
     def fixed(self, plan: Plan[Any, UserUnit]) -> Self:
@@ -803,17 +784,14 @@ class ListedQuestion(ItemQuestion):
 
     @classmethod
     def is_valid_record(cls, record: ReleaseRecord) -> bool:
-        """Return True if the fields of a record can be those of this question."""
         return record.k is not None and len(record.items) <= record.k
 
     @classmethod
     def number_text(cls, record: ReleaseRecord) -> str:
-        """Return the number of items in a title."""
         return "one" if record.k == 1 else str(record.k)
 
     @property
     def required_candidates(self) -> int:
-        """Number of listed candidates."""
         if self.n_candidates is None:
             raise ParameterError(named("give --candidates, a public list of the items"))
         return self.n_candidates
@@ -828,7 +806,6 @@ class ListedQuestion(ItemQuestion):
         return k
 
     def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
-        """Return the plan for a table with these columns; ``schema`` has their types."""
         from .files import items_as_integers, match_column_types
 
         items, columns = self.item_list, plan.query.unit.columns

@@ -24,21 +24,17 @@ class AboveThreshold(AllItemsQuestion, SummedQuestion):
     mechanisms: ClassVar[tuple[str, ...]] = ("stable_histogram",)
 
     def task(self) -> StableHistogramTask:
-        """Return the task."""
         return StableHistogramTask()
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
-        """Return True if these parameters of a record's mechanism are those of this question."""
         return super().owns(known) and "k" not in known
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        """Yield the plan of the record."""
         known, task = record.mechanism, StableHistogramTask(record.mechanism.get("gaussian") is True)
         query = cls.record_query(record, task)
         yield Plan(query, task.rebuild_measurement(query, known, record.scale))
 
     def reach_text(self, plan: Plan[Any, Any]) -> str:
-        """Return the two amounts whose distance the accuracy theorem bounds."""
         return f"a {self.columns.score_noun} that is certainly released to 0"

@@ -29,19 +29,16 @@ class TopKByGap(SummedQuestion, ListedQuestion):
     own_delta: ClassVar[bool] = True
 
     def task(self) -> GapTask:
-        """Return the task."""
         return GapTask(self.required_k, self.required_candidates)
 
     @classmethod
     def is_valid_record(cls, record: ReleaseRecord) -> bool:
-        """Return True if the fields of a record can be those of this question."""
         known = record.mechanism
         has_noise = "test_scale" in known and record.scale is not None
         return super().is_valid_record(record) and has_noise and (known["candidates"] or 0) > 1
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        """Yield the plan of the record."""
         known, noises = record.mechanism, {one.name: one for one in STANDARD}
         task = GapTask(record.k or 0, known["candidates"], noises[known["noise"]], known["test_scale"])
         query = cls.record_query(record, task)
@@ -50,14 +47,12 @@ class TopKByGap(SummedQuestion, ListedQuestion):
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
-        """Return what was asked, as the title of the release."""
         column = record.summed_column
         apart = f"numbers of {record.counted_noun}" if column is None else f"sums of {column}"
         return f"The best of {cls.listed_clause(record)}, at most {record.k}, above a large gap between their {apart}"
 
     @classmethod
     def method(cls, record: ReleaseRecord) -> str:
-        """Explain how the set was released, with which noise, and what was not released."""
         unit = record.counted_noun if record.summed_column is None else f"in {record.summed_column}"
         return (
             f"{cls.released_clause(record)}: exactly the best candidates; their number was chosen by the gaps between "
@@ -69,7 +64,6 @@ class TopKByGap(SummedQuestion, ListedQuestion):
 
     @classmethod
     def limits(cls, record: ReleaseRecord) -> list[str]:
-        """Return what cannot be concluded from the set."""
         return [
             "It has no order, and does not show the size of the gap below it.",
             "Its end was drawn at random: another gap of nearly the same size could have been chosen, or none.",
@@ -78,19 +72,15 @@ class TopKByGap(SummedQuestion, ListedQuestion):
 
     @classmethod
     def heading(cls, record: ReleaseRecord) -> str:
-        """Return the heading of the released items."""
         return "items, in the order of the candidates"
 
     @classmethod
     def ending(cls, record: ReleaseRecord) -> list[tuple[str, str]]:
-        """Return the row that reports an empty release."""
         return [] if record.released.items else [("none", "no set was released: no gap was certain to be large enough")]
 
     @classmethod
     def nothing(cls, record: ReleaseRecord) -> str:
-        """Return why nothing was released."""
         return "no gap was certain to be large enough"
 
     def within_text(self, plan: Plan[Any, Any], likely: str) -> str:
-        """Return what the column "within" of several plans means."""
         return f"with a gap of this size a set is released, with probability at least {likely} each time"

@@ -58,12 +58,10 @@ class InGroups(Question):
         return {**given_options(self.question), **given_options(self)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the question as a dictionary for JSON or TOML, with the names of its options."""
         return {**self.question.to_dict(), **given_options(self)}
 
     @cached_property
     def group_list(self) -> tuple[Any, ...] | None:
-        """Listed groups; None if only their number is known."""
         if listed_number(self.groups) is not None:
             return None
         named = isinstance(self.groups, str | Path)
@@ -71,30 +69,25 @@ class InGroups(Question):
 
     @property
     def n_candidates(self) -> int | None:
-        """Number of listed candidates."""
         number: int = self.question.required_candidates
         return number
 
     @property
     def item_list(self) -> tuple[Any, ...] | None:
-        """Listed candidates; None if only their number is known."""
         items: tuple[Any, ...] | None = self.question.item_list
         return items
 
     @property
     def read_files(self) -> tuple[str, ...]:
-        """Files that the question names."""
         own = (str(self.groups),) if isinstance(self.groups, str | Path) and self.group_list is not None else ()
         return (*self.question.read_files, *own)
 
     @cached_property
     def columns(self) -> Columns:
-        """Columns of the table that count."""
         own: Columns = self.question.columns
         return replace(own, group=self.group)
 
     def task(self) -> GroupedTask:
-        """Return the task: that of the question in each group."""
         rows, most = self.columns.is_row_level, self.groups_per_person
         number = listed_number(self.groups)
         groups = self.group_list if number is None else range(number)
@@ -102,7 +95,6 @@ class InGroups(Question):
         return GroupedTask(self.question.task(), groups or (), own, None if rows else "random")
 
     def with_max_items(self, most: int | None) -> Question | None:
-        """Return the same with another contribution bound of the question; None if it has none."""
         other = self.question.with_max_items(most)
         return None if other is None else replace(self, question=other)
 
@@ -124,7 +116,6 @@ class InGroups(Question):
 
     @classmethod
     def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
-        """Return the field of a record that names the question."""
         inner = replace(plan, query=replace(plan.query, task=plan.query.task.task))
         asked = _inner_question(None, parameters_of(plan.measurement))
         return {**super().record_fields(plan), "question": asked.record_fields(inner)}
@@ -137,12 +128,10 @@ class InGroups(Question):
 
     @classmethod
     def record_columns(cls, known: Mapping[str, Any]) -> Columns:
-        """Return the columns that counted."""
         return replace(super().record_columns(known), group=known["partition"]["group"])
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        """Yield the plan of each task that the record can have."""
         known, inner = record.mechanism["partition"], _inner_record(record)
         for task in _inner(record).record_tasks(inner):
             grouped = GroupedTask(task, range(known["groups"]), known.get("max_groups", 1), known.get("by"))  # type: ignore[arg-type]
@@ -152,7 +141,6 @@ class InGroups(Question):
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
         known = record.mechanism["partition"]
         most = {"groups_per_person": known["max_groups"]} if "max_groups" in known else {}
         return {**_inner(record).record_options(_inner_record(record)), "group": known["group"], **most}
@@ -161,13 +149,11 @@ class InGroups(Question):
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
-        """Return what was asked, as the title of the release."""
         group, lists = record.mechanism["partition"]["group"], len(record.released.group_lists)
         return f"{_inner(record).title(record)}, in each group of {group} ({lists})"
 
     @classmethod
     def method(cls, record: ReleaseRecord) -> str:
-        """Explain how the list was released, with which noise, and what was not released."""
         return _inner(record).method(record)
 
     @classmethod
@@ -189,18 +175,15 @@ class InGroups(Question):
 
     @classmethod
     def limits(cls, record: ReleaseRecord) -> list[str]:
-        """Return what cannot be concluded from the lists."""
         own = "It does not show the size of a group: each group has a list, even if it is empty."
         return [*_inner(record).limits(record), own]
 
     @classmethod
     def public_check(cls, record: ReleaseRecord) -> str:
-        """Return the question to ask about what was chosen without the table."""
         return "Were the lists of candidates and of groups made without looking at the table?"
 
     @classmethod
     def heading(cls, record: ReleaseRecord) -> str:
-        """Return the heading of the released items."""
         return _inner(record).heading(record)
 
 
@@ -226,7 +209,6 @@ class GroupableQuestion(ListedQuestion):
 
     @classmethod
     def option_groups(cls) -> tuple[type, ...]:
-        """Return the dataclasses whose options define the question."""
         return cls, InGroups
 
     @classmethod

@@ -27,12 +27,10 @@ class Partitions(AllItemsQuestion):
     least_noise: ClassVar[bool] = False
 
     def task(self) -> PartitionSelectionTask:
-        """Return the task."""
         return PartitionSelectionTask()
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        """Yield the plan of the record."""
         known = record.mechanism
         query = cls.record_query(record, PartitionSelectionTask(known.get("rounds")))
         yield Plan(query, query.task.build_measurement(query, known.get("epsilon", record.scale), known["delta"]))
@@ -58,5 +56,4 @@ class Partitions(AllItemsQuestion):
         return [("scale", f"{known['scale']:.6g}, {beside}"), ("threshold", f"{known['threshold']:.6g}")]
 
     def within_text(self, plan: Plan[Any, Any], likely: str) -> str:
-        """Return what the column "within" of several plans means."""
         return "an item with at least this many users is released with probability at least 1/2 each time"

@@ -50,7 +50,6 @@ class Quantile(Question):
 
     @cached_property
     def columns(self) -> NumericColumns:
-        """Columns of the table that count."""
         if self.quantile is None or self.column is None or self.bounds is None:
             raise ParameterError(
                 named("give --quantile P, --column and --bounds LOWER,UPPER, within which numbers are released")
@@ -71,7 +70,6 @@ class Quantile(Question):
         return found
 
     def task(self) -> QuantileTask:
-        """Return the task."""
         return QuantileTask.from_columns(self.columns)
 
     def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
@@ -85,20 +83,17 @@ class Quantile(Question):
 
     @classmethod
     def record_columns(cls, known: Mapping[str, Any]) -> NumericColumns:
-        """Return the columns that counted."""
         spread = {"places": known["places"]} if "places" in known else {}
         asked: dict[str, Any] = {"quantiles": quantiles_of(known), "max_rows": known["max_rows"], **spread}
         return NumericColumns(known["user"], value=known["value"], **grid_of_record(known), **asked)
 
     @classmethod
     def is_valid_record(cls, record: ReleaseRecord) -> bool:
-        """Return True if the fields of a record can be those of this question."""
         length = len(record.items)
         return length in (0, len(quantiles_of(record.mechanism))) and (record.k is None or length <= record.k)
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        """Yield the plan of the record."""
         task = replace(QuantileTask.from_columns(cls.record_columns(record.mechanism)), release=record.release)
         query = cls.record_query(record, task)
         space, scale = query.unit.map_only_scores(task.n_candidates), float(record.scale or 0)
@@ -106,7 +101,6 @@ class Quantile(Question):
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        """Return the options of the question that the record answers, for :meth:`from_dict`."""
         known = record.mechanism
         return {
             **super().record_options(record),
@@ -121,12 +115,10 @@ class Quantile(Question):
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
-        """Return what was asked, as the title of the release."""
         return f"The {quantile_phrase(quantiles_of(record.mechanism))} of {record.mechanism['value']}"
 
     @classmethod
     def method(cls, record: ReleaseRecord) -> str:
-        """Explain how the numbers were released, and with which noise."""
         (lower, upper, step), asked = grid_texts(record), quantiles_of(record.mechanism)
         several, scale = len(asked) > 1, to_fraction(record.scale or 0)
         drawn = (
@@ -145,7 +137,6 @@ class Quantile(Question):
 
     @classmethod
     def truncation(cls, record: ReleaseRecord) -> str:
-        """Explain how the data were truncated before they were counted."""
         (lower, upper, step), most = grid_texts(record), record.mechanism["max_rows"]
         kept = f"at most {most} rows were counted, evenly spaced in the order of their numbers"
         kept = kept if most > 1 else "one row was counted, the median"
@@ -157,7 +148,6 @@ class Quantile(Question):
 
     @classmethod
     def limits(cls, record: ReleaseRecord) -> list[str]:
-        """Return what cannot be concluded from the numbers."""
         one = "It is not the exact quantile: another multiple with a similar rank could have been released."
         more = "They are not the exact quantiles: other multiples with similar ranks could have been released."
         return [
@@ -167,18 +157,15 @@ class Quantile(Question):
 
     @classmethod
     def public_check(cls, record: ReleaseRecord) -> str:
-        """Return the question to ask about what was chosen without the table."""
         return "Were bounds and step chosen without looking at the table?"
 
     @classmethod
     def scale_text(cls, record: ReleaseRecord) -> str | None:
-        """Return the scale of the noise with all digits and its unit."""
         asked = quantiles_of(record.mechanism)
         return f"{record.scale!r} rows" if len(asked) > 1 else f"{record.scale!r} / {asked[0].denominator} rows"
 
     @classmethod
     def heading(cls, record: ReleaseRecord) -> str:
-        """Return the heading of the released numbers."""
         return "number"
 
     @classmethod
@@ -188,7 +175,6 @@ class Quantile(Question):
         return [("quantile", list(map(str, asked)))] if len(asked) > 1 else []
 
     def reach_text(self, plan: Plan[Any, Any]) -> str:
-        """Return the two amounts whose distance the accuracy theorem bounds."""
         reach, task = "the rank of the number to the quantile, in rows that count", plan.query.task
         return (
             f"{reach}, if no number has more than {task.places} of them" if isinstance(task, QuantilesTask) else reach

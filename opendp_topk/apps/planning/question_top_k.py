@@ -47,7 +47,6 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
     comparable: ClassVar[bool] = True
 
     def task(self) -> TopKTask:
-        """Return the task, with the mechanism of the question or all that come into question."""
         kind, few = checks.require_choice(named("--release"), self.release, RELEASES), self.max_items is not None
         made = TopKWithCountsTask if self.counts else TopKTask
         usual, *others = default_mechanisms(kind, counts=self.counts, few=few)
@@ -78,12 +77,10 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     @classmethod
     def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
-        """Return the field of a record that names the question and the mechanism."""
         return {**super().record_fields(plan), "mechanism": plan.query.task.name}
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
         own = {
             "mechanism": (record.question or {}).get("mechanism"),
             "counts": record.released.counts is not None or None,
@@ -102,7 +99,6 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        """Yield the plan of each task that the record can have."""
         for task in cls.record_tasks(record):
             query = cls.record_query(record, task)
             space, scale = query.unit.map_only_scores(task.n_candidates), float(record.scale or 0)
@@ -111,12 +107,10 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
-        """Return what was asked, as the title of the release."""
         return f"The {cls.number_text(record)} of {cls.listed_clause(record)} {cls.ranked_clause(record)}"
 
     @classmethod
     def noise_sentence(cls, record: ReleaseRecord) -> str:
-        """Return the beginning of the sentence on the noise."""
         if record.mechanism["mechanism"] != "noisy_histogram":
             return super().noise_sentence(record)
         kind = "Gaussian" if record.mechanism["gaussian"] else "Laplace"
@@ -127,11 +121,9 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     @classmethod
     def heading(cls, record: ReleaseRecord) -> str:
-        """Return the heading of the released items."""
         return "item" if record.release == "ranking" else "items, in the order of the candidates"
 
     def reach_text(self, plan: Plan[Any, Any]) -> str:
-        """Return the two amounts whose distance the accuracy theorem bounds."""
         if plan.query.task.release == "ranking":
             return super().reach_text(plan)
         return f"every released item to the {nth_largest_text(plan.query.task.k)} {self.columns.score_noun}"

@@ -39,7 +39,6 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
     mechanisms: ClassVar[tuple[str, ...]] = ("unknown_domain_top_k", "stable_histogram")
 
     def task(self) -> UnknownDomainTask:
-        """Return the task."""
         if self.limit is not None:
             limit = checks.require_positive_int(named("--limit"), self.limit, at_most=MOST_KEYS, limit="2^22")
             if limit < self.required_k:
@@ -50,12 +49,10 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
-        """Return True if these parameters of a record's mechanism are those of this question."""
         return super().owns(known) and "k" in known
 
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        """Yield the plan of the record."""
         known, k = record.mechanism, int(record.k or 0)
         if known["mechanism"] == "stable_histogram":
             task = HistogramTopKTask(k=k, gaussian=known.get("gaussian") is True)
@@ -67,7 +64,6 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
 
     @classmethod
     def noise_sentence(cls, record: ReleaseRecord) -> str:
-        """Return the beginning of the sentence on the noise."""
         if record.mechanism["mechanism"] != "stable_histogram":
             return super().noise_sentence(record)
         return (
@@ -77,7 +73,6 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
-        """Return what was asked, as the title of the release."""
         items = "item" if record.k == 1 else "items"
         among = f"of {cls.listed_clause(record)}" if record.has_listed_candidates else f"{items} in the table"
         return f"The {cls.number_text(record)} {among} {cls.ranked_clause(record)}"

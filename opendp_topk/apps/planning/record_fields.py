@@ -17,7 +17,6 @@ class Rule:
         self.shape, self.limits = shape, limits
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Return the schema of pydantic."""
         from pydantic import Field
         from pydantic_core.core_schema import no_info_wrap_validator_function
 

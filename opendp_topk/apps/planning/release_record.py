@@ -122,7 +122,6 @@ class ReleasedItems:
 
     @property
     def ranks(self) -> list[int]:
-        """Rank of each item in its list."""
         return [place for _, one in self.group_lists for place in range(1, len(one.items) + 1)]
 
     def _select_places(self, places: Sequence[int]) -> ReleasedItems:
@@ -388,7 +387,6 @@ class ReleaseRecord(OnlyFields):
 
 @cache
 def record_reader() -> tuple[Any, Any]:
-    """Return the reader of records, and its exception."""
     pydantic = import_extra("pydantic", "reading a record requires pydantic", "opendp_topk[cli]")
     return pydantic.TypeAdapter(ReleaseRecord), pydantic.ValidationError
 
@@ -424,7 +422,6 @@ def engine_fields(frame: Any) -> dict[str, str]:
 
 
 def measure_name(measure: Measure) -> str:
-    """Return the name of a measure in records."""
     inner = without_delta(measure)
     return type(inner).__name__ if inner is measure else f"Approximate({type(inner).__name__})"
 
@@ -511,17 +508,14 @@ class OtherUsersCount:
 
     @property
     def count_loss(self) -> float:
-        """Largest loss of the count."""
         return round_down(to_fraction(self.whole.d_out) * _SHARE)
 
     @property
     def release_budget(self) -> Budget:
-        """Budget that is left for the release."""
         return Budget(self.whole.measure, round_down(to_fraction(self.whole.d_out) - to_fraction(self.count_loss)))
 
     @property
     def scale(self) -> float:
-        """Scale of the noise."""
         domain = FrameDomain("user", "item")
 
         def make(scale: float) -> Measurement:
@@ -530,7 +524,6 @@ class OtherUsersCount:
         return float(binary_search_param(make, self.unit.d_in, self.count_loss))
 
     def append_count(self, plan: Plan[T_co, U_co]) -> Plan[T_co, U_co]:
-        """Return the plan, followed by the count."""
         measurement = plan.measurement
         domain, measure, scale = measurement.input_domain, measurement.output_measure, self.scale
         assert isinstance(domain, FrameDomain)
@@ -544,7 +537,6 @@ class OtherUsersCount:
         return replace(plan, measurement=followed)
 
     def released_with_count(self, both: Any) -> ReleasedItems:
-        """Return the released items of a plan with the count."""
         return replace(ReleasedItems.from_output(both[0]), other=int(both[1][0]))
 
     def count_error_bound(self, alpha: Fraction) -> float:

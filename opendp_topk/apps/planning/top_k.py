@@ -68,7 +68,6 @@ class TopKTask:
 
     @property
     def name(self) -> str:
-        """Name of the mechanism."""
         return self.mechanism.name
 
     @property
@@ -162,11 +161,9 @@ class TopKTask:
         return ""
 
     def question_text(self, columns: Columns) -> str:
-        """Return the question in words."""
         return f"which {self.k} of {self.n_candidates} candidates {columns.ranking_clause}?"
 
     def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        """Return the mechanism in words."""
         named = {name: _NAMES.get(value, value) for name, value in plan.measurement.parameters.items()}
         what = "ranking, best first" if self.release == "ranking" else "set, without order"
         return f"{self.name} ({what}): {self.mechanism.words.format_map(named)}"
@@ -237,7 +234,6 @@ class TopKWithCountsTask(TopKTask):
         return largest_noise(to_fraction(known[name]), draws, plan.query.alpha, gaussian=gaussian)
 
     def error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
-        """Return the worst-case error bound over all released items and counts."""
         return max(super().error_bound(plan), self.count_error_bound(plan))
 
     def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
@@ -253,7 +249,6 @@ class TopKWithCountsTask(TopKTask):
         raise NotDeclaredError("a selection with counts declares no privacy curve: omit the counts")
 
     def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        """Return the mechanism in words."""
         if self.mechanism.few:
             return f"{super().describe_mechanism(plan)}; their noisy counts are also released, at no additional cost"
         noise = "Laplace" if is_pure(plan.query.budget.measure) else "Gaussian"

@@ -318,7 +318,6 @@ class Budget:
 
     @property
     def main_distance(self) -> Any:
-        """Distance without its delta."""
         return self.d_out[0] if isinstance(self.d_out, tuple) else self.d_out
 
     @property
@@ -356,7 +355,6 @@ class ScoreUnit:
     d_in: Any
 
     def map_only_scores(self, n_candidates: int) -> Space:
-        """Return the space of the vectors."""
         return self.space
 
 
@@ -373,12 +371,10 @@ class UserUnit:
 
     @property
     def protected_users(self) -> str:
-        """Protected users, in words."""
         users = describe_neighbors(self.neighbors, self.d_in)
         return users_to_rows(users) if self.columns.is_row_level else users
 
     def map_only_scores(self, n_candidates: int) -> Space:
-        """Return the scores of ``n_candidates`` candidates, for maps only."""
         return self.columns.map_only_scores(self.neighbors, n_candidates)
 
     def score_transformation(self, candidates: Any) -> Transformation:

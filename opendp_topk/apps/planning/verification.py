@@ -54,7 +54,6 @@ class RebuiltPlan:
 
     @functools.cached_property
     def claim(self) -> PrivacyClaim:
-        """Privacy claim of the plan."""
         return PrivacyClaim.from_plan(self.plan)
 
     @functools.cached_property

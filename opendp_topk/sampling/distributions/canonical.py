@@ -137,7 +137,6 @@ class ScaledFloat:
     exponent: int
 
     def divide_by_power(self, exponent: int) -> float:
-        """Return the number divided by ``2 ** exponent``."""
         return float(np.ldexp(self.mantissa, max(min(self.exponent - exponent, 4000), -4000)))
 
 

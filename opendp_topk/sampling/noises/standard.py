@@ -24,7 +24,6 @@ def is_standard(noise: Noise) -> bool:
 
 
 def find_standard_noise(name: str) -> Noise:
-    """Return the noise of the library with this name."""
     return next(noise for noise in STANDARD if noise.name == name)  # [named]
 
 

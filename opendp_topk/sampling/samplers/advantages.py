@@ -44,7 +44,6 @@ class ScaledScores:
         return widen_scores(self.values[where])
 
     def exact_advantage(self, index: int, reference: Any) -> Fraction:
-        """Return the exact advantage of one candidate."""
         return (
             self.sign
             * (Fraction(_to_python_number(self.values[index])) - Fraction(_to_python_number(reference)))
@@ -83,7 +82,6 @@ class ScaledScores:
 
     @functools.cached_property
     def _signed_scale(self) -> mpq:
-        """The exact ``sign * scale``."""
         return self.sign * as_mpq(self.scale)
 
     @functools.cached_property

@@ -98,7 +98,6 @@ def find_contenders(
 
 
 def _best_of(values: NDArray[Any], size: int, sign: int) -> NDArray[Any]:
-    """Return the best of each ``size`` successive values."""
     pick = np.maximum if sign > 0 else np.minimum
     starts = np.arange(0, len(values), size)
     return np.asarray(pick.reduceat(values, starts)) if len(starts) else values

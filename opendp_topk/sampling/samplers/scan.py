@@ -78,7 +78,6 @@ class Scan:
         self.add_drawn(self.draw_tail_prefixes(index, levels))
 
     def draw_fresh_prefixes(self, index: Indices) -> Drawn:
-        """Return ``index`` with fresh prefixes."""
         return index, self.entropy.draw_prefixes(index)
 
     def draw_tail_prefixes(self, index: Indices, levels: Indices) -> Drawn:

@@ -38,12 +38,10 @@ class PlaceRuns:
 
     @property
     def run_lengths(self) -> Indices:
-        """The number of places in each run."""
         return self.ends - self.starts
 
     @property
     def run_numbers(self) -> Indices:
-        """The number of the run for each place of each run."""
         return np.repeat(np.arange(len(self)), self.run_lengths)
 
     @property
@@ -274,7 +272,6 @@ class Contender:
         return self._enclosures[level]
 
     def append(self, word: int) -> None:
-        """Append the next 64 digits."""
         self.digits = self.digits << _WORD | word
         self.known += _WORD
 
