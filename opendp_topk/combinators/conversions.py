@@ -129,8 +129,7 @@ def make_range_to_pureDP(measurement: Measurement) -> Measurement:
     Proof: proofs/combinators/convert.tex
 
     References:
-        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
-        Composition" (2019).
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition" (2019).
 
     Example:
         >>> import opendp_topk as tk
@@ -279,8 +278,7 @@ def make_approximate(measurement: Measurement) -> Measurement:
     It can then be compared with a budget that has a delta, or composed with measurements that have one.
 
     Args:
-        measurement: A measurement under ``MaxDivergence()``, ``RangeDivergence()`` or
-            ``ZeroConcentratedDivergence()``.
+        measurement: A measurement under ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
 
     Returns:
         A :class:`Measurement` with the same function, output distribution and accuracy.
@@ -372,8 +370,7 @@ def make_pureDP_to_range(measurement: Measurement) -> Measurement:
     Proof: proofs/combinators/convert.tex
 
     References:
-        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
-        Composition" (2019).
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition" (2019).
 
     Example:
         >>> import opendp_topk as tk

@@ -87,8 +87,7 @@ def make_peeled_top_k(
     Proof: proofs/measurements/peeled_top_k.tex
 
     References:
-        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
-        Composition" (2019).
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition" (2019).
         McKenna and Sheldon, "Permute-and-Flip" (2020).
 
     Example:

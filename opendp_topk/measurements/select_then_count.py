@@ -61,9 +61,8 @@ def make_select_then_count(
         optimize: ``"max"`` (default) for the largest scores, ``"min"`` for the smallest.
         release: ``"ranking"`` (default) for winners best first, ``"set"`` for winners in ascending order of their
             indices.
-        granularity: For floats, the step of the grid to which the winners' scores are rounded, finite, > 0; a
-            power of two is exact in float64. A float is read as its shortest decimal, as in ``make_laplace``. Not for
-            integers.
+        granularity: For floats, the step of the grid to which the winners' scores are rounded, finite, > 0; a power of
+            two is exact in float64. A float is read as its shortest decimal, as in ``make_laplace``. Not for integers.
 
     Returns:
         A :class:`Measurement` whose releases are :class:`Release` values: ``indices`` is an int64 array of shape (k,),

@@ -89,9 +89,8 @@ def search(
         input_metric: The distance between neighbours. Default: that of the measurement.
         measure: One of those of :func:`estimate`. Default: that of the measurement.
         d_in: The distance of neighbours, > 0, in units of the scores. Default: 1.
-        scale: The unit of the gaps between scores that are tried, 0 to 40 of it, > 0. Default: that of the
-            measurement, or ``d_in`` and, for half of the pairs, the scale estimated from a far gap at which outcomes
-            vanish.
+        scale: The unit of the gaps between scores that are tried, 0 to 40 of it, > 0. Default: that of the measurement,
+            or ``d_in`` and, for half of the pairs, the scale estimated from a far gap at which outcomes vanish.
         candidates: The largest number of pairs to try. Default: 256.
         samples: The number of releases drawn on each of the two inputs of the final pair; about twice as many a
             side serve the search. Default: 100,000.

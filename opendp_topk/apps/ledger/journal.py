@@ -52,13 +52,12 @@ class Entry:
     """One debit of a ledger. It counts as spent whatever its state is.
 
     ``cost`` is its charge and ``spent`` the total charge of all entries up to it, in the measure of the ledger, rounded
-    up. ``state`` is ``reserved`` until it is known that it was ``released`` or has
-    ``failed``. ``claim`` is the SHA-256 of the library's claims with the measurement and its proof. ``within`` is the
-    number of the conversation to which the entry belongs, and ``used`` what that conversation had used up to it.
-    ``record`` is the digest of the record of its release, salted so that the release cannot be guessed.
-    ``period`` and ``purpose`` are given by the caller. If the entry counted by another column than the ledger's,
-    ``at_most`` is the number of its values with which one person has rows, and ``shared`` is true if one value may
-    belong to several people.
+    up. ``state`` is ``reserved`` until it is known that it was ``released`` or has ``failed``. ``claim`` is the SHA-256
+    of the library's claims with the measurement and its proof. ``within`` is the number of the conversation to which
+    the entry belongs, and ``used`` what that conversation had used up to it. ``record`` is the digest of the record of
+    its release, salted so that the release cannot be guessed. ``period`` and ``purpose`` are given by the caller. If
+    the entry counted by another column than the ledger's, ``at_most`` is the number of its values with which one person
+    has rows, and ``shared`` is true if one value may belong to several people.
     """
 
     number: int
