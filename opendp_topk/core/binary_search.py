@@ -88,20 +88,13 @@ def binary_search_chain(
     """Return the measurement or transformation with the most accurate parameter; see :func:`binary_search_param`.
 
     Args:
-        make: p -> Measurement or Transformation.
-        d_in: The distance of neighbouring inputs, in the units of the input metric.
-        d_out: The target, in the units of the output measure (or output metric).
-        T: ``float`` or ``int``, the type of p.
-        bounds: The least and the greatest p that may be tried. By default all of the type is searched.
+        make, d_in, d_out, T, bounds: As for :func:`binary_search_param`.
 
     Returns:
         The object that ``make`` built and for which ``check(d_in, d_out)`` was true.
 
     Raises:
-        SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none.
-        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``. ``d_in`` or ``d_out`` is not a
-            distance of what ``make`` builds.
-        ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
+        SearchError, ParameterError, ParameterTypeError: As :func:`binary_search_param`.
 
     Proof: proofs/core/binary_search.tex
 

@@ -191,6 +191,9 @@ class Comparison:
 
     Iterate over it, or index it by the name of a mechanism. Each row has ``name``, ``measurement``, ``scale``,
     ``loss``, ``accuracy``, ``bound`` and ``curve``. A comparison prints as a table and draws plots (extra ``plot``).
+
+    Methods that draw one plot take the matplotlib ``axes`` to draw on, by default new ones, and return them. They raise
+    a MissingExtraError if none are given and matplotlib is not installed.
     """
 
     query: Query[TopKTask, PrivacyUnit]
@@ -286,15 +289,6 @@ class Comparison:
 
     def plot_curves(self, *, axes: Any = None) -> Any:
         """Draw delta against epsilon for all releases together, one line per mechanism.
-
-        Args:
-            axes: The matplotlib axes to draw on; by default new ones.
-
-        Returns:
-            The axes.
-
-        Raises:
-            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
         """
         axes, releases = new_axes() if axes is None else axes, self.query.releases
         groups = [(label, composed_loss(_PROFILE, curve, releases)) for label, curve in _distinct_curves(self.rows)]
@@ -315,13 +309,8 @@ class Comparison:
         Args:
             counts: The numbers of releases, ascending.
             delta: By default that of the budget, or 1e-6 if that is 0 or the budget has none.
-            axes: The matplotlib axes to draw on; by default new ones.
-
-        Returns:
-            The axes.
 
         Raises:
-            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
             ParameterError: A count is not an integer >= 1, or ``delta`` is not in (0, 1).
         """
         asked = [checks.require_positive_int("counts", count) for count in counts]
@@ -364,13 +353,8 @@ class Comparison:
         Args:
             budgets: The budgets to compare, ascending, in the measure of the budget (epsilon if it is a pair); by
                 default seven, from an eighth of the budget to eight times as much.
-            axes: The matplotlib axes to draw on; by default new ones.
-
-        Returns:
-            The axes.
 
         Raises:
-            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
             ParameterError: No budget is given, or one is 0, infinite or not a number >= 0.
         """
         axes, query = new_axes() if axes is None else axes, self.query
@@ -394,13 +378,8 @@ class Comparison:
             scores: A member of the input domain, public or made up.
             event: ``"exact"``, ``"great"`` or ``"good"``, as ``Measurement.success_probability`` defines it.
             budgets: As for :meth:`plot_accuracy`.
-            axes: The matplotlib axes to draw on; by default new ones.
-
-        Returns:
-            The axes.
 
         Raises:
-            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
             ParameterError: The event is unknown, no budget is given, or one is 0, infinite or not a number >= 0.
             DataError: ``scores`` is not a member of the input domain.
         """
