@@ -6,17 +6,12 @@ The exit code is 1 where a goal is missed. ``--no-counting`` leaves out what tak
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from importlib.util import find_spec
 
 from . import bench_calls, bench_count, bench_groups, bench_noise, bench_race, bench_sets, one_shot
-from .bench import Bench, Case, Goal, measured, printed
-from .timing import STEADY, readable, with_steady_memory
+from .bench import Bench, Case, measured, printed
+from .timing import readable, with_steady_memory
 
 PARTS: dict[str, Callable[[], Iterator[Bench]]] = {
     "one-shot": one_shot.with_goals,
@@ -58,26 +53,13 @@ def _line(case: Case) -> str:
     return f"| {case.name} | {readable(case.own)} | {ratio} | {peer} | {case.goal} | {met} |"
 
 
-def as_it_is(part: str) -> list[Case]:
-    """A part in a program of its own, where memory is kept or given back as the C library does by itself."""
-    command = [sys.executable, "-m", "tests.benchmarks.goals", part, "--as-it-is", "--json"]
-    plain = {name: value for name, value in os.environ.items() if name not in STEADY}
-    told = subprocess.run(command, env=plain, stdout=subprocess.PIPE, check=True).stdout
-    return [Case(**{**one, "goal": Goal(*one["goal"])}) for one in json.loads(told)]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print them."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.goals", description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="part", help=", ".join(PARTS))
     parser.add_argument("--no-counting", action="store_true", help="leave out what takes a minute")
-    parser.add_argument("--as-it-is", action="store_true", help="let the C library decide what memory is kept")
-    parser.add_argument("--json", action="store_true", help="print the cases as one list in JSON")
     options = parser.parse_args(arguments)
     parts = [part for part in options.parts if not (options.no_counting and part == "counting")]
-    if options.json:
-        print(json.dumps([asdict(case) for case in measured(benches(parts), {})]))
-        return 0
     found = list(printed(measured(benches(parts), {})))
     missed = [case for case in found if not case.met]
     print(f"{len(found) - len(missed)} of {len(found)} goals are met")
@@ -85,6 +67,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    if "--as-it-is" not in sys.argv:
-        with_steady_memory()
+    with_steady_memory()
     raise SystemExit(main())

@@ -12,10 +12,9 @@ from .bench import Bench, Goal
 from .shapes import inexact, ranking, shapes
 from .timing import thread
 
-WINNERS = (1, 10, 100, 1000)
+WINNERS = (10, 1000)
 _TURNS = {10: 101, 100: 101, 1000: 51, 10**4: 21, 10**5: 9, 10**6: 15, 10**7: 5}
 _GOALS = {(10**6, 10): 0.6, (10**6, 1000): 1.0, (10**7, 10): 0.25}  # times np.argpartition
-_SLOWEST = 10**8  # from here on two numbers of winners, each once: argpartition takes seconds
 
 
 class Spot(NamedTuple):
@@ -33,7 +32,7 @@ def benches(most: int) -> Iterator[tuple[Spot, Bench]]:
     """All shapes, sizes up to 10^most, and numbers of winners below the size; one vector is there at a time."""
     for power in range(1, most + 1):
         for shape, x in shapes(10**power):
-            for k in WINNERS if len(x) < _SLOWEST else (10, 1000):
+            for k in WINNERS:
                 if k < len(x):
                     yield Spot(shape, len(x), k), bench(Spot(shape, len(x), k), x)
 

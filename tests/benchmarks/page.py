@@ -32,7 +32,6 @@ def measure(most: int, foreign: Path, stored: Stored) -> Found:
         one_shots,
         list(bench_types.rows(10 ** min(most, TYPES), stored)),
         list(printed(measured(goals.benches(parts), stored))),
-        list(printed(goals.as_it_is("one-shot"))),
         list(printed(measured(others.benches(foreign), stored))),
         page_text.held(most),
     )

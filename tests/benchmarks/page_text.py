@@ -30,7 +30,6 @@ class Found:
     one_shot: Mapping[Spot, Case]
     types: list[bench_types.Row]
     goals: list[Case]
-    as_it_is: list[Case]
     others: list[Case]
     held: tuple[int, int]
 
@@ -88,7 +87,6 @@ def markdown(found: Found, before: str) -> str:
         lines += _one_shot(found.one_shot, k)
     lines += bench_types.markdown(found.types, int(size))
     lines += [*_GOALS, *goals.markdown([*found.one_shot.values(), *found.goals])]
-    lines += [*_AS_IT_IS, *goals.markdown(found.as_it_is)]
     return "\n".join([*lines, *_OTHERS, *_others(found.others), "", ""]) + "".join(before.partition(SWEEP)[1:])
 
 
@@ -126,13 +124,6 @@ peer of sets, rankings and gaps is a plain sort of the same scores. Their defaul
 winners use the scale at which they are slowest. Counting 10⁷ rows of 10⁶ users uses all cores, as its peer does. A
 call, a map or a constructor is compared with a sort of ten numbers, which makes the ratio comparable between
 machines.
-""".splitlines()
-
-_AS_IT_IS = """### With the default memory allocation
-
-The rows above keep freed memory in the process, which favours peers that allocate large arrays. By default the C
-library returns some of it, and `np.argpartition` pays for fresh pages of a whole index, as in a program that calls it
-once. These are one-shot releases in such a process.
 """.splitlines()
 
 SWEEP = "## The sweep\n"

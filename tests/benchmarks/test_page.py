@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from . import bench_types, goals, one_shot, others, page, page_text
-from .bench import Bench, Case, Goal
+from .bench import Bench, Case
 from .one_shot import Spot
 
 SPOT = Spot("uniform", 10**5, 10)
@@ -37,7 +37,6 @@ def check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]
     stored.write_text(json.dumps(STORED), encoding="utf-8")
     for module, name in ((goals, "benches"), (others, "benches")):
         monkeypatch.setattr(module, name, nothing)
-    monkeypatch.setattr(goals, "as_it_is", lambda _: [Case("not kept", 1.0, _RATIOS, Goal(2.0, "max"))])
     monkeypatch.setattr(bench_types, "rows", lambda *_: iter([row]))
     monkeypatch.setattr(page_text, "held", lambda most: (2**20, most))
     monkeypatch.setattr(page_text, "draw", lambda *_: None)
@@ -72,4 +71,3 @@ def test_a_check_writes_nothing_and_a_run_stores_its_ratios_beside_older_ones(ch
     assert kept == {**renewed, "left out": STORED["left out"]}
     text = page.PAGE.read_text(encoding="utf-8")
     assert "| uniform | 100,000 | 1.1 s | 2.20 | 1.10 | 11.00 |" in text
-    assert "| not kept | 1 s | 1.00 | max | 2 | met |" in text
