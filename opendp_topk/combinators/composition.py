@@ -148,12 +148,11 @@ def make_adaptive_composition(
         The map is an exact rational, rounded up once, for distances up to ``d_in``, and infinite beyond ``d_in``:
 
         - MaxDivergence, ZeroConcentratedDivergence: the sum of ``d_mids``. Under Approximate the deltas add too.
-        - RangeDivergence: d_mids[0] + 2 (d_mids[1] + d_mids[2] + ...). A later query can be chosen by an earlier
-          answer so that its loss adds at both ends; only the first one is chosen blindly. For two queries no smaller
-          number would do; for more that is not known here. Put the largest range first. The bound is valid given any
-          random numbers that the analyst draws, which is enough for conversions to the other measures. It would fail
-          if the first query were drawn at random and the draw hidden, so such a measurement cannot be post-processed
-          with ``>>``.
+        - RangeDivergence: d_mids[0] + 2 (d_mids[1] + d_mids[2] + ...), so put the largest range first. A later query
+          can be chosen by an earlier answer so that its loss adds at both ends. For two queries no smaller number would
+          do; for more that is not known here. The bound is valid given any random numbers that the analyst draws. It
+          would fail if the first query were drawn at random and the draw hidden, so such a measurement cannot be
+          post-processed with ``>>``.
         - PrivacyProfile: the curve of all together, as in ``make_composition``. This is valid because the curves are
           fixed in advance and bound both directions: the loss distributions that they define dominate each query,
           whatever was answered before (Zhu, Dong and Wang, 2022). Consecutive steps of one range are added up, and so
@@ -264,9 +263,8 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
 
     Runtime:
         A few times that of inexact noise in one array, for one-shot and peeled selections among at most 512 candidates
-        (listed or not, with or without gaps or counts), and for canonical and joint ones with at most 512 outputs, such
-        as pairs of 30. Other canonical and joint selections compute only once the part that depends on the scores
-        alone. All other measurements take the time of ``times`` calls.
+        (with or without gaps or counts), and for canonical and joint ones with at most 512 outputs. Other canonical and
+        joint selections compute only once what depends on the scores alone. All others take ``times`` calls.
 
     Proof: proofs/combinators/repeat.tex
 

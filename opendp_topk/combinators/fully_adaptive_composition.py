@@ -198,9 +198,8 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
         ``d_in``. Under ``RangeDivergence()`` the bound is valid given any random numbers that the analyst draws, and
         the measurement cannot be post-processed with ``>>``: see ``make_adaptive_composition``.
 
-        The queries, their number and their losses may all be chosen adaptively: for epsilon and (epsilon, delta) by
-        basic composition (Rogers et al., 2016), for rho by the Renyi filter (Feldman and Zrnic, 2021; Whitehouse et
-        al., 2023). To get a filter in (epsilon, delta), apply ``make_zCDP_to_approxDP`` to a filter in rho.
+        The queries, their number and their losses may all be chosen adaptively, as for the odometer. To get a filter in
+        (epsilon, delta), apply ``make_zCDP_to_approxDP`` to a filter in rho.
 
     Raises:
         ParameterTypeError: ``odometer`` is not an odometer.

@@ -94,11 +94,10 @@ def make_partition_by(
 
     Runtime:
         One pass over the rows, in memory or in Spark. Groups whose measurements count equal candidate lists and select
-        from the counts are counted in one pass. If the selection is one-shot noisy top-k, they are also drawn together:
-        selecting the best 3 of 10 in each of 10^5 groups takes half as long as counting them. Other measurements are
+        from the counts are counted in one pass, and one-shot selections are drawn together. Other measurements are
         released one by one, in a millisecond or more each, or in one Spark job each. If there are more than 10^7 groups
-        times candidates in Spark and all groups have the same measurement, the workers draw; this library must be
-        installed on them.
+        times candidates in Spark and all groups have the same measurement, the workers draw: install this library
+        there.
 
     Proof: proofs/combinators/partition_by.tex
 

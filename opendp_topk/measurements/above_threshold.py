@@ -98,12 +98,11 @@ def make_above_threshold(
         with exponential noise. With exponential and half-logistic noise, rho grows with the square of k as long as
         epsilon is small. With Gumbel, logistic and Laplace noise it grows linearly.
 
-        Under zCDP, the best adversaries that a search found reach 0.13 to 0.53 of rho (``docs/tightness.md``, at
-        d_in = 1 and scales of 1). The map adds the worst cases of the noise of the threshold and of every True answer,
-        and none of these adversaries reaches all worst cases at once. It is not known if rho can be smaller.
+        Under zCDP, the best adversaries that a search found reach 0.13 to 0.53 of rho (``docs/tightness.md``): the map
+        adds worst cases that none of them reaches at once. It is not known if rho can be smaller.
 
         The privacy loss is the same if fewer than k answers are True. It does not cover a release of the noisy score
-        itself: release such a value with fresh noise and pay for it, for example with ``make_laplace``.
+        itself: release that with fresh noise, for example by ``make_laplace``.
 
     Accuracy:
         For exponential noise and one query, with s = ``scale``, t = ``threshold_scale`` and any z >= 0: the answer on a

@@ -155,9 +155,7 @@ def make_gaussian(
             pure DP and bounded range are rejected.
         scale: The parameter sigma in units of the scores, finite, >= 0: approximately the standard deviation. If
             0, the scores (on the grid) are released without noise and the privacy loss is infinite.
-        granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. A float is read
-            as its shortest decimal, so 0.1 is one tenth. A ``d_in`` of 0.1 is read as the float64 itself, which is
-            slightly larger and counts as two steps: give ``d_in`` as ``Fraction(1, 10)``. Not for integers.
+        granularity: For floats, the step of the grid, as in ``make_laplace``. Not for integers.
 
     Returns:
         A :class:`Measurement` whose releases are arrays of d numbers in the order of the scores: int64 (Python
@@ -180,9 +178,7 @@ def make_gaussian(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        O(d): some ten nanoseconds per score for integers and scales below 1000, a microsecond for floats and for scales
-        above 2^53. A new scale needs a table, which takes less than a millisecond to build, or up to 40 ms for 2^19
-        or more values at a scale between 32 and 1024. The last 16 tables are cached.
+        That of ``make_laplace``.
 
     Proof: proofs/measurements/gaussian.tex
 
@@ -246,8 +242,7 @@ def make_noisy_histogram(
     """Release the count of every candidate plus independent discrete noise, drawn exactly.
 
     Postprocessing is free: the k largest counts (``>> largest_counts(k, items)``), all counts of at least a threshold
-    (``>> counts_from(threshold, items)``), or any other function of the noisy counts. If users have few items, the
-    privacy loss is small for any k: with one item per user, k winners with counts have the same loss as one count.
+    (``>> counts_from(threshold, items)``), or any other function. If users have few items, the loss is small for any k.
 
     Args:
         input_domain: Vectors of d counts or other integers.
@@ -274,14 +269,13 @@ def make_noisy_histogram(
         - PrivacyProfile: the curves of ``make_laplace`` and of ``make_gaussian``; exact for D = 1, except
           for Gaussian noise of scales above 1024.
 
-        The loss does not depend on the number of winners. A selection of k winners with Gumbel noise of this scale has
-        rho of about k / (8 scale^2) and releases no counts. If k > 4 m, that is more than Gaussian noise on all counts.
+        The loss does not depend on the number of winners. A selection of k > 4 m winners with Gumbel noise of this
+        scale loses more rho than Gaussian noise on all counts.
 
     Accuracy:
         With probability at least 1 - alpha every noisy count is within z of its own count, where z is about
-        scale ln(2 d / alpha) for Laplace and scale sqrt(2 ln(2 d / alpha)) for Gaussian noise. The bound is
-        relative to the counts after contribution bounding: it does not cover items that were dropped because a user had
-        more than m of them.
+        scale ln(2 d / alpha) for Laplace and scale sqrt(2 ln(2 d / alpha)) for Gaussian noise. The bound is relative to
+        the counts after contribution bounding.
 
     Raises:
         ParameterError: ``scale`` is out of range or of the wrong type, or the noise does not bound the measure.
@@ -289,7 +283,7 @@ def make_noisy_histogram(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        As ``make_laplace`` and ``make_gaussian``: some ten nanoseconds per count.
+        That of ``make_laplace``.
 
     Proof: proofs/measurements/noisy_histogram.tex
 

@@ -83,16 +83,12 @@ def make_joint_top_k(
         One sort of the scores that matter, or one pass that counts them in bins if most scores matter, and bounds on
         the number of outputs at some tens to hundreds of levels of the loss.
 
-        Rankings take milliseconds at k = 100, up to 0.1 s at k = 1000 and 0.3 s at k = 5000. Sets take longest if the
-        scores fall steeply at first and slowly afterwards. Sets were measured on scores 1e6 / rank on a busy machine,
-        three to five times each, for d = 10^4 and 10^5, k from 100 to 5000 and scales from 0.01 to 10^6 (for
-        k = 10,000 up to 1000, and for d = 10^6 the slowest scale of each k up to 3000). The median time was at most
-        k * 2.3 ms, reached near the scale 1e6 / k^2: 0.2 s at k = 100, 1.5 s at 1000, 6 s at 3000 and 5000, 21 s at
-        10,000. It was a quarter of that at a hundred times this scale, and below 0.1 s from scale 10^4 on.
+        Rankings take milliseconds at k = 100 and 0.3 s at k = 5000. Sets take longest if the scores fall steeply at
+        first and slowly afterwards: on scores 1e6 / rank the slowest scale, near 1e6 / k^2, took at most k * 2.3 ms
+        (0.2 s at k = 100, 21 s at 10,000), and less than 0.1 s from scale 10^4 on.
 
-        Memory is O(d + k) for rankings. Sets need a few numbers for each rank at each level. The same releases took up
-        to 60 MiB in addition to the scores at k = 1000, 80 MiB at k = 5000 and 105 MiB at k = 20,000, and rankings
-        took half.
+        Memory is O(d + k) for rankings. Sets took up to 60 MiB in addition to the scores at k = 1000, and 105 MiB at
+        k = 20,000.
 
     Proof: proofs/measurements/joint_top_k.tex
 

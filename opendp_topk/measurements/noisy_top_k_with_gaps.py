@@ -92,10 +92,9 @@ def make_noisy_top_k_with_gaps(
         with Gumbel noise and ``L01InfDistance`` also of the curve of all noisy scores, as in
         ``make_report_noisy_top_k``.
 
-        Under MaxDivergence the gaps are free: the ranking alone has the same loss. Under RangeDivergence they are free
-        except for Gumbel noise, and for exponential and logistic noise with k = 1. Under ZeroConcentratedDivergence
-        they are free for exponential, half-logistic and Laplace noise with k >= 2. With Gumbel noise they add at most
-        R(r) to rho, the cost of one more winner.
+        The gaps are free, so the ranking alone has the same loss, under MaxDivergence; under RangeDivergence except for
+        Gumbel noise, and for exponential and logistic noise with k = 1; under ZeroConcentratedDivergence for
+        exponential, half-logistic and Laplace noise with k >= 2. With Gumbel noise they add at most R(r) to rho.
 
     Accuracy:
         The ranking has the accuracy of ``make_report_noisy_top_k``: with probability at least 1 - alpha, for every t

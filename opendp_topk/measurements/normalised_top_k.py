@@ -82,8 +82,8 @@ def make_normalised_top_k(
         small bound loses to another one by little, whatever the bounds of the others.
 
         At the same epsilon (with w = 2), ``make_report_noisy_top_k`` with the largest bound B for all candidates has
-        A B instead, or A B / 2 under ``monotonic=True``. Use this mechanism if the candidates that matter have bounds
-        well below half of the largest, and ``make_report_noisy_top_k`` if all bounds are similar.
+        A B instead, or A B / 2 under ``monotonic=True``: prefer it unless the bounds of the candidates that matter are
+        well below B / 2.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type.

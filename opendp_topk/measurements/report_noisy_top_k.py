@@ -41,9 +41,9 @@ def make_report_noisy_top_k(
 ) -> Measurement:
     """Release the indices of the k best noisy scores; the scores themselves are never released.
 
-    Independent noise of scale ``scale`` is added to every score at once, and the indices of the k largest
-    (smallest) sums are released. With Gumbel noise this is the exponential mechanism applied k times without
-    replacement; with exponential noise and k = 1 it is permute-and-flip.
+    Independent noise of scale ``scale`` is added to every score at once, and the indices of the k largest (smallest)
+    sums are released. With Gumbel noise this is the exponential mechanism applied k times without replacement; with
+    exponential noise and k = 1 it is permute-and-flip.
 
     A ranking needs noise of class A, f(z + c) >= e^{-c} f(z); for a set it is enough that ln(1 - F) is 1-Lipschitz.
     All five noises of the library meet both conditions. If you supply your own noise, you vouch for its condition and
@@ -131,8 +131,8 @@ def make_report_noisy_top_k(
 
     Runtime:
         One pass over the scores, and O(k log d) noise draws if most scores are below the k best noisy ones;
-        O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes. The first release with your
-        own noise evaluates its quantile function at 4,096 points; the table is cached.
+        O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes. Your own noise is evaluated at 4,096
+        points once.
 
     Proof: proofs/measurements/report_noisy_top_k.tex. Start with proofs/note.tex. The command
     ``opendp-topk proofs make_report_noisy_top_k`` lists the documents on which the privacy depends, and those on which

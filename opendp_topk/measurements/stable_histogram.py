@@ -124,8 +124,7 @@ def make_stable_histogram(
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        O(n) for n keys, vectorised; 0.2 s for 10^6 keys in a ``dict``, and less if they come from a table. The
-        construction with ``epsilon`` takes up to a few seconds.
+        O(n) for n keys; 0.2 s for 10^6 keys in a ``dict``. Building it with ``epsilon`` takes up to a few seconds.
 
     Proof: proofs/measurements/stable_histogram.tex
 

@@ -97,8 +97,8 @@ def make_unknown_domain_top_k(
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        O(m + limit) for m keys, vectorised; 0.1 s for 10^6 keys in a ``dict``, and less if they come from a table.
-        Repeated releases on the same counts, as with ``make_repeat``, take some microseconds each.
+        O(m + limit) for m keys; 0.1 s for 10^6 keys in a ``dict``. Repeated releases, as with ``make_repeat``, take
+        some microseconds each.
 
     Proof: proofs/measurements/unknown_domain_top_k.tex
 

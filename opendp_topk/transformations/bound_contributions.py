@@ -70,10 +70,9 @@ def make_bound_contributions(
         On a call: the errors of ``make_count_by_item``, PlatformError if the operating system's source of randomness
         fails, and DataError if items of a Spark table are chosen at random from more than 10,000,000 rows.
 
-    Runtime: The table is read once. The pairs of users with too many items are sorted, at random or in order: half a
-        second of processor time for 10^6 rows. Input and output larger than half a GiB are copied to a temporary folder
-        and processed in parts of about 2^24 rows. A Spark table is processed in Spark, except with ``"random"``, which
-        fetches it.
+    Runtime: The table is read once, and the pairs of users with too many items are sorted: half a second of processor
+        time for 10^6 rows. Input and output larger than half a GiB go through a temporary folder. A Spark table is
+        processed in Spark, except with ``"random"``, which fetches it.
 
     Proof: proofs/transformations/bound_contributions.tex
 

@@ -317,12 +317,8 @@ def make_count_by_number(
     Args:
         input_domain: ``FrameDomain(user, value=...)``: the names of the two columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        bounds: ``(lower, upper)``, finite numbers with lower < upper. Public, and chosen without looking at the table.
-        granularity: The step of the grid, from 2^-500 to 2^22, default 1. Public. There must be 2 to 2^24 multiples
-            within the bounds, at most 2^31 steps from 0. A float is read as the decimal it prints as: 0.1 is one tenth.
-        max_rows: Contribution bound: how many rows of one user count at most, from 1 to 2^20, default 1. They are
-            chosen as in ``make_quantile_scores``: with one row it is the median of the user's own numbers. The map is
-            proportional to ``max_rows``.
+        bounds, granularity: The grid, public, as in ``make_quantile_scores``.
+        max_rows: Contribution bound on the rows of one user, as in ``make_quantile_scores``. The map grows with it.
 
     Returns:
         A :class:`Transformation` to int64 vectors with one count per multiple, in ascending order, under
@@ -330,12 +326,7 @@ def make_count_by_number(
         are tight.
 
     Raises:
-        ParameterError: The bounds are reversed, infinite or too far from 0 for the granularity, or contain too few or
-            too many multiples of it; ``granularity`` or ``max_rows`` is out of range.
-        ParameterTypeError: An argument has the wrong type, or a bound is NaN.
-        SpaceError: The metric does not fit the domain.
-
-        On a call: DataTypeError, DataError and TableError as in ``make_sum_by_item``. No numeric value raises an error.
+        ParameterError, ParameterTypeError, SpaceError, and the errors on a call: as in ``make_quantile_scores``.
 
     Runtime: One pass over the table, and a sort of the distinct pairs of user and number.
 
