@@ -1,7 +1,5 @@
 """What all tests share: small spaces, and how the instances of a test are shared out among the tiers."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os

@@ -4,8 +4,6 @@ In a container the usual folder may be layered or in memory. Then another one is
 processes that tests start; where there is none, the tests take what there is for a disk.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ of its own, so the system is left as it is. patchelf then lets it find the loade
 Where no interpreter can be had, that is printed and is no failure; a command that fails is one.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

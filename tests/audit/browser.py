@@ -1,7 +1,5 @@
 """A browser without a window, for pages in files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

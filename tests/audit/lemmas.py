@@ -1,7 +1,5 @@
 """Inequalities of the proofs, decided for all real scores by an SMT solver (z3)."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence

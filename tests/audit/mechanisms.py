@@ -4,8 +4,6 @@ All claim epsilon = 1 for scores that move by at most 1 each, or for counts of w
 scores, how many releases to draw, and a generator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

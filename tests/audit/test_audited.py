@@ -1,7 +1,5 @@
 """Claims audited by samples: three verdicts, what they rest on, and how often a right claim is refuted."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -3,8 +3,6 @@
 Its confidence bounds are held against their definition, computed by other means.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """The auditor that looks for the worst pair: it finds planted faults without being told where they are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

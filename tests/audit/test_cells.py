@@ -1,7 +1,5 @@
 """How outcomes are read: at quantiles, or to the last bit."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

@@ -10,8 +10,6 @@ No mechanism of this library is accused, by audits that accuse a claim of 1 / 1.
 set of bounds decides both: they must lie below what the map claims, and above the true loss over 1.25.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

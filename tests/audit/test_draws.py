@@ -1,7 +1,5 @@
 """Batches draw as many releases as calls would, and what is released or raised becomes an outcome."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The report as pages: complete, honest, readable by all, without a network, in a real browser."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Sensitivity lemmas for all reals; false ones are refuted by counterexamples that exact arithmetic confirms."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from fractions import Fraction

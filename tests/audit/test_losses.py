@@ -1,7 +1,5 @@
 """Enclosures of losses against their definitions, evaluated by mpmath on a fine grid of orders."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

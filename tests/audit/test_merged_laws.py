@@ -1,7 +1,5 @@
 """Merged laws against the masses and densities by their definitions."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

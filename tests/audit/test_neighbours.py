@@ -3,8 +3,6 @@
 Tables and lists of records have theirs, too. The known witnesses occur.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

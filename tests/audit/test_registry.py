@@ -1,7 +1,5 @@
 """The registry of claims, and the sign-offs of those who read them."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Tries proofs/audit/replay.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -1,7 +1,5 @@
 """Every shipped mechanism under every measure passes the exact verifier."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

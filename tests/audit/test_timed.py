@@ -1,7 +1,5 @@
 """Audits of releases with their times: by a clock of the tests, so that nothing here depends on how long it takes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

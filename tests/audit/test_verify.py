@@ -4,8 +4,6 @@ Wrong arguments of the audit, of released indices and of counts are errors of th
 Tries proofs/audit/losses.tex.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

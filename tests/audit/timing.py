@@ -8,8 +8,6 @@ those asked of the operating system; the time is the processor's, so that other 
 With names of mechanisms or numbers of candidates behind it, the command measures these alone.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys

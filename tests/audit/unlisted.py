@@ -7,8 +7,6 @@ breaks is the strict claim, that releases are concentrated but for an event of p
 there is the law given that this event does not happen: that the stop symbol beats all slots that one table alone has.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

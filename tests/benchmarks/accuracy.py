@@ -4,8 +4,6 @@ Each cell is a table, a question, k and epsilon. Simulated releases of the plan 
 mechanisms for the same question, and with OpenDP's.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

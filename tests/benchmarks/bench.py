@@ -1,7 +1,5 @@
 """One case of a benchmark: own call and peers in turns, the medians of their ratios, and what they are held to."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping

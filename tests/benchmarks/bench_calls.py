@@ -3,8 +3,6 @@
 Run it alone with ``python -m tests.benchmarks.bench_calls``.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

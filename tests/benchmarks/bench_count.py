@@ -3,8 +3,6 @@
 Run it alone with ``python -m tests.benchmarks.bench_count``.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial

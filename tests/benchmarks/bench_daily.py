@@ -9,8 +9,6 @@ is named, all are made, and before them a table compares the rules by which item
 of users who have many.
 """
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import resource

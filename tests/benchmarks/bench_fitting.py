@@ -4,8 +4,6 @@ It prints the table of docs/explanation/composition.md: as often as their rhos f
 ``step``, and as their composed privacy curve would allow at the whole of delta.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

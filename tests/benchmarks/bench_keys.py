@@ -3,8 +3,6 @@
 Run it with ``python -m tests.benchmarks.bench_keys [ROWS]``; ratios are medians of turns.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -3,8 +3,6 @@
 Run it alone with ``python -m tests.benchmarks.bench_noise``. Without OpenDP one value is timed alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial

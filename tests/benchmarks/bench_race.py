@@ -3,8 +3,6 @@
 Run it alone with ``python -m tests.benchmarks.bench_race``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores of each type, as many as asked for: the time of a release, and what it holds beside the scores."""
 
-from __future__ import annotations
-
 import argparse
 import tracemalloc
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 are for one user who comes or goes; users have at most 1, at most 10, or any number of items.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -5,8 +5,6 @@ some releases, the keys at (1, 1e-8) and (3, 1e-5). The selections of papers are
 how many keys the ideas give, each at the best of a few bounds on the items of a user.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 The exit code is 1 where a goal is missed. ``--no-counting`` leaves out what takes a minute; names of parts choose some.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec

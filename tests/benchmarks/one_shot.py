@@ -1,7 +1,5 @@
 """One-shot releases from 10 scores to 10^8, of six shapes: against no noise, inexact noise, and one plain pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 diffprivlib pins what it needs, so it answers from an environment of its own, as the tests of other libraries do.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

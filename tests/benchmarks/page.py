@@ -5,8 +5,6 @@ ratio that is more than 1.3 times the stored one is measured once more; if it st
 code is 1. ``--check`` writes nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The page of the benchmarks: what it says of the cases that were measured, and its plots."""
 
-from __future__ import annotations
-
 import math
 import os
 import statistics

@@ -1,7 +1,5 @@
 """The scores of the benchmarks, and the release that most of them time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ own, whose two executors are other processes than the driver. "counts" makes the
 as either plan does first. A peak is that of the driver's Python and of its JVM. Needs the extra ``spark`` and Java.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

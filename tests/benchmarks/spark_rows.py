@@ -6,8 +6,6 @@ Spark needs for a first job, and not its start. Processor seconds and peaks are 
 ``local[2]`` has Spark's workers too; further arguments name other masters. Needs the extra ``spark`` and Java.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -7,8 +7,6 @@ job of Spark and the rows within a few scales of them in another: no noise, but 
 Needs the extra ``spark`` and Java.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

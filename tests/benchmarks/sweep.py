@@ -11,8 +11,6 @@ the median, the 90 % quantile and the largest time over all shapes and scales. A
 from such a table, made on the machine that will release, and not from the data.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import multiprocessing

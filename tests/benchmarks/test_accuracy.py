@@ -1,7 +1,5 @@
 """The measurements of docs/accuracy.md: scores by hand, a table on which all mechanisms are right, and the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the benchmarks' commands say of cases whose times are made up here: no test looks at a clock."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

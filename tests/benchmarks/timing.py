@@ -1,7 +1,5 @@
 """Times of calls."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """OpenDP wants consent to functions from outside of it; the tests give it for their own time only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

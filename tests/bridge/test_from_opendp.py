@@ -3,8 +3,6 @@
 Tries proofs/bridge/opendp.tex.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

@@ -3,8 +3,6 @@
 Tries proofs/bridge/opendp.tex.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Running the command as another process, and reading what it prints."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

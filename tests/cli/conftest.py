@@ -1,7 +1,5 @@
 """A small library of loans, and the command run inside this process."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass

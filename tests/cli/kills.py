@@ -6,8 +6,6 @@ that says that it was released has its record; and every record that is kept ver
 its entry is settled with it.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import os

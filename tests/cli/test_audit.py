@@ -1,7 +1,5 @@
 """``opendp-topk audit``: the registry and the sign-offs on the command line."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``plan --compare``: every mechanism that fits once, with the numbers of its own plan, the best first."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Completion of commands, questions, options and words in the shell, by the scripts of ``--show-completion``."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

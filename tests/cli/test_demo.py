@@ -1,7 +1,5 @@
 """``demo``: its table is what the standard library imports, its candidates are public, its release is real."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

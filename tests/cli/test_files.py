@@ -1,7 +1,5 @@
 """Lists of candidates and the counts of --like from files of every kind, and what is refused without a word of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``--group``: a list for each of several public groups. ``--rows-per-person``: no column is of people."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

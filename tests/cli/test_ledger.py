@@ -1,7 +1,5 @@
 """``opendp-topk ledger`` and ``release --ledger``: a budget on the command line."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Progress on a terminal, ``--log json``, and the same steps for users of Python: names and public numbers only."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -3,8 +3,6 @@
 The question ``gap`` gives the exact set of the candidates that are above a large gap.
 """
 
-from __future__ import annotations
-
 import shutil
 from fractions import Fraction
 from pathlib import Path

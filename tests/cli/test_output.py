@@ -1,7 +1,5 @@
 """Where records go: checked first, written whole or not at all, and never over another file."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``release --pad``: an answer at the deadline or none, by a clock of the test."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is paid is found again: its record is kept, it is paid once, and what was not recorded is settled later."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 What each of several releases may cost, under three measures, is computed here by formulas of their own.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """``release`` from a ledger that says who a person is, and the same question asked again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``plan``: the smallest scale, its exact cost, and the accuracy theorem, without any data."""
 
-from __future__ import annotations
-
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """``proofs``: every public constructor with its document and state, and the exit code that a program reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

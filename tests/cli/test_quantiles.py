@@ -1,7 +1,5 @@
 """``--quantile`` and ``--sum``: plans and releases of a column of numbers, their records, and who pays for them."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

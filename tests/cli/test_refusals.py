@@ -1,7 +1,5 @@
 """Options that do not fit together are refused with one line, as ``refusals.txt`` lists them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``release``: what is printed for people, what is recorded for programs, and that neither holds a count."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """``show``: a record is valid by its schema, and a page says what it holds, in words, without a network."""
 
-from __future__ import annotations
-
 import json
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The table of ``release``: how CSV is read, which rows, files and columns, and by which engine."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Plans and releases without a list of candidates: the best, all above a threshold, or items alone."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Records and ledgers that others wrote are shown, and never obeyed; what is no record is told.
 """
 
-from __future__ import annotations
-
 import copy
 import csv
 import functools

@@ -1,7 +1,5 @@
 """Conversations about counts by key whose exact transcript laws are found by giving real queryables every answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Conversations about one bit whose exact transcript laws are found by running the real queryables on every path."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """make_adaptive_composition: exact transcript laws against the map, the range rule and its witness, refusals."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Tries proofs/combinators/repeat.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

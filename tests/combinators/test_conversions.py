@@ -3,8 +3,6 @@
 Tries proofs/combinators/convert.tex.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A release and what it chooses: the joint law, its cost, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Tries proofs/combinators/privacy_filter.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import random

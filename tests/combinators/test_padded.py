@@ -1,7 +1,5 @@
 """make_padded: an answer at the deadline or none, and what it costs to see when it comes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

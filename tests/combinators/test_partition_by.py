@@ -1,7 +1,5 @@
 """make_partition_by: parallel composition over groups of users, against exact laws on neighbouring tables."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """make_pay_what_you_get: transcript laws against the map, what is given back, deltas, refusals, arguments."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

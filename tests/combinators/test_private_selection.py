@@ -1,7 +1,5 @@
 """make_private_selection: the best of a random number of runs, its law, and a price that nothing exceeds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """Queryables: one branch of a conversation at a time, in one thread of one process, and never twice."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import os

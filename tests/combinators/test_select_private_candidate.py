@@ -3,8 +3,6 @@
 Tries proofs/combinators/private_selection.tex.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

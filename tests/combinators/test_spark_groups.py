@@ -3,8 +3,6 @@
 Tries proofs/combinators/together.tex.
 """
 
-from __future__ import annotations
-
 import pickle
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Releases for all groups at once: each on the rows of its own group, with the law of one after the other."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """A clock for what waits: nobody waits by it, and it tells how long they would have."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Specimens of everything that is built from other links: combinators, conversions, transformations, a caller's own."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A copy of the package's sources and of the proofs, which a test may spoil."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Small links whose laws and maps can be computed by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers and texts whose own comparisons and methods say what is not so."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

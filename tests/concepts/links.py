@@ -1,7 +1,5 @@
 """What every measurement and every transformation keeps, whatever it computes."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import math

@@ -1,7 +1,5 @@
 """Privacy losses between two exact laws, by their definitions alone: the oracle of the privacy maps."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import Any

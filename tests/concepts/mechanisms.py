@@ -1,7 +1,5 @@
 """Specimens of every mechanism: three scores far enough apart that one outcome is likely, and laws by brute force."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Hashable
 from fractions import Fraction
@@ -11,6 +9,7 @@ import mpmath
 import numpy as np
 
 import opendp_topk as tk
+from opendp_topk.sampling.noises.noise import Noise
 from tests.oracles import canonical, discrete, floats, gaps, joint
 
 from .links import as_outcome
@@ -120,7 +119,7 @@ def _with_gaps() -> list[Specimen]:
     ]
 
 
-def _counted(name: str, measure: tk.Measure, winner: tk.noise.Exponential | tk.noise.Gumbel) -> Specimen:
+def _counted(name: str, measure: tk.Measure, winner: Noise) -> Specimen:
     """The winner, and its noisy count, merged where it is further than 3 from what the first neighbour has."""
     select = _one_shot(winner, 1)
 

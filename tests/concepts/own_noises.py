@@ -1,7 +1,5 @@
 """Noises as a user of the library writes them, with interval quantiles."""
 
-from __future__ import annotations
-
 from gmpy2 import mpfr, mpq
 
 import opendp_topk as tk

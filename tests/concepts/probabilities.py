@@ -1,7 +1,5 @@
 """Functions that compute probabilities, as those of other libraries do, in the form that the verifier takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

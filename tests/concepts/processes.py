@@ -1,7 +1,5 @@
 """Python in a process of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the log of readings says of a document, read without the package."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

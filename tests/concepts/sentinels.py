@@ -1,7 +1,5 @@
 """No exception may hold data: everything reachable from an exception is searched for sentinel values."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any

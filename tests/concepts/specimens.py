@@ -1,7 +1,5 @@
 """What every constructor must show on an instance so small that its law can be written down: a specimen of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """How each public constructor is tried: as a table of this folder says, or as the constructor's own test file does."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 

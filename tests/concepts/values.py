@@ -1,7 +1,5 @@
 """Domains, metrics, measures and partial constructors are values: equal by content, hashable, frozen."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle

@@ -1,7 +1,5 @@
 """The most accurate parameter: exact neighbours, both directions, no bounds, and honest failures."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """Indices become the caller's public items, and can never be out of range."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import math

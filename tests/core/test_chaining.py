@@ -3,8 +3,6 @@
 Tries proofs/core/randomized.tex and proofs/core/steps.tex.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import replace

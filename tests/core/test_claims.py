@@ -1,7 +1,5 @@
 """A proof belongs to the function and the map with which it was made, and records cannot be changed."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools

@@ -3,8 +3,6 @@
 Mechanisms on scores, of which more is asked, are in ``tests/measurements/test_every_mechanism.py``.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math

@@ -3,8 +3,6 @@
 gmpy2 reads a ``Fraction`` through Python, where a handler may run, and takes what it raises for a bad fraction.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Measurements travel by the names and arguments of their constructors, and only between equal libraries."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Releases say what they hold: their fields, their frames, and what a notebook shows."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

@@ -1,7 +1,5 @@
 """Chains keep their types: mypy accepts right user code, and names what is wrong on the wrong lines."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Tries proofs/distributions/canonical_success.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """How large discrete noise can be, of exact tails the least number; and how far draws lie apart, by simulation."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from statistics import NormalDist

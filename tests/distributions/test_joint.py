@@ -1,7 +1,5 @@
 """The exact law of joint rankings and sets, its accuracy, and the success probability, against brute force."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from itertools import permutations

@@ -3,8 +3,6 @@
 Tries proofs/distributions/one_shot_success.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Hashable

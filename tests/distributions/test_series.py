@@ -3,8 +3,6 @@
 Tries proofs/distributions/one_shot_success.tex and proofs/distributions/quadrature.tex.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import permutations

@@ -1,7 +1,5 @@
 """The law of what is found among counts by key against its definition, and how likely it is right by simulation."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

@@ -4,8 +4,6 @@ The draws decide with Chernoff's bound: that any of the twelve cells is refused 
 probability of at most one in a million.
 """
 
-from __future__ import annotations
-
 import csv
 import itertools
 import math

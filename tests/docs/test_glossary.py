@@ -1,7 +1,5 @@
 """The glossary: every word stands where the glossary says, and no house word is left out."""
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

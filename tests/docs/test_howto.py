@@ -1,7 +1,5 @@
 """Pages whose commands and code go together, done from the first line to the last in a fresh folder."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

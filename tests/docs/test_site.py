@@ -3,8 +3,6 @@
 The tests of the whole use the folder that ``OPENDP_TOPK_SITE`` names, or build one without the audit report.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import html

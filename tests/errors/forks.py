@@ -1,7 +1,5 @@
 """Forks at bad moments: while another thread loads a module, and after polars has started its threads."""
 
-from __future__ import annotations
-
 import json
 
 from tests.concepts.processes import printed

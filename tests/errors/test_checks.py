@@ -1,7 +1,5 @@
 """Argument checks: each accepts its own values unchanged, and says what it requires of all others."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

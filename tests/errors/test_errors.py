@@ -1,7 +1,5 @@
 """The exception tree is the one that the module draws, and each exception is also the builtin that it promises."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

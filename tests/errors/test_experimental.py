@@ -1,7 +1,5 @@
 """Names that are marked experimental warn, say so in their docstring, and are the ones that docs/versions.md lists."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import re

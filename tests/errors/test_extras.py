@@ -1,7 +1,5 @@
 """Extras that are missing or broken, and what is loaded while a process forks."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No moment at which a handler of signals can raise leaves a lock held."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

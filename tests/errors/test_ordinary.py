@@ -1,7 +1,5 @@
 """Only an ordinary file is opened: whatever else a path names is refused at once, and in words."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

@@ -3,8 +3,6 @@
 Tries proofs/errors/checks.tex.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files that are made: whole or not at all, by the umask, and never through what somebody else put in the way."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

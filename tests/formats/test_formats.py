@@ -3,8 +3,6 @@
 The files were written by earlier states of the library. The digests of proofs in the records are theirs.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from fractions import Fraction

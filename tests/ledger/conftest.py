@@ -1,7 +1,5 @@
 """Ledgers for the tests: each in a file of its own, and where a test asks for both, on a server too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Each is kept with its traceback, as an interactive session keeps the last one; a
 free and no descriptor be left. The ledger is a new file, in a temporary folder if none is named.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

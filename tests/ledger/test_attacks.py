@@ -4,8 +4,6 @@ Of a signed head one changed byte of the line, of the ledger or of the key is re
 Tries proofs/ledger/ledger.tex.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 Tries proofs/ledger/ledger.tex and proofs/ledger/filters.tex.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -3,8 +3,6 @@
 Tries proofs/ledger/storage.tex.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import random

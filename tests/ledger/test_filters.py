@@ -4,8 +4,6 @@ Tries proofs/ledger/filters.tex. The laws of a conversation are enumerated here,
 with what the ledger adds up.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -3,8 +3,6 @@
 The tests keep the exception with its traceback, as an interactive session does. Tries proofs/ledger/storage.tex.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

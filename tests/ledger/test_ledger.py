@@ -1,7 +1,5 @@
 """The ledger on either back end: what it debits, refuses and tells."""
 
-from __future__ import annotations
-
 import math
 import re
 import threading

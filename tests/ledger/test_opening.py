@@ -3,8 +3,6 @@
 Tries proofs/ledger/ledger.tex.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

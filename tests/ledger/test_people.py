@@ -3,8 +3,6 @@
 The distances are counted here, over all small tables, from the definition of neighbours.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What needs no look at a row or an element is refused before it is paid."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -5,8 +5,6 @@ after each death of a server and of a crowd, and must agree with the ledger afte
 Tries proofs/ledger/storage.tex.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

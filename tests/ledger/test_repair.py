@@ -3,8 +3,6 @@
 Tries proofs/ledger/ledger.tex.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

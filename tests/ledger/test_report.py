@@ -3,8 +3,6 @@
 What is told as epsilon at the delta of the budget is compared with an optimum that is computed here.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

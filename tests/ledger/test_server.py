@@ -3,8 +3,6 @@
 Tries proofs/ledger/storage.tex.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

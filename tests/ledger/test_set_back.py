@@ -3,8 +3,6 @@
 Tries proofs/ledger/storage.tex and proofs/ledger/ledger.tex.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

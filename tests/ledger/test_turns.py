@@ -3,8 +3,6 @@
 Tries proofs/ledger/storage.tex.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

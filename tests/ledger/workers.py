@@ -1,7 +1,5 @@
 """What the tests of the ledger run in processes of their own: ``python -m tests.ledger.workers NAME LEDGER ...``."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

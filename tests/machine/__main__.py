@@ -4,8 +4,6 @@
 something else than it did is refused unless ``--accept File.theorem`` names it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """Recorded releases, certified by a proof assistant."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter

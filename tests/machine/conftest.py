@@ -1,7 +1,5 @@
 """The sources compiled once for all tests that ask."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

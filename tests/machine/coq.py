@@ -1,7 +1,5 @@
 """The proof assistant, and the sources below ``proofs/machine`` compiled in a folder of their own."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

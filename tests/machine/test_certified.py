@@ -3,8 +3,6 @@
 No result depends on a seed: each release is certified for the digits that it happened to have.
 """
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The maps in Python and the statements that are checked give the same numbers, on a grid of rationals."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fractions import Fraction

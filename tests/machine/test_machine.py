@@ -1,7 +1,5 @@
 """A proof assistant accepts what the documents call checked, and rejects the claims that are known to be false."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Tries proofs/proof.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

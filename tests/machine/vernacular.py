@@ -4,8 +4,6 @@ Everything that could make a theorem say less than it seems to, or hold without 
 options (``Unset Guard Checking``), axioms, plugins, notations inside of proofs, and whatever Coq may know besides.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Elements as a parser of HTML reads them: what is text stays text."""
 
-from __future__ import annotations
-
 from opendp_topk.markup import elements
 from opendp_topk.markup.elements import Markup, el
 

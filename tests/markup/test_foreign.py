@@ -1,7 +1,5 @@
 """What comes from outside does nothing where it is shown."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

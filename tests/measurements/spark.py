@@ -1,7 +1,5 @@
 """What the tests of Spark's workers need of the processes behind them."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """The claims of make_above_threshold: every noise and measure against laws, witnesses, leaking versions, arguments."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts import own_noises
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import realised, within
@@ -60,7 +59,7 @@ def specimens() -> list[Specimen]:
     ]
 
 
-def loss(noise: tk.Noise | Any, x: Any, y: Any, s: float, t: float, k: int) -> dict[Any, float]:
+def loss(noise: Noise | Any, x: Any, y: Any, s: float, t: float, k: int) -> dict[Any, float]:
     one, other = (oracle.law(noise.name, z, s, t, k) for z in (x, y))
     return {h: math.log(other[h] / one[h]) for h in one if min(one[h], other[h]) > 1e-9}
 

@@ -1,7 +1,5 @@
 """The claims of make_canonical_top_k: maps against enumerated neighbours, witnesses, arguments, outputs."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Running sums, step after step: the laws of whole transcripts, all moves of the nodes, and what is refused."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """No default noise costs much more than another noise of the same constructor at the same accuracy."""
 
-from __future__ import annotations
-
 import functools
 from fractions import Fraction
 from typing import Any
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.sampling.noises.noise import Noise
 
 MEASURES = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 SHARES = {("make_report_noisy_top_k", tk.RangeDivergence()): Fraction(3, 2)}
@@ -72,7 +71,7 @@ def test_no_default_costs_much_more_than_another_option(name: str, measure: tk.M
 
 
 @functools.cache
-def spreads(noise: tk.Noise) -> tuple[float, float]:
+def spreads(noise: Noise) -> tuple[float, float]:
     """The standard deviation, and the 95% quantile of the absolute value, of the difference of two noises."""
     u = (np.arange(2000) + 0.5) / 2000
     z = noise.quantile_floats((u, u), (1 - u, 1 - u))[0]

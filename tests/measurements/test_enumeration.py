@@ -4,8 +4,6 @@ The laws are those of an independent oracle, in float64: a wide net for maps tha
 mechanism hold its own laws, known to 30 digits, against its maps on fewer vectors.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable

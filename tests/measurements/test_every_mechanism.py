@@ -3,8 +3,6 @@
 What one of them alone must show is in its own file.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools

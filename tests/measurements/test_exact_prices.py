@@ -3,8 +3,6 @@
 Laws by integration on a grid or by enumeration, losses by their definitions, neighbours by climbing from random ones.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -3,8 +3,6 @@
 Tries proofs/measurements/in_parts.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import pickle
 from collections import Counter

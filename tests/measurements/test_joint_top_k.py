@@ -1,7 +1,5 @@
 """The claims of make_joint_top_k: maps against enumerated neighbours, witnesses, arguments, outputs."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections import Counter

@@ -3,8 +3,6 @@
 Tries proofs/measurements/gaussian.tex, proofs/measurements/grid.tex and proofs/measurements/noisy_histogram.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """Privacy maps against formulas in exact rationals, to the last digit: small and large k, sizes known and unknown."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

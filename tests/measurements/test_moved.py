@@ -3,8 +3,6 @@
 Tries proofs/measurements/moved.tex and proofs/measurements/selection.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -3,8 +3,6 @@
 Tries proofs/measurements/report_noisy_top_k.tex and proofs/measurements/selection.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections import Counter

@@ -1,7 +1,5 @@
 """The claims of make_noisy_top_k_with_gaps: every noise and measure against neighbours, witnesses, law, arguments."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """The claims of make_normalised_top_k: its law, its loss on small cases, what is attained, arguments."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -14,6 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.normalised_top_k import make_normalised_top_k
+from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles.chi_square import assert_follows
@@ -45,7 +44,7 @@ def units(x: Sequence[Any], bounds: Sequence[Any], monotonic: bool, penalty: Any
     ]
 
 
-def winners(noise: tk.Noise, scores: Sequence[float]) -> dict[tuple[int], float]:
+def winners(noise: Noise, scores: Sequence[float]) -> dict[tuple[int], float]:
     """How likely each of some scores is the largest with noise of scale 1."""
     weights = np.exp(np.array(scores, dtype=float) - float(max(scores)))
     if noise == tk.noise.Gumbel():
@@ -59,7 +58,7 @@ def winners(noise: tk.Noise, scores: Sequence[float]) -> dict[tuple[int], float]
     return found
 
 
-def law(x: Sequence[Any], noise: tk.Noise, scale: float, bounds: Sequence[Any], monotonic: bool, **other: Any) -> Any:
+def law(x: Sequence[Any], noise: Noise, scale: float, bounds: Sequence[Any], monotonic: bool, **other: Any) -> Any:
     return winners(noise, [float(unit) / scale for unit in units(x, bounds, monotonic, **other)])
 
 
@@ -83,7 +82,7 @@ def specimens() -> list[Specimen]:
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("bounds", [(4, 1, 1), (1, 2), (3, 3, 3), (2, 1, 1, 3)], ids=repr)
-def test_no_pair_exceeds_the_map(noise: tk.Noise, monotonic: bool, bounds: tuple[int, ...]) -> None:
+def test_no_pair_exceeds_the_map(noise: Noise, monotonic: bool, bounds: tuple[int, ...]) -> None:
     epsilon, width = (build(measure, bounds, monotonic, noise=noise).map(1) for measure in (MAX, RANGE))
     assert epsilon == (0.5 if bounds in ((1, 2), (3, 3, 3)) else 1.0)
     met, spread = 0.0, 0.0
@@ -129,7 +128,7 @@ def test_the_range_is_attained(bounds: Any, monotonic: bool, x: Any, other: Any)
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize(("optimize", "sign"), [("max", 1), ("min", -1)])
-def test_the_declared_law_is_that_of_the_mechanism(noise: tk.Noise, monotonic: bool, optimize: str, sign: int) -> None:
+def test_the_declared_law_is_that_of_the_mechanism(noise: Noise, monotonic: bool, optimize: str, sign: int) -> None:
     bounds = (Fraction(1, 3), 2, 0.5, 2)
     measurement = build(MAX, bounds, monotonic, float, noise=noise, optimize=optimize, penalty=0.25)
     for x in ([0.1, -3.0, 2.0, 2.0], [1e-3, 1.0, 1.0, 1.5], [5.0, 5.0, 5.0, 5.0]):

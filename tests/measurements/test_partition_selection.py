@@ -1,7 +1,5 @@
 """The claims of make_partition_selection: (epsilon, delta) on all pairs of tables, the largest chances, arguments."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

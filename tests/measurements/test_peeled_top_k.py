@@ -1,7 +1,5 @@
 """The claims of make_peeled_top_k: its laws, its maps, and how it differs from one-shot selection."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Tries proofs/measurements/exponential_mechanism.tex and proofs/measurements/selection.tex.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Tries proofs/spaces/curves/range_steps.tex.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

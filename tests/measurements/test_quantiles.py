@@ -1,7 +1,5 @@
 """Several quantiles by halving: their law, price and error, against rows that are listed one by one."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -4,8 +4,6 @@ A map that is too small for groups of users, or under one measure alone, breaks 
 each map at several distances with the loss between two enumerated distributions.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools

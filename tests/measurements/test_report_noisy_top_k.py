@@ -3,8 +3,6 @@
 Tries proofs/measurements/selection.tex and proofs/distributions/one_shot.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import tracemalloc

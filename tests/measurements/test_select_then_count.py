@@ -1,7 +1,5 @@
 """The claims of make_select_then_count: the sum of both costs, the joint law, the split, arguments."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

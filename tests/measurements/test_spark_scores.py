@@ -3,8 +3,6 @@
 Tries proofs/measurements/spark_scores.tex.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import pickle

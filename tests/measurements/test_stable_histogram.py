@@ -3,8 +3,6 @@
 Tries proofs/measurements/any_of.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """The claims of make_top_k_by_gap: its law and its loss on all small cases, what is attained, exact gaps, arguments."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -16,6 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.top_k_by_gap import make_top_k_by_gap
+from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles.chi_square import assert_follows
@@ -33,7 +32,7 @@ def build(measure: tk.Measure = MAX, domain: Any = WHOLE, metric: Any = MONOTONI
 
 
 # What the mechanism is, written down once more.
-def best(noise: tk.Noise, units: Sequence[float]) -> list[float]:
+def best(noise: Noise, units: Sequence[float]) -> list[float]:
     """How likely each of some scores is the largest with noise of scale 1."""
     weights = np.exp(np.array(units, dtype=float) - max(units))
     if noise == tk.noise.Gumbel():
@@ -47,7 +46,7 @@ def best(noise: tk.Noise, units: Sequence[float]) -> list[float]:
     return found
 
 
-def passes(noise: tk.Noise, lead: float) -> float:
+def passes(noise: Noise, lead: float) -> float:
     """How likely a gap passes that is ahead of the threshold by so many scales."""
     if noise == tk.noise.Gumbel():
         return 1 / (1 + math.exp(-lead))
@@ -64,7 +63,7 @@ def gaps(scores: Sequence[float], k: int, sign: int = 1) -> list[float]:
 
 
 def law(
-    noise: tk.Noise,
+    noise: Noise,
     scores: Sequence[float],
     k: int,
     scale: float,
@@ -116,7 +115,7 @@ def specimens() -> list[Specimen]:
     ("k", "scale", "test_scale", "threshold"), [(1, 1, 1, 3), (2, 2, 1, 2), (2, 1, 3, 0), (3, 1, 0.5, 4), (2, 9, 1, 5)]
 )
 def test_no_pair_exceeds_the_map(
-    noise: tk.Noise, metric: Any, k: int, scale: float, test_scale: float, threshold: float
+    noise: Noise, metric: Any, k: int, scale: float, test_scale: float, threshold: float
 ) -> None:
     scales = {"scale": scale, "test_scale": test_scale, "threshold": threshold}
     options = {"k": k, "noise": noise, "metric": metric} | scales
@@ -140,9 +139,7 @@ def test_no_pair_exceeds_the_map(
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize(("k", "scale", "test_scale", "threshold"), [(1, 1, 1, 3), (2, 2, 1, 2), (2, 0.5, 2, 1)])
-def test_all_but_delta_is_within_rho(
-    noise: tk.Noise, k: int, scale: float, test_scale: float, threshold: float
-) -> None:
+def test_all_but_delta_is_within_rho(noise: Noise, k: int, scale: float, test_scale: float, threshold: float) -> None:
     """Where sets that differ never pass, the Renyi divergences are within rho, and 1 - delta of the release is this."""
     scales = {"scale": scale, "test_scale": test_scale, "threshold": threshold}
     rho, delta = build(CONCENTRATED, k=k, noise=noise, **scales).map(1)
@@ -169,7 +166,7 @@ BROKEN: dict[str, dict[str, float]] = {
 @pytest.mark.further
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("version", BROKEN)
-def test_versions_that_leave_out_a_step_are_refuted(version: str, noise: tk.Noise) -> None:
+def test_versions_that_leave_out_a_step_are_refuted(version: str, noise: Noise) -> None:
     """Under the claim of the whole mechanism, on all pairs of three small scores."""
     options: dict[str, Any] = {"scale": 2, "test_scale": 1, "threshold": 5}
     epsilon, delta = build(noise=noise, **options).map(1)
@@ -188,7 +185,7 @@ def test_epsilon_is_attained_by_a_set_that_both_release() -> None:
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_declared_law_is_that_of_the_mechanism(noise: tk.Noise, sign: int) -> None:
+def test_the_declared_law_is_that_of_the_mechanism(noise: Noise, sign: int) -> None:
     optimize = {1: "max", -1: "min"}[sign]
     for x in ([5, 5, 1, 0], [0, 9, 9, 2], [3, 1, 4, 1], [7, 7, 7, 7]):
         declared = build(k=3, scale=2, test_scale=3, noise=noise, optimize=optimize).distribution(x)
@@ -199,7 +196,7 @@ def test_the_declared_law_is_that_of_the_mechanism(noise: tk.Noise, sign: int) -
 
 @pytest.mark.further
 @pytest.mark.parametrize(("noise", "element"), [(NOISES[0], float), (NOISES[1], int)], ids=["floats", "integers"])
-def test_releases_follow_the_law(noise: tk.Noise, element: type) -> None:
+def test_releases_follow_the_law(noise: Noise, element: type) -> None:
     domain = tk.VectorDomain(tk.AtomDomain(element))
     measurement = build(domain=domain, metric=tk.RangeDistance(), k=3, scale=2, test_scale=1, noise=noise)
     x = [element(score) for score in (9, 1, 6, 5, 2)]
@@ -238,7 +235,7 @@ def test_a_large_gap_is_found_and_a_small_one_refused() -> None:
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("metric", [MONOTONIC, tk.LInfDistance(), tk.RangeDistance()], ids=repr)
-def test_the_threshold_is_the_least_that_keeps_delta(noise: tk.Noise, metric: Any) -> None:
+def test_the_threshold_is_the_least_that_keeps_delta(noise: Noise, metric: Any) -> None:
     options: dict[str, Any] = {"metric": metric, "noise": noise, "scale": 6}
     for delta in (0.25, 1e-3, 1e-9):
         measurement = build(**options, delta=delta, threshold=None)

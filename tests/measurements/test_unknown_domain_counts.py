@@ -1,7 +1,5 @@
 """make_unknown_domain_counts: no pair of tables exceeds the map, what moves of the counts, the release, arguments."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

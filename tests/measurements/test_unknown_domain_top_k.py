@@ -1,7 +1,5 @@
 """The claims of make_unknown_domain_top_k: no pair of tables exceeds the map, delta is attained, the law, arguments."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import tracemalloc

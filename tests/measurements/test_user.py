@@ -1,7 +1,5 @@
 """Measurements that the caller vouches for."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -3,8 +3,6 @@
 Tries proofs/measurements/new_keys.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

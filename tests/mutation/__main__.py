@@ -4,8 +4,6 @@ The exit code is 1 if a fault survives, or does not fit. ``python -m tests.mutat
 chance. ``python -m tests.mutation reach`` records anew which tests reach what.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -5,8 +5,6 @@ function, the shortest first, then the nearest files. The exit code is 1 if a fa
 has no argument.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import hashlib

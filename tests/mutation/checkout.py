@@ -1,7 +1,5 @@
 """A copy of the checkout in a folder of its own, in which one file at a time is made faulty."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -7,8 +7,6 @@ The room ``proof`` is no part of any pin, and its tests are those of the pins: f
 for such edits of that room alone.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A planted fault: one edit of one file of the package, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The functions of a module, and the lines that run where each is called."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

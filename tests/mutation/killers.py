@@ -3,8 +3,6 @@
 A fault of the list is known by its name, one by chance by its text, which is the same wherever it is drawn again.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

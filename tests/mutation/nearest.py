@@ -1,7 +1,5 @@
 """The tests, and the files of tests, that are nearest to a place in a module, nearest first."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

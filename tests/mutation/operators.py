@@ -6,8 +6,6 @@ negated, a default replaced, one direction of rounding for the other. What is pr
 which of them to keep is for a person to say, for many such edits only change how long something takes.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import random

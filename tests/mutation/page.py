@@ -3,8 +3,6 @@
 Runs write figures to ``figures.json``, and the page is made from these alone: it changes where something was measured.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections import Counter

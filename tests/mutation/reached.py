@@ -4,8 +4,6 @@
 decides which tests are tried first, so that it may be older than the code.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess

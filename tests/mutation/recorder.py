@@ -3,8 +3,6 @@
 The first line says which package was tested, so that nobody takes another for the copy.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """Plant each fault, and find the test that notices: the one that did so last, or else the nearest that does."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence

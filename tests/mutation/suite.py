@@ -4,8 +4,6 @@ The processes are forks of one that has loaded what all tests need and nothing o
 time that a short test would take.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """A plugin of pytest that writes which tests ran each line of the package, and how long each took."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The arrival time X = e^-Z has P(X <= x) = 3 x / (2 + x) on [0, 1], which is conc
 module is its own module of the law in a race.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``python -m tests.noises.sixth_answers``: what the library says of a sixth noise, as JSON on standard output."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -3,8 +3,6 @@
 Tries proofs/distributions/union_bound.tex.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """A noise is one record: where a sixth one is on the list, every room answers for it, and none knows its name."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

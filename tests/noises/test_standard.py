@@ -3,8 +3,6 @@
 Tries proofs/numerics/intervals.tex and proofs/samplers/gap_rows.tex.
 """
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Directed rounding against exact rationals and 60-digit logarithms."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

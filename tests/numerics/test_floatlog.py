@@ -3,8 +3,6 @@
 Tries proofs/numerics/floatexp.tex and proofs/numerics/pairs.tex.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

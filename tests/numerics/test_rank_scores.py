@@ -3,8 +3,6 @@
 Tries proofs/numerics/surveyed.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

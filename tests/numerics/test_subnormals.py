@@ -4,8 +4,6 @@ A tiny library sets the mode in processes of their own. Without the refusal the 
 prefers one of two subnormal scores by e^4 would choose between them as by a fair coin.
 """
 
-from __future__ import annotations
-
 import platform
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``python -m tests.pages``: write the generated pages; with ``--check`` say which no longer fit, in a few seconds."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace

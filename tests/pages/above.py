@@ -4,8 +4,6 @@ Laws are sums over the noise of the threshold that share no code with the librar
 its question alone, so that what was answered counts, and not when: the best analyst is found by dynamic programming.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

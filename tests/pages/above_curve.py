@@ -5,8 +5,6 @@ other by the best of all scores of a grid, moved or not, given the others; the e
 never falls. What is stated of the analyst found is her law by an oracle that shares no code with the library.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

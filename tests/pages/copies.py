@@ -4,8 +4,6 @@ A release is told by the blocks of its winners, of which all members are alike. 
 copies are climbed from random ones, and scores of some blocks rise by one.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ The one or two scores that move are alike, and so are all others. So a ranking i
 and a set by how many of them are in it. Continuous noise of those that move is in cells, which reveals no more.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

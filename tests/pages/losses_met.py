@@ -1,7 +1,5 @@
 """Sections of docs/tightness.md whose losses are met by searches of their own, the loosest first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Protocol
 

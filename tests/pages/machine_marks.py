@@ -1,6 +1,4 @@
-"""The figures of docs/machine_checked.md: how many theorems a machine has checked, and how the two statements compare."""
-
-from __future__ import annotations
+"""The figures of docs/machine_checked.md: how many theorems a machine has checked, and how two statements compare."""
 
 from collections import Counter
 

@@ -3,8 +3,6 @@
 The public names are written with them for those who check types: the package itself loads each when it is asked for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

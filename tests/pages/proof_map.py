@@ -6,8 +6,6 @@ another name says in its docstring which documents it tries. Where a document ha
 the nearest modules that import its code stand in for one.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

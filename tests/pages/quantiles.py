@@ -4,8 +4,6 @@ Numbers that nobody has, between two that some have, are as likely as each other
 numbers with rows, whose scores a row more does not move, and their share decides how much of a choice gains and loses.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """docs/release.schema.json, from the declaration of records: their fields, rules and docstrings."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """The two pages of the reference: all public names, from their docstrings, and all commands, from their help."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The table of docs/tightness.md: what each map claims, and the largest loss that the exact verifier finds."""
 
-from __future__ import annotations
-
 from opendp_topk.apps.audit import Report, shipped
 from opendp_topk.apps.audit.report import claimed_limit
 from opendp_topk.spaces.measures import Approximate

@@ -1,7 +1,5 @@
 """A constructor that nobody has described to the command describes itself, and what it says is true."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -3,8 +3,6 @@
 Tries proofs/planning/comparison.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import sys

@@ -1,7 +1,5 @@
 """A list for each of several groups: its price and its promises, without the code that computes them."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

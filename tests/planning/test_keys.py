@@ -1,7 +1,5 @@
 """How many users a key needs: held against chances and releases that are computed apart from the library."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

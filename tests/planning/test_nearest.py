@@ -1,7 +1,5 @@
 """Noise on all counts where people have few items: when it is chosen, and whether sentences are true of kept rows."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

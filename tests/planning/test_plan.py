@@ -1,7 +1,5 @@
 """One query, whatever the task: its plan meets the budget with the least noise, and says what it promises."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Plots of what a budget buys: every point is that of a comparison at its budget, under titles, units and names."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

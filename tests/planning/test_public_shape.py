@@ -1,7 +1,5 @@
 """Accuracy on public counts: simulated means against enumerated ones, ties, and shapes by Zipf's law."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

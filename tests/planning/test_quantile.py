@@ -3,8 +3,6 @@
 Tries proofs/planning/joined_items.tex and proofs/planning/numbered_rows.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

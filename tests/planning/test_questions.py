@@ -1,7 +1,5 @@
 """Questions: each kind is found by its file, is kept as a dictionary, and is asked from Python as by the command."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

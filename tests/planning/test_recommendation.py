@@ -1,7 +1,5 @@
 """Which mechanism is recommended: the best by theorems of its own, or on a proxy, and what the next best would cost."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

@@ -3,8 +3,6 @@
 Tries proofs/planning/record.tex.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Tables have more items of a user than count, and what is kept of them is this test's own reading of the rule.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The best k without a list: the plan's numbers are computed a second time, from public constructors and from sums."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

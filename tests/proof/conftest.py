@@ -1,7 +1,5 @@
 """A checkout with one module and one document."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

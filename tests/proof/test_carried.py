@@ -1,7 +1,5 @@
 """Privacy is told apart from what else a document states, by following what each proof cites."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What was found of documents is kept for the sources and documents from which it was found, and for no others."""
 
-from __future__ import annotations
-
 import json
 import os
 import py_compile

@@ -1,7 +1,5 @@
 """What Python runs when it loads a module belongs to every pin that it may change, wherever it stands."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

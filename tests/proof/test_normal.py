@@ -1,7 +1,5 @@
 """Statements without what changes nothing, and the names that they reach."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

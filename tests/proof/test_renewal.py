@@ -1,7 +1,5 @@
 """A renewal shows what it accepts, against the pins that were committed."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

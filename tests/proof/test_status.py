@@ -1,7 +1,5 @@
 """Proof documents and pins as values: digests, regions, statuses."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

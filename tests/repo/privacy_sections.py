@@ -1,7 +1,5 @@
 """The sections of a docstring, and the formulas that its section on privacy has for each measure."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator

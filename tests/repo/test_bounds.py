@@ -1,7 +1,5 @@
 """The Privacy table of a docstring, the theorem, and the map itself say the same."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math

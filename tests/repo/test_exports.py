@@ -1,7 +1,5 @@
 """The public names: sorted, complete, documented, and each make_* with its then_*."""
 
-from __future__ import annotations
-
 import enum
 import importlib
 import inspect

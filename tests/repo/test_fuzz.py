@@ -3,8 +3,6 @@
 Half of the arguments fit the name of their parameter, so that calls come far. OPENDP_TOPK_CALLS=40000 asks for so many.
 """
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import os

@@ -3,8 +3,6 @@
 A rate of an idiom is a thermometer: it shows that a text needs a reader, and changing words to move it mends nothing.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

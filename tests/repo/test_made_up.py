@@ -6,8 +6,6 @@ follow the two commands of docs/adding_a_constructor.md, and the tests that hold
 The second command searches for the largest losses of the new one, and must leave the rows of all others as they are.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Planted faults: each fits its file and names its killer, and the tool counts tests of behaviour alone."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import select

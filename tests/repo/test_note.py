@@ -3,8 +3,6 @@
 Its formulas are read as they are displayed, and evaluated by code of this file alone.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Generated pages fit the package, the documents and the tests, and the checks that say so can fail."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

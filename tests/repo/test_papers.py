@@ -1,7 +1,5 @@
 """README.md, CONTRIBUTING.md and SECURITY.md name what is there, and the Python of pages prints what they show."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Where Python runs without POSIX: every name that only POSIX has is hidden, and the library is used."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

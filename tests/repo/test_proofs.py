@@ -1,7 +1,5 @@
 """Proofs and code keep together: every claim has a current proof, and the checks that say so can fail."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import json

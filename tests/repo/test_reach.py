@@ -1,7 +1,5 @@
 """Pins reach all that a claim rests on: an edit makes stale what speaks of it, and what none reaches is listed."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

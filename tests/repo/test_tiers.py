@@ -1,7 +1,5 @@
 """What plain ``pytest`` runs: quick tests only, and among them one of every constructor's release, law and map."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 So does the source distribution: the wheel is built from it again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

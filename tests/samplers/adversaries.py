@@ -1,7 +1,5 @@
 """Score vectors, scales and digits on which a careless race goes wrong."""
 
-from __future__ import annotations
-
 import random
 import zlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What tests of samplers share."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """The ways of a vector through the race: one by one, everybody at once, or by the scan of long vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A record of what a race drew, and of what it knows of the candidates for which nothing was drawn."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """An injected source of randomness with one reproducible stream of binary digits for each candidate."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """The order of candidates in bins, and what it bounds: against definitions in exact rationals."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Tries proofs/samplers/scan.tex and proofs/samplers/upper_tail.tex.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

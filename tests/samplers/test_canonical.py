@@ -1,7 +1,5 @@
 """The exact draw of a k-subset: laws, decisions at high precision, and inputs that floats cannot hold."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Fresh digits: as many as asked for, never empty-handed, uniform."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Tries proofs/samplers/boundaries.tex and proofs/samplers/run_counts.tex.
 """
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from fractions import Fraction

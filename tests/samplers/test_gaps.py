@@ -3,8 +3,6 @@
 Tries proofs/samplers/gap_rows.tex.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

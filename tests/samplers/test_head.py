@@ -1,7 +1,5 @@
 """Who is on the ladder of the best alone: against definitions in exact rationals."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

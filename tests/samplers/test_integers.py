@@ -3,8 +3,6 @@
 Tries proofs/samplers/boundaries.tex and proofs/samplers/inversion.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 from bisect import bisect_right

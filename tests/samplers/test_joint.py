@@ -1,7 +1,5 @@
 """The exact draw of joint rankings and sets: layers, laws, decisions at high precision, extreme inputs."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -3,8 +3,6 @@
 Tries proofs/samplers/merge.tex.
 """
 
-from __future__ import annotations
-
 import pickle
 import random
 import sys

@@ -3,8 +3,6 @@
 Tries proofs/samplers/lazy_noise.tex.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import random

@@ -4,8 +4,6 @@ Tries proofs/samplers/advantages.tex, proofs/samplers/listed.tex, proofs/sampler
 proofs/samplers/rows.tex, proofs/samplers/runs.tex, proofs/samplers/settle.tex and proofs/samplers/short.tex.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import random

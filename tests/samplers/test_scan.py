@@ -3,8 +3,6 @@
 Tries proofs/samplers/forecast.tex, proofs/samplers/ladder.tex and proofs/samplers/short.tex.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

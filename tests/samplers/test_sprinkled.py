@@ -1,7 +1,5 @@
 """Long vectors of noise: what cells give, what is lacking, and the places of other values."""
 
-from __future__ import annotations
-
 import functools
 import random
 from collections import Counter

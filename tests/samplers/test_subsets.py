@@ -3,8 +3,6 @@
 Tries proofs/samplers/arrivals.tex and proofs/samplers/listed.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import Counter

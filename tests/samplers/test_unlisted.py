@@ -1,7 +1,5 @@
 """Slots of counts by key, by sorting; the release up to the stop symbol."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

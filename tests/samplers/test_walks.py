@@ -3,8 +3,6 @@
 Tries proofs/samplers/ceilings.tex and proofs/samplers/paths.tex.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator

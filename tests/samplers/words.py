@@ -1,7 +1,5 @@
 """Sources of auxiliary words that can be read again."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 

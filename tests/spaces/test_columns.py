@@ -1,7 +1,5 @@
 """Every constructor that takes a table accepts the columns that it needs, and refuses a table with more or fewer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial

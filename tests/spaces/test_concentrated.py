@@ -3,8 +3,6 @@
 Tries proofs/spaces/renyi.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

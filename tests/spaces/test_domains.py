@@ -1,7 +1,5 @@
 """Membership: what each domain accepts, in which form it hands it on, and how it refuses the rest."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from fractions import Fraction

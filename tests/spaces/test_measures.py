@@ -3,8 +3,6 @@
 Tries proofs/measurements/with_delta.tex, proofs/spaces/concentrated.tex and proofs/spaces/renyi.tex.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from fractions import Fraction

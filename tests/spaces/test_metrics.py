@@ -3,8 +3,6 @@
 Tries proofs/spaces/keyed_counts.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Long arrays of scores are surveyed: checked as the domain checks them, grouped, and never widened."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

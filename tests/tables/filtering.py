@@ -7,8 +7,6 @@ texts that begin alike for longer than statistics are, and marks "sorted" that o
     python -m tests.tables.filtering [rounds]
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import functools

@@ -1,7 +1,5 @@
 """24 frames that a table's engine may get wrong, each with the candidates to count in it."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

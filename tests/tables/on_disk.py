@@ -3,8 +3,6 @@
 ``python -m pytest -p tests.tables.on_disk -m "not slow" tests/tables tests/transformations tests/combinators``
 """
 
-from __future__ import annotations
-
 from opendp_topk.tables import frames as parts
 from opendp_topk.tables import rows
 

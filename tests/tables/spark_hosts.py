@@ -3,8 +3,6 @@
 Spark tries a slow task a second time only on another machine, and the workers of ``local-cluster`` are all on one.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator
 from contextlib import contextmanager

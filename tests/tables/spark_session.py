@@ -3,8 +3,6 @@
 Most modules share one, for it starts for longer than their tests take.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import ipaddress
 import os

@@ -1,7 +1,5 @@
 """Every back end spreads the same weights. Tries proofs/measurements/weighted_partition_selection.tex."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """CSV: one answer to every malformed line, whoever's it is; separators, encodings and columns are named."""
 
-from __future__ import annotations
-
 import datetime
 import gzip
 import io

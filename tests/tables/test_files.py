@@ -1,7 +1,5 @@
 """Tables from files: what is read, what is refused, and that no message repeats a file's contents."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

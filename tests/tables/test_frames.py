@@ -1,7 +1,5 @@
 """Every back end counts like the plain-Python reference, and refuses what holds no identifiers."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable

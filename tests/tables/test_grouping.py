@@ -1,7 +1,5 @@
 """Every back end splits a table like the plain-Python reference, and each user's rows end up in one group at most."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Tries proofs/transformations/count_by_item.tex and proofs/spaces/frame_domains.tex.
 """
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Tries proofs/measurements/continual_top_k.tex, proofs/spaces/keyed_counts.tex,
 proofs/transformations/bound_contributions.tex and proofs/transformations/quantile_scores.tex.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which files a table is: one list for every engine, whatever names, links and folders there are."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

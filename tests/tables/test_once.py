@@ -3,8 +3,6 @@
 Tries proofs/spaces/frame_domains.tex.
 """
 
-from __future__ import annotations
-
 import gc
 import tempfile
 from collections.abc import Callable, Iterator

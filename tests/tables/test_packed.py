@@ -3,8 +3,6 @@
 Tries proofs/transformations/count_by_item.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import Counter

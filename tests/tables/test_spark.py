@@ -3,8 +3,6 @@
 Tries proofs/transformations/count_by_item.tex and sum_by_item.tex.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -3,8 +3,6 @@
 One release comes out each time. Tries proofs/measurements/spark_scores.tex.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

@@ -1,7 +1,5 @@
 """Every back end sums like the plain-Python reference. Tries proofs/transformations/sum_by_item.tex."""
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Callable

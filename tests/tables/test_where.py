@@ -1,7 +1,5 @@
 """Conditions on rows: what they say, that every engine says the same, and that nothing but rows can be looked at."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Types of columns by engine: frames of each that are counted like plain Python, and types that are refused."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import importlib.metadata

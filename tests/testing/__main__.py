@@ -1,7 +1,5 @@
 """``python -m tests.testing [OPTION ...]``: ten claims audited in the quick mode, and the processor time that takes."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

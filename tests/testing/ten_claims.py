@@ -3,8 +3,6 @@
 The tests of this library do not collect them.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 from functools import partial

@@ -3,8 +3,6 @@
 Tries proofs/audit/blackbox.tex.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """At most so many items of each user: which, how likely, and that nothing is lost by it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

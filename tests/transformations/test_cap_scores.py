@@ -1,7 +1,5 @@
 """Scores of caps: their values, how far neighbours move them, and a cap that is chosen privately and used."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Counting distinct users: the count, its stability on enumerated neighbours, and bad input."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """How many rows have each number: the counts, and by how much users move them."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from fractions import Fraction

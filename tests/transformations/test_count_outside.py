@@ -1,7 +1,5 @@
 """Users and rows with other items: the count on every back end, its stability, and bad input."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Tries proofs/transformations/bound_contributions.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

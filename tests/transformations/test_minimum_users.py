@@ -1,7 +1,5 @@
 """The claims of make_minimum_users: what is left out, how far neighbours stay apart, what may follow."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

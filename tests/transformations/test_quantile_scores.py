@@ -1,7 +1,5 @@
 """Scores of candidates for a quantile: their values, how far neighbours move them, and a quantile chosen privately."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Sums of clamped totals: their values, their stability on enumerated neighbours, and bad input."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

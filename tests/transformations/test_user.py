@@ -1,7 +1,5 @@
 """Transformations that the caller vouches for."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``python -m tests.audit.corpus [--samples N ...] [--seed S]``: which broken mechanisms are found, at what cost."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The thresholds of published tables (Lyu, Su and Li 2017), caps as a pipeline onc
 request 84), ends of noise, budgets that are spent twice, and what lies near each and is right.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

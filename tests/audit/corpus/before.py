@@ -4,8 +4,6 @@ Variants of the sparse vector and of noisy maxima as StatDP and DP-Sniper test t
 them, and the faults that people make in caps, thresholds and sums.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What a mechanism of the corpus claims, on which inputs, and what an audit says of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ lines of its old text, each after ``- ``, and those of its new text, each after 
 empty line. Lines after ``= `` argue why no test can notice. ``# `` begins a comment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

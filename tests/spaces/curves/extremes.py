@@ -4,8 +4,6 @@
 curve is made and asked in a process of its own, whose memory and time the system limits.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -4,8 +4,6 @@ Tries proofs/combinators/convert.tex, proofs/spaces/curves/arrival_times.tex, pr
 proofs/spaces/curves/normal.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Tries proofs/spaces/costs.tex and proofs/spaces/curves/covers.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import resource

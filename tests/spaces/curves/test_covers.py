@@ -3,8 +3,6 @@
 Tries proofs/spaces/curves/covers.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Privacy curves: delta and epsilon agree, a caller's curve is checked, plots are made where matplotlib is."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import sys

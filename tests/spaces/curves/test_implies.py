@@ -4,8 +4,6 @@ Tries proofs/spaces/curves/added.tex, proofs/spaces/curves/covers.tex, proofs/sp
 proofs/spaces/curves/largest.tex.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -3,8 +3,6 @@
 Tries proofs/spaces/curves/closed_forms.tex.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

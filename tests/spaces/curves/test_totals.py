@@ -1,7 +1,5 @@
 """The curve of several steps: which bounds are added up, which are convolved, and in what order."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
