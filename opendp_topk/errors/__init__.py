@@ -4,29 +4,7 @@ It may import nothing of the package.
 
 Messages and attributes never contain a score, a count, an identifier or a noise value. A message names the parameter,
 what is required, and what to do. The only exception is ``PrivacyViolationError``: it contains a pair of inputs that
-the verifier generated, or that were given to it as public. ::
-
-    TopKError
-    ├── ParameterError (ValueError)        an argument of a constructor or a map is outside what it allows
-    │   └── ParameterTypeError (TypeError)     ... it has the wrong type (True is not an integer here)
-    ├── SpaceError (TypeError)             a metric does not fit a domain, or the two sides of a chain do not match
-    ├── DataError (ValueError)             an argument of a call is not a member of the input domain
-    │   └── DataTypeError (TypeError)          ... wrong container, or wrong type of elements or of a column
-    ├── TableError (OSError)               a file could not be read or written
-    ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
-    ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
-    ├── QueryError (RuntimeError)          a queryable is closed, busy, or used from another thread or process
-    ├── DeadlineError (TimeoutError)       a padded release took longer than its public deadline
-    ├── PlatformError (OSError)            the machine or the thread has no sound randomness or arithmetic
-    ├── ForeignError (RuntimeError)        a function of the caller or of another library failed, or cannot be used
-    ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
-    ├── CapacityError (ValueError)         an exact enumeration would be too large
-    ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
-    ├── PrivacyViolationError (AssertionError)  two neighbouring inputs refute a privacy map
-    ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
-    └── MissingExtraError (ImportError)    an optional dependency is not installed
-
-``ExperimentalWarning`` is a warning, not an exception of this tree: it marks names that may change.
+the verifier generated, or that were given to it as public.
 """
 
 from __future__ import annotations
