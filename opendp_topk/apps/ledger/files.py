@@ -312,7 +312,6 @@ class FileLog:
 
     @convert_to_ledger_error("opened")
     def first_record(self) -> Record:
-        """Return the first record, which describes the ledger."""
         with self._open_file(os.O_RDONLY) as stream:
             data = _read_bytes(stream.fileno(), 0, _BLOCK)
         if not data:
@@ -332,10 +331,7 @@ class FileLog:
 
     # proof-region: reading
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """Yield all records in order, or those after ``after``; only those whose text contains ``holding``.
-
-        Records are read as they are requested, up to the end of the file at the first request.
-        """
+        """See :class:`Log`. Records are read as they are requested, up to the end of the file at the first request."""
         start = 0 if after is None else after.place + 1 + after.size  # [behind]
         last = None
         for last in self._iter_records_from(start, self._checked_file_size(), holding=holding.encode("ascii")):
@@ -344,7 +340,6 @@ class FileLog:
             self._remember_record(last)
 
     def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
-        """Return the first record for which ``reached`` is true, as for all later ones, or None, by bisection."""
         low, end = 0, self._checked_file_size()
         high = end
         while high - low > _BLOCK:
@@ -403,7 +398,6 @@ class FileLog:
 
     @convert_to_ledger_error("read")
     def sync_records(self) -> Record:
-        """Return the last record, once it is on disk with all before it."""
         with self._open_file(os.O_RDONLY) as stream:
             found, _ = self._read_last_record(stream.fileno())
             _sync_to_disk(stream.fileno())

@@ -542,7 +542,6 @@ class PostgresLog:
 
     @convert_to_ledger_error("opened")
     def first_record(self) -> Record:
-        """Return the first record, which describes the ledger."""
         (rows,) = self._read_checked_rows(lambda: (self._select_statement("AND number = 0"),), "opened")
         if not rows:
             raise ledger_error(self.place, "opened", MISSING)
@@ -558,10 +557,7 @@ class PostgresLog:
 
     # proof-region: pages
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """Yield all records in order, or those after ``after``; only those whose text contains ``holding``.
-
-        Records are read as they are requested, even while :meth:`append` makes one.
-        """
+        """See :class:`Log`. Records are read as they are requested, even while :meth:`append` makes one."""
         while page := self._read_page(after, holding):
             yield from page
             after = page[-1]  # [next-page]
@@ -587,7 +583,6 @@ class PostgresLog:
     # end-proof-region: pages
 
     def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
-        """Return the first record for which ``reached`` is true, as for all later ones, or None, by bisection."""
         high = self.last_record()
         if not reached(high):
             return None

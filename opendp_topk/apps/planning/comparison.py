@@ -288,8 +288,7 @@ class Comparison:
         return Recommendation(self.query, chosen, tuple(options), other, needed)
 
     def plot_curves(self, *, axes: Any = None) -> Any:
-        """Draw delta against epsilon for all releases together, one line per mechanism.
-        """
+        """Draw delta against epsilon for all releases together, one line per mechanism."""
         axes, releases = new_axes() if axes is None else axes, self.query.releases
         groups = [(label, composed_loss(_PROFILE, curve, releases)) for label, curve in _distinct_curves(self.rows)]
         ends = [_largest_drawn_epsilon(curve) for _, curve in groups]

@@ -51,7 +51,6 @@ class GroupedTask:
 
     @property
     def k(self) -> int:
-        """Number of items per group."""
         return self.task.k
 
     @property
@@ -98,12 +97,6 @@ class GroupedTask:
     def calibrate_measurement(
         self, query: Query[GroupedTask, UserUnit], known: dict[Any, float] | None = None
     ) -> Measurement:
-        """Return the measurement with the least scale; ``known`` as in :func:`least_scale`.
-
-        Raises:
-            SearchError: No scale meets the budget, or every one does.
-            ParameterError: The mechanism does not take the measure.
-        """
         measure, metric = query.budget.measure, UserDistance(query.unit.neighbors)
 
         def make(scale: float) -> Measurement:
@@ -137,11 +130,9 @@ class GroupedTask:
         return self.task.error_bound(self.single_group_plan(plan))
 
     def needs_no_noise(self, query: Query[GroupedTask, UserUnit]) -> bool:
-        """Return True if the release is the same for all neighbouring tables."""
         return self.task.needs_no_noise(self._single_group_query(query))
 
     def bind_candidates(self, plan: Plan[GroupedTask, UserUnit], items: Any) -> Measurement:
-        """Return the chain from a table to the released items."""
         return self.build_measurement(plan.query, parameters_of(plan.measurement)["scale"], items)
 
     def choice_reason(self, plan: Plan[GroupedTask, UserUnit], tried: Sequence[Plan[GroupedTask, UserUnit]]) -> str:

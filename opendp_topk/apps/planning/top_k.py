@@ -90,12 +90,6 @@ class TopKTask:
     def calibrate_measurement(
         self, query: Query[TopKTask, PrivacyUnit], known: dict[Any, float] | None = None
     ) -> Measurement:
-        """Return the measurement with the least scale; ``known`` as in :func:`least_scale`.
-
-        Raises:
-            SearchError: No scale meets the budget, or every one does.
-            ParameterError: The mechanism does not take the measure.
-        """
         space, measure = query.unit.map_only_scores(self.n_candidates), query.budget.measure
 
         def make(scale: float) -> Measurement:
@@ -113,14 +107,12 @@ class TopKTask:
     # end-proof-region: planned_top_k
 
     def needs_no_noise(self, query: Query[TopKTask, PrivacyUnit]) -> bool:
-        """Return True if the release is the same for all neighbours."""
         if self.counted:
             return False
         one = self.build_measurement(query.unit.map_only_scores(self.n_candidates), query.budget.measure, 1.0)
         return one.check(query.unit.d_in, 0)
 
     def bind_candidates(self, plan: Plan[TopKTask, UserUnit], items: Any) -> Measurement:
-        """Return the chain from a table to the released items."""
         scale = plan.measurement.parameters["scale"]
         return self.build_measurement(
             plan.query.unit.score_transformation(items), plan.query.budget.measure, scale, items
@@ -141,7 +133,6 @@ class TopKTask:
         return goal_probability(selection, counts, "exact")
 
     def accuracy_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float | None:
-        """Return the bound of the accuracy theorem; None if counting the possible releases takes too long."""
         return self.mechanism.accuracy_bound(
             plan.measurement, self.k, self.n_candidates, self.release, plan.query.alpha
         )
