@@ -28,6 +28,8 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
     ``seconds``, a :class:`DeadlineError` is raised without an answer, and the loss still counts as spent, also in a
     ledger. The error is raised when the computation ends, so its time reveals how long the computation took.
 
+    Experimental: its arguments may change, and what it promises about time.
+
     Args:
         measurement: A measurement under any measure that is not interactive: the whole chain, from the data to the
             published result.

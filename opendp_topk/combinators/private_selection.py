@@ -36,6 +36,8 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
     privacy, less than two runs (shape 0) or three runs (shape 1). For example, train a private model with
     hyper-parameters that are drawn at random in each run, and release only the best model.
 
+    Experimental: its arguments may change.
+
     Args:
         measurement: The measurement to run, under ``MaxDivergence()``, ``Approximate(MaxDivergence())`` or
             ``PrivacyProfile()``, not interactive. It releases pairs (score, candidate). The score is a real number,
@@ -139,6 +141,8 @@ def make_select_private_candidate(
     After each run below the threshold, the procedure gives up with probability ``stop_probability``. Without
     ``threshold`` it stops with that probability after each run and releases the best of all runs. This is
     ``make_private_selection`` with the geometric distribution, which loses up to three runs instead of two.
+
+    Experimental: its arguments may change.
 
     Args:
         measurement: The measurement to run, as in ``make_private_selection``: it releases pairs (score, candidate).

@@ -18,7 +18,7 @@ _CLAIMS = f"{_PACKAGE}.core.claims"  # what decorates a constructor that is call
 
 
 def mark_experimental(why: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
-    """Mark a public function; the warning of each call contains ``why``, and so does its docstring, before ``Args``."""
+    """Mark a public function; the warning of each call contains ``why``, which the function's docstring repeats."""
 
     def decorate_function(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @functools.wraps(function)
@@ -26,8 +26,6 @@ def mark_experimental(why: str) -> Callable[[Callable[Arguments, Result]], Calla
             warn_if_experimental(call_with_warning, function.__name__)
             return function(*arguments, **options)
 
-        said = (function.__doc__ or "").replace("\n    Args:", f"\n    Experimental: {why}.\n\n    Args:", 1)
-        call_with_warning.__doc__ = said or None
         call_with_warning.experimental = why  # type: ignore[attr-defined]
         return call_with_warning
 

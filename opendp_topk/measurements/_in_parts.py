@@ -110,6 +110,8 @@ def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Cal
     ``measurement`` on it. Each part is reduced to at most k finalists with the random digits drawn for them, and the
     winners are found among the finalists. So only one part at a time has to be in memory or in one process.
 
+    Experimental: its arguments may change.
+
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
             ``make_exponential_mechanism`` or ``make_permute_and_flip``.
@@ -267,6 +269,8 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
     the output distribution of ``measurement`` on it, with candidates in place of indices. The candidates must be public
     and the frame must contain all of them: a frame of counts lacks the items without users, which reveals that they
     have none. If the domain declares its size, a frame with another number of rows is refused.
+
+    Experimental: its arguments may change.
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,

@@ -60,6 +60,8 @@ def make_continual_top_k(
     sum of the nodes within the steps up to t. So a count affects at most floor(log2(steps)) + 1 nodes. With a separate
     release after every step, it would affect all later releases.
 
+    Experimental: its noise may be added by another factorisation, with other accuracy.
+
     Args:
         input_domain: Vectors of integers: the d counts of the first step or, with ``at_once``, the counts of all steps,
             first the d counts of step 1, then those of step 2, and so on. Or ``FrameDomain(user, item)``: the table of

@@ -52,6 +52,8 @@ def make_normalised_top_k(
     which is 0 for the best q and negative for all others. One individual changes each u_i by at most 1. Independent
     noise of scale ``scale`` is added to every u_i, and the indices of the k largest are released.
 
+    Experimental: its arguments may change.
+
     Args:
         input_domain: ``VectorDomain(..., size=d)``: vectors of d integer or float scores, one per candidate.
         input_metric: ``PerCandidateDistance(bounds=..., monotonic=...)`` with d bounds, in units of the scores.

@@ -50,6 +50,8 @@ def make_top_k_by_gap(
     j best candidates is released, otherwise the empty set. A set that is separated by a large gap is the same for all
     neighbours, so the set itself needs no noise, for any size.
 
+    Experimental: its arguments may change.
+
     Args:
         input_domain: Vectors of d >= k + 1 integer or float scores, one per candidate.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.

@@ -61,6 +61,8 @@ def make_weighted_partition_selection(
     With the default of two rounds, a first round with a tenth of the budget takes weight from keys with more users than
     the threshold needs, and each user moves it to her other keys. The noisy sums of the first round are not released.
 
+    Experimental: its default of rounds may change.
+
     Args:
         input_domain: ``FrameDomain(user, item)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.

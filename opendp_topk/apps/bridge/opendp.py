@@ -192,6 +192,8 @@ def from_opendp(measurement: Any) -> Measurement:
 
     Nothing is proved about it: the map and the sampler are opendp's, and ``.proof`` records this.
 
+    Experimental: OpenDP's own interface has not reached version 1.0.
+
     Args:
         measurement: An ``opendp.mod.Measurement`` on vectors of i32, u32, i64, u64 or f64 numbers, under opendp's
             linf, l1 or l2 distance, and under max-divergence, zCDP, ``approximate`` of either, or smoothed
@@ -365,6 +367,8 @@ def _error_kind(error: Exception) -> str:
 @mark_experimental("OpenDP's own interface has not reached version 1.0")
 def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
     """Convert ``measurement`` to an ``opendp`` Measurement, for its combinators and its Context.
+
+    Experimental: OpenDP's own interface has not reached version 1.0.
 
     Args:
         measurement: A measurement on a ``VectorDomain`` that is not interactive, under ``LInfDistance``,
