@@ -27,7 +27,8 @@ def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> 
             _definition_list(words.release_facts(record)),
         ),
         _render_section(
-            "How accurate is it?", *(el("p", _as_sentence(said)) for said in words.accuracy_texts(record).values())
+            "How accurate is it?",
+            *(el("p", f"{said[:1].upper()}{said[1:]}.") for said in words.accuracy_texts(record).values()),
         ),
         _render_section("What does it not show?", *(el("p", one) for one in asked.limits(record))),
         _render_section("How were the data truncated?", el("p", asked.truncation(record))),
@@ -164,7 +165,3 @@ def _technical_rows(record: ReleaseRecord) -> list[tuple[str, Any]]:
 
 def _definition_list(rows: Sequence[tuple[Any, Any]]) -> Markup:
     return el("dl", *(el("div", el("dt", name), el("dd", value)) for name, value in rows))
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."

@@ -228,8 +228,9 @@ class Comparison:
     @property
     def _title(self) -> str:
         query, task, budget = self.query, self.query.task, self.query.budget
+        times = "once" if query.releases == 1 else f"{query.releases} times"
         return (
-            f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {_times_text(query.releases)} at "
+            f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {times} at "
             f"d_in = {query.unit.d_in} within {budget.d_out} under {budget.measure!r}, alpha = {query.alpha}"
         )
 
@@ -547,10 +548,6 @@ def _plans_frame(rows: Sequence[TopKPlan], **more: list[Any]) -> DataFrame:
 def format_rounded_up(number: float) -> str:
     """Return the number in six digits, rounded up."""
     return f"{float(_SIX_UP.create_decimal(Decimal(repr(float(number))))):.6g}"
-
-
-def _times_text(releases: int) -> str:
-    return "once" if releases == 1 else f"{releases} times"
 
 
 # Recommendation of a mechanism, with the reason and the loss at which the next best one would do as well.

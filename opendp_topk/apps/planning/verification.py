@@ -20,6 +20,7 @@ from ..ledger import Entry, Ledger
 from ..ledger.charges import measurement_claim
 from ..ledger.journal import RELEASED, utc_timestamp
 from ..ledger.planned import require_readable_data
+from ..ledger.report import format_distance
 from ..ledger.stated import release_metadata
 from .plan import AccuracyGuarantee, Plan, plan_guarantees
 from .quantile import NumericColumns
@@ -187,7 +188,7 @@ def _cost_finding(told: PrivacyClaim, computed: PrivacyClaim, same: bool, whom: 
     if not same and _is_claim_sufficient(told, computed):
         return RecordFinding("cost", AGREES, f"this version computes at most this {computed.symbol} for {whom}")
     return RecordFinding(
-        "cost", DISAGREES, f"the map gives {computed.symbol} = {_distance_text(computed.d_out)} for {whom}"
+        "cost", DISAGREES, f"the map gives {computed.symbol} = {format_distance(computed.d_out)} for {whom}"
     )
 
 
@@ -197,10 +198,6 @@ def _is_claim_sufficient(told: PrivacyClaim, computed: PrivacyClaim) -> bool:
     return alike == (computed.measure, computed.symbol, computed.neighbors, computed.d_in) and all(
         to_fraction(loss) >= to_fraction(least) for loss, least in zip(one, other, strict=True)
     )
-
-
-def _distance_text(d_out: Any) -> str:
-    return ", ".join(map(str, d_out)) if isinstance(d_out, tuple) else str(d_out)
 
 
 def _is_release_consistent(record: ReleaseRecord, found: RebuiltPlan) -> bool:

@@ -118,8 +118,8 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Audited]]
         found = audit_pair(function, kept, **settings) if replay else audit_claim(function, **settings)
         node.user_properties.append((_SAID, found.verdict))
         if found.exit_code == 1:
-            if not replay:
-                _save_refuted_pair(request.config, place, found.pair)
+            if not replay and (cache := getattr(request.config, "cache", None)) is not None:
+                cache.set(place, found.pair)  # of a caller's own pairs only the number
             _fail_refuted_test(node.nodeid, found, replay)
         elif found.exit_code:
             pytest.skip(f"dp_audit: {found.lines[0]}; more samples or a smaller claim would")
@@ -158,12 +158,6 @@ def _sample_count(config: pytest.Config) -> int:
 def _load_refuted_pair(config: pytest.Config, place: str) -> Any:
     cache = getattr(config, "cache", None)
     return None if cache is None else cache.get(place, None)
-
-
-def _save_refuted_pair(config: pytest.Config, place: str, pair: Any) -> None:
-    """Save the pair for another audit: a constructed pair in full, of a caller's own pairs only the number."""
-    if (cache := getattr(config, "cache", None)) is not None:
-        cache.set(place, pair)
 
 
 def _fail_refuted_test(test: str, found: Audited, replay: bool) -> None:
