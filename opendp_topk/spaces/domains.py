@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import (
-    DataError,
-    DataTypeError,
-    ParameterError,
-    ParameterTypeError,
-    checks,
-)
+from ..errors import DataError, DataTypeError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..errors.extras import LOADING
 from ..numerics.floats import require_subnormals

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataTypeError
-from .frames import (
-    RANGES,
-    _collect_streaming,
-    column_kinds,
-    exact_kind,
-    iterate_user_parts,
-    kind_mismatch_message,
-)
+from .frames import RANGES, _collect_streaming, column_kinds, exact_kind, iterate_user_parts, kind_mismatch_message
 from .guard import require_below, run_guarded
 from .held import ColumnCounts
 from .keyed import add_up_parts, keep_first_items, to_column_counts

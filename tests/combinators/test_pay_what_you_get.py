@@ -12,18 +12,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from tests.combinators.paid_talks import (
-    KEYS,
-    MAX,
-    PROFILE,
-    SPACE,
-    ZCDP,
-    Analyst,
-    Answers,
-    histories,
-    mass,
-    query_of,
-)
+from tests.combinators.paid_talks import KEYS, MAX, PROFILE, SPACE, ZCDP, Analyst, Answers, histories, mass, query_of
 from tests.concepts.links import as_outcome
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen

@@ -17,10 +17,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements._new_keys import DiscreteGaussianNoise, threshold_delta_share
-from opendp_topk.measurements.weighted_partition_selection import (
-    _weight_fractions,
-    make_weighted_partition_selection,
-)
+from opendp_topk.measurements.weighted_partition_selection import _weight_fractions, make_weighted_partition_selection
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import discrete

@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.public_shape import (
-    SimulatedMean,
-    score_winners,
-    simulate_accuracy,
-    zipf_counts,
-)
+from opendp_topk.apps.planning.public_shape import SimulatedMean, score_winners, simulate_accuracy, zipf_counts
 from opendp_topk.errors import ParameterError
 
 from ..concepts.sentinels import raises_exactly

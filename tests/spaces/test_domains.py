@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.errors import (
-    DataError,
-    DataTypeError,
-    ParameterError,
-    ParameterTypeError,
-)
+from opendp_topk.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
 
 from ..concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, raises_exactly

@@ -13,23 +13,10 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import (
-    DataError,
-    DataTypeError,
-    ParameterError,
-    ParameterTypeError,
-    SpaceError,
-)
+from opendp_topk.errors import DataError, DataTypeError, ParameterError, ParameterTypeError, SpaceError
 from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from opendp_topk.spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from opendp_topk.spaces.metrics import (
-    L01InfDistance,
-    L1Distance,
-    L2Distance,
-    LInfDistance,
-    RangeDistance,
-    UserDistance,
-)
+from opendp_topk.spaces.metrics import L01InfDistance, L1Distance, L2Distance, LInfDistance, RangeDistance, UserDistance
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT
 
 from ..concepts.sentinels import raises_exactly

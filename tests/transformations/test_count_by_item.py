@@ -13,12 +13,7 @@ import pytest
 from opendp_topk.combinators._selecting import match_counted_selection
 from opendp_topk.core.binary_search import binary_search_chain
 from opendp_topk.core.measurement import Measurement
-from opendp_topk.errors import (
-    DataError,
-    DataTypeError,
-    ParameterError,
-    TableError,
-)
+from opendp_topk.errors import DataError, DataTypeError, ParameterError, TableError
 from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
 from opendp_topk.measurements.select_then_count import then_select_then_count
 from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
