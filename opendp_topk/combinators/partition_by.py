@@ -143,10 +143,7 @@ def make_partition_by(
         parameters={"mechanism": "partition_by", "group": input_domain.group, "groups": len(groups)}
         | ({"max_groups": most} if most > 1 else {})
         | ({"each_group": members[0].parameters} if all(one is members[0] for one in members) else {}),
-        declared=Declared(
-            law=_joint_distribution(groups, most, members),
-            decode=decode_all(members),
-        ),
+        declared=Declared(law=_joint_distribution(groups, most, members), decode=decode_all(members)),
     )
     return attach_claim(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
 

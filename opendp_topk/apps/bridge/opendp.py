@@ -35,12 +35,7 @@ from ...spaces.measures import (
 from ...spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
 
 # proof-region: descriptors
-_INTEGERS = {
-    "i32": (-(2**31), 2**31 - 1),
-    "u32": (0, 2**32 - 1),
-    "i64": (-(2**63), 2**63 - 1),
-    "u64": (0, 2**64 - 1),
-}
+_INTEGERS = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1), "i64": (-(2**63), 2**63 - 1), "u64": (0, 2**64 - 1)}
 _FLOAT = "f64"
 _RANGE_DISTANCE = "opendp_topk.RangeDistance"
 _RANGE_DIVERGENCE = "opendp_topk.RangeDivergence"

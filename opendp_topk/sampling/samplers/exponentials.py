@@ -39,11 +39,7 @@ def draw_bernoulli_exp(level: mpq, entropy: Entropy = SYSTEM) -> bool:
 
 
 def bernoulli_exp_events(
-    words: NDArray[np.uint64],
-    lower: Floats,
-    upper: Floats,
-    level: Callable[[int], mpq],
-    entropy: Entropy = SYSTEM,
+    words: NDArray[np.uint64], lower: Floats, upper: Floats, level: Callable[[int], mpq], entropy: Entropy = SYSTEM
 ) -> NDArray[np.bool_]:
     """Return whether E_i >= level(i), with fresh digits for each E_i: independent events of probability exp(-level(i)).
 

@@ -18,10 +18,7 @@ _WORD = 64  # digits come in machine words
 
 # proof-region: run_counts
 def run_count(
-    least: int,
-    first: Callable[[Intervals], Interval | None],
-    ratio: Callable[[int], mpq],
-    entropy: Entropy = SYSTEM,
+    least: int, first: Callable[[Intervals], Interval | None], ratio: Callable[[int], mpq], entropy: Entropy = SYSTEM
 ) -> int:
     """Draw a number >= ``least``, which has the probability ``first``; n + 1 has ``ratio(n)`` times that of n."""
     digits = known = 0
