@@ -311,11 +311,7 @@ def test_a_file_that_is_no_plan_is_refused(command: Command, here: Path) -> None
             ("", 1, "not JSON"),
             ('{"format": 7}', 2, "must be a plan"),
         ),
-        (
-            '{"format": "opendp_topk plan v0"}',
-            2,
-            "'opendp_topk plan v0', but this library reads only",
-        ),
+        ('{"format": "opendp_topk plan v0"}', 2, "'opendp_topk plan v0', but this library reads only"),
     ):
         (here / "kept.json").write_text(text)
         command("ledger", "reserve", "b", "--plan", "kept.json").complains(code, said)

@@ -37,11 +37,7 @@ def test_beyond_the_agreed_distance_nothing_is_promised() -> None:
 
 @pytest.mark.parametrize(
     ("measure", "expected"),
-    [
-        (MAX, 1 + THIRD + Fraction(0.1)),
-        (ZCDP, 1 + THIRD + Fraction(0.1)),
-        (RANGE, 1 + 2 * THIRD + 2 * Fraction(0.1)),
-    ],
+    [(MAX, 1 + THIRD + Fraction(0.1)), (ZCDP, 1 + THIRD + Fraction(0.1)), (RANGE, 1 + 2 * THIRD + 2 * Fraction(0.1))],
 )
 def test_the_map_is_exact_and_rounded_up_once(measure: tk.Measure, expected: Fraction) -> None:
     loss = talk(measure, d_mids=[1, THIRD, 0.1]).map(1)

@@ -49,13 +49,7 @@ def frame(users: tuple[User | None, ...]) -> Any:
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-USERS: list[User | None] = [
-    None,
-    (("a", 0),),
-    (("b", 1),),
-    (("b", 0), ("a", 1), ("b", 1)),
-    (("a", 1), ("a", 2)),
-]
+USERS: list[User | None] = [None, (("a", 0),), (("b", 1),), (("b", 0), ("a", 1), ("b", 1)), (("a", 1), ("a", 2))]
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)

@@ -36,10 +36,7 @@ CASES: list[tuple[Any, dict[str, list[Any]]]] = [
     (COUNTED(SCORES), {"index": [1, 2], "noisy_count": [9, 6]}),
     ((COUNTED >> tk.index_candidates(TREES))(SCORES), {"item": TREES[1:], "noisy_count": [9, 6]}),
     (LED(SCORES), {"rank": [1, 2], "index": [1, 2], "noisy_lead": [3.0, 2.0]}),
-    (
-        (LED >> tk.index_candidates(TREES))(SCORES),
-        {"rank": [1, 2], "item": TREES[1:], "noisy_lead": [3.0, 2.0]},
-    ),
+    ((LED >> tk.index_candidates(TREES))(SCORES), {"rank": [1, 2], "item": TREES[1:], "noisy_lead": [3.0, 2.0]}),
     (
         (COUNTS >> tk.then_report_noisy_top_k(PURE, k=2, scale=0) >> tk.index_candidates(TREES))(SCORES),
         {"item": TREES[1:]},

@@ -26,10 +26,7 @@ from tests.oracles import success as integrals
 from ..oracles import one_shot as oracle
 from ..oracles.noise import number
 
-MEASURES = {
-    "Exponential": [tk.MaxDivergence()],
-    "Gumbel": [tk.RangeDivergence(), tk.ZeroConcentratedDivergence()],
-}
+MEASURES = {"Exponential": [tk.MaxDivergence()], "Gumbel": [tk.RangeDivergence(), tk.ZeroConcentratedDivergence()]}
 DIGITS = mpmath.mpf(10) ** -28
 
 VECTORS: list[list[Any]] = [

@@ -66,10 +66,7 @@ def test_the_quadrature_is_right_where_laws_have_closed_forms(noise: Noise) -> N
 def test_two_candidates_in_closed_form(gap: Fraction) -> None:
     with mpmath.workdps(80):
         e = mpmath.exp(number(gap))
-        lower = {
-            "Laplace": (2 + number(gap)) / (4 * e),
-            "Logistic": 1 - e * (e - 1 - number(gap)) / (e - 1) ** 2,
-        }
+        lower = {"Laplace": (2 + number(gap)) / (4 * e), "Logistic": 1 - e * (e - 1 - number(gap)) / (e - 1) ** 2}
         for noise in (Laplace(), Logistic()):
             expected = {(0,): 1 - lower[noise.name], (1,): lower[noise.name]}
             agree(law(noise, [gap, 0], 1), expected)

@@ -126,10 +126,7 @@ def test_peeled(d: int, k: int) -> None:
 @pytest.mark.parametrize("d", range(1, 6))
 def test_single_choices(d: int) -> None:
     for scale in (Fraction(1), Fraction(1, 4)):
-        for build, choice in (
-            (tk.make_exponential_mechanism, floats.softmax),
-            (tk.make_permute_and_flip, floats.flip),
-        ):
+        for build, choice in ((tk.make_exponential_mechanism, floats.softmax), (tk.make_permute_and_flip, floats.flip)):
             assert assert_bounded(build, choice, d, scale) > 0.8 or d == 1
 
 

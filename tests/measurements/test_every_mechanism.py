@@ -512,10 +512,7 @@ def releases() -> dict[str, Callable[[], Any]]:
         "a long vector": (COUNTS >> tk.then_report_noisy_top_k(ZCDP, k=3, scale=2.0), np.zeros(10**5, dtype=np.int64)),
         "a set": (COUNTS >> tk.then_report_noisy_top_k(PURE, k=50, scale=2.0, release="set"), ALIKE),
         "peeled": (COUNTS >> tk.then_peeled_top_k(PURE, k=5, scale=2.0, mechanism="exponential"), ALIKE),
-        "peeled by flips": (
-            COUNTS >> tk.then_peeled_top_k(PURE, k=5, scale=2.0, mechanism="permute_and_flip"),
-            ALIKE,
-        ),
+        "peeled by flips": (COUNTS >> tk.then_peeled_top_k(PURE, k=5, scale=2.0, mechanism="permute_and_flip"), ALIKE),
         "canonical": (COUNTS >> tk.then_canonical_top_k(PURE, k=5, scale=2.0, noise=tk.noise.Gumbel()), ALIKE),
         "canonical exponential": (
             COUNTS >> tk.then_canonical_top_k(PURE, k=5, scale=2, noise=tk.noise.Exponential()),

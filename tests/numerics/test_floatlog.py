@@ -125,10 +125,7 @@ def _numbers(seed: int, lowest: int, highest: int, n: int) -> np.ndarray:
 def test_sums_and_products_leave_exactly_what_they_say() -> None:
     a, b = _numbers(1, -60, 60, 3000), _numbers(2, -60, 60, 3000)
     b[::3] = -a[::3] * (1 + 2.0**-50)
-    for operate, result in (
-        (lambda x, y: x + y, floats.two_sum(a, b)),
-        (lambda x, y: x * y, floats.two_product(a, b)),
-    ):
+    for operate, result in ((lambda x, y: x + y, floats.two_sum(a, b)), (lambda x, y: x * y, floats.two_product(a, b))):
         for x, y, first, second in zip(a.tolist(), b.tolist(), *(part.tolist() for part in result), strict=True):
             exact = operate(Fraction(x), Fraction(y))
             assert first == float(exact)

@@ -79,9 +79,7 @@ def leaders(steps: int, stream: Stream, noise: Masses) -> dict[tuple[int, ...], 
                     continue
                 x_4 = stream((w_1, w_2, w_3))
                 rest = added(
-                    moved(x_4, noise),
-                    times(2, moved(x_3 + x_4, noise)),
-                    times(4, moved(x_1 + x_2 + x_3 + x_4, noise)),
+                    moved(x_4, noise), times(2, moved(x_3 + x_4, noise)), times(4, moved(x_1 + x_2 + x_3 + x_4, noise))
                 )
                 for w_4, d in parted(added(dict(kept), rest)):
                     result[w_1, w_2, w_3, w_4] = sum(d.values())

@@ -91,11 +91,7 @@ def test_each_for_itself() -> None:
 def test_plans_meet_the_budget_by_the_way_that_needs_fewer_users() -> None:
     wrong = []
     for measure in (MAX, ZCDP):
-        for most, neighbors, users in (
-            (1, "add_remove", 1),
-            (9, "replace", 1),
-            (9, "add_remove", 3),
-        ):
+        for most, neighbors, users in ((1, "add_remove", 1), (9, "replace", 1), (9, "add_remove", 3)):
             asked = query(measure, most, neighbors, users)
             plan = plan_query(asked)
             main, delta = plan.measurement.map(users)

@@ -130,11 +130,7 @@ def test_uniform_integers_below_each_are_fair() -> None:
 # Many outputs at once from a list of all: the laws by brute force, and every draw by its own digits.
 
 
-JOINT = [
-    ([5, 3, 2, 0, 1], 2, Fraction(1, 2)),
-    ([0.5, 1.25, 1.0], 2, Fraction(1, 4)),
-    ([4, 5, 1], 3, Fraction(1)),
-]
+JOINT = [([5, 3, 2, 0, 1], 2, Fraction(1, 2)), ([0.5, 1.25, 1.0], 2, Fraction(1, 4)), ([4, 5, 1], 3, Fraction(1))]
 CANONICAL = [
     ([5, 4, 2, 0, 1], 2, Fraction(1, 2), "margin"),
     ([9, 6, 3, 0, 1], 2, Fraction(1, 3), "distance"),

@@ -119,10 +119,7 @@ def test_a_rule_is_deterministic_and_keeps_the_obligations(by: str) -> None:
     count = link >> tk.then_count_by_item(candidates=ITEMS)
     rows = [(1, "c"), (1, "c"), (1, "a"), (2, "b"), (2, "a")]
     check_transformation(
-        count,
-        members=[frame([]), frame(rows)],
-        non_members=[[(SENTINEL_INT, 1)], None],
-        distances=[1, 2, 5],
+        count, members=[frame([]), frame(rows)], non_members=[[(SENTINEL_INT, 1)], None], distances=[1, 2, 5]
     )
     assert count(frame(rows)).tolist() == ([2, 0, 0] if by == "order" else [1, 0, 1])
     assert count(frame([*rows, (None, "a"), (3, None)])).tolist() == count(frame(rows)).tolist()

@@ -302,10 +302,7 @@ MECHANISMS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "permute-and-flip": (lambda scale: SPACE >> tk.then_permute_and_flip(PROFILE, scale=scale), 1),
     "exponential mechanism": (lambda scale: SPACE >> tk.then_exponential_mechanism(PROFILE, scale=scale), 1),
     "one-shot": (lambda scale: SPACE >> tk.then_report_noisy_top_k(PROFILE, k=3, scale=scale), 3),
-    "peeled": (
-        lambda scale: SPACE >> tk.then_peeled_top_k(PROFILE, k=3, scale=scale, mechanism="exponential"),
-        3,
-    ),
+    "peeled": (lambda scale: SPACE >> tk.then_peeled_top_k(PROFILE, k=3, scale=scale, mechanism="exponential"), 3),
 }
 
 
