@@ -41,6 +41,8 @@ from .core.partials import Partial as Partial
 from .core.queryable import Queryable as Queryable
 from .core.releases import Release as Release
 from .core.releases import json_values as json_values
+from .core.serialization import from_json as from_json
+from .core.serialization import to_json as to_json
 from .core.transformation import Transformation as Transformation
 from .measurements._in_parts import release_in_parts as release_in_parts
 from .measurements._in_parts import release_spark as release_spark
@@ -179,6 +181,7 @@ __all__ = [
     "binary_search_param",
     "candidate_remarks",
     "counts_from",
+    "from_json",
     "index_candidates",
     "json_values",
     "largest_counts",
@@ -274,4 +277,5 @@ __all__ = [
     "then_user_measurement",
     "then_user_transformation",
     "then_weighted_partition_selection",
+    "to_json",
 ]

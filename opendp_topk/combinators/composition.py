@@ -17,6 +17,7 @@ from ..proof import Proof
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
+from ..spaces.type_parameters import Distance, Released
 from ._rules import (
     compose_losses,
     decode_all,
@@ -28,7 +29,9 @@ from ._rules import (
 
 
 @proved_by("combinators/composition")
-def make_composition(measurements: Iterable[Measurement]) -> Measurement:
+def make_composition(
+    measurements: Iterable[Measurement[Distance, Released]],
+) -> Measurement[Distance, tuple[Released, ...]]:
     """Release several measurements of one input, all of them fixed in advance.
 
     ``x -> (M_1(x), ..., M_n(x))``, drawn independently.
@@ -234,7 +237,7 @@ then_adaptive_composition = partial_constructor(make_adaptive_composition)
 
 
 @proved_by("combinators/repeat")
-def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
+def make_repeat(measurement: Measurement[Distance, Any], *, times: int) -> Measurement[Distance, Any]:
     """Release one measurement ``times`` times on the same input, at ``times`` times the privacy loss.
 
     ``x -> (M(x), ..., M(x))``, drawn independently. This is a composition of ``times`` equal members, and loses as

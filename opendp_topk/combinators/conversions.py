@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.claims import Recipe, attach_claim
 from ..core.measurement import Measurement
@@ -24,12 +24,13 @@ from ..spaces.measures import (
     ZeroConcentratedDivergence,
     has_delta,
 )
+from ..spaces.type_parameters import Distance, Released
 
 # Shared code of the conversions: the same measurement under another measure, with the proofs of both.
 #
 # Proof: proofs/combinators/convert.tex
 
-Conversion = Callable[..., Measurement]
+Conversion = TypeVar("Conversion", bound=Callable[..., Measurement])
 
 
 def proven_conversion(name: str) -> Callable[[Conversion], Conversion]:
@@ -42,7 +43,7 @@ def proven_conversion(name: str) -> Callable[[Conversion], Conversion]:
             return attach_claim(conversion(measurement, *args, **kwargs), Proof(name, (measurement.proof,)), recipe)
 
         convert_with_proof.proof_name = name  # type: ignore[attr-defined]
-        return convert_with_proof
+        return convert_with_proof  # type: ignore[return-value]
 
     return decorate_conversion
 
@@ -107,7 +108,7 @@ def _require_source_measure(measurement: Measurement, source: Measure) -> None:
 
 
 @proven_conversion("combinators/convert")
-def make_range_to_pureDP(measurement: Measurement) -> Measurement:
+def make_range_to_pureDP(measurement: Measurement[Distance, Released]) -> Measurement[Distance, Released]:
     """Convert a measurement from ``RangeDivergence()`` to ``MaxDivergence()``: a range a implies epsilon = a.
 
     The exponential of a privacy loss has mean one, so the loss takes values on both sides of 0. No value is then
@@ -144,7 +145,7 @@ def make_range_to_pureDP(measurement: Measurement) -> Measurement:
 
 
 @proven_conversion("combinators/convert")
-def make_range_to_zCDP(measurement: Measurement) -> Measurement:
+def make_range_to_zCDP(measurement: Measurement[Distance, Released]) -> Measurement[Distance, Released]:
     """Convert a measurement from ``RangeDivergence()`` to ``ZeroConcentratedDivergence()``, by a tight bound on rho.
 
     Args:
@@ -186,7 +187,7 @@ def _range_to_rho(a: Any) -> Any:
 
 
 @proven_conversion("combinators/convert")
-def make_range_to_approxDP(measurement: Measurement) -> Measurement:
+def make_range_to_approxDP(measurement: Measurement[Any, Released]) -> Measurement[PrivacyCurve, Released]:
     """Convert a measurement from ``RangeDivergence()`` to ``PrivacyProfile()``, by the exact curve of a range.
 
     delta(epsilon) = (1 - exp(-(a - epsilon) / 2))^2 / (1 - exp(-a)) for epsilon <= a, and 0 beyond. It is tight for
@@ -229,7 +230,7 @@ def make_range_to_approxDP(measurement: Measurement) -> Measurement:
 
 
 @proven_conversion("combinators/convert")
-def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
+def make_zCDP_to_approxDP(measurement: Measurement[Any, Released]) -> Measurement[PrivacyCurve, Released]:
     """Convert a measurement from ``ZeroConcentratedDivergence()`` to ``PrivacyProfile()``, by Renyi divergences.
 
     delta(epsilon) is the least of exp((alpha - 1)(alpha rho - epsilon)) (1 - 1 / alpha)^(alpha - 1) / alpha over the
@@ -272,7 +273,7 @@ def make_zCDP_to_approxDP(measurement: Measurement) -> Measurement:
 
 
 @proven_conversion("combinators/convert")
-def make_approximate(measurement: Measurement) -> Measurement:
+def make_approximate(measurement: Measurement[Any, Released]) -> Measurement[tuple[float, float], Released]:
     """Convert a measurement to ``Approximate`` of its measure, with delta = 0.
 
     It can then be compared with a budget that has a delta, or composed with measurements that have one.
@@ -310,7 +311,9 @@ def make_approximate(measurement: Measurement) -> Measurement:
 
 
 @proven_conversion("combinators/convert")
-def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
+def make_fix_delta(
+    measurement: Measurement[PrivacyCurve, Released], *, delta: Number
+) -> Measurement[tuple[float, float], Released]:
     """Convert a measurement from ``PrivacyProfile()`` to ``Approximate(MaxDivergence())``, at one delta of its curve.
 
     Args:
@@ -350,7 +353,7 @@ def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
 
 
 @proven_conversion("combinators/convert")
-def make_pureDP_to_range(measurement: Measurement) -> Measurement:
+def make_pureDP_to_range(measurement: Measurement[Distance, Released]) -> Measurement[Distance, Released]:
     """Convert a measurement from ``MaxDivergence()`` to ``RangeDivergence()``: epsilon implies a range of 2 epsilon.
 
     Args:
@@ -391,7 +394,7 @@ def _double_epsilon(epsilon: Any) -> Any:
 
 
 @proven_conversion("combinators/convert")
-def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
+def make_pureDP_to_zCDP(measurement: Measurement[Distance, Released]) -> Measurement[Distance, Released]:
     """Convert a measurement from ``MaxDivergence()`` to ``ZeroConcentratedDivergence()``, by a tight bound on rho.
 
     Args:

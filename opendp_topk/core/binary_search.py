@@ -17,7 +17,7 @@ from ..errors import ParameterError, ParameterTypeError, SearchError, checks
 from .measurement import Measurement
 from .transformation import Transformation
 
-Built = TypeVar("Built", Transformation, Measurement)
+Built = TypeVar("Built", bound=Transformation | Measurement)
 
 # The boundary can be anywhere, so the probes are powers of two: each exponent up to 16, then exponents that double.
 # proof-region: probes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import NotDeclaredError, SpaceError, checks
 from ..proof import Proof
@@ -13,6 +13,7 @@ from ..sampling.distributions.events import EVENTS, Enclosure
 from ..spaces.domains import Domain, VectorDomain, find_block_maxima, same_items
 from ..spaces.measures import Measure, bounds_range
 from ..spaces.metrics import Metric
+from ..spaces.type_parameters import Distance, Released
 from .candidates import BestCounts, IndexCandidates
 from .claims import Claimed, Recipe, attach_claim, read_only
 from .partials import Partial
@@ -20,6 +21,8 @@ from .releases import release_type_and_size
 from .rendering import as_outcome, describe_html, describe_text
 from .repeatable import AdaptiveSteps, ComposedFunction, UncheckedArgument, block_maxima_sign
 from .spaces import Space, evaluate_map, match_input_space, on_distances, require_fitting
+
+Then = TypeVar("Then")
 
 CHAINING = "core/chaining"
 _DIGITS = 50  # twenty more than the thirty of a distribution, for rounding errors in sums and products
@@ -59,11 +62,12 @@ NOTHING_DECLARED = Declared()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measurement(Claimed):
+class Measurement(Claimed, Generic[Distance, Released]):
     """A randomised function with a privacy map.
 
     Inputs at distance ``d_in`` under ``input_metric`` have output distributions at distance at most
-    ``map(d_in)`` under ``output_measure``. Build one with a ``make_*`` constructor.
+    ``map(d_in)`` under ``output_measure``. Build one with a ``make_*`` constructor. For type checkers,
+    ``Measurement[D, R]`` has losses of the type D and releases of the type R.
 
     ``declared`` is what is known about the releases besides their privacy loss. The releases of an ``interactive``
     measurement are queryables, and its map is valid for all queries to them. ``proof`` applies to the function and the
@@ -72,8 +76,8 @@ class Measurement(Claimed):
 
     input_domain: Domain
     input_metric: Metric
-    output_measure: Measure
-    function: Callable[[Any], Any]
+    output_measure: Measure[Distance]
+    function: Callable[[Any], Released]
     privacy_map: Callable[[Any], Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     declared: Declared = NOTHING_DECLARED
@@ -92,9 +96,9 @@ class Measurement(Claimed):
         # proof-region: measurement
         object.__setattr__(self, "_maps", cached_maps(self.privacy_map, self.output_measure))  # [own-maps]
 
-    def map(self, d_in: Any) -> Any:
+    def map(self, d_in: Any) -> Distance:
         """Return the privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
-        return self._maps[1](self.input_metric.distance(d_in, "d_in"))  # [map]
+        return self._maps[1](self.input_metric.distance(d_in, "d_in"))  # type: ignore[no-any-return]  # [map]
 
     def exact_map(self, d_in: Any) -> Any:
         """Return the privacy loss before :meth:`map` rounds it: a ``Fraction`` or infinity, a pair of these or a curve.
@@ -108,7 +112,7 @@ class Measurement(Claimed):
         self.output_measure.distance(d_out, "d_out")
         return self.output_measure.at_most(self.exact_map(d_in), d_out)  # [at-most]
 
-    def invoke(self, value: Any) -> Any:
+    def invoke(self, value: Any) -> Released:
         """Return one release. Before anything is drawn, ``value`` is checked to be a member of the input domain."""
         sign = block_maxima_sign(self.function)
         if sign:
@@ -119,7 +123,7 @@ class Measurement(Claimed):
             return self.function(UncheckedArgument(value, self.input_domain))  # [unchecked]
         return self.function(self.input_domain.validate(value))  # [validate]
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: Any) -> Released:
         return self.invoke(value)
 
     def distribution(self, value: Any) -> dict[Hashable, Any]:
@@ -145,6 +149,11 @@ class Measurement(Claimed):
         return law
 
     # end-proof-region: measurement
+
+    @property
+    def input_space(self) -> tuple[Domain, Metric]:
+        """The input domain and metric, on which ``>>`` builds another measurement."""
+        return self.input_domain, self.input_metric
 
     def accuracy(self, n_candidates: int, alpha: Any = 0.05) -> float:
         """Return a bound on the error of a release that is valid with probability at least ``1 - alpha``.
@@ -181,12 +190,12 @@ class Measurement(Claimed):
         event = checks.require_choice("event", event, EVENTS)
         return Enclosure(*self.declared.success(self.input_domain.validate(scores), event))
 
-    def __rshift__(self, other: Callable[[Any], Any]) -> Measurement:
+    def __rshift__(self, other: Callable[[Released], Then]) -> Measurement[Distance, Then]:
         if isinstance(other, Measurement | Partial):
             raise SpaceError("a measurement can be followed only by a function of its release (post-processing)")
         return post_process(self, other) if callable(other) else NotImplemented
 
-    def __rrshift__(self, space: Space) -> Measurement:
+    def __rrshift__(self, space: Space) -> Measurement[Distance, Released]:
         return match_input_space(space, self)
 
     def __repr__(self) -> str:

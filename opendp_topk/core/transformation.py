@@ -66,6 +66,16 @@ class Transformation(Claimed):
 
     # end-proof-region: transformation
 
+    @property
+    def input_space(self) -> tuple[Domain, Metric]:
+        """The input domain and metric."""
+        return self.input_domain, self.input_metric
+
+    @property
+    def output_space(self) -> tuple[Domain, Metric]:
+        """The output domain and metric, on which ``>>`` builds what follows."""
+        return self.output_domain, self.output_metric
+
     def __call__(self, value: Any) -> Any:
         return self.invoke(value)
 

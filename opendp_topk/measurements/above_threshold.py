@@ -27,6 +27,7 @@ from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_laplace
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_concentrated
 from ..spaces.metrics import LInfDistance, attainable_distance
+from ..spaces.type_parameters import Distance
 
 Answers = NDArray[np.bool_]
 
@@ -35,7 +36,7 @@ Answers = NDArray[np.bool_]
 def make_above_threshold(
     input_domain: VectorDomain,
     input_metric: LInfDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     threshold: Number,
     scale: Number,
@@ -43,7 +44,7 @@ def make_above_threshold(
     k: int = 1,
     noise: Noise | None = None,
     ask: Sequence[int] | None = None,
-) -> Measurement:
+) -> Measurement[Distance, Any]:
     """Answer one query at a time whether a score reaches a noisy threshold, until k answers are True.
 
     The threshold gets noise of scale ``threshold_scale`` once, and every queried score gets fresh noise of scale

@@ -17,6 +17,7 @@ from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, bounds_range, is_pure
 from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance
+from ..spaces.type_parameters import Distance
 from ._grid import Array, build_grid
 from ._moved import changed_scores, gaussian_loss, laplace_loss
 
@@ -25,11 +26,11 @@ from ._moved import changed_scores, gaussian_loss, laplace_loss
 def make_laplace(
     input_domain: VectorDomain,
     input_metric: L1Distance | L01InfDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     scale: Number,
     granularity: Number | None = None,
-) -> Measurement:
+) -> Measurement[Distance, Array]:
     """Release every score plus independent discrete Laplace noise, drawn exactly.
 
     The release for integers is x_i + Z_i with P(Z = z) proportional to exp(-|z| / scale). Floats are first rounded to
@@ -136,11 +137,11 @@ then_laplace = partial_constructor(make_laplace)
 def make_gaussian(
     input_domain: VectorDomain,
     input_metric: L2Distance | L01InfDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     scale: Number,
     granularity: Number | None = None,
-) -> Measurement:
+) -> Measurement[Distance, Array]:
     """Release every score plus independent discrete Gaussian noise, drawn exactly.
 
     The release for integers is x_i + Z_i with P(Z = z) proportional to exp(-z^2 / (2 scale^2)). Floats are first
@@ -234,11 +235,11 @@ then_gaussian = partial_constructor(make_gaussian)
 def make_noisy_histogram(
     input_domain: VectorDomain,
     input_metric: L01InfDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     scale: Number,
     gaussian: bool | None = None,
-) -> Measurement:
+) -> Measurement[Distance, Array]:
     """Release the count of every candidate plus independent discrete noise, drawn exactly.
 
     Postprocessing is free: the k largest counts (``>> largest_counts(k, items)``), all counts of at least a threshold

@@ -25,6 +25,7 @@ from ..spaces.costs import Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
+from ..spaces.type_parameters import Distance
 from ._selection import Choice, SelectionMechanism, build_selection, permute_and_flip_range
 from .report_noisy_top_k import default_noise
 
@@ -33,7 +34,7 @@ from .report_noisy_top_k import default_noise
 def make_canonical_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
@@ -41,7 +42,7 @@ def make_canonical_top_k(
     noise: Noise | None = None,
     utility: str = "margin",
     optimize: str = "max",
-) -> Measurement:
+) -> Measurement[Distance, NDArray[np.int64]]:
     """Release a set of k indices, with a privacy loss that does not depend on k.
 
     Every set S of k candidates has the utility u(S) = gamma m - (1 - gamma) M, where m is the worst score in S and M

@@ -25,6 +25,7 @@ from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain, same_items
 from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, bounds_range, is_pure
 from ..spaces.metrics import L01InfDistance, UserDistance
+from ..spaces.type_parameters import Distance
 from ._grid import Array, narrow_to_int64
 from ._moved import ChangedScores, gaussian_loss, laplace_loss
 
@@ -37,7 +38,7 @@ _RATES = tuple(map(Fraction, ("1/8", "1/4", "1/2", "3/4", "7/8")))  # each gives
 def make_continual_top_k(
     input_domain: VectorDomain | FrameDomain,
     input_metric: L01InfDistance | UserDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     steps: int,
     k: int,
@@ -46,7 +47,7 @@ def make_continual_top_k(
     items: Iterable[Hashable] | None = None,
     max_items: int | None = None,
     at_once: bool = False,
-) -> Measurement:
+) -> Measurement[Distance, Any]:
     """Release the k best of running sums after each of many steps, for example of a table that grows every week.
 
     Each step has d counts. The nodes of a binary tree are the sums of 1, 2, 4, 8, ... successive steps. Each node gets

@@ -10,6 +10,7 @@ from ..sampling.noises.gumbel import Gumbel
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
+from ..spaces.type_parameters import Distance
 from ._selection import build_single_selection, one_shot_mechanism
 
 
@@ -17,11 +18,11 @@ from ._selection import build_single_selection, one_shot_mechanism
 def make_exponential_mechanism(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     scale: Number,
     optimize: str = "max",
-) -> Measurement:
+) -> Measurement[Distance, int]:
     """Release the index of one candidate, chosen with a probability proportional to exp(score / scale).
 
     The implementation adds independent Gumbel noise to the scores and takes the best, which has exactly this output

@@ -22,6 +22,7 @@ from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
+from ..spaces.type_parameters import Distance
 from ._selection import MOST_JOINT_WINNERS, Choice, SelectionMechanism, build_selection
 
 
@@ -29,13 +30,13 @@ from ._selection import MOST_JOINT_WINNERS, Choice, SelectionMechanism, build_se
 def make_joint_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
     release: str = "ranking",
     optimize: str = "max",
-) -> Measurement:
+) -> Measurement[Distance, NDArray[np.int64]]:
     """Release k indices by one choice among all rankings, or all sets, of k candidates.
 
     An output S has the loss max_i (x_[i] - x_S[i]), where x_[i] is the i-th best score and S[i] is the i-th index of a

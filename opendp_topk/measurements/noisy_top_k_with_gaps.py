@@ -26,6 +26,7 @@ from ..spaces.costs import Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, bounds_range, is_pure
 from ..spaces.metrics import ScoreMetric
+from ..spaces.type_parameters import Distance
 from ._selection import SELECTABLE, Choice, selection_privacy_map
 from .report_noisy_top_k import make_report_noisy_top_k
 
@@ -34,13 +35,13 @@ from .report_noisy_top_k import make_report_noisy_top_k
 def make_noisy_top_k_with_gaps(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
     noise: Noise | None = None,
     optimize: str = "max",
-) -> Measurement:
+) -> Measurement[Distance, Release]:
     """Release the k best noisy scores' ranking and the k gaps between consecutive ones, the runner-up's included.
 
     Independent noise of scale ``scale`` is added to every score at once. With N_1 > N_2 > ... the noisy scores in
@@ -169,7 +170,7 @@ def make_noisy_top_k_with_gaps(
         require_length(scores)
         return ranking.declared.success(scores, event)  # [success]
 
-    return replace(
+    return replace(  # type: ignore[return-value]
         ranking,
         function=BatchedFunction(function, sample_many),
         privacy_map=selection_privacy_map(

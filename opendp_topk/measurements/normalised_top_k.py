@@ -24,6 +24,7 @@ from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import PerCandidateDistance
+from ..spaces.type_parameters import Distance
 from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechanism, select_from_rationals
 from .report_noisy_top_k import default_noise
 
@@ -33,7 +34,7 @@ from .report_noisy_top_k import default_noise
 def make_normalised_top_k(
     input_domain: VectorDomain,
     input_metric: PerCandidateDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int = 1,
     scale: Number,
@@ -41,7 +42,7 @@ def make_normalised_top_k(
     noise: Noise | None = None,
     optimize: str = "max",
     release: str = "ranking",
-) -> Measurement:
+) -> Measurement[Distance, Indices]:
     """Release the k best candidates if one individual changes some scores much more than others.
 
     Noise that is large enough for the candidate with the largest bound drowns all others. Here each pair of candidates

@@ -26,6 +26,7 @@ from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.measures import Measure, PrivacyProfile
+from ..spaces.type_parameters import Distance
 from ._key_shares import any_event_probability, joint_delta, per_partition_budget
 
 _MOST_STEPS = 2**20  # a table of a million probabilities takes a second
@@ -75,11 +76,11 @@ _MOST_COMPOSED = 1024  # keys per user in a composed curve: more take seconds
 def make_partition_selection(
     input_domain: KeyedCountsDomain,
     input_metric: KeyedCountDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     epsilon: Number,
     delta: Number,
-) -> Measurement:
+) -> Measurement[Distance, Any]:
     """Release keys without their counts, each with the largest probability that its part of epsilon and delta allows.
 
     If users have one key each, this is optimal: no mechanism that decides on each key independently releases any key

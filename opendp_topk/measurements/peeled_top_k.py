@@ -18,20 +18,21 @@ from ..spaces.costs import FREE, Cost, rho_of_laplace, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import Choice, SelectionMechanism, build_selection, one_shot_mechanism, permute_and_flip_range
+from ..spaces.type_parameters import Distance
+from ._selection import Choice, Indices, SelectionMechanism, build_selection, one_shot_mechanism, permute_and_flip_range
 
 
 @proved_by("measurements/peeled_top_k")
 def make_peeled_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
     mechanism: str,
     optimize: str = "max",
-) -> Measurement:
+) -> Measurement[Distance, Indices]:
     """Release a ranking of k candidates by k choices of one, each among those not chosen yet.
 
     ``mechanism="exponential"`` peels with the exponential mechanism. This has exactly the output distribution of the k

@@ -10,6 +10,7 @@ from ..sampling.noises.exponential import Exponential
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
+from ..spaces.type_parameters import Distance
 from ._selection import build_single_selection, one_shot_mechanism
 
 
@@ -17,11 +18,11 @@ from ._selection import build_single_selection, one_shot_mechanism
 def make_permute_and_flip(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     scale: Number,
     optimize: str = "max",
-) -> Measurement:
+) -> Measurement[Distance, int]:
     """Release the index of one candidate by permute-and-flip.
 
     Candidates are visited in random order, and each is accepted with probability exp((score - best score) / scale)

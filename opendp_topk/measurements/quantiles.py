@@ -24,6 +24,7 @@ from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import L1Distance, attainable_distance
+from ..spaces.type_parameters import Distance
 from ._selection import Choice, one_shot_mechanism
 
 _PARTS = 1000  # the largest common denominator of the quantiles: scores stay below 2^62
@@ -47,12 +48,12 @@ Rows = NDArray[np.int64]
 def make_quantiles(
     input_domain: VectorDomain,
     input_metric: L1Distance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     quantiles: Sequence[Number],
     scale: Number,
     places: int | None = None,
-) -> Measurement:
+) -> Measurement[Distance, NDArray[np.int64]]:
     """Release several quantiles of counted numbers, with a privacy loss per level of halving, not per quantile.
 
     The middle quantile is chosen first, by the exponential mechanism with the scores of ``make_quantile_scores``. It

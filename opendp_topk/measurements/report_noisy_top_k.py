@@ -15,7 +15,8 @@ from ..sampling.noises.standard import describe_noise_options, is_standard
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, is_pure
 from ..spaces.metrics import ScoreMetric
-from ._selection import build_selection, one_shot_mechanism
+from ..spaces.type_parameters import Distance
+from ._selection import Indices, build_selection, one_shot_mechanism
 
 
 # proof-region: which_noise
@@ -31,14 +32,14 @@ def default_noise(output_measure: Measure) -> Noise:
 def make_report_noisy_top_k(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
     noise: Noise | None = None,
     optimize: str = "max",
     release: str = "ranking",
-) -> Measurement:
+) -> Measurement[Distance, Indices]:
     """Release the indices of the k best noisy scores; the scores themselves are never released.
 
     Independent noise of scale ``scale`` is added to every score at once, and the indices of the k largest (smallest)

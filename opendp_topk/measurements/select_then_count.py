@@ -23,6 +23,7 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, has_delta, is_pure
 from ..spaces.metrics import L01InfDistance, LInfDistance, attainable_distance
+from ..spaces.type_parameters import Distance
 from ._grid import Array, build_grid, narrow_to_int64
 from .report_noisy_top_k import make_report_noisy_top_k
 
@@ -31,7 +32,7 @@ from .report_noisy_top_k import make_report_noisy_top_k
 def make_select_then_count(
     input_domain: VectorDomain,
     input_metric: LInfDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
@@ -39,7 +40,7 @@ def make_select_then_count(
     optimize: str = "max",
     release: str = "ranking",
     granularity: Number | None = None,
-) -> Measurement:
+) -> Measurement[Distance, Release]:
     """Release the k best candidates and their noisy scores, at the sum of both privacy losses.
 
     The winners are those of ``make_report_noisy_top_k``. Independent noise is then added to the winners' own
@@ -161,7 +162,7 @@ def make_select_then_count(
             ways = [[count_curve(moved, apart)] * counts]  # [one-by-one]
             if few < counts <= _COUNTS:
                 ways.append([joint_counts_curve(few * moved * moved, apart)])  # [together]
-            return sequential_curve(select.map(d_in), ways)  # [curves]
+            return sequential_curve(select.map(d_in), ways)  # type: ignore[arg-type]  # [curves]
         r = to_fraction(range_distance) / (tau or 1)
         each = grid.largest_change(to_fraction(d_in)) / b  # [each]
         both = Cost(pure=steps * r + few * each, rho=steps * rho_of_range(r) + few * each * each / 2)  # [both]

@@ -36,6 +36,7 @@ from ..spaces.curves.composed import Composed, Largest
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
+from ..spaces.type_parameters import Distance
 from ._grid import Grid
 from ._key_shares import any_event_probability, laplace_tail_bound, largest_partition_epsilon
 from ._new_keys import largest_normal_shift
@@ -46,14 +47,14 @@ from .select_then_count import count_curve
 def make_stable_histogram(
     input_domain: KeyedCountsDomain,
     input_metric: KeyedCountDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     scale: Number | None = None,
     delta: Number | None = None,
     threshold: int | None = None,
     epsilon: Number | None = None,
     gaussian: bool = False,
-) -> Measurement:
+) -> Measurement[Distance, Release]:
     """Release every key whose noisy count reaches the threshold, with its noisy count.
 
     Discrete Laplace or Gaussian noise of scale ``scale`` is added to the counts of the keys that occur. Noisy counts

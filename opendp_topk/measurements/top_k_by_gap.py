@@ -24,6 +24,7 @@ from ..spaces.curves.composed import compose
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric, attainable_distance
+from ..spaces.type_parameters import Distance
 from ._key_selection import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
 from ._selection import Choice, Indices, ScoreArray, one_shot_mechanism, select_from_rationals
 
@@ -33,7 +34,7 @@ from ._selection import Choice, Indices, ScoreArray, one_shot_mechanism, select_
 def make_top_k_by_gap(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
@@ -42,7 +43,7 @@ def make_top_k_by_gap(
     threshold: Number | None = None,
     noise: Noise = Exponential(),  # noqa: B008  (a frozen value)
     optimize: str = "max",
-) -> Measurement:
+) -> Measurement[Distance, Indices]:
     """Choose j <= k where the gap between the j-th best score and the next is large, and release the j best as a set.
 
     First, j is chosen among 1, ..., k by the largest gap with noise of scale ``scale``. Then the chosen gap is compared

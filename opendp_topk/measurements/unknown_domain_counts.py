@@ -22,6 +22,7 @@ from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost, curve_with_delta, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
+from ..spaces.type_parameters import Distance
 from ._grid import Grid
 from ._key_selection import UnknownDomainSelection
 from .select_then_count import count_curve, joint_counts_curve, sequential_curve
@@ -31,7 +32,7 @@ from .select_then_count import count_curve, joint_counts_curve, sequential_curve
 def make_unknown_domain_counts(
     input_domain: KeyedCountsDomain,
     input_metric: KeyedCountDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
@@ -40,7 +41,7 @@ def make_unknown_domain_counts(
     threshold: Number | None = None,
     noise: Noise | None = None,
     count_scale: Number | None = None,
-) -> Measurement:
+) -> Measurement[Distance, Release]:
     """Release up to k keys with the best noisy counts, and a new noisy count of each, without a list of the keys.
 
     The keys are those of ``make_unknown_domain_top_k``. Independent noise is then added to their own counts: discrete

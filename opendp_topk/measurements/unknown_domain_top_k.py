@@ -18,6 +18,7 @@ from ..sampling.samplers import unlisted
 from ..spaces.costs import FREE, curve_with_delta, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile
+from ..spaces.type_parameters import Distance
 from ._key_selection import UnknownDomainSelection
 
 
@@ -25,7 +26,7 @@ from ._key_selection import UnknownDomainSelection
 def make_unknown_domain_top_k(
     input_domain: KeyedCountsDomain,
     input_metric: KeyedCountDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     k: int,
     scale: Number,
@@ -33,7 +34,7 @@ def make_unknown_domain_top_k(
     delta: Number | None = None,
     threshold: Number | None = None,
     noise: Noise | None = None,
-) -> Measurement:
+) -> Measurement[Distance, Any]:
     """Release up to k keys with the best noisy counts, without a list of the keys that there may be.
 
     The ``limit`` keys of the table with the largest counts take part, with ties broken by the public order of keys. If

@@ -13,20 +13,21 @@ from ..errors import checks
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
+from ..spaces.type_parameters import Distance, Released
 
 
 @proved_by(None)
 def make_user_measurement(
     input_domain: Domain,
     input_metric: Metric,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
-    function: Callable[[Any], Any],
+    function: Callable[[Any], Released],
     privacy_map: Callable[[Any], Any],
     parameters: Mapping[str, Any] | None = None,
     distribution: Callable[[Any], Mapping[Hashable, Any]] | None = None,
     accuracy: Callable[[int, Any], float] | None = None,
-) -> Measurement:
+) -> Measurement[Distance, Released]:
     """Return a measurement with a function and a privacy map that the caller vouches for.
 
     Nothing is proved about it: ``.proof`` and the repr show this, as do those of every chain that contains it.

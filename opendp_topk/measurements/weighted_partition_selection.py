@@ -23,6 +23,7 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import FrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, without_delta
 from ..spaces.metrics import UserDistance
+from ..spaces.type_parameters import Distance
 from ._grid import Grid
 from ._new_keys import DiscreteGaussianNoise, least_scale, threshold_delta_share
 
@@ -43,7 +44,7 @@ SCALES = {1: (Fraction(1),), 2: (Fraction(16, 5), Fraction(1053, 1000))}
 def make_weighted_partition_selection(
     input_domain: FrameDomain,
     input_metric: UserDistance,
-    output_measure: Measure,
+    output_measure: Measure[Distance],
     *,
     max_items: int,
     delta: Number,
@@ -51,7 +52,7 @@ def make_weighted_partition_selection(
     scale: Number | None = None,
     rounds: int = 2,
     minimum_users: int = 1,
-) -> Measurement:
+) -> Measurement[Distance, Any]:
     """Release the keys that many users have, without their counts, if users have many keys.
 
     A user with n keys gives each the weight 1 / sqrt(n), rounded down to a multiple of 2^-28, so the squared weights

@@ -10,16 +10,17 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic
 
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import round_up, to_fraction
 from .curves.closed_forms import ApproximateDP
 from .curves.curve import PrivacyCurve
+from .type_parameters import Distance
 
 
-class Measure(ABC):
+class Measure(ABC, Generic[Distance]):
     """A divergence between output distributions.
 
     ``symbol`` is the usual letter for its distances. ``survives_mixing`` is true if mixtures of pairs of distributions,
@@ -30,7 +31,7 @@ class Measure(ABC):
     survives_mixing: bool = False
 
     @abstractmethod
-    def distance(self, value: Any, name: str) -> Any:
+    def distance(self, value: Any, name: str) -> Distance:
         """Return ``value`` as a distance of this measure; numbers are rounded up to float64, privacy curves are not.
 
         Raises:
@@ -47,7 +48,7 @@ class Measure(ABC):
 
     @property
     @abstractmethod
-    def infinite(self) -> Any:
+    def infinite(self) -> Distance:
         """The distance that gives no privacy guarantee."""
 
 
@@ -57,7 +58,7 @@ _PROBES = (0.0, *(2.0**power for power in range(-10, 11)))
 
 # proof-region: profile
 @dataclass(frozen=True)
-class PrivacyProfile(Measure):
+class PrivacyProfile(Measure[PrivacyCurve]):
     """The privacy profile: (epsilon, delta)-differential privacy at every epsilon; distances are privacy curves.
 
     A curve is a bound for every epsilon >= 0 and every event A: P'(A) <= e^epsilon P(A) + curve.delta(epsilon), and
@@ -126,7 +127,7 @@ def _float_upper_bound(number: Number) -> float:
     return number if isinstance(number, float) else round_up(number)  # [loss-up]
 
 
-class _ScalarMeasure(Measure):
+class _ScalarMeasure(Measure[float]):
     """A measure whose distances are single numbers."""
 
     def distance(self, value: Any, name: str) -> float:
@@ -176,7 +177,7 @@ class ZeroConcentratedDivergence(_ScalarMeasure):
 
 
 @dataclass(frozen=True)
-class Approximate(Measure):
+class Approximate(Measure[tuple[float, float]]):
     """``measure`` except on an event of probability delta; distances are pairs (distance, delta).
 
     ``Approximate(MaxDivergence())`` is the usual (epsilon, delta)-differential privacy.

@@ -430,7 +430,10 @@ def find_parquet_files(path: Any) -> FileList | None:
         if any(name[1:].endswith(ending) for ending in _CSV):
             return None
         if not name[1:].endswith(PARQUET):
-            raise TableError("path must end in .parquet, .csv, .csv.gz or .csv.zst, or be a folder of .parquet")
+            raise TableError(
+                "path must end in .parquet, .csv, .csv.gz or .csv.zst, or be a folder of .parquet. Save a sheet of "
+                "another program as .csv, or read it with polars.read_excel(path) and use the frame"
+            )
     return list_files(text)
 
 

@@ -174,6 +174,22 @@ def test_reserve_and_settle(command: Command, file: Path) -> None:
 
 
 @pytest.mark.further
+def test_a_planned_week_has_its_own_label(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = "plan", "top-k", "--k", 1, "--candidates", 3, "--epsilon", 2, "--delta", 1e-6, "--releases", 2
+    assert command(*plan, "--out", "plan.json").code == 0
+    unit = "--dataset", "loans", "--epsilon", 2, "--delta", 1e-6, "--own-delta", 1e-6
+    assert command("ledger", "create", "weeks.ledger", *unit).code == 0
+    pay = "ledger", "reserve", "weeks.ledger", "--plan", "plan.json", "--labels"
+    command(*pay, "W01").complains(2, "one for each of the 2 releases")
+    command(*pay, "W01,w01").complains(2, "must differ")
+    command(*pay[:3], "--amount", 1, "--labels", "W01").complains(2, "give --plan FILE too")
+    assert command(*pay, "2024-W01,2024-W02").code == 0
+    with tk.ledger.Ledger("weeks.ledger") as ledger:
+        assert ledger.planned(1).left() == ("2024-W01", "2024-W02")
+
+
+@pytest.mark.further
 def test_export_and_report(command: Command, library: Library, file: Path) -> None:
     for epsilon in (0.5, 0.25):
         command(*library.release("--epsilon", epsilon, "--ledger", file))

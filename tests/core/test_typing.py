@@ -31,7 +31,7 @@ def test_mypy_accepts_right_lines_and_no_wrong_one() -> None:
     assert done.stderr == ""
     errors = re.findall(r"^[^\n:]*typed_user_code\.py:(\d+): error: .*\[([a-z-]+)\]$", done.stdout, re.MULTILINE)
     assert {(int(at), kind) for at, kind in errors} == wrong, done.stdout
-    assert len(wrong) == 14
+    assert len(wrong) == 19
     assert 'Unexpected keyword argument "kk"' in done.stdout
 
 

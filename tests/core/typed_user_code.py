@@ -49,6 +49,16 @@ def made(build: Callable[[float], tk.Measurement]) -> float:
 
 made(chain)
 version: str = tk.__version__
+ranked = counted() >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=1.0)
+chosen = space >> tk.then_permute_and_flip(tk.PrivacyProfile(), scale=2.0)
+epsilon: float = ranked.map(1)
+shape: tuple[int, ...] = ranked([3, 1]).shape
+index: int = chosen([3, 1])
+spelt: str = (chosen >> str)([3, 1])
+pair: tuple[float, float] = tk.make_fix_delta(chosen, delta=1e-6).map(1)
+own: tk.Measurement[float, int] = tk.make_user_measurement(
+    *space, tk.MaxDivergence(), function=len, privacy_map=lambda d_in: d_in
+)
 
 space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), kk=2, scale=1.0)  # wrong: call-arg
 space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k="2", scale=1.0)  # wrong: arg-type
@@ -62,5 +72,10 @@ counted() >> conversation()  # wrong: operator
 counted() >> len  # wrong: operator
 tk.then_laplace(tk.MaxDivergence(), scale=2.0) >> len  # wrong: operator
 tk.then_laplace(tk.MaxDivergence(), scale=2.0)([1, 2])  # wrong: arg-type
+pair = ranked.map(1)  # wrong: assignment
+epsilon = chosen.map(1)  # wrong: assignment
+index = ranked([3, 1])  # wrong: assignment
+ranked >> abs >> str.upper  # wrong: operator
+own = chosen  # wrong: assignment
 number: int = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=1.0)  # wrong: assignment
 again: tk.Measurement = table_space >> tk.then_count_by_item(candidates=pages)  # wrong: assignment

@@ -2,6 +2,7 @@
 
 ELSEWHERE = {
     "apps/audit": "its documents pin what they prove, the rest shows and searches",
+    "core/serialization.py": "it calls constructors once more, each of which makes its own claim",
     "apps/testing": "it asks for audits, whose documents pin what they prove, and tells their verdicts",
     "apps/cli": "it calls the public names and shows what they return",
     "tables/listing.py": "it lists files for the command, whose tables are checked when they are used",

@@ -79,7 +79,9 @@ def test_a_path_is_a_string_or_a_path(path: Any) -> None:
     "name", ["loans", "loans.txt", "loans.gz", "loans.csv.bz2", "parquet", ".csv", "loans.parquet.bak"]
 )
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
-    raises_exactly(TableError, lambda: read_table(tmp_path / name), "must end in .parquet, .csv")
+    raises_exactly(
+        TableError, lambda: read_table(tmp_path / name), "must end in .parquet, .csv", "polars.read_excel(path)"
+    )
 
 
 def test_csv_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

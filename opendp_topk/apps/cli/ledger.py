@@ -238,13 +238,23 @@ def reserve(
             "FILE",
         ),
     ] = None,
+    labels: Annotated[
+        str | None,
+        value_option(
+            "With --plan: labels of its releases in order, with commas between them, such as 2024-W01,2024-W02. "
+            "Default: release 1 of N, and so on.",
+            "TEXT,...",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Pay in advance: an amount for a release made elsewhere, or planned releases. The amount counts as spent."""
     if (amount is None) == (plan is None):
         raise ParameterError("give one of --amount X and --plan FILE")
+    if labels is not None and plan is None:
+        raise ParameterError("--labels are those of planned releases: give --plan FILE too")
     if plan is not None:
-        number, several = reserve_schedule(file, plan, label)
+        number, several = reserve_schedule(file, plan, label, labels)
         said = f"Entry {number} has paid for {several} releases. Each: opendp-topk release ... --plan {plan} "
         print_result(
             {"entry": number, "releases": several}, f"{said}--planned {number} --ledger {file}", as_json=as_json

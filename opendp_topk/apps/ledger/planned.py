@@ -325,7 +325,10 @@ class PlannedReleases(EntryFollower):
             left = self.left()
             more = f" and {len(left) - 5} more" if len(left) > 5 else ""
             first = ", ".join(map(repr, left[:5])) or "none"
-            raise ParameterError(f"label must be that of a planned release; those that are left: {first}{more}")
+            raise ParameterError(
+                f"label must be that of a planned release; those that are left: {first}{more}. The week or month of "
+                "the data is its period"
+            )
         return found[:1]
 
     def _is_within_plan(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:

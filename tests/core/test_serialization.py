@@ -1,0 +1,83 @@
+"""JSON of a measurement names what this library builds, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.core.serialization import FORMAT
+
+from ..concepts.examples import COUNTS
+from ..concepts.sentinels import raises_exactly
+
+PURE = tk.MaxDivergence()
+ROWS = tk.FrameDomain("user", "shop"), tk.UserDistance()
+
+
+def top(**options: Any) -> tk.Measurement:
+    return COUNTS >> tk.then_report_noisy_top_k(PURE, **({"k": 2, "scale": 4.0} | options))
+
+
+def test_a_chain_keeps_exact_numbers_pairs_and_noises() -> None:
+    chain = top(k=1, scale=Fraction(10, 3), noise=tk.noise.Laplace())
+    named = chain >> tk.index_candidates([("east", 1), ("west", 2)])
+    text = tk.to_json(named)
+    again = tk.from_json(text)
+    assert (again.exact_map(1), again.proof.name) == (Fraction(3, 10), "core/chaining")
+    assert "Laplace" in text
+    assert tk.to_json(again) == text
+    assert again == named
+
+
+def call(name: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
+    return {"call": [name, list(arguments), options]}
+
+
+@pytest.mark.parametrize(
+    ("built", "words"),
+    [
+        (call("os.system", "true"), "name only"),
+        (call("Measurement"), "name only"),
+        (call("then_laplace", scale=1), "name only"),
+        (call("binary_search_param"), "name only"),
+        (call("IndexCandidates", ["a"]), "in the format"),
+        (call("make_repeat", 1), "in the format"),
+        (call("make_repeat", 1, times=2), "must be a measurement"),
+        (call(["make_repeat"]), "in the format"),
+        ({"noise": "CustomNoise"}, "in the format"),
+        ({"type": "str"}, "in the format"),
+        ({"fraction": "1/0"}, "in the format"),
+        ({"eval": "1"}, "in the format"),
+        ({"chain": ["a", "b"]}, "in the format"),
+        (7, "in the format"),
+    ],
+)
+def test_other_names_and_shapes_are_refused(built: Any, words: str) -> None:
+    text = json.dumps({"format": FORMAT, "built": built})
+    with pytest.raises(tk.errors.TopKError, match=words):
+        tk.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "x", "built": 1}', "[" * 10**5 + "]" * 10**5, None])
+def test_other_texts_are_refused(text: Any) -> None:
+    raises_exactly(tk.errors.ParameterError, lambda: tk.from_json(text), "in the format")
+
+
+@pytest.mark.parametrize("built", [dataclasses.replace(top(), privacy_map=lambda d: d), tk.then_laplace(PURE, scale=1)])
+def test_what_no_constructor_made_is_not_written(built: Any) -> None:
+    with pytest.raises(tk.errors.ParameterTypeError, match=r"unchanged result|built must be a measurement"):
+        tk.to_json(built)
+
+
+def test_spaces_of_a_chain() -> None:
+    count = ROWS >> tk.then_count_by_item(candidates=["baker", "smith"])
+    assert count.input_space == ROWS
+    assert count.output_space >> tk.then_permute_and_flip(PURE, scale=2.0) == tk.make_permute_and_flip(
+        *count.output_space, PURE, scale=2.0
+    )
+    assert top().input_space == COUNTS
