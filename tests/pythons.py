@@ -9,6 +9,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ def main() -> int:
     """Run the commands with each version; return 1 if one fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.pythons", description=__doc__)
     parser.add_argument("versions", nargs="+", metavar="VERSION", help="such as 3.14")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the folder is deleted, too
     failed = False
     for version in parser.parse_args().versions:
         with tempfile.TemporaryDirectory(prefix="pythons-") as name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator
@@ -59,6 +60,16 @@ def notebook(text: str) -> str:
         return f"```{{code-cell}} python3\n{options}{found['code']}```"
 
     return NOTEBOOK + _CELL.sub(cell, text)
+
+
+def notebook_page(text: str) -> str:
+    """Return the page of a Jupyter notebook: its text, its code, and what the cells printed when they were stored."""
+    pieces = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        pieces.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        pieces += [f"```text\n{''.join(output['text'])}```" for output in cell.get("outputs", ())]
+    return "\n\n".join(pieces) + "\n"
 
 
 def docname(path: str) -> str:

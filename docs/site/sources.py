@@ -13,7 +13,14 @@ from . import api, markdown, proofs
 from . import audit as audit_pages
 
 _ASSETS = (".png", ".svg", ".csv", ".json")
-_USE = ("tutorials", "howto", "explanation", "reference", "gallery")  # folders of pages, in the order of the list
+_USE = (
+    "tutorials",
+    "notebooks",
+    "howto",
+    "explanation",
+    "reference",
+    "gallery",
+)  # folders of pages, in the order of the list
 _RUN = ("tutorials/", "gallery/", "howto/")  # whose pages run
 _STILL = ("howto/opendp", "howto/coming_from", "tutorials/tuning")  # but for those that need more than the site
 _TITLES = {"howto": "How to"}
@@ -74,8 +81,9 @@ def write(room: Path, root: Path, pdf: bool = False, audit: bool = True) -> None
 
 
 def _pages(root: Path) -> dict[str, str]:
-    """The page of each Markdown file but the README, which is the landing page."""
-    files = [*_PAPERS, *(path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md")))]
+    """The page of each notebook and Markdown file but the README, which is the landing page."""
+    found = [path for ending in ("md", "ipynb") for path in sorted((root / "docs").rglob(f"*.{ending}"))]
+    files = [*_PAPERS, *(path.relative_to(root).as_posix() for path in found)]
     return {file: markdown.docname(file) for file in files}
 
 
@@ -104,7 +112,9 @@ def _target(root: Path, pages: dict[str, str]) -> markdown.Target:
 
 
 def _copy(root: Path, room: Path, file: str, name: str, pages: dict[str, str]) -> None:
-    text = markdown.linked((root / file).read_text("utf-8"), file, name, _target(root, pages))
+    text = (root / file).read_text("utf-8")
+    text = markdown.notebook_page(text) if file.endswith(".ipynb") else text
+    text = markdown.linked(text, file, name, _target(root, pages))
     path = room / f"{name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     runs = name.startswith(_RUN) and name not in _STILL
