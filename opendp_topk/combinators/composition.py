@@ -15,9 +15,8 @@ from ..core.spaces import joint_domain, require_space
 from ..errors import BudgetError, ParameterError, ParameterTypeError, checks
 from ..proof import Proof
 from ..spaces.domains import Domain
-from ..spaces.measures import Measure
+from ..spaces.measures import Distance, Measure, Released
 from ..spaces.metrics import Metric
-from ..spaces.type_parameters import Distance, Released
 from ._rules import (
     compose_losses,
     decode_all,

@@ -17,14 +17,15 @@ from ..spaces.curves.closed_forms import AdaptiveRangeBound, UpToDelta, ZCDPBoun
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import (
     Approximate,
+    Distance,
     MaxDivergence,
     Measure,
     PrivacyProfile,
     RangeDivergence,
+    Released,
     ZeroConcentratedDivergence,
     has_delta,
 )
-from ..spaces.type_parameters import Distance, Released
 
 # Shared code of the conversions: the same measurement under another measure, with the proofs of both.
 #

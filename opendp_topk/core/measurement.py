@@ -11,9 +11,8 @@ from ..errors import NotDeclaredError, SpaceError, checks
 from ..proof import Proof
 from ..sampling.distributions.events import EVENTS, Enclosure
 from ..spaces.domains import Domain, VectorDomain, find_block_maxima, same_items
-from ..spaces.measures import Measure, bounds_range
+from ..spaces.measures import Distance, Measure, Released, bounds_range
 from ..spaces.metrics import Metric
-from ..spaces.type_parameters import Distance, Released
 from .candidates import BestCounts, IndexCandidates
 from .claims import Claimed, Recipe, attach_claim, read_only
 from .partials import Partial

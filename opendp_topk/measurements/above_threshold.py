@@ -25,9 +25,8 @@ from ..sampling.noises.standard import describe_noise_options, is_standard
 from ..sampling.samplers.lazy_noise import LazyNoise, reaches_noisy_threshold
 from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_laplace
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, PrivacyProfile, is_concentrated
+from ..spaces.measures import Distance, Measure, PrivacyProfile, is_concentrated
 from ..spaces.metrics import LInfDistance, attainable_distance
-from ..spaces.type_parameters import Distance
 
 Answers = NDArray[np.bool_]
 

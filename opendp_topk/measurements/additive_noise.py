@@ -15,9 +15,8 @@ from ..numerics.arithmetic import to_fraction
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, bounds_range, is_pure
+from ..spaces.measures import Distance, Measure, PrivacyProfile, ZeroConcentratedDivergence, bounds_range, is_pure
 from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance
-from ..spaces.type_parameters import Distance
 from ._grid import Array, build_grid
 from ._moved import changed_scores, gaussian_loss, laplace_loss
 

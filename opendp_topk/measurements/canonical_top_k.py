@@ -23,9 +23,8 @@ from ..sampling.samplers import canonical
 from ..sampling.samplers import rows as listed
 from ..spaces.costs import Cost
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Distance, Measure
 from ..spaces.metrics import ScoreMetric
-from ..spaces.type_parameters import Distance
 from ._selection import Choice, SelectionMechanism, build_selection, permute_and_flip_range
 from .report_noisy_top_k import default_noise
 

@@ -23,9 +23,8 @@ from ..numerics.arithmetic import round_up, scaled_log_up, to_fraction
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain, same_items
-from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, bounds_range, is_pure
+from ..spaces.measures import Distance, Measure, PrivacyProfile, ZeroConcentratedDivergence, bounds_range, is_pure
 from ..spaces.metrics import L01InfDistance, UserDistance
-from ..spaces.type_parameters import Distance
 from ._grid import Array, narrow_to_int64
 from ._moved import ChangedScores, gaussian_loss, laplace_loss
 

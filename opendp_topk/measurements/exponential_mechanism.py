@@ -8,9 +8,8 @@ from ..core.partials import partial_constructor
 from ..errors.checks import Number
 from ..sampling.noises.gumbel import Gumbel
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Distance, Measure
 from ..spaces.metrics import ScoreMetric
-from ..spaces.type_parameters import Distance
 from ._selection import build_single_selection, one_shot_mechanism
 
 

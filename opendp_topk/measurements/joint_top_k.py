@@ -20,9 +20,8 @@ from ..sampling.samplers import joint
 from ..sampling.samplers import rows as listed
 from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Distance, Measure
 from ..spaces.metrics import ScoreMetric
-from ..spaces.type_parameters import Distance
 from ._selection import MOST_JOINT_WINNERS, Choice, SelectionMechanism, build_selection
 
 

@@ -24,9 +24,8 @@ from ..sampling.samplers import gaps
 from ..sampling.samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.costs import Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, bounds_range, is_pure
+from ..spaces.measures import Distance, Measure, bounds_range, is_pure
 from ..spaces.metrics import ScoreMetric
-from ..spaces.type_parameters import Distance
 from ._selection import SELECTABLE, Choice, selection_privacy_map
 from .report_noisy_top_k import make_report_noisy_top_k
 

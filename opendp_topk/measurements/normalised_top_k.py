@@ -22,9 +22,8 @@ from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import is_standard
 from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Distance, Measure
 from ..spaces.metrics import PerCandidateDistance
-from ..spaces.type_parameters import Distance
 from ._selection import SELECTABLE, Choice, Indices, ScoreArray, one_shot_mechanism, select_from_rationals
 from .report_noisy_top_k import default_noise
 

@@ -25,8 +25,7 @@ from ..spaces.curves.closed_forms import ApproximateDP
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
-from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.type_parameters import Distance
+from ..spaces.measures import Distance, Measure, PrivacyProfile
 from ._key_shares import any_event_probability, joint_delta, per_partition_budget
 
 _MOST_STEPS = 2**20  # a table of a million probabilities takes a second

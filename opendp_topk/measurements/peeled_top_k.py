@@ -16,9 +16,8 @@ from ..sampling.noises.gumbel import Gumbel
 from ..sampling.samplers import peeled
 from ..spaces.costs import FREE, Cost, rho_of_laplace, rho_of_range
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Distance, Measure
 from ..spaces.metrics import ScoreMetric
-from ..spaces.type_parameters import Distance
 from ._selection import Choice, Indices, SelectionMechanism, build_selection, one_shot_mechanism, permute_and_flip_range
 
 

@@ -22,9 +22,8 @@ from ..sampling.noises.gumbel import Gumbel
 from ..sampling.samplers import entropy as noiseless
 from ..spaces.costs import SCALAR, Cost, require_measure, rho_of_range
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, PrivacyProfile
+from ..spaces.measures import Distance, Measure, PrivacyProfile
 from ..spaces.metrics import L1Distance, attainable_distance
-from ..spaces.type_parameters import Distance
 from ._selection import Choice, one_shot_mechanism
 
 _PARTS = 1000  # the largest common denominator of the quantiles: scores stay below 2^62

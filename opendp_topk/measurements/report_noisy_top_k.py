@@ -13,9 +13,8 @@ from ..sampling.noises.gumbel import Gumbel
 from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import describe_noise_options, is_standard
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, is_pure
+from ..spaces.measures import Distance, Measure, is_pure
 from ..spaces.metrics import ScoreMetric
-from ..spaces.type_parameters import Distance
 from ._selection import Indices, build_selection, one_shot_mechanism
 
 

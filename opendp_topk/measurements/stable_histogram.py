@@ -35,8 +35,7 @@ from ..spaces.curves.closed_forms import ApproximateDP, DiscreteLaplace, NormalP
 from ..spaces.curves.composed import Composed, Largest
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
-from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
-from ..spaces.type_parameters import Distance
+from ..spaces.measures import Approximate, Distance, MaxDivergence, Measure, PrivacyProfile
 from ._grid import Grid
 from ._key_shares import any_event_probability, laplace_tail_bound, largest_partition_epsilon
 from ._new_keys import largest_normal_shift

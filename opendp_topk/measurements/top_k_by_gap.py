@@ -22,9 +22,8 @@ from ..sampling.samplers import entropy as noiseless
 from ..spaces.costs import FREE, STRICT, Cost, curve_with_delta, require_with_delta, with_delta
 from ..spaces.curves.composed import compose
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, PrivacyProfile
+from ..spaces.measures import Distance, Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric, attainable_distance
-from ..spaces.type_parameters import Distance
 from ._key_selection import released_before_stop, require_stop_noise, stop_threshold, threshold_as_float
 from ._selection import Choice, Indices, ScoreArray, one_shot_mechanism, select_from_rationals
 

@@ -21,8 +21,7 @@ from ..sampling.samplers import unlisted
 from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost, curve_with_delta, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
-from ..spaces.type_parameters import Distance
+from ..spaces.measures import Distance, Measure, PrivacyProfile, is_pure, without_delta
 from ._grid import Grid
 from ._key_selection import UnknownDomainSelection
 from .select_then_count import count_curve, joint_counts_curve, sequential_curve

@@ -17,8 +17,7 @@ from ..sampling.noises.noise import Noise
 from ..sampling.samplers import unlisted
 from ..spaces.costs import FREE, curve_with_delta, with_delta
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.type_parameters import Distance
+from ..spaces.measures import Distance, Measure, PrivacyProfile
 from ._key_selection import UnknownDomainSelection
 
 

@@ -11,9 +11,8 @@ from ..core.partials import partial_constructor
 from ..core.spaces import require_space
 from ..errors import checks
 from ..spaces.domains import Domain
-from ..spaces.measures import Measure
+from ..spaces.measures import Distance, Measure, Released
 from ..spaces.metrics import Metric
-from ..spaces.type_parameters import Distance, Released
 
 
 @proved_by(None)

@@ -21,9 +21,8 @@ from ..spaces.costs import FREE, STRICT, Cost, curve_with_delta, require_with_de
 from ..spaces.curves.closed_forms import NormalPair, UpToDelta, ZCDPBound
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import FrameDomain
-from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, without_delta
+from ..spaces.measures import Distance, Measure, PrivacyProfile, ZeroConcentratedDivergence, without_delta
 from ..spaces.metrics import UserDistance
-from ..spaces.type_parameters import Distance
 from ._grid import Grid
 from ._new_keys import DiscreteGaussianNoise, least_scale, threshold_delta_share
 

@@ -17,7 +17,8 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import round_up, to_fraction
 from .curves.closed_forms import ApproximateDP
 from .curves.curve import PrivacyCurve
-from .type_parameters import Distance
+from .type_parameters import Distance as Distance
+from .type_parameters import Released as Released
 
 
 class Measure(ABC, Generic[Distance]):

@@ -45,16 +45,16 @@ def call(name: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
         (call("Measurement"), "name only"),
         (call("then_laplace", scale=1), "name only"),
         (call("binary_search_param"), "name only"),
-        (call("IndexCandidates", ["a"]), "in the format"),
         (call("make_repeat", 1), "in the format"),
         (call("make_repeat", 1, times=2), "must be a measurement"),
         (call(["make_repeat"]), "in the format"),
-        ({"noise": "CustomNoise"}, "in the format"),
-        ({"type": "str"}, "in the format"),
-        ({"fraction": "1/0"}, "in the format"),
+        (call("CustomNoise"), "in the format"),
+        (call("type", "str"), "in the format"),
+        (call("Fraction", "1/0"), "in the format"),
         ({"eval": "1"}, "in the format"),
-        ({"chain": ["a", "b"]}, "in the format"),
-        (7, "in the format"),
+        (call(">>", "a", "b"), "in the format"),
+        (call("eval", "1"), "name only"),
+        ({"call": 7}, "in the format"),
     ],
 )
 def test_other_names_and_shapes_are_refused(built: Any, words: str) -> None:
@@ -79,7 +79,7 @@ def mended() -> tk.Measurement:
     "built", [dataclasses.replace(top(), privacy_map=lambda d: d), tk.then_laplace(PURE, scale=1), mended()]
 )
 def test_what_no_constructor_made_is_not_written(built: Any) -> None:
-    with pytest.raises(tk.errors.ParameterTypeError, match=r"unchanged result|built must be a measurement"):
+    with pytest.raises(tk.errors.ParameterTypeError, match="unchanged result of a constructor"):
         tk.to_json(built)
 
 

@@ -28,9 +28,6 @@ def reserve_schedule(ledger: str, path: str, label: str, labels: str | None) -> 
     """Pay from a ledger for all releases of a plan file. Return the number of the entry and the number of releases.
 
     ``labels`` are those of the releases, with commas between them; None for the plan's own.
-
-    Raises:
-        ParameterError: There are more or fewer labels than releases.
     """
     schedule = read_schedule(path)
     names = schedule.release_labels if labels is None else labels.split(",")
